@@ -1,0 +1,81 @@
+# divulge: `make help` lists the commands. Each one creates .venv itself and installs what it needs, once.
+
+.DEFAULT_GOAL := help
+
+VENV := .venv
+PY   := $(VENV)/bin/python
+PIP  := $(PY) -m pip --disable-pip-version-check --no-input
+
+# Exact versions. `make test LOCK=` takes the newest allowed by pyproject.toml instead.
+LOCK := requirements.lock
+PINS := $(if $(LOCK),--constraint $(LOCK))
+
+# What development needs on top of the core.
+EXTRAS := dev,spark,linkage,postgres
+
+# Extra arguments for the tool behind a target: make test ARGS="-k leakage"
+ARGS :=
+
+# The first Python that is new enough and can create virtual environments.
+PYTHON ?= $(shell for candidate in python3 python3.13 python3.12 python3.11; do \
+	$$candidate -c 'import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 11))' 2>/dev/null \
+	&& echo $$candidate && break; done)
+
+.PHONY: help demo test lint format bench docs lock clean
+
+help: ## list these commands
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: $(VENV)/core.stamp ## see what a table of synthetic patients gives away
+	@$(VENV)/bin/divulge demo $(ARGS)
+
+test: $(VENV)/dev.stamp ## run all tests
+	@$(PY) -m pytest $(ARGS)
+
+lint: $(VENV)/dev.stamp ## check style, formatting and types
+	@echo "ruff check"  && $(PY) -m ruff check --quiet
+	@echo "ruff format" && $(PY) -m ruff format --check --quiet
+	@echo "mypy"        && $(PY) -m mypy
+
+format: $(VENV)/dev.stamp ## rewrite the code in the house format
+	@$(PY) -m ruff check --fix --quiet
+	@$(PY) -m ruff format
+
+bench: $(VENV)/dev.stamp ## measure speed, as ratios in one run
+	@$(PY) benchmarks/measure.py $(ARGS)
+
+docs: $(VENV)/dev.stamp ## build the documentation into site/
+	@NO_MKDOCS_2_WARNING=1 $(PY) -m mkdocs build --strict --quiet
+	@echo "open site/index.html"
+
+lock: ## write requirements.lock anew, from the newest versions that fit
+	@echo "Resolving into a fresh environment (a few minutes)"
+	@rm -rf build/lock && $(PYTHON) -m venv build/lock
+	@build/lock/bin/python -m pip install -qq --editable '.[$(EXTRAS)]'
+	@{ sed '/^[^#]/,$$d' requirements.lock; \
+	   build/lock/bin/python -m pip freeze --exclude divulge; } > build/requirements.lock
+	@mv build/requirements.lock requirements.lock && rm -rf build/lock
+	@git --no-pager diff --stat -- requirements.lock
+
+clean: ## remove everything that make creates
+	@rm -rf $(VENV) build dist site .benchmarks .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	@find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# Stamps: a file newer than what it was made from means "installed"; nothing is asked of the network then.
+
+$(VENV)/bin/python:
+	@test -n "$(PYTHON)" || { echo "divulge needs Python 3.11 or newer with venv (Debian: apt-get install python3-venv);" \
+		"name one with: make PYTHON=/path/to/python3" >&2; exit 1; }
+	@echo "Creating $(VENV) with $$($(PYTHON) --version)"
+	@$(PYTHON) -m venv $(VENV)
+
+$(VENV)/core.stamp: $(VENV)/bin/python pyproject.toml requirements.lock
+	@echo "Installing divulge"
+	@$(PIP) install -qq $(PINS) --editable .
+	@touch $@
+
+$(VENV)/dev.stamp: $(VENV)/bin/python pyproject.toml requirements.lock requirements-oracle.txt
+	@echo "Installing divulge with its development tools (a minute or two)"
+	@$(PIP) install -qq $(PINS) --editable '.[$(EXTRAS)]'
+	@$(PIP) install -qq --no-deps --requirement requirements-oracle.txt
+	@touch $(VENV)/core.stamp $@

@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: Apache-2.0
+"""divulge measures what a table tells an adversary about the people in it, and publishes a version that tells less.
+
+The public names are imported when first used: `import divulge` itself loads no engine, no frames and no charts.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+__version__ = "0.1.0"
+
+_PUBLIC = {
+    "measure": "divulge.tasks.measure",
+    "read": "divulge.table.read",
+    "METRICS": "divulge.metrics",
+    "Measurement": "divulge.metrics.measurement",
+    "DivulgeError": "divulge.errors",
+}
+_MODULES = ("datasets", "dossier")
+
+__all__ = ["__version__", *_PUBLIC, *_MODULES]  # noqa: PLE0604 - the names are resolved by __getattr__
+
+
+def __getattr__(name: str) -> Any:
+    if name in _PUBLIC:
+        return getattr(importlib.import_module(_PUBLIC[name]), name)
+    if name in _MODULES:
+        return importlib.import_module(f"divulge.{name}")
+    raise AttributeError(f"module 'divulge' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Prior and posterior belief about one attribute, class by class (Afifi et al. 2018, Definitions 2 to 4).
+
+The posterior x is the attribute's distribution inside a class; the prior a is what the adversary held before. Every
+metric of a sensitive attribute is a function of one `Belief`. Intermediate arrays are computed once and shared.
+Only values that occur in a class have a cell; what the prior gives to the absent ones is kept as sums, so that the cost follows the
+cells and not classes times values.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+
+from divulge.belief.prior import Prior
+from divulge.count import Cells
+from divulge.count.contingency import Floats, Ints
+
+Distance = Literal["equal", "ordered", "hierarchical"]
+
+
+@dataclass(frozen=True, eq=False)
+class Ground:
+    """The ground distance of t-closeness (Li et al. 2007): equal, ordered, or by the height of the common ancestor in a taxonomy."""
+
+    distance: Distance
+    levels: tuple[Ints, ...] = field(default=(), repr=False)
+    """For a taxonomy: the node of each value at every level below the root, the values themselves first."""
+
+
+@dataclass(frozen=True, eq=False)
+class Whole:
+    """Facts about the whole table that a metric of one class needs.
+
+    They come from the cells at hand, or, where an engine holds the classes in parts, from sums over all parts.
+    """
+
+    marginal: Floats = field(repr=False)
+    """The mass of each value."""
+    classes: int
+    class_entropy: float
+    """H(class)."""
+    class_entropy_of_value: Floats = field(repr=False)
+    """H(class | value), one per value."""
+    remaining_entropy: float
+    """H(W | class) on average."""
+    fewest_values: int
+    """The least number of distinct values in a class."""
+
+    @classmethod
+    def of(cls, cells: Cells) -> Whole:
+        """From all cells of a table."""
+        share = cells.totals / cells.totals.sum()
+        of_value = cells.mass / cells.marginal[cells.value]
+        within = cells.mass / cells.totals[cells.class_index]
+        return cls(
+            marginal=cells.marginal,
+            classes=len(cells.start) - 1,
+            class_entropy=-float((share * np.log2(share)).sum()),
+            class_entropy_of_value=np.bincount(
+                cells.value, weights=-of_value * np.log2(of_value), minlength=len(cells.domain)
+            ),
+            remaining_entropy=-float(share @ cells.sum_by_class(within * np.log2(within))),
+            fewest_values=int(np.diff(cells.start).min()),
+        )
+
+    @cached_property
+    def total(self) -> float:
+        """The mass of the table."""
+        return float(self.marginal.sum())
+
+    @cached_property
+    def shares(self) -> Floats:
+        """p(value) in the published table itself, whatever the prior is."""
+        return self.marginal / self.total
+
+    @cached_property
+    def entropy(self) -> float:
+        """H(W) of the published table itself."""
+        p = self.shares[self.shares > 0]
+        return max(float(-(p * np.log2(p)).sum()), 0.0)
+
+
+@dataclass(frozen=True, eq=False)
+class Belief:
+    """One attribute: prior a, posterior x per class, and how distances between values are measured."""
+
+    cells: Cells
+    prior: Prior
+    ground: Ground
+    classes: Ints = field(repr=False)
+    """Which classes of the contingency these are: knowledge that rules values out can empty some."""
+    recursive_l: int | None = None
+    """The l of recursive (c,l)-diversity; by default the table's own distinct l."""
+    given_whole: Whole | None = field(default=None, repr=False)
+    """Facts about the whole table, where the cells are only a part of it."""
+
+    @cached_property
+    def whole(self) -> Whole:
+        """Facts about the whole table."""
+        return Whole.of(self.cells) if self.given_whole is None else self.given_whole
+
+    @classmethod
+    def of_table(cls, cells: Cells) -> Belief:
+        """The default: the prior is the table's own marginal, distances are ordered for numbers and dates, else equal."""
+        return cls(
+            cells=cells,
+            prior=Prior("table", cells.marginal[None, :]),
+            ground=Ground("ordered" if cells.domain.is_ordered else "equal"),
+            classes=np.arange(len(cells.start) - 1, dtype=np.int64),
+        )
+
+    @cached_property
+    def posterior(self) -> Floats:
+        """x: the share of each cell's value in its class."""
+        return self.cells.mass / self.cells.totals[self.cells.class_index]
+
+    @cached_property
+    def prior_of_cell(self) -> Floats:
+        """a: the prior probability of each cell's value."""
+        return self.prior.of_cells(self.cells.class_index, self.cells.value)
+
+    @cached_property
+    def log_ratio(self) -> Floats:
+        """log2(x/a) per cell; infinite where the prior excluded a value that occurs."""
+        with np.errstate(divide="ignore"):
+            ratio: Floats = np.log2(self.posterior / self.prior_of_cell)
+        return ratio
+
+    @cached_property
+    def entropy(self) -> Floats:
+        """H(W | class) in bits; a class with one value has exactly 0."""
+        x = self.posterior
+        return np.maximum(-self.cells.sum_by_class(x * np.log2(x)), 0.0)
+
+    @cached_property
+    def prior_entropy(self) -> Floats:
+        """H(W) in bits under the prior of each class."""
+        return self.prior.of_classes(self.prior.entropy, len(self.classes))
+
+    @cached_property
+    def class_share(self) -> Floats:
+        """p(class) in the published table."""
+        return self.cells.totals / self.whole.total
+
+    @cached_property
+    def absent_values(self) -> Floats:
+        """How many values the prior held possible and the class rules out."""
+        possible = self.prior.of_classes(self.prior.support, len(self.classes))
+        return possible - self.cells.sum_by_class((self.prior_of_cell > 0).astype(np.float64))
+
+    def absent_prior(self, power: int) -> Floats:
+        """The sum of a^power over the values absent from each class; exactly 0 where none is absent."""
+        whole = self.prior.of_classes((self.prior.weights**power).sum(axis=1), len(self.classes))
+        scale = self.prior.of_classes(self.prior.totals, len(self.classes)) ** power
+        weights = self.prior.weights_of_cells(self.cells.class_index, self.cells.value)
+        # Sums of whole counts are exact in floats, so no rounding of a_i can pass for an absent value.
+        absent = (whole - self.cells.sum_by_class(weights**power)) / scale
+        return np.where(self.absent_values > 0, np.maximum(absent, 0.0), 0.0)

@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Background knowledge that rules values out or in (Afifi et al. 2018, Section 2 and Example 1).
+
+Alice knows that Carl has a low risk of heart disease: she strikes that value from what she thinks possible, before and after
+publication. What remains of a class can then tell her the value (positive disclosure) or exclude others (negative disclosure).
+A class whose values are all ruled out cannot be the person's and is left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from divulge.belief.prior import Prior, as_text
+from divulge.count import Cells
+from divulge.count.contingency import Ints
+from divulge.errors import BadInput, nearest
+
+
+@dataclass(frozen=True)
+class Knowledge:
+    """Values of one attribute that the adversary has ruled out, or the only ones held possible."""
+
+    attribute: str
+    out: tuple[str | None, ...] = ()
+    only: tuple[str | None, ...] = ()
+
+    def __post_init__(self) -> None:
+        if bool(self.out) == bool(self.only):
+            raise BadInput(f"knowledge about {self.attribute!r} must rule values out or in, one of the two")
+
+    def describe(self) -> dict[str, object]:
+        """As it stands in the settings of a result."""
+        return {"ruled_out": list(self.out)} if self.out else {"ruled_in": list(self.only)}
+
+    def apply(self, cells: Cells, prior: Prior) -> tuple[Cells, Prior, Ints]:
+        """Strike the impossible values from counts and prior; also which classes are left."""
+        labels = [as_text(label) for label in cells.domain.labels]
+        for value in (*self.out, *self.only):
+            if value not in labels:
+                raise BadInput(
+                    f"{self.attribute!r} has no value {value!r}", hint=nearest(str(value), [label for label in labels if label is not None])
+                )
+        possible = np.array([label in self.only if self.only else label not in self.out for label in labels])
+        if not possible.any():
+            raise BadInput(f"every value of {self.attribute!r} is ruled out")
+        kept = possible[cells.value]
+        left = np.flatnonzero(cells.sum_by_class(kept.astype(np.float64)) > 0)
+        if len(left) == 0:
+            raise BadInput(f"what is known about {self.attribute!r} fits nobody in the table")
+        renumbered = np.full(len(cells.start) - 1, -1, dtype=np.int64)
+        renumbered[left] = np.arange(len(left))
+        starts = np.searchsorted(renumbered[cells.class_index[kept]], np.arange(len(left) + 1))
+        struck = Cells(cells.domain, starts.astype(np.int64), cells.value[kept], cells.mass[kept])
+        weights = prior.weights * possible
+        if np.any(weights.sum(axis=1) <= 0):
+            raise BadInput(f"the prior of {self.attribute!r} gives no weight to what is left after ruling values out")
+        return struck, Prior(prior.name, weights, None if prior.row is None else prior.row[left]), left
+
+
+def read_knowledge(
+    rule_out: Mapping[str, Sequence[str | None] | str] | Iterable[str], rule_in: Mapping[str, Sequence[str | None] | str] | Iterable[str]
+) -> dict[str, Knowledge]:
+    """Knowledge per attribute, from mappings {attribute: values} or from texts "attribute=value"."""
+    out, only = _by_attribute(rule_out), _by_attribute(rule_in)
+    both = sorted(set(out) & set(only))
+    if both:
+        raise BadInput(f"values of {both[0]!r} are ruled both out and in", hint="give one of the two")
+    known = {name: Knowledge(name, out=values) for name, values in out.items()}
+    return known | {name: Knowledge(name, only=values) for name, values in only.items()}
+
+
+def _texts(values: Any) -> tuple[str | None, ...]:
+    """One value or several, as text."""
+    several = isinstance(values, Iterable) and not isinstance(values, (str, bytes))
+    return tuple(as_text(value) for value in values) if several else (as_text(values),)
+
+
+def _by_attribute(given: Mapping[str, Sequence[str | None] | str] | Iterable[str]) -> dict[str, tuple[str | None, ...]]:
+    if isinstance(given, Mapping):
+        return {name: _texts(values) for name, values in given.items()}
+    found: dict[str, tuple[str | None, ...]] = {}
+    for text in [given] if isinstance(given, str) else given:
+        name, sign, value = text.partition("=")
+        if not sign:
+            raise BadInput(f"{text!r} does not say which value is meant", hint="write column=value")
+        found[name] = (*found.get(name, ()), value)
+    return found

@@ -1,0 +1,207 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The adversary's prior: the table's own marginal, the original's, a given marginal, or given conditionals.
+
+Afifi et al. 2018, Definition 2. A given prior is checked against the table before it is used: it must name every value that occurs,
+no value that does not, and sum to 1; what is wrong is listed completely. Conditionals may be given as such or as joint
+probabilities (the paper's example: P(Cancer and 5*) = 4/100 with P(5*) = 25/100 is 16/100).
+"""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from divulge.count import Contingency
+from divulge.count.contingency import Floats, Ints
+from divulge.errors import BadInput, nearest
+
+_SUM_TOLERANCE = 1e-6
+
+
+@dataclass(frozen=True, eq=False)
+class Prior:
+    """One row of weights per distinct prior; `row` says which a class uses (None: all use the only one)."""
+
+    name: str
+    weights: Floats = field(repr=False)
+    """Unnormalized, of shape (priors, values): counts where the prior was counted, so that their sums stay exact."""
+    row: Ints | None = field(default=None, repr=False)
+
+    @cached_property
+    def totals(self) -> Floats:
+        return self.weights.sum(axis=1)
+
+    @cached_property
+    def shares(self) -> Floats:
+        """The prior probabilities, of shape (priors, values)."""
+        return self.weights / self.totals[:, None]
+
+    @cached_property
+    def entropy(self) -> Floats:
+        positive = np.where(self.shares > 0, self.shares, 1.0)
+        return np.maximum(-(positive * np.log2(positive)).sum(axis=1), 0.0)
+
+    @cached_property
+    def support(self) -> Floats:
+        """How many values each prior holds possible."""
+        return (self.weights > 0).sum(axis=1).astype(np.float64)
+
+    def of_classes(self, per_prior: Floats, classes: int) -> Floats:
+        """Spread a number per prior over the classes."""
+        return np.broadcast_to(per_prior[0], (classes,)) if self.row is None else per_prior[self.row]
+
+    def of_cells(self, class_index: Ints, value: Ints) -> Floats:
+        return self._spread(self.shares, class_index, value)
+
+    def weights_of_cells(self, class_index: Ints, value: Ints) -> Floats:
+        return self._spread(self.weights, class_index, value)
+
+    def _spread(self, matrix: Floats, class_index: Ints, value: Ints) -> Floats:
+        spread: Floats = matrix[0][value] if self.row is None else matrix[self.row[class_index], value]
+        return spread
+
+
+@dataclass(frozen=True)
+class GivenPrior:
+    """Probabilities of an attribute as the user gave them, not yet held against a table."""
+
+    attribute: str
+    conditions: tuple[str, ...]
+    """The columns the probabilities depend on; empty for a marginal."""
+    measure: Literal["probability", "joint"]
+    entries: Mapping[tuple[str | None, ...], Mapping[str | None, float]] = field(repr=False)
+    """Condition values (as text) to value (as text) to probability."""
+
+    def against(self, contingency: Contingency) -> Prior:
+        """Match the entries with the values and classes of a table, or refuse with the complete list of what does not fit."""
+        domain = contingency.cells[self.attribute].domain
+        position = {as_text(label): code for code, label in enumerate(domain.labels)}
+        names = [key.name for key in contingency.keys]
+        for column in self.conditions:
+            if column not in names:
+                raise BadInput(
+                    f"the prior of {self.attribute!r} depends on {column!r}, which is not a quasi-identifier", hint=nearest(column, names)
+                )
+        self._check_values(position)
+        if not self.conditions:
+            return Prior("given", self._weights([()], position))
+        columns = [self._texts(contingency, names.index(column)) for column in self.conditions]
+        wanted = list(zip(*columns, strict=True))
+        used = list(dict.fromkeys(wanted))
+        missing = [str(key) for key in used if sum(self.entries.get(key, {}).values()) <= 0]
+        if missing:
+            raise BadInput(
+                f"the prior of {self.attribute!r} given {', '.join(self.conditions)} misses {len(missing)} combinations, "
+                f"or gives them no weight: {', '.join(missing[:10])}"
+            )
+        row_of = {key: i for i, key in enumerate(used)}
+        return Prior("conditional", self._weights(used, position), np.array([row_of[key] for key in wanted], dtype=np.int64))
+
+    def _weights(self, keys: Sequence[tuple[str | None, ...]], position: Mapping[str | None, int]) -> Floats:
+        return np.array([[self.entries[key][text] for text in position] for key in keys])
+
+    @staticmethod
+    def _texts(contingency: Contingency, position: int) -> list[str | None]:
+        labels = [as_text(label) for label in contingency.keys[position].labels]
+        return [labels[code] for code in contingency.codes[position].tolist()]
+
+    def _check_values(self, position: Mapping[str | None, int]) -> None:
+        problems: list[str] = []
+        for key, entry in self.entries.items():
+            where = f" given {key}" if self.conditions else ""
+            unknown = [repr(text) for text in entry if text not in position]
+            missing = [repr(text) for text in position if text not in entry]
+            if unknown:
+                problems.append(f"unknown values{where}: {', '.join(unknown)}")
+            if missing:
+                problems.append(f"missing values{where}: {', '.join(missing)}")
+            if self.measure == "probability" and not math.isclose(sum(entry.values()), 1.0, abs_tol=_SUM_TOLERANCE):
+                problems.append(f"the probabilities{where} sum to {sum(entry.values()):.6g}, not 1")
+        total = sum(sum(entry.values()) for entry in self.entries.values())
+        if self.measure == "joint" and not math.isclose(total, 1.0, abs_tol=_SUM_TOLERANCE):
+            problems.append(f"the joint probabilities sum to {total:.6g}, not 1")
+        if problems:
+            raise BadInput(f"the prior of {self.attribute!r} does not fit the table: {'; '.join(problems)}")
+
+
+def as_text(label: Any) -> str | None:
+    """How a value is written in a prior: as its text, with whole floats as integers; null stays null."""
+    if label is None:
+        return None
+    if isinstance(label, float) and label.is_integer():
+        return str(int(label))
+    return str(label)
+
+
+def read_prior(source: str | Path | Mapping[Any, Any] | Sequence[Mapping[str, Any]], attribute: str) -> GivenPrior:
+    """Read the prior of one attribute.
+
+    A mapping {value: probability} is a marginal. Rows (a CSV file with a header, or a list of dicts) have a column named like the
+    attribute, a column `probability` (conditional) or `joint`, and any further columns are conditions. An empty cell is null.
+    """
+    if isinstance(source, Mapping):
+        return _from_rows([{attribute: value, "probability": share} for value, share in source.items()], attribute, "the prior")
+    if isinstance(source, (str, Path)):
+        return _from_rows(_csv_rows(Path(source)), attribute, str(source))
+    return _from_rows(list(source), attribute, "the prior")
+
+
+def _csv_rows(path: Path) -> list[dict[str, Any]]:
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            return [{name: cell or None for name, cell in row.items()} for row in csv.DictReader(file)]
+    except FileNotFoundError:
+        raise BadInput(f"there is no prior file {str(path)!r}") from None
+    except OSError as error:
+        raise BadInput(f"the prior file {str(path)!r} cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise BadInput(f"{str(path)!r} is not UTF-8 text") from None
+
+
+def _from_rows(rows: Sequence[Mapping[str, Any]], attribute: str, origin: str) -> GivenPrior:
+    if not rows:
+        raise BadInput(f"{origin} is empty", hint=f"expected columns {attribute!r} and 'probability'")
+    columns = list(rows[0])
+    if attribute not in columns:
+        raise BadInput(f"{origin} has no column {attribute!r}", hint=nearest(attribute, [str(column) for column in columns]))
+    measures = [name for name in ("probability", "joint") if name in columns]
+    if len(measures) != 1:
+        raise BadInput(f"{origin} needs exactly one of the columns 'probability' and 'joint'", hint=f"it has {columns}")
+    measure: Literal["probability", "joint"] = "joint" if measures == ["joint"] else "probability"
+    conditions = tuple(str(column) for column in columns if column not in (attribute, measure))
+    entries: dict[tuple[str | None, ...], dict[str | None, float]] = {}
+    for number, row in enumerate(rows, start=1):
+        if set(row) != set(columns):
+            raise BadInput(f"{origin}: row {number} has other columns than the first, {list(row)} against {columns}")
+        key = tuple(as_text(row[column]) for column in conditions)
+        value = as_text(row[attribute])
+        entry = entries.setdefault(key, {})
+        if value in entry:
+            raise BadInput(f"{origin} gives {attribute}={value!r} twice{f' for {key}' if key else ''}")
+        entry[value] = _probability(row[measure], f"{attribute}={value!r}", origin)
+    return GivenPrior(attribute, conditions, measure, entries)
+
+
+def _probability(given: Any, where: str, origin: str) -> float:
+    number = as_share(given)
+    if number is None:
+        raise BadInput(f"{origin}: {given!r} for {where} is not a probability")
+    if not 0.0 <= number <= 1.0:
+        raise BadInput(f"{origin}: {given!r} for {where} is not between 0 and 1")
+    return number
+
+
+def as_share(given: Any) -> float | None:
+    """The number in a number, a decimal text or a fraction such as 4/100; None where there is none."""
+    try:
+        numerator, _, denominator = str(given).partition("/")
+        return float(numerator) / float(denominator) if denominator else float(numerator)
+    except (ValueError, ZeroDivisionError):
+        return None

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What all commands share: one JSON object on standard output, a console for people, and column lists from flags."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from rich.console import Console, RenderableType
+
+
+def plain(value: Any) -> Any:
+    """The value as JSON can carry it: infinities as the strings "inf" and "-inf", NumPy scalars as Python's, dates as text."""
+    if isinstance(value, Mapping):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(item) for item in value]
+    if isinstance(value, (str, bool, int)) or value is None:
+        return value
+    if hasattr(value, "item"):
+        return plain(value.item())
+    if isinstance(value, Decimal):
+        return plain(float(value))
+    if isinstance(value, float):
+        if math.isnan(value):
+            return "nan"
+        return value if math.isfinite(value) else ("inf" if value > 0 else "-inf")
+    return str(value)
+
+
+def emit_json(document: Mapping[str, Any]) -> None:
+    """Print one JSON object and nothing else."""
+    sys.stdout.write(json.dumps(plain(document), ensure_ascii=False, allow_nan=False) + "\n")
+
+
+def show(*parts: RenderableType) -> None:
+    """Print for people, without the blanks that fill lines up."""
+    target = console()
+    for part in parts:
+        with target.capture() as captured:
+            target.print(part)
+        sys.stdout.write("".join(f"{line.rstrip()}\n" for line in captured.get().splitlines()))
+
+
+def console() -> Console:
+    """The console that people read; plain text, without colour and a little wider, when it is piped."""
+    from rich.console import Console
+
+    return Console(highlight=False, markup=False, width=None if sys.stdout.isatty() else 120)
+
+
+def new_app() -> typer.Typer:
+    """An empty command with the manners that all commands share."""
+    return typer.Typer(
+        add_completion=False, rich_markup_mode=None, context_settings={"help_option_names": ["-h", "--help"]}
+    )
+
+
+@contextmanager
+def progress_bar(what: str) -> Iterator[Callable[[int, int], None] | None]:
+    """A bar on standard error for long work, fed with (done, total); nothing when standard error is not a terminal."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(what, total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)

@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The `divulge` program: finds the command, turns errors into one line and an exit code.
+
+A command's module is imported only when that command runs, so that `divulge --help` stays quick. Exit codes: 0 done; 1 the policy
+does not hold; 2 bad input or usage; 3 nothing can satisfy the request.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from collections.abc import Sequence
+
+from divulge import __version__
+from divulge.errors import DivulgeError, nearest
+
+COMMANDS = {
+    "demo": "invent 20,000 patients, measure what their table gives away, tell it in plain words",
+    "profile": "describe each column and suggest its role",
+    "measure": "measure every metric of a table, and name the classes that are worst",
+    "rank": "rank quasi-identifiers and their combinations by risk",
+    "check": "hold a table against a policy: exit code 0 or 1",
+    "perturbed": "measure a release whose values were changed at random, against its original",
+    "distances": "compare distances between distributions for sensitivity and independence",
+    "dossier": "what scattered records give away about one person",
+    "datasets": "list and fetch public data sets",
+    "metrics": "list every metric with its definition",
+}
+
+_HELP = """Usage: divulge COMMAND [OPTIONS] [ARGUMENTS]
+
+Measure what a table tells an adversary about the people in it.
+
+Commands:
+{commands}
+
+Options:
+  --version   print the version
+  -h, --help  print this, or after a command what that command takes
+
+Example:
+  divulge measure patients.csv --qi zip,age --sensitive disease
+"""
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run one command and return its exit code."""
+    try:
+        return _dispatch(list(arguments))
+    except DivulgeError as error:
+        return _fail(str(error), error.exit_code)
+    except KeyboardInterrupt:
+        return _fail("interrupted", 130)
+    except BrokenPipeError:
+        # The reader of a pipe (head, say) has left: nothing is wrong, and nothing more can be said on standard output.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+
+
+def _dispatch(arguments: list[str]) -> int:
+    if not arguments or arguments[0] in ("-h", "--help"):
+        width = max(map(len, COMMANDS))
+        sys.stdout.write(_HELP.format(commands="\n".join(f"  {name:<{width}}  {told}" for name, told in COMMANDS.items())))
+        return 0 if arguments else 2
+    name = arguments[0]
+    if name == "--version":
+        sys.stdout.write(f"divulge {__version__}\n")
+        return 0
+    if name not in COMMANDS:
+        return _fail(f"there is no command {name!r}; {nearest(name, COMMANDS)}", 2)
+    return _run_command(name, arguments[1:])
+
+
+def _run_command(name: str, arguments: list[str]) -> int:
+    import typer
+    from typer.main import get_command
+
+    # Newer typers carry a click of their own, so click's errors are named through typer's: BadParameter, UsageError, ClickException.
+    usage_error = typer.BadParameter.__mro__[2]
+    command = get_command(importlib.import_module(f"divulge.cli.{name}").app)
+    try:
+        result = command.main(arguments, prog_name=f"divulge {name}", standalone_mode=False)
+    except typer.Exit as leaving:
+        return leaving.exit_code
+    except typer.Abort:
+        return _fail("interrupted", 130)
+    except usage_error as error:
+        told = error.format_message()  # type: ignore[attr-defined]
+        if not told:  # no arguments at all: help, not an error line
+            sys.stdout.write(f"{error.ctx.get_help()}\n")  # type: ignore[attr-defined]
+            return 2
+        return _fail(f"{' '.join(told.split())} (divulge {name} --help tells more)", 2)
+    return result if isinstance(result, int) else 0
+
+
+def _fail(message: str, code: int) -> int:
+    sys.stderr.write(f"divulge: {message}\n")
+    return code
+
+
+def main() -> None:
+    """Entry point of the installed program."""
+    sys.exit(run(sys.argv[1:]))

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`divulge measure`: every metric of a table."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from divulge.cli.common import emit_json, new_app, show
+from divulge.cli.options import BeliefOptions, JsonOption, RoleOptions, TableOptions, takes_groups
+from divulge.errors import BadInput
+
+app = new_app()
+
+
+@app.command()
+@takes_groups
+def measure(
+    table: TableOptions,
+    roles: RoleOptions,
+    belief: BeliefOptions,
+    about: Annotated[str | None, typer.Option(help="Any column, measured as if it were sensitive, with --given.")] = None,
+    given: Annotated[list[str] | None, typer.Option(help="The columns the adversary knows, with --about.")] = None,
+    t: Annotated[float | None, typer.Option("--t", help="Hold t (in bits, as I1) against the average and against every class.")] = None,
+    l_value: Annotated[float | None, typer.Option("--l", help="Hold an entropy l against the average and against every class.")] = None,
+    classes: Annotated[bool, typer.Option("--classes", help="With --json: also one entry per class. Else: one row per class as CSV.")] = False,
+    worst: Annotated[int, typer.Option(help="How many of the worst classes to tell.", min=0)] = 10,
+    by: Annotated[str | None, typer.Option(help="The metric that says which classes are worst.")] = None,
+    json_: JsonOption = False,
+) -> None:
+    """Measure every metric of a table, and name the classes that are worst.
+
+    \b
+    Examples:
+      divulge measure patients.csv --qi zip,age --sensitive disease
+      divulge measure patients.csv --about age --given zip,disease --json
+    """
+    from divulge.metrics.conditions import conditions
+    from divulge.report.document import measurement_document
+    from divulge.report.text import measurement_text
+    from divulge.tasks.measure import measure as run_measure
+
+    opened = table.read()
+    measurement = run_measure(opened, **_roles(roles, opened, about, given), **belief.resolve())
+    if (l_value is not None and l_value < 1) or (t is not None and t < 0):
+        raise BadInput("--l must be at least 1 and --t at least 0")
+    asked = t is not None or l_value is not None
+    held = {name: conditions(item, t=t, l_value=l_value) for name, item in measurement.beliefs.items()} if asked else None
+    if json_:
+        emit_json(measurement_document(measurement, classes=classes, worst=worst, by=by, conditions=held))
+    elif classes:
+        _write_csv(measurement.class_table())
+    else:
+        show(measurement_text(measurement, worst=worst, by=by, conditions=held))
+
+
+def _roles(roles: RoleOptions, opened: Any, about: str | None, given: list[str] | None) -> dict[str, Any]:
+    resolved = roles.resolve(opened)
+    if about is None and not given:
+        return resolved
+    if about is None or not given or roles.qi or roles.sensitive:
+        raise BadInput("--about and --given go together and take the place of --sensitive and --qi")
+    from divulge.table.roles import split_names
+
+    return resolved | {"sensitive": (about,), "quasi_identifiers": split_names(opened, given)}
+
+
+def _write_csv(table: Any) -> None:
+    import io
+    import sys
+
+    import pyarrow.csv
+
+    buffer = io.BytesIO()
+    pyarrow.csv.write_csv(table, buffer)
+    sys.stdout.write(buffer.getvalue().decode())

@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Options that several commands share, each written once, as groups that a command takes as one argument.
+
+`@takes_groups` lets a command declare a parameter whose type is one of these dataclasses; on the command line its fields appear as
+options of the command.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import typing
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields, is_dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from divulge.errors import BadInput
+
+if TYPE_CHECKING:
+    from divulge.table.table import Table
+
+
+@dataclass(frozen=True)
+class TableOptions:
+    """Where the table is and how it is read."""
+
+    source: Annotated[
+        str,
+        typer.Argument(metavar="TABLE", help="CSV, TSV, Parquet (file, folder or glob), Arrow, JSON lines, SQLite file or postgresql:// URL."),
+    ]
+    table: Annotated[str | None, typer.Option(help="The table to read in a SQLite file or a PostgreSQL database.")] = None
+    header: Annotated[bool | None, typer.Option("--header/--no-header", help="Whether a CSV file begins with column names.")] = None
+    delimiter: Annotated[str | None, typer.Option(help="What separates the cells of a CSV file; found by itself if not given.")] = None
+    encoding: Annotated[str, typer.Option(help="The encoding of a CSV file.")] = "utf-8"
+
+    def read(self) -> Table:
+        """Open the table."""
+        from divulge.table.read import read
+
+        return read(self.source, table=self.table, header=self.header, delimiter=self.delimiter, encoding=self.encoding)
+
+
+@dataclass(frozen=True)
+class RoleOptions:
+    """Which columns play which part."""
+
+    qi: Annotated[
+        list[str] | None,
+        typer.Option(help="Quasi-identifier: a column an adversary may know. A name, a glob such as 'zip*', or several with commas; repeatable."),
+    ] = None
+    sensitive: Annotated[list[str] | None, typer.Option(help="Sensitive column: what must not be learnt. As --qi.")] = None
+    identifier: Annotated[list[str] | None, typer.Option(help="Column that names a person directly; never used as a quasi-identifier.")] = None
+    weight: Annotated[str | None, typer.Option(help="Survey weight: how many people of the population a row stands for.")] = None
+    person: Annotated[str | None, typer.Option(help="Column that tells people apart where one may own several rows.")] = None
+    nulls: Annotated[str | None, typer.Option(help="A null is a 'category' of its own (default), or its row is left out: 'drop'.")] = None
+
+    def resolve(self, table: Table) -> dict[str, Any]:
+        """The roles as keyword arguments of the library's functions."""
+        from divulge.table.roles import split_names
+
+        return {
+            "quasi_identifiers": split_names(table, self.qi or []),
+            "sensitive": split_names(table, self.sensitive or []),
+            "identifier": split_names(table, self.identifier or []),
+            "weight": self.weight,
+            "person": self.person,
+            "nulls": self.nulls or "category",
+        }
+
+
+@dataclass(frozen=True)
+class BeliefOptions:
+    """What the adversary knew before, and how distances are measured."""
+
+    original: Annotated[str | None, typer.Option(metavar="TABLE", help="The original of a published table; its marginal is the prior.")] = None
+    prior: Annotated[
+        list[str] | None, typer.Option(metavar="[COLUMN=]FILE", help="CSV with a prior: column, probability (or joint), and any conditions.")
+    ] = None
+    rule_out: Annotated[list[str] | None, typer.Option(metavar="COLUMN=VALUE", help="A value the adversary knows to be impossible.")] = None
+    rule_in: Annotated[list[str] | None, typer.Option(metavar="COLUMN=VALUE", help="The only values the adversary holds possible.")] = None
+    distance: Annotated[
+        list[str] | None, typer.Option(metavar="COLUMN=KIND", help="Ground distance of t-closeness: equal, ordered or hierarchical.")
+    ] = None
+    hierarchy: Annotated[list[str] | None, typer.Option(metavar="COLUMN=FILE", help="Taxonomy of a sensitive column (ARX or anjana CSV).")] = None
+    order: Annotated[list[str] | None, typer.Option(metavar="COLUMN=LOW,..,HIGH", help="The order of a text column's values.")] = None
+    recursive_l: Annotated[int | None, typer.Option(help="The l of recursive (c,l)-diversity; the table's own distinct l if not given.")] = None
+    population: Annotated[str | None, typer.Option(metavar="TABLE", help="The population, for journalist risk and k-map.")] = None
+    joint: Annotated[bool, typer.Option("--joint", help="Also measure all sensitive columns together as one.")] = False
+
+    def resolve(self) -> dict[str, Any]:
+        """As keyword arguments of the library's functions."""
+        return {
+            "original": self.original,
+            "prior": _priors(self.prior or []),
+            "rule_out": self.rule_out or [],
+            "rule_in": self.rule_in or [],
+            "distances": pairs(self.distance or [], "--distance"),
+            "taxonomies": pairs(self.hierarchy or [], "--hierarchy"),
+            "orders": {name: order.split(",") for name, order in pairs(self.order or [], "--order").items()},
+            "recursive_l": self.recursive_l,
+            "population": self.population,
+            "joint": self.joint,
+        }
+
+
+JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
+
+
+def pairs(given: list[str], option: str) -> dict[str, str]:
+    """COLUMN=SOMETHING, repeated, as a mapping."""
+    found: dict[str, str] = {}
+    for text in given:
+        name, sign, value = text.partition("=")
+        if not sign or not value:
+            raise BadInput(f"{option} {text!r} does not have the form COLUMN=...")
+        found[name] = value
+    return found
+
+
+def _priors(given: list[str]) -> str | Mapping[str, str] | None:
+    if len(given) == 1 and ("=" not in given[0] or Path(given[0]).exists()):
+        return given[0]
+    return pairs(given, "--prior") or None
+
+
+def takes_groups(command: Callable[..., None]) -> Callable[..., None]:
+    """Spread parameters that are option groups over the command line."""
+    hints = typing.get_type_hints(command, include_extras=True)
+    groups = {name: hint for name, hint in hints.items() if isinstance(hint, type) and is_dataclass(hint)}
+    parameters: list[inspect.Parameter] = []
+    for name, parameter in inspect.signature(command).parameters.items():
+        if name in groups:
+            parameters += _parameters(groups[name])
+        else:
+            parameters.append(parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY, annotation=hints[name]))
+
+    @functools.wraps(command)
+    def spread(**given: Any) -> None:
+        for name, group in groups.items():
+            given[name] = group(**{field.name: given.pop(field.name) for field in fields(group)})
+        command(**given)
+
+    spread.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    spread.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    return spread
+
+
+def _parameters(group: Any) -> list[inspect.Parameter]:
+    hints = typing.get_type_hints(group, include_extras=True)
+    return [
+        inspect.Parameter(
+            field.name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=field.default if field.default is not field.default_factory else inspect.Parameter.empty,
+            annotation=hints[field.name],
+        )
+        for field in fields(group)
+    ]

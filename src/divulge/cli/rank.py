@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`divulge rank`: quasi-identifiers and their combinations by risk."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from divulge.cli.common import emit_json, new_app, progress_bar, show
+from divulge.cli.options import JsonOption, RoleOptions, TableOptions, takes_groups
+
+app = new_app()
+
+
+@app.command()
+@takes_groups
+def rank(
+    table: TableOptions,
+    roles: RoleOptions,
+    up_to: Annotated[int, typer.Option(help="The largest combination to look at.", min=1)] = 3,
+    threshold: Annotated[float, typer.Option(help="Discrimination rate from which a combination counts as identifying.", min=0, max=1)] = 0.8,
+    set_: Annotated[list[str] | None, typer.Option("--set", help="A combination to set side by side with others, as a,b; repeatable.")] = None,
+    most: Annotated[int, typer.Option(help="How many combinations to show on a terminal.", min=1)] = 15,
+    json_: JsonOption = False,
+) -> None:
+    """Rank quasi-identifiers by their own risk, by what they add to the others, and in combinations.
+
+    \b
+    Examples:
+      divulge rank patients.csv --qi zip,age,sex --sensitive disease --up-to 3 --threshold 0.8
+      divulge rank patients.csv --qi 'zip,age,sex' --set zip,age --set age,sex
+    """
+    from divulge.report.columns import ranking_text
+    from divulge.table.roles import split_names
+    from divulge.tasks.rank import rank as run_rank
+
+    opened = table.read()
+    given = roles.resolve(opened)
+    with progress_bar("combinations") as progress:
+        ranking = run_rank(
+            opened,
+            quasi_identifiers=given["quasi_identifiers"],
+            sensitive=given["sensitive"],
+            person=given["person"],
+            nulls=given["nulls"],
+            up_to=up_to,
+            threshold=threshold,
+            sets=[split_names(opened, [names]) for names in set_ or []],
+            progress=progress,
+        )
+    if json_:
+        emit_json(ranking.document())
+    else:
+        show(ranking_text(ranking, most=most))

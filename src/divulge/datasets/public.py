@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Public data sets by name: listed, fetched once into a cache, verified by SHA-256 on every use, read into Arrow.
+
+In Python: `divulge.datasets.load("adult")`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from divulge.datasets.catalogue import DATASETS, Dataset
+from divulge.datasets.sources import SourceFailed
+from divulge.errors import BadInput, MissingDependency, nearest
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+@dataclass(frozen=True, kw_only=True)
+class Available:
+    """A data set that `load` knows, and whether it is on this machine already."""
+
+    name: str
+    title: str
+    rows: int
+    columns: int
+    source: str
+    licence: str
+    sha256: str
+    cached: bool
+
+
+def available() -> list[Available]:
+    """All public data sets, without fetching any."""
+    return [
+        Available(
+            name=dataset.name,
+            title=dataset.title,
+            rows=dataset.rows,
+            columns=len(dataset.columns),
+            source=dataset.source,
+            licence=dataset.licence,
+            sha256=dataset.sha256,
+            cached=_looks_cached(dataset),
+        )
+        for dataset in DATASETS
+    ]
+
+
+def load(name: str) -> pa.Table:
+    """The data set as an Arrow table with its usual column names; "?" is null.
+
+    Whole numbers are int64, the survey weight is float64, everything else (codes too) is text.
+    """
+    dataset = find(name)
+    return read(fetch(name), dataset=dataset)
+
+
+def fetch(name: str) -> Path:
+    """The verified original file of the data set, from the cache or else from the first source that has it."""
+    dataset = find(name)
+    return fetch_into(cache_folder(), dataset=dataset)
+
+
+def find(name: str) -> Dataset:
+    """The catalogue's record of that name."""
+    for dataset in DATASETS:
+        if dataset.name == name:
+            return dataset
+    known = [dataset.name for dataset in DATASETS]
+    raise BadInput(f"there is no public data set {name!r}", hint=nearest(name, known))
+
+
+def cache_folder() -> Path:
+    """Where fetched files stay: $DIVULGE_CACHE, else a folder of our own where this platform keeps caches."""
+    if chosen := os.environ.get("DIVULGE_CACHE"):
+        return Path(chosen).expanduser()
+    if sys.platform == "darwin":
+        base = Path.home() / "Library" / "Caches"
+    elif sys.platform == "win32":
+        base = Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
+    else:
+        base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return base / "divulge"
+
+
+def fetch_into(folder: Path, *, dataset: Dataset) -> Path:
+    """The verified file in this folder. A file that is not what it should be is fetched again, never used."""
+    path = _cached_path(folder, dataset=dataset)
+    if path.is_file() and _sha256(path.read_bytes()) == dataset.sha256:
+        return path
+    _write_atomically(path, _first_good(dataset))
+    return path
+
+
+def _first_good(dataset: Dataset) -> bytes:
+    tried = []
+    for source in dataset.sources:
+        try:
+            content = source.read()
+        except SourceFailed as failure:
+            tried.append(f"{source}: {failure}")
+            continue
+        found = _sha256(content)
+        if found == dataset.sha256:
+            return content
+        tried.append(f"{source}: refused, SHA-256 {found[:12]}... is not {dataset.sha256[:12]}...")
+    raise MissingDependency(
+        f"the data set {dataset.name!r} is not cached and could not be fetched (tried {'; '.join(tried)})",
+        hint="Connect this machine to the network once, or point DIVULGE_CACHE to a folder that holds the original "
+        f"file as {_cached_path(Path(), dataset=dataset)}",
+    )
+
+
+def _write_atomically(path: Path, content: bytes) -> None:
+    """Another process sees the whole file or none."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=path.parent, prefix="fetching-") as staging:
+            staged = Path(staging) / path.name
+            staged.write_bytes(content)
+            staged.replace(path)
+    except OSError as error:
+        raise BadInput(
+            f"the cache folder {path.parent} cannot be written ({error.strerror})",
+            hint="Point DIVULGE_CACHE to a folder of yours",
+        ) from error
+
+
+def _cached_path(folder: Path, *, dataset: Dataset) -> Path:
+    return folder / f"{dataset.name}.csv"
+
+
+def _looks_cached(dataset: Dataset) -> bool:
+    """A file of the right size is there. `fetch` checks its content; a listing need not read 100 MB."""
+    path = _cached_path(cache_folder(), dataset=dataset)
+    return path.is_file() and path.stat().st_size == dataset.size
+
+
+def _sha256(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+def read(path: Path, *, dataset: Dataset) -> pa.Table:
+    """Parse one of these files: no header, blanks around values, "?" for unknown, in some a dot after the label."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+    from pyarrow import csv
+
+    raw = csv.read_csv(
+        path,
+        read_options=csv.ReadOptions(column_names=dataset.columns, skip_rows=dataset.comment_lines),
+        parse_options=csv.ParseOptions(quote_char=False),
+        convert_options=csv.ConvertOptions(column_types=dict.fromkeys(dataset.columns, pa.string())),
+    )
+    types = dict.fromkeys(dataset.integers, pa.int64()) | dict.fromkeys(dataset.decimals, pa.float64())
+    label = dataset.columns[-1]
+    columns = {}
+    for name in dataset.columns:
+        text = pc.utf8_trim_whitespace(raw[name])
+        if name == label:
+            text = pc.utf8_rtrim(text, characters=".")
+        known = pc.if_else(pc.equal(text, "?"), pa.scalar(None, pa.string()), text)
+        columns[name] = known.cast(types.get(name, pa.string()))
+    return pa.table(columns)

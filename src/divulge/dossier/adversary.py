@@ -1,0 +1,259 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the adversary does with the records, and what it costs (Whang and Garcia-Molina, section 2.4).
+
+An operator E turns a database into another one and has a cost C(E, R). Operators compose: the second works on what the
+first made, and the costs add. The leakage of R under E is the leakage of E(R) (definition 22); it may be lower than
+that of R, because merging also piles up errors. Dipping asks what E finds out about one query record.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+from divulge.dossier.equivalence import Equivalence
+from divulge.dossier.expectation import Floats
+from divulge.dossier.extensions import Background, Grade
+from divulge.dossier.leakage import SetLeakage, record_leakages, set_leakage
+from divulge.dossier.matching import MatchRule, as_rule
+from divulge.dossier.record import Attribute, Database, Record, check_confidence
+from divulge.dossier.resolve import Method, check_method, resolve, with_ids
+from divulge.errors import BadInput
+
+
+@dataclass(frozen=True)
+class Measure:
+    """How leakage is measured: the options of `leakage`, kept together for whole analyses."""
+
+    weights: Mapping[str, float] | None = None
+    beta: float = 1.0
+    equivalence: Equivalence | None = None
+    graded: Mapping[str, Grade] | None = None
+    background: Background | None = None
+
+    def each(self, records: Sequence[Record], reference: Record) -> Floats:
+        """The leakage of every record."""
+        return record_leakages(
+            records,
+            reference,
+            weights=self.weights,
+            beta=self.beta,
+            equivalence=self.equivalence,
+            graded=self.graded,
+            background=self.background,
+        )
+
+    def most(self, database: Sequence[Record], reference: Record) -> SetLeakage:
+        """The largest leakage of a record, with the records that reach it."""
+        return set_leakage(
+            database,
+            reference,
+            weights=self.weights,
+            beta=self.beta,
+            equivalence=self.equivalence,
+            graded=self.graded,
+            background=self.background,
+        )
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What an operator costs on |R| records: coefficient * |R|^exponent, in steps, seconds or money."""
+
+    coefficient: float = 1.0
+    exponent: float = 1.0
+
+    def __post_init__(self) -> None:
+        for name, number in (("coefficient", self.coefficient), ("exponent", self.exponent)):
+            if not 0 <= number < math.inf:
+                raise BadInput(f"the {name} of a cost is {number!r}", hint="it is a number of at least 0")
+
+    def of(self, database: Database) -> float:
+        """The cost for this many records."""
+        return self.coefficient * len(database) ** self.exponent
+
+
+class Operator(Protocol):
+    """One step of an adversary's analysis. It must keep each record's `sources`."""
+
+    @property
+    def monotone(self) -> bool:
+        """Whether each record of E(R) is contained in a record of E(R + S), for any S; bounds rest on it."""
+
+    def __call__(self, database: Database) -> Database:
+        """The database after this step."""
+
+    def cost(self, database: Database) -> float:
+        """What the step costs on this database."""
+
+
+@dataclass(frozen=True)
+class Correct:
+    """Error correction: replace values that are known to be wrong or to mean the same."""
+
+    corrections: Equivalence | Mapping[str, Mapping[str, str]]
+    """Canonical values, or per label {wrong: right}."""
+    price: Cost = field(default_factory=Cost)
+    monotone: bool = field(default=True, init=False)
+
+    def __call__(self, database: Database) -> Database:
+        """The database with corrected values; where two become one, the higher confidence stays."""
+        return tuple(_rewrite(record, self._corrected) for record in database)
+
+    def cost(self, database: Database) -> float:
+        """The price for this many records."""
+        return self.price.of(database)
+
+    def _corrected(self, attribute: Attribute) -> Attribute:
+        if isinstance(self.corrections, Equivalence):
+            return self.corrections.canonical(attribute)
+        right = self.corrections.get(attribute.label, {}).get(attribute.value, attribute.value)
+        return Attribute(attribute.label, right)
+
+
+@dataclass(frozen=True)
+class Augment:
+    """Augmentation: infer one label from another, such as the zip code from the address."""
+
+    source: str
+    target: str
+    lookup: Mapping[str, str] | Callable[[str], str | None]
+    confidence: float = 1.0
+    """How far the lookup is trusted; the inferred value has this times the confidence of what it came from."""
+    price: Cost = field(default_factory=Cost)
+    monotone: bool = field(default=True, init=False)
+
+    def __post_init__(self) -> None:
+        check_confidence(self.confidence, (self.target, "any value"))
+
+    def __call__(self, database: Database) -> Database:
+        """The database with the inferred values added."""
+        return tuple(self._augmented(record) for record in database)
+
+    def cost(self, database: Database) -> float:
+        """The price for this many records."""
+        return self.price.of(database)
+
+    def _augmented(self, record: Record) -> Record:
+        find = self.lookup if callable(self.lookup) else self.lookup.get
+        attributes = dict(record.attributes)
+        for attribute, confidence in record.attributes.items():
+            if attribute.label == self.source and (value := find(attribute.value)) is not None:
+                inferred = Attribute(self.target, value)
+                attributes[inferred] = max(attributes.get(inferred, 0.0), confidence * self.confidence)
+        return replace(record, attributes=attributes)
+
+
+@dataclass(frozen=True)
+class Resolve:
+    """Entity resolution by a match rule; its price is that of comparing all pairs unless told otherwise."""
+
+    rule: MatchRule | str
+    method: Method = "swoosh"
+    price: Cost = field(default_factory=lambda: Cost(exponent=2))
+    monotone: bool = field(default=True, init=False)
+
+    def __post_init__(self) -> None:
+        check_method(self.method)
+        object.__setattr__(self, "rule", as_rule(self.rule))
+
+    def __call__(self, database: Database) -> Database:
+        """The database after merging."""
+        return resolve(database, self.rule, method=self.method).records
+
+    def cost(self, database: Database) -> float:
+        """The price for this many records."""
+        return self.price.of(database)
+
+
+@dataclass(frozen=True)
+class Chain:
+    """Operators one after another; without any, the identity."""
+
+    operators: tuple[Operator, ...] = ()
+
+    @property
+    def monotone(self) -> bool:
+        """Whether all of them are."""
+        return all(operator.monotone for operator in self.operators)
+
+    def __call__(self, database: Database) -> Database:
+        """The database after the last operator."""
+        return self.run(database)[0]
+
+    def cost(self, database: Database) -> float:
+        """The sum of the costs, each on what the operators before made."""
+        return self.run(database)[1]
+
+    def run(self, database: Database) -> tuple[Database, float]:
+        """The database after the last operator, and the sum of the costs."""
+        spent = 0.0
+        for operator in self.operators:
+            spent += operator.cost(database)
+            database = operator(database)
+        return database, spent
+
+
+@dataclass(frozen=True)
+class Attack:
+    """What an operator reveals, and for what cost (definition 22)."""
+
+    leakage: float
+    before: float
+    """Leakage without the operator."""
+    cost: float
+    witnesses: tuple[Record, ...]
+    """The records of E(R) that reach the leakage."""
+    records: Database
+    """E(R)."""
+
+    @property
+    def gain(self) -> float:
+        """What the operator added; negative when merging piled up more errors than truths."""
+        return self.leakage - self.before
+
+
+@dataclass(frozen=True)
+class Dip:
+    """What the adversary finds out about a query record."""
+
+    record: Record
+    """The query merged with what belongs to it; the query itself when nothing does."""
+    reached: frozenset[str]
+    """Ids of the records that were found."""
+
+
+def attack(
+    database: Sequence[Record], reference: Record, operator: Operator, *, measure: Measure | None = None
+) -> Attack:
+    """L(R, p, E) with its cost."""
+    measure = measure or Measure()
+    given = with_ids(database)
+    before = measure.most(given, reference)
+    records, cost = operator.run(given) if isinstance(operator, Chain) else (operator(given), operator.cost(given))
+    after = measure.most(records, reference)
+    return Attack(after.leakage, before.leakage, cost, after.witnesses, records)
+
+
+def dip(database: Sequence[Record], query: Record, operator: Operator) -> Dip:
+    """D(R, E, q): the record of E(R + {q}) that the query went into."""
+    given = with_ids(database)
+    taken = {source for record in given for source in record.sources}
+    name = next(name for name in ("q", *(f"q{number}" for number in range(len(taken) + 1))) if name not in taken)
+    outcome = operator((*given, Record(query.attributes, name)))
+    found = [record for record in outcome if name in record.sources]
+    if len(found) != 1:
+        raise BadInput(
+            f"after the operator, {len(found)} records name the query as a source", hint="an operator must keep sources"
+        )
+    return Dip(found[0], found[0].sources - {name})
+
+
+def _rewrite(record: Record, change: Callable[[Attribute], Attribute]) -> Record:
+    attributes: dict[Attribute, float] = {}
+    for attribute, confidence in record.attributes.items():
+        changed = change(attribute)
+        attributes[changed] = max(confidence, attributes.get(changed, 0.0))
+    return replace(record, attributes=attributes)

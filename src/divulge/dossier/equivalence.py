@@ -1,0 +1,204 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Canonical values: Flu is Influenza, 111 is 11*, 60 is >=50 (Whang and Garcia-Molina, section 3).
+
+A declared equivalence maps every value that a class covers to the name of the class. It is applied to the record and to the
+reference before they are compared, and two attributes of a record that become equal are merged (the higher confidence
+stays). So the 111 of a background table and the 11* of a release are one attribute, not two.
+
+A class is written as the value a release would show:
+    synonyms   "Influenza": ["Flu", "grippe"]      listed values
+    mask       "11*", "2**", "3*"                  each * at the end is exactly one character
+    bound      ">=50", ">50", "<=17", "<18"        numbers
+    range      "[20,30)", "20-29"                  numbers; 20-29 includes both ends
+The first class of a label that covers a value wins, so that classes may overlap without surprise.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from divulge.dossier.extensions import Background
+from divulge.dossier.record import Attribute, Record
+from divulge.errors import BadInput
+
+_MASK = re.compile(r"([^*]*)(\*+)")
+_BOUND = re.compile(r"(>=|<=|>|<|≥|≤)\s*(-?\d+(?:\.\d+)?)")
+_RANGE = re.compile(r"([\[(])\s*(-?\d+(?:\.\d+)?)\s*,\s*(-?\d+(?:\.\d+)?)\s*([\])])")
+_SPAN = re.compile(r"(\d+(?:\.\d+)?)\s*-\s*(\d+(?:\.\d+)?)")
+
+
+@dataclass(frozen=True)
+class ValueClass:
+    """A canonical value and the test that says which values it stands for."""
+
+    name: str
+    covers: Callable[[str], bool]
+
+
+class Equivalence:
+    """Which values of a label count as the same."""
+
+    def __init__(self, classes: Mapping[str, Iterable[str] | Mapping[str, Iterable[str]]]) -> None:
+        """Per label a list of patterns (masks, bounds, ranges), or a mapping canonical value -> values it stands for.
+
+        >>> same = Equivalence({"Zip": ["11*"], "Age": ["3*", ">=50"], "Disease": {"Influenza": ["Flu"]}})
+        >>> same.canonical(Attribute("Age", "60"))
+        Attribute(label='Age', value='>=50')
+        """
+        self._classes = {label: _value_classes(label, given) for label, given in classes.items()}
+        self._known: dict[Attribute, Attribute] = {}
+
+    @classmethod
+    def read(cls, source: str | Path) -> Equivalence:
+        """From a JSON object as the constructor takes it, or a CSV file with the columns label, canonical, value.
+
+        A CSV row without a value declares the canonical value itself as a pattern.
+        """
+        path = Path(source)
+        try:
+            text = path.read_text(encoding="utf-8-sig")
+        except OSError as error:
+            raise BadInput(f"cannot read the equivalence {str(path)!r}: {error.strerror}") from error
+        if path.suffix.lower() == ".csv":
+            return cls(_from_csv(text, path))
+        try:
+            document = json.loads(text)
+        except json.JSONDecodeError as error:
+            raise BadInput(f"{str(path)!r} is not JSON: {error.msg} in line {error.lineno}") from error
+        if not isinstance(document, dict):
+            raise BadInput(f"{str(path)!r} does not hold a JSON object", hint='write {"label": ["11*", ...], ...}')
+        return cls(document)
+
+    def canonical(self, attribute: Attribute) -> Attribute:
+        """The attribute with its canonical value; itself when no class covers it."""
+        classes = self._classes.get(attribute.label)
+        if not classes:
+            return attribute
+        if attribute not in self._known:
+            value = next((each.name for each in classes if each.covers(attribute.value)), attribute.value)
+            self._known[attribute] = Attribute(attribute.label, value)
+        return self._known[attribute]
+
+    def apply(self, record: Record) -> Record:
+        """The record with canonical values; where two attributes become one, the higher confidence stays."""
+        attributes: dict[Attribute, float] = {}
+        for attribute, confidence in record.attributes.items():
+            canonical = self.canonical(attribute)
+            attributes[canonical] = max(confidence, attributes.get(canonical, 0.0))
+        return Record(attributes, record.id, record.sources)
+
+    def apply_to_background(self, background: Background) -> Background:
+        """Population counts per canonical value."""
+        summed: dict[str, dict[str, float]] = {}
+        for label, counts in background.items():
+            merged = summed.setdefault(label, {})
+            for value, count in counts.items():
+                canonical = self.canonical(Attribute(label, value)).value
+                merged[canonical] = merged.get(canonical, 0.0) + count
+        return summed
+
+
+def _value_classes(label: str, given: Iterable[str] | Mapping[str, Iterable[str]]) -> tuple[ValueClass, ...]:
+    if isinstance(given, Mapping):
+        classes = [_synonyms(label, name, values) for name, values in given.items()]
+    elif isinstance(given, str):
+        raise BadInput(f"the classes of {label!r} are the text {given!r}", hint=f'write a list: ["{given}"]')
+    else:
+        classes = [_pattern(label, name) for name in given]
+    claimed: dict[str, str] = {}
+    for name, values in given.items() if isinstance(given, Mapping) else ():
+        for value in values:
+            if claimed.setdefault(value, name) != name:
+                raise BadInput(f"{value!r} of {label!r} belongs to {claimed[value]!r} and to {name!r}", hint="keep one")
+    return tuple(classes)
+
+
+def _synonyms(label: str, name: str, values: Iterable[str]) -> ValueClass:
+    """Listed values; without any, the canonical value itself must be a pattern. A pattern covers what it shows, too."""
+    listed = frozenset(values)
+    if isinstance(values, str) or not all(isinstance(value, str) for value in listed):
+        raise BadInput(f"the values of {name!r} ({label!r}) are not a list of texts", hint='write ["Flu", ...]')
+    if not listed:
+        return _pattern(label, name)
+    return ValueClass(name, lambda value: value == name or value in listed)
+
+
+def _pattern(label: str, name: str) -> ValueClass:
+    covers = _mask(name) or _bound(name) or _range(name) or _span(name)
+    if covers is None:
+        raise BadInput(
+            f"{name!r} of {label!r} is not a class of values",
+            hint="write 11*, >=50, [20,30), 20-29, or a list of synonyms",
+        )
+    return ValueClass(name, lambda value: value == name or covers(value))
+
+
+def _mask(name: str) -> Callable[[str], bool] | None:
+    found = _MASK.fullmatch(name)
+    if found is None:
+        return None
+    prefix, length = found[1], len(name)
+    return lambda value: len(value) == length and value.startswith(prefix)
+
+
+def _bound(name: str) -> Callable[[str], bool] | None:
+    found = _BOUND.fullmatch(name.strip())
+    if found is None:
+        return None
+    side, limit = found[1], float(found[2])
+    return {
+        ">=": lambda value: _number(value) >= limit,
+        "≥": lambda value: _number(value) >= limit,
+        "<=": lambda value: _number(value) <= limit,
+        "≤": lambda value: _number(value) <= limit,
+        ">": lambda value: _number(value) > limit,
+        "<": lambda value: _number(value) < limit,
+    }[side]
+
+
+def _range(name: str) -> Callable[[str], bool] | None:
+    found = _RANGE.fullmatch(name.strip())
+    if found is None:
+        return None
+    low, high = float(found[2]), float(found[3])
+    left_closed, right_closed = found[1] == "[", found[4] == "]"
+
+    def covers(value: str) -> bool:
+        number = _number(value)
+        return low < number < high or (left_closed and number == low) or (right_closed and number == high)
+
+    return covers
+
+
+def _span(name: str) -> Callable[[str], bool] | None:
+    found = _SPAN.fullmatch(name.strip())
+    if found is None:
+        return None
+    low, high = float(found[1]), float(found[2])
+    return lambda value: low <= _number(value) <= high
+
+
+def _number(value: str) -> float:
+    """The value as a number; nan, which no comparison holds for, when it is none."""
+    try:
+        return float(value)
+    except ValueError:
+        return math.nan
+
+
+def _from_csv(text: str, path: Path) -> dict[str, dict[str, list[str]]]:
+    rows = csv.DictReader(text.splitlines())
+    if not {"label", "canonical"} <= set(rows.fieldnames or ()):
+        raise BadInput(f"{str(path)!r} lacks the columns label and canonical", hint="write label,canonical,value")
+    classes: dict[str, dict[str, list[str]]] = {}
+    for row in rows:
+        members = classes.setdefault(row["label"], {}).setdefault(row["canonical"], [])
+        if row.get("value"):
+            members.append(row["value"])
+    return classes

@@ -1,0 +1,200 @@
+# SPDX-License-Identifier: Apache-2.0
+"""E[X / (Y + base)] over the possible worlds of many records at once, without visiting the worlds.
+
+In a world, Y is the weight of its attributes and X the weight of the correct ones. Leakage, F_beta and precision are this
+expectation with different bases (Whang and Garcia-Molina, section 2.2 and definition 21). As attributes are independent,
+
+    E[X / (Y + base)] = int_0^inf exp(-s base) F(s) sum_b c_b x_b e^(-s w_b) / f_b(s) ds,
+    f_a(s) = 1 - c_a + c_a e^(-s w_a),   F(s) = product of all f_a(s),
+
+a positive mixture of 1/Lambda with Lambda = Y + base. The certified rules of `quadrature` turn it into a short sum. All
+terms are positive, so nothing cancels. Attributes with confidence 1 are in every world and join the base.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from divulge.dossier.quadrature import UNIT, Floats, Rule, rule_for
+
+__all__ = ["Batch", "Expectation", "Floats", "Integers", "expected_share"]
+
+Integers: TypeAlias = npt.NDArray[np.int64]
+
+CELLS = 1 << 16
+"""Attributes times nodes that are held at once: a few arrays of half a megabyte, which stay in the cache."""
+
+LONG = 1000
+"""Above this many uncertain attributes factors are summed as logarithms: the rounding of a product could reach 1e-12."""
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Records as numbers, one entry per attribute; `row` says which record it belongs to and never falls."""
+
+    size: int
+    """Number of records; some may have no attribute."""
+    row: Integers
+    confidence: Floats
+    weight: Floats
+    credit: Floats
+    """The part of the weight that is correct: the weight or 0, unless correctness is graded."""
+    shields: Integers
+    """Pairs (a, b): attribute a earns its credit only in worlds without attribute b (graded correctness); shape (n, 2)."""
+
+
+@dataclass(frozen=True)
+class Expectation:
+    """One value per record, with a bound of its relative error."""
+
+    value: Floats
+    error: Floats
+
+
+def expected_share(batch: Batch, base: float) -> Expectation:
+    """E[X / (Y + base)] of every record; a world with X = 0 counts 0, and so does the empty one."""
+    certain = batch.confidence == 1.0
+    uncertain = ~certain & (batch.weight > 0)
+    shielded = np.zeros(len(batch.row), dtype=bool)
+    shielded[batch.shields[:, 0]] = True
+    fixed = base + _per_record(batch, batch.weight * certain)
+    low = fixed + _lightest_credit(batch, certain)
+    high = fixed + _per_record(batch, batch.weight * uncertain)
+
+    value, error = np.zeros(batch.size), np.zeros(batch.size)
+    leaks, open_ = np.isfinite(low), _per_record(batch, uncertain) > 0
+    settled = leaks & ~open_
+    value[settled] = _per_record(batch, batch.credit * certain)[settled] / fixed[settled]
+    error[settled] = UNIT * (4 + 2 * _per_record(batch, certain)[settled])
+
+    integrals = _Integrals(
+        batch,
+        np.flatnonzero((uncertain | (certain & shielded)) & (leaks & open_)[batch.row]),
+        low=low,
+        fixed=fixed,
+        sure=_per_record(batch, batch.credit * (certain & ~shielded)),
+    )
+    for rule, rows in _by_rule(high / np.where(leaks, low, np.inf), np.flatnonzero(leaks & open_)):
+        for chunk in integrals.chunks(rows, nodes=len(rule.nodes)):
+            value[chunk], error[chunk] = integrals.of(chunk, rule)
+    return Expectation(value, error)
+
+
+def _per_record(batch: Batch, amount: npt.NDArray[np.generic]) -> Floats:
+    """The sum over each record of an amount per attribute."""
+    return np.bincount(batch.row, amount, batch.size).astype(np.float64, copy=False)
+
+
+def _lightest_credit(batch: Batch, certain: npt.NDArray[np.bool_]) -> Floats:
+    """The least weight that a world with X > 0 adds to the base: 0 if the credit is certain, inf if there is none."""
+    lightest = np.full(batch.size, np.inf)
+    earning = batch.credit > 0
+    np.minimum.at(lightest, batch.row[earning], np.where(certain, 0.0, batch.weight)[earning])
+    return lightest
+
+
+def _by_rule(ratio: Floats, rows: Integers) -> Iterator[tuple[Rule, Integers]]:
+    """Rules, cheapest first, each with the rows it serves."""
+    while len(rows):
+        rule = rule_for(float(ratio[rows].min()))
+        fits = ratio[rows] <= rule.ratio
+        yield rule, rows[fits]
+        rows = rows[~fits]
+
+
+class _Integrals:
+    """The uncertain attributes of a batch, ready to be integrated a chunk of records at a time.
+
+    A certain attribute that another one shields is among them with weight 0: its weight is in the base already.
+    """
+
+    def __init__(self, batch: Batch, kept: Integers, *, low: Floats, fixed: Floats, sure: Floats) -> None:
+        self.confidence = batch.confidence[kept]
+        self.weight = np.where(self.confidence == 1.0, 0.0, batch.weight[kept])
+        self.credit = batch.credit[kept]
+        self.start = np.searchsorted(batch.row[kept], np.arange(batch.size + 1))
+        self.low, self.fixed, self.sure = low, fixed, sure
+        self.shields = np.searchsorted(kept, batch.shields[np.isin(batch.shields[:, 0], kept)])
+        self.memory = np.empty((2, CELLS))
+
+    def chunks(self, rows: Integers, *, nodes: int) -> Iterator[Integers]:
+        """Rows in groups of about CELLS attributes times nodes; a long record is a group of its own."""
+        sizes = self.start[rows + 1] - self.start[rows]
+        long = sizes > LONG
+        yield from rows[long][:, None]
+        group = np.cumsum(sizes[~long]) // max(CELLS // nodes, LONG)
+        yield from (part for part in np.split(rows[~long], np.flatnonzero(np.diff(group)) + 1) if len(part))
+
+    def of(self, rows: Integers, rule: Rule) -> tuple[Floats, Floats]:
+        """The integral of each row and a bound of its relative error."""
+        take, owner = self._attributes(rows)
+        confidence, weight = self.confidence[take], self.weight[take] / self.low[rows][owner]
+        doubt, stake = 1 - confidence, self.credit[take] * confidence
+        base = self.fixed[rows] / self.low[rows]
+        long = len(take) > LONG and len(rows) == 1
+        total, depth = np.zeros(len(rows)), np.zeros(len(rows))
+        for nodes, weights in _blocks(rule, max(1, CELLS // len(take))):
+            vanishing, factor = self._scratch(len(nodes), len(take))
+            np.exp(np.multiply(-nodes, weight, out=vanishing), out=vanishing)
+            np.add(np.multiply(vanishing, confidence, out=factor), doubt, out=factor)
+            earned = np.multiply(np.divide(vanishing, factor, out=vanishing), stake, out=vanishing)
+            self._apply_shields(take, earned, factor)
+            correct = self.sure[rows] + np.add.reduceat(earned, owner_starts(owner), axis=1)
+            exponent = nodes * base
+            if long:
+                exponent = exponent + _minus_log_product(factor, confidence * np.expm1(-nodes * weight))
+                integrand = weights * np.exp(-exponent) * correct
+                depth += (integrand * exponent).sum(axis=0)
+            else:
+                product = np.multiply.reduceat(factor, owner_starts(owner), axis=1)
+                integrand = weights * np.exp(-exponent) * product * correct
+            total += integrand.sum(axis=0)
+        sizes = np.bincount(owner).astype(np.float64)
+        rounding = (12 + np.log2(sizes)) * (1 + depth / total) if long else 6 * sizes
+        return total / self.low[rows], rule.error + UNIT * (rounding + 2 * len(rule.nodes) + 40)
+
+    def _attributes(self, rows: Integers) -> tuple[Integers, Integers]:
+        """Positions of the rows' attributes, and for each the place of its row among `rows`."""
+        sizes = self.start[rows + 1] - self.start[rows]
+        owner = np.repeat(np.arange(len(rows)), sizes)
+        before = np.cumsum(sizes) - sizes
+        return np.arange(len(owner)) + (self.start[rows] - before)[owner], owner
+
+    def _scratch(self, nodes: int, attributes: int) -> tuple[Floats, Floats]:
+        """Two matrices in memory that is used again and again: fresh pages would cost more than the arithmetic."""
+        cells = nodes * attributes
+        if cells > self.memory.shape[1]:
+            self.memory = np.empty((2, cells))
+        first, second = self.memory[:, :cells].reshape(2, nodes, attributes)
+        return first, second
+
+    def _apply_shields(self, take: Integers, earned: Floats, factor: Floats) -> None:
+        """An attribute earns its credit only where those that shield it are absent: (1 - c) instead of their factor."""
+        if len(self.shields):
+            inside = (self.shields[:, 0] >= take[0]) & (self.shields[:, 0] <= take[-1])
+            behind, before = np.searchsorted(take, self.shields[inside & np.isin(self.shields[:, 0], take)]).T
+            absent = (1 - self.confidence[take[before]]) / factor[:, before]
+            np.multiply.at(earned.T, behind, absent.T)
+
+
+def owner_starts(owner: Integers) -> Integers:
+    """Where each owner's entries begin."""
+    return np.flatnonzero(np.diff(owner, prepend=-1))
+
+
+def _blocks(rule: Rule, size: int) -> Iterator[tuple[Floats, Floats]]:
+    """Nodes and weights of a rule as columns, `size` at a time."""
+    for first in range(0, len(rule.nodes), size):
+        yield rule.nodes[first : first + size, None], rule.weights[first : first + size, None]
+
+
+def _minus_log_product(factor: Floats, change: Floats) -> Floats:
+    """-log of the product of each line; a factor is 1 + change, given twice so that each logarithm is accurate."""
+    logs = np.log(factor, where=factor <= 0.5, out=np.log1p(np.where(factor > 0.5, change, 0.0)))
+    total: Floats = -logs.sum(axis=1, keepdims=True)
+    return total

@@ -1,0 +1,262 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Records, databases and weights in files: JSON, JSON lines and CSV, in and out.
+
+JSON      a record    {"id": "r1", "attributes": [{"label": "N", "value": "Alice", "confidence": 0.5}, ...]}
+          a database  {"records": [record, ...]}, a list of records, or one record per line (.jsonl, .ndjson)
+          weights     {"N": 2, ...}
+CSV       a database  record,label,value,confidence: one row per attribute
+          weights     label,weight
+A missing confidence is 1, a missing weight is 1, and a record without an id is named by its place: r1, r2, ... What is
+not understood is refused: a misspelt "confidence" must not become certainty.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from os import PathLike
+from pathlib import Path
+from typing import TypeAlias
+
+from divulge.dossier.record import Database, Record, Scalar, check_weights
+from divulge.errors import BadInput, nearest
+
+Source: TypeAlias = "str | PathLike[str]"
+
+_COLUMNS = ("record", "label", "value", "confidence")
+
+
+def read_record(source: Source) -> Record:
+    """The one record of a file."""
+    database = read_database(source)
+    if len(database) != 1:
+        raise BadInput(f"{str(source)!r} holds {len(database)} records, one was expected", hint="split the file")
+    return database[0]
+
+
+def read_database(source: Source) -> Database:
+    """All records of a file, each with an id."""
+    path = Path(source)
+    text, name = _read_text(path), str(path)
+    suffix = path.suffix.lower()
+    if suffix == ".csv":
+        return _from_csv(text, name)
+    if suffix in {".jsonl", ".ndjson"}:
+        lines = [(number, line) for number, line in enumerate(text.split("\n"), start=1) if line.strip()]
+        return _from_objects([_parse(line, f"{name}, line {number}") for number, line in lines], name)
+    document = _parse(text, name)
+    if isinstance(document, dict) and "records" in document:
+        _refuse_unknown(document, ("records",), name)
+        document = document["records"]
+    elif isinstance(document, dict):
+        document = [document]
+    if not isinstance(document, list):
+        raise BadInput(f"{name!r} is not a database", hint='write {"records": [...]}, or one record per line as .jsonl')
+    return _from_objects(document, name)
+
+
+def read_weights(source: Source) -> Mapping[str, float]:
+    """Weights per label."""
+    path = Path(source)
+    text, name = _read_text(path), str(path)
+    if path.suffix.lower() != ".csv":
+        document = _parse(text, name)
+        if not isinstance(document, dict):
+            raise BadInput(f"{name!r} does not hold weights", hint='write {"label": weight, ...}')
+        return check_weights(document)
+    weights: dict[str, float] = {}
+    for number, row in _csv_rows(text, ("label", "weight"), name):
+        if row["label"] in weights:
+            raise BadInput(f"{name!r}, line {number}: the label {row['label']!r} occurs twice", hint="keep one weight")
+        weights[row["label"]] = _number(row["weight"], f"{name}, line {number}")
+    return check_weights(weights)
+
+
+def write_database(database: Iterable[Record], path: Source) -> None:
+    """Write records as .json, .jsonl or .csv; reading them back gives the same records."""
+    target = Path(path)
+    write = _WRITERS.get(target.suffix.lower())
+    if write is None:
+        raise BadInput(f"cannot write {target.name!r}", hint=f"the name must end in {', '.join(_WRITERS)}")
+    target.write_text(write(_with_ids(list(database), str(path))), encoding="utf-8", newline="")
+
+
+def from_rows(
+    rows: object, *, record_id: str | None = None, labels: Sequence[str] | None = None, confidence: float = 1.0
+) -> Database:
+    """Records from the rows of a table: a column is a label, a cell a value, an empty (null) cell no attribute.
+
+    `rows` is a list of mappings, or anything `divulge.read` opens (a path, a frame, a Table). `record_id` is the column that
+    names the records; it does not become an attribute. `labels` picks columns.
+    """
+    columns, cells = _table(rows)
+    for name in (*([record_id] if record_id is not None else []), *(labels or ())):
+        if name not in columns:
+            raise BadInput(f"there is no column {name!r}", hint=nearest(name, columns))
+    chosen = [name for name in labels or columns if name != record_id]
+    database = []
+    for row in cells:
+        found = [(name, _cell(row[name]), confidence) for name in chosen if not _is_missing(row.get(name))]
+        given = row[record_id] if record_id is not None else None
+        database.append(Record.of(found, None if given is None else str(given)))
+    return _with_ids(database, "the table")
+
+
+def record_to_json(record: Record) -> dict[str, object]:
+    """A record as the JSON object that `read_record` understands; certainty goes without saying."""
+    attributes = [
+        {"label": label, "value": value, **({} if confidence == 1 else {"confidence": confidence})}
+        for (label, value), confidence in record.attributes.items()
+    ]
+    return {**({} if record.id is None else {"id": record.id}), "attributes": attributes}
+
+
+def record_from_json(document: object, where: str = "the record") -> Record:
+    """A record from its JSON object."""
+    if not isinstance(document, dict) or not isinstance(document.get("attributes"), list):
+        raise BadInput(f"{where} is not a record", hint='write {"attributes": [{"label": "N", "value": "Alice"}, ...]}')
+    _refuse_unknown(document, ("id", "attributes"), where)
+    entries = []
+    for attribute in document["attributes"]:
+        if not isinstance(attribute, dict) or not {"label", "value"} <= attribute.keys():
+            raise BadInput(f"{where}: {json.dumps(attribute)} is not an attribute", hint="it needs a label and a value")
+        _refuse_unknown(attribute, ("label", "value", "confidence"), where)
+        entries.append((attribute["label"], attribute["value"], attribute.get("confidence", 1.0)))
+    given = document.get("id")
+    return _record(entries, None if given is None else str(given), where)
+
+
+def _from_objects(documents: Sequence[object], name: str) -> Database:
+    places = (f"{name}, record {number}" for number in range(1, len(documents) + 1))
+    return _with_ids([record_from_json(*pair) for pair in zip(documents, places, strict=True)], name)
+
+
+def _from_csv(text: str, name: str) -> Database:
+    entries: dict[str, list[tuple[str, str, float]]] = {}
+    for number, row in _csv_rows(text, _COLUMNS[:3], name):
+        where = f"{name}, line {number}"
+        confidence = _number(row["confidence"], where) if row.get("confidence") else 1.0
+        entries.setdefault(row["record"], []).append((row["label"], row["value"], confidence))
+    return tuple(_record(found, key, f"{name}, record {key!r}") for key, found in entries.items())
+
+
+def _csv_rows(text: str, needed: Sequence[str], name: str) -> Iterator[tuple[int, dict[str, str]]]:
+    """Line number and row; the header must have the needed columns and no row more or fewer cells than it."""
+    reader = csv.DictReader(io.StringIO(text), strict=True)
+    header = reader.fieldnames or ()
+    if missing := [column for column in needed if column not in header]:
+        raise BadInput(f"{name!r} lacks the column {missing[0]!r}", hint=f"the header is {','.join(needed)}")
+    try:
+        for row in reader:
+            if None in row or None in row.values():
+                raise BadInput(f"{name!r}, line {reader.line_num}: a row of another length", hint="quote commas in values")
+            yield reader.line_num, row
+    except csv.Error as error:
+        raise BadInput(f"{name!r}, line {reader.line_num}: {error}") from error
+
+
+def _with_ids(database: list[Record], name: str) -> Database:
+    """Every record with an id of its own; its place gives the name where there is none."""
+    named = [
+        record if record.id is not None else Record(record.attributes, f"r{number}", record.sources)
+        for number, record in enumerate(database, start=1)
+    ]
+    seen: set[str | None] = set()
+    for record in named:
+        if record.id in seen:
+            raise BadInput(f"{name}: two records have the id {record.id!r}", hint="give each record an id of its own")
+        seen.add(record.id)
+    return tuple(named)
+
+
+def _table(rows: object) -> tuple[Sequence[str], Iterable[Mapping[str, object]]]:
+    """The columns and the rows of a table."""
+    if isinstance(rows, Sequence) and not isinstance(rows, str):
+        columns = list(dict.fromkeys(name for row in rows for name in row))
+        return columns, rows
+    from divulge.table.read import read
+
+    table = read(rows)
+    names = ", ".join(table.engine.quote(name) for name in table.names)
+    return table.names, table.engine.query(f"SELECT {names} FROM {table.relation}").to_pylist()
+
+
+def _is_missing(value: object) -> bool:
+    return value is None or (isinstance(value, float) and math.isnan(value))
+
+
+def _cell(value: object) -> str | int | float | bool:
+    """A cell as a value: numbers stay numbers, so that 30.0 becomes "30"; dates and the rest become text."""
+    return value if isinstance(value, str | int | float | bool) else str(value)
+
+
+def _read_text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise BadInput(f"cannot read {str(path)!r}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise BadInput(f"{str(path)!r} is not UTF-8 text", hint="save it as UTF-8") from error
+
+
+def _parse(text: str, where: str) -> object:
+    try:
+        return json.loads(text, object_pairs_hook=_no_duplicates)
+    except json.JSONDecodeError as error:
+        raise BadInput(f"{where} is not JSON: {error.msg} at line {error.lineno}, column {error.colno}") from error
+
+
+def _no_duplicates(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    """JSON keeps the last of two equal keys without a word; we do not."""
+    document = dict(pairs)
+    if len(document) < len(pairs):
+        keys = [key for key, _ in pairs]
+        twice = next(key for key in keys if keys.count(key) > 1)
+        raise BadInput(f"the key {twice!r} occurs twice in one JSON object", hint="keep one of them")
+    return document
+
+
+def _refuse_unknown(document: Mapping[str, object], known: Sequence[str], where: str) -> None:
+    for key in document:
+        if key not in known:
+            raise BadInput(f"{where}: the key {key!r} is unknown", hint=nearest(key, known))
+
+
+def _number(text: str, where: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise BadInput(f"{where}: {text!r} is not a number") from None
+
+
+def _record(entries: Iterable[tuple[str, Scalar, float]], key: str | None, where: str) -> Record:
+    """The record, or its error with the place where it was found."""
+    try:
+        return Record.of(entries, key)
+    except BadInput as error:
+        raise BadInput(f"{where}: {error.message}", hint=error.hint) from error
+
+
+def _to_json(database: Database) -> str:
+    return json.dumps({"records": [record_to_json(record) for record in database]}, ensure_ascii=False, indent=1) + "\n"
+
+
+def _to_json_lines(database: Database) -> str:
+    return "".join(json.dumps(record_to_json(record), ensure_ascii=False) + "\n" for record in database)
+
+
+def _to_csv(database: Database) -> str:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(_COLUMNS)
+    for record in database:
+        if not record.attributes:
+            raise BadInput(f"the record {record.id!r} is empty: CSV has no row for it", hint="write .json or .jsonl")
+        writer.writerows([record.id, label, value, repr(c)] for (label, value), c in record.attributes.items())
+    return text.getvalue()
+
+
+_WRITERS: dict[str, Callable[[Database], str]] = {".json": _to_json, ".jsonl": _to_json_lines, ".csv": _to_csv}

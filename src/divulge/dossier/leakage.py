@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Record leakage and set leakage (Whang and Garcia-Molina, definitions 21 and 22).
+
+In one possible world, precision is X/Y, recall is X/W_p and F_beta combines them into (1 + beta^2) X / (Y + beta^2 W_p), where
+X is the weight of what is correct, Y the weight of the world and W_p the weight of the reference. A world without correct
+information has precision, recall and leakage 0; that settles the empty world. Record leakage is the expectation of F_1
+over the worlds; the leakage of a database is the largest leakage of one of its records.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Literal, TypeAlias, get_args
+
+import numpy as np
+
+from divulge.dossier.batch import Comparison
+from divulge.dossier.equivalence import Equivalence
+from divulge.dossier.expectation import Batch, Expectation, expected_share
+from divulge.dossier.extensions import Background, Grade
+from divulge.dossier.quadrature import Floats
+from divulge.dossier.record import Record
+from divulge.errors import BadInput, nearest
+
+Method: TypeAlias = Literal["exact", "naive", "algorithm1", "taylor"]
+METHODS: tuple[Method, ...] = get_args(Method)
+
+TIE = 1e-12
+"""Leakages that differ by less, relatively, are equal: the certified error of each is below it."""
+
+
+@dataclass(frozen=True)
+class Leakage:
+    """What one record gives away, from 0 (nothing) to 1 (everything, and nothing false)."""
+
+    leakage: float
+    """Expected F_beta over the possible worlds; F_1 unless said otherwise."""
+    precision: float
+    """Expected precision; 0 in a world that says nothing."""
+    recall: float
+    """Expected recall."""
+    method: str
+    error_bound: float
+    """Certified bound of the relative error of `leakage`; inf for the Taylor approximation, which has none."""
+    settings: Mapping[str, object]
+
+
+@dataclass(frozen=True)
+class SetLeakage:
+    """What a database gives away: its most telling record."""
+
+    leakage: float
+    each: tuple[float, ...]
+    """The leakage of each record, in the order of the database."""
+    witnesses: tuple[Record, ...]
+    """All records that reach the maximum; none when nothing leaks."""
+
+
+def leakage(
+    record: Record,
+    reference: Record,
+    *,
+    weights: Mapping[str, float] | None = None,
+    method: Method = "exact",
+    beta: float = 1.0,
+    equivalence: Equivalence | None = None,
+    graded: Mapping[str, Grade] | None = None,
+    background: Background | None = None,
+) -> Leakage:
+    """L(r, p): how much the record tells about the person behind the reference.
+
+    >>> alice = Record.of({"N": "Alice", "A": "20", "P": "123"})
+    >>> round(leakage(Record.of({"N": ("Alice", 0.5), "A": "20"}), alice).leakage, 12)
+    0.65
+    """
+    comparison = Comparison.of(
+        reference, weights=weights, equivalence=equivalence, graded=graded, background=background
+    )
+    batch, total, beta = comparison.batch([record]), comparison.reference_weight, check_beta(beta)
+    settings = {
+        "beta": beta,
+        "weights": dict(comparison.weights),
+        "equivalence": equivalence is not None,
+        "graded": sorted(comparison.graded),
+        "background": sorted(comparison.rarity),
+    }
+    precision = float(expected_share(batch, 0.0).value[0])
+    recall = float(_expected_recall(batch, total)[0])
+    value, error = _by_method(method, batch, total, beta)
+    return Leakage(value, precision, recall, method, error, MappingProxyType(settings))
+
+
+def record_leakages(
+    records: Sequence[Record],
+    reference: Record,
+    *,
+    weights: Mapping[str, float] | None = None,
+    beta: float = 1.0,
+    equivalence: Equivalence | None = None,
+    graded: Mapping[str, Grade] | None = None,
+    background: Background | None = None,
+) -> Floats:
+    """The exact leakage of every record against one reference."""
+    comparison = Comparison.of(
+        reference, weights=weights, equivalence=equivalence, graded=graded, background=background
+    )
+    return expected_f(comparison.batch(records), comparison.reference_weight, check_beta(beta)).value
+
+
+def set_leakage(
+    database: Sequence[Record],
+    reference: Record,
+    *,
+    weights: Mapping[str, float] | None = None,
+    beta: float = 1.0,
+    equivalence: Equivalence | None = None,
+    graded: Mapping[str, Grade] | None = None,
+    background: Background | None = None,
+) -> SetLeakage:
+    """The largest record leakage of a database, with every record that reaches it; 0 for an empty database."""
+    each = record_leakages(
+        database, reference, weights=weights, beta=beta, equivalence=equivalence, graded=graded, background=background
+    )
+    most = float(each.max(initial=0.0))
+    witnesses = np.flatnonzero(each >= most * (1 - TIE)).tolist() if most > 0 else []
+    return SetLeakage(most, tuple(each.tolist()), tuple(database[place] for place in witnesses))
+
+
+def expected_f(batch: Batch, reference_weight: float, beta: float = 1.0) -> Expectation:
+    """E[F_beta] = (1 + beta^2) E[X / (Y + beta^2 W_p)]; beta = 0 is the expected precision."""
+    share = expected_share(batch, beta**2 * reference_weight)
+    return Expectation(np.minimum((1 + beta**2) * share.value, 1.0), share.error + 1e-15)
+
+
+def check_beta(beta: float) -> float:
+    """beta as a float; 0 asks for precision, large values approach recall."""
+    if isinstance(beta, bool) or not 0 <= beta <= 1e6:
+        raise BadInput(f"beta is {beta!r}", hint="beta lies between 0 (precision) and 1e6 (practically recall)")
+    return float(beta)
+
+
+def _expected_recall(batch: Batch, reference_weight: float) -> Floats:
+    """E[X] / W_p; 0 when the reference weighs nothing. A shielded attribute counts where its shields are absent."""
+    earned = batch.credit * batch.confidence
+    np.multiply.at(earned, batch.shields[:, 0], 1 - batch.confidence[batch.shields[:, 1]])
+    found = np.bincount(batch.row, earned, batch.size)
+    return np.minimum(found / reference_weight, 1.0) if reference_weight > 0 else np.zeros(batch.size)
+
+
+def _by_method(method: Method, batch: Batch, reference_weight: float, beta: float) -> tuple[float, float]:
+    """The leakage of the one record of a batch and its error bound, by the method of that name."""
+    from divulge.dossier import other_methods
+
+    if method == "exact":
+        found = expected_f(batch, reference_weight, beta)
+        return float(found.value[0]), float(found.error[0])
+    if method == "naive":
+        return other_methods.naive(batch, reference_weight, beta=beta)
+    if method not in METHODS:
+        raise BadInput(f"there is no method {method!r}", hint=nearest(str(method), METHODS))
+    if beta != 1 or len(batch.shields) or not np.isin(batch.credit, (0.0, *batch.weight)).all():
+        raise BadInput(f"{method} knows only F_1 and no grades", hint="use the method exact or naive")
+    if method == "algorithm1":
+        return other_methods.algorithm1(batch, reference_weight)
+    return other_methods.taylor(batch, reference_weight), math.inf

@@ -1,0 +1,224 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Attributes, records, references and weights (Whang and Garcia-Molina, section 2).
+
+A record is what an adversary believes about one person: a set of (label, value) pairs, each with a confidence in
+(0, 1]. An absent attribute has confidence 0. One label may carry several values, one pair may not occur twice.
+A reference is the truth about the person: a record that is certain of everything it says. Weights belong to labels.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from types import MappingProxyType
+from typing import NamedTuple, TypeAlias
+
+from divulge.errors import BadInput
+
+Scalar: TypeAlias = "str | int | float | bool"
+Entry: TypeAlias = "Scalar | tuple[Scalar, float]"
+
+LIGHTEST, HEAVIEST = 1e-100, 1e100
+"""Positive weights outside this range are refused: sums and ratios of them would leave the range of a double."""
+
+
+class Attribute(NamedTuple):
+    """One piece of information: a label and a value, both text."""
+
+    label: str
+    value: str
+
+
+@dataclass(frozen=True)
+class Record:
+    """An immutable map from attribute to confidence, with the ids of the base records it was made from."""
+
+    attributes: Mapping[Attribute, float]
+    id: str | None = None
+    sources: frozenset[str] = frozenset()
+    """Ids of the base records; {id} unless said otherwise."""
+
+    def __post_init__(self) -> None:
+        checked = {
+            Attribute(*attribute): confidence
+            for attribute, given in self.attributes.items()
+            if (confidence := check_confidence(given, attribute)) > 0
+        }
+        object.__setattr__(self, "attributes", MappingProxyType(checked))
+        if not self.sources and self.id is not None:
+            object.__setattr__(self, "sources", frozenset((self.id,)))
+
+    @classmethod
+    def of(
+        cls,
+        entries: Mapping[str, Entry | list[Entry]] | Iterable[tuple[Scalar, ...]] = (),
+        id: str | None = None,  # noqa: A002, the field it fills
+    ) -> Record:
+        """A record from `{"N": "Alice", "P": ("123", 0.5)}` or from (label, value[, confidence]) tuples.
+
+        A list holds several values of one label: `{"A": [("20", 0.5), ("30", 0.4)]}`.
+
+        >>> len(Record.of([("N", "Alice"), ("A", 20, 0.5), ("A", 30, 0.4)]))
+        3
+        """
+        attributes: dict[Attribute, float] = {}
+        for attribute, confidence in _flatten(entries):
+            if attribute in attributes:
+                raise BadInput(
+                    f"the attribute {show(attribute)} occurs twice in one record{_named(id)}",
+                    hint="keep one of them, with one confidence",
+                )
+            attributes[attribute] = confidence
+        return cls(attributes, id)
+
+    def merge(self, other: Record) -> Record:
+        """Union of the attributes, the higher confidence of each: idempotent, commutative, associative.
+
+        The merged record has no id of its own unless both sides share it; `sources` remembers where it came from.
+        """
+        merged = dict(self.attributes)
+        for attribute, confidence in other.attributes.items():
+            if confidence > merged.get(attribute, 0.0):
+                merged[attribute] = confidence
+        return _trusted(merged, self.id if self.id == other.id else None, self.sources | other.sources)
+
+    def with_confidence(self, attribute: Attribute, confidence: float) -> Record:
+        """The same record with another confidence for one attribute; 0 removes it."""
+        return Record({**self.attributes, attribute: confidence}, self.id, self.sources)
+
+    def certain(self) -> Record:
+        """The same attributes, all with confidence 1: the reference r_p of section 4.3."""
+        return _trusted(dict.fromkeys(self.attributes, 1.0), self.id, self.sources)
+
+    @cached_property
+    def value_sets(self) -> Mapping[str, frozenset[str]]:
+        """The values of each label."""
+        values: dict[str, set[str]] = {}
+        for label, value in self.attributes:
+            values.setdefault(label, set()).add(value)
+        return MappingProxyType({label: frozenset(found) for label, found in values.items()})
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The labels that occur, in order of first occurrence."""
+        return tuple(self.value_sets)
+
+    def __len__(self) -> int:
+        return len(self.attributes)
+
+    def __hash__(self) -> int:
+        return hash((frozenset(self.attributes.items()), self.id, self.sources))
+
+    def __reduce__(self) -> tuple[type[Record], tuple[dict[Attribute, float], str | None, frozenset[str]]]:
+        return Record, (dict(self.attributes), self.id, self.sources)
+
+
+Database: TypeAlias = tuple[Record, ...]
+
+
+def check_reference(reference: Record) -> Record:
+    """The reference itself, or an error when it is empty or unsure of something."""
+    if not reference.attributes:
+        raise BadInput(
+            f"the reference record{_named(reference.id)} is empty", hint="it must hold what is true about the person"
+        )
+    for attribute, confidence in reference.attributes.items():
+        if confidence != 1.0:
+            raise BadInput(
+                f"the reference says {show(attribute)} with confidence {confidence}",
+                hint="a reference is the truth: leave its confidences out, or set them to 1",
+            )
+    return reference
+
+
+def check_weights(weights: Mapping[str, float] | None) -> Mapping[str, float]:
+    """Weights per label, 0 or within 1e-100 .. 1e100; a label without a weight weighs 1."""
+    checked = {}
+    for label, weight in (weights or {}).items():
+        number = _number(weight)
+        if number is None or not (number == 0 or LIGHTEST <= number <= HEAVIEST):
+            raise BadInput(
+                f"the weight of {label!r} is {weight!r}", hint=f"a weight is 0, or from {LIGHTEST:g} to {HEAVIEST:g}"
+            )
+        checked[label] = number
+    return MappingProxyType(checked)
+
+
+def check_confidence(confidence: object, attribute: tuple[str, str]) -> float:
+    """The confidence as a float in [0, 1]."""
+    number = _number(confidence)
+    if number is None or not 0 <= number <= 1:
+        raise BadInput(
+            f"the confidence of {show(attribute)} is {confidence!r}", hint="a confidence lies between 0 and 1"
+        )
+    return number
+
+
+def as_text(value: object) -> str:
+    """A value as the text that is compared: 30 and 30.0 are "30", True is "true"."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int):
+        return str(value)
+    if isinstance(value, float) and math.isfinite(value):
+        return str(int(value)) if value.is_integer() else repr(value)
+    raise BadInput(f"{value!r} is not a value", hint="a value is text or a finite number; leave an unknown one out")
+
+
+def show(attribute: tuple[str, str]) -> str:
+    """An attribute as the paper writes it.
+
+    >>> show(Attribute("N", "Alice"))
+    '<N, Alice>'
+    """
+    return f"<{attribute[0]}, {attribute[1]}>"
+
+
+def _trusted(attributes: dict[Attribute, float], name: str | None, sources: frozenset[str]) -> Record:
+    """A record from parts of checked records, without checking them again: entity resolution merges very often."""
+    record = object.__new__(Record)
+    object.__setattr__(record, "attributes", MappingProxyType(attributes))
+    object.__setattr__(record, "id", name)
+    object.__setattr__(record, "sources", sources)
+    return record
+
+
+def _flatten(
+    entries: Mapping[str, Entry | list[Entry]] | Iterable[tuple[Scalar, ...]],
+) -> Iterable[tuple[Attribute, float]]:
+    if isinstance(entries, Mapping):
+        for label, given in entries.items():
+            for entry in given if isinstance(given, list) else [given]:
+                value, confidence = entry if isinstance(entry, tuple) else (entry, 1.0)
+                yield _pair(label, value, confidence)
+        return
+    for entry in entries:
+        if isinstance(entry, str) or len(entry) not in (2, 3):
+            raise BadInput(f"{entry!r} is not an attribute", hint="write (label, value) or (label, value, confidence)")
+        yield _pair(entry[0], entry[1], entry[2] if len(entry) == 3 else 1.0)
+
+
+def _pair(label: object, value: object, confidence: object) -> tuple[Attribute, float]:
+    if not isinstance(label, str) or not label:
+        raise BadInput(f"{label!r} is not a label", hint="a label is text that is not empty")
+    attribute = Attribute(label, as_text(value))
+    return attribute, check_confidence(confidence, attribute)
+
+
+def _number(value: object) -> float | None:
+    """The value as a finite float, or None: text and truth values are not numbers here."""
+    if isinstance(value, bool | str):
+        return None
+    try:
+        number = float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return number if math.isfinite(number) else None
+
+
+def _named(name: str | None) -> str:
+    return f" {name!r}" if name is not None else ""

@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: Apache-2.0
+"""DuckDB inside this process: the default engine.
+
+Each engine owns one private connection and one private directory (mode 0700), where DuckDB spills what does not fit
+into memory and where data that can be read only once is kept. The directory goes away with the engine. Nothing phones
+home: extensions are neither fetched nor loaded by themselves, and SQL cannot see the caller's Python variables.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+import shutil
+import tempfile
+import weakref
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import duckdb
+
+from divulge.engines.base import double_quoted, single_quoted
+from divulge.engines.failures import explain
+from divulge.errors import BadInput
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_WILDCARD = re.compile(r"[*?\[]")
+
+
+class DuckDBEngine:
+    """One private, in-process DuckDB."""
+
+    name = "duckdb"
+
+    def __init__(
+        self,
+        *,
+        memory_limit: str | None = None,
+        temp_directory: str | Path | None = None,
+        threads: int | None = None,
+        preserve_order: bool = False,
+    ) -> None:
+        """Open the connection.
+
+        `temp_directory` is where the private directory is made (default: the system's). `preserve_order` keeps the
+        order of input rows through a scan, which joins by position need and which costs memory on large files.
+        """
+        self.directory = Path(tempfile.mkdtemp(prefix="divulge-", dir=temp_directory))
+        settings: dict[str, str | bool | int | float | list[str]] = {
+            "autoinstall_known_extensions": False,
+            "autoload_known_extensions": False,
+            "python_enable_replacements": False,
+            "preserve_insertion_order": preserve_order,
+            "temp_directory": str(self.directory),
+        }
+        if memory_limit is not None:
+            settings["memory_limit"] = memory_limit
+        if threads is not None:
+            settings["threads"] = threads
+        try:
+            self._connection = duckdb.connect(":memory:", config=settings)
+        except duckdb.Error as error:
+            shutil.rmtree(self.directory)
+            raise BadInput(f"DuckDB cannot start: {error}", hint="Check memory_limit and threads") from error
+        self._connection.execute("SET enable_progress_bar = false")
+        self._numbers = itertools.count(1)
+        self._storage = ""
+        self._known_as: dict[str, str] = {}
+        self.close = weakref.finalize(self, _close, self._connection, self.directory)
+
+    def quote(self, name: str) -> str:
+        """An identifier in double quotes."""
+        return double_quoted(name)
+
+    def literal(self, value: str) -> str:
+        """A text constant in single quotes."""
+        return single_quoted(value)
+
+    def query(self, sql: str, parameters: Sequence[object] = ()) -> pa.Table:
+        """Run one statement and return its rows as an Arrow table."""
+        try:
+            return self._connection.sql(sql, params=list(parameters) or None).to_arrow_table()
+        except duckdb.Error as error:
+            raise explain(error, sql=sql, known_as=self._known_as) from error
+
+    def describe(self, relation: str) -> tuple[tuple[str, str], ...]:
+        """Name and type of each column of `relation`, without reading rows."""
+        sql = f"SELECT * FROM {relation}"
+        try:
+            bound = self._connection.sql(sql)
+            return tuple(zip(bound.columns, (str(type_) for type_ in bound.types), strict=True))
+        except duckdb.Error as error:
+            raise explain(error, sql=sql, known_as=self._known_as) from error
+
+    def files(self, paths: Sequence[Path], *, known_as: Mapping[Path, str]) -> str:
+        """A list of files for read_csv and its like, and the names to use for them in messages.
+
+        DuckDB takes a path for a glob, so each wildcard in a name is put into brackets, where it stands for itself.
+        """
+        self._known_as.update({str(path): shown for path, shown in known_as.items()})
+        return "[" + ", ".join(self.literal(_WILDCARD.sub(r"[\g<0>]", str(path))) for path in paths) + "]"
+
+    def struct(self, fields: Mapping[str, str]) -> str:
+        """A constant struct of texts, the form in which options such as columns = {...} are given."""
+        return "{" + ", ".join(f"{self.literal(key)}: {self.literal(value)}" for key, value in fields.items()) + "}"
+
+    def register(self, name: str, source: object) -> str:
+        """Make an Arrow table, dataset or Polars frame readable under `name`; what stands after FROM comes back."""
+        try:
+            self._connection.register(name, source)
+        except duckdb.Error as error:
+            raise explain(error, sql=f"register {name}", known_as={}) from error
+        return self.quote(name)
+
+    def fresh_name(self, prefix: str) -> str:
+        """A name that nothing in this engine has yet."""
+        return f"{prefix}_{next(self._numbers)}"
+
+    def store(self, batches: pa.RecordBatchReader, *, select: str = "*") -> str:
+        """Keep a stream that can be read only once in the private directory, batch by batch.
+
+        `select` may recast columns on the way. Memory does not grow with the rows: the table lives in a file on disk.
+        """
+        if not self._storage:
+            self._storage = "stored"
+            self._run(f"ATTACH {self.literal(str(self.directory / 'stored.duckdb'))} AS {self._storage}")
+        stream = self.fresh_name("stream")
+        table = f"{self._storage}.{self.quote(self.fresh_name('table'))}"
+        source = self.register(stream, batches)
+        try:
+            self._run(f"CREATE TABLE {table} AS SELECT {select} FROM {source}")
+        finally:
+            self._connection.unregister(stream)
+        return table
+
+    def _run(self, sql: str) -> None:
+        try:
+            self._connection.execute(sql)
+        except duckdb.Error as error:
+            raise explain(error, sql=sql, known_as=self._known_as) from error
+
+
+def _close(connection: duckdb.DuckDBPyConnection, directory: Path) -> None:
+    connection.close()
+    shutil.rmtree(directory, ignore_errors=True)

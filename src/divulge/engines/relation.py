@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""SQL over a DuckDB relation that belongs to the user's own connection.
+
+The statement runs there, over the relation itself: nothing is copied, and nothing is left behind in the connection.
+DuckDB takes no parameters on this path, so each is written into the statement as a constant.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+import re
+from collections.abc import Iterator, Sequence
+from decimal import Decimal
+from typing import TYPE_CHECKING
+
+import duckdb
+
+from divulge.engines.base import double_quoted, single_quoted
+from divulge.engines.failures import explain
+from divulge.errors import InternalError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+# What is quoted comes first, so that a question mark inside a name or a text is not taken for a parameter.
+_PLACEHOLDER = re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|\?""")
+_VIEW = "divulge_relation"
+
+
+class RelationEngine:
+    """Runs SQL where the relation lives; the relation is called `divulge_relation` there."""
+
+    name = "duckdb"
+
+    def __init__(self, relation: duckdb.DuckDBPyRelation) -> None:
+        self._relation = relation
+        self.relation = self.quote(_VIEW)
+
+    def quote(self, name: str) -> str:
+        """An identifier in double quotes."""
+        return double_quoted(name)
+
+    def literal(self, value: str) -> str:
+        """A text constant in single quotes."""
+        return single_quoted(value)
+
+    def query(self, sql: str, parameters: Sequence[object] = ()) -> pa.Table:
+        """Run one statement and return its rows as an Arrow table."""
+        bound = self._bind(sql, parameters)
+        try:
+            return self._run(bound).to_arrow_table()
+        except duckdb.Error as error:
+            raise explain(error, sql=bound, known_as={}) from error
+
+    def describe(self, relation: str) -> tuple[tuple[str, str], ...]:
+        """Name and type of each column of `relation`, without reading rows."""
+        sql = f"SELECT * FROM {relation}"
+        try:
+            # The relation itself keeps a repeated name; the result of a query over it would call it name_1.
+            bound = self._relation if relation == self.relation else self._run(sql)
+            return tuple(zip(bound.columns, (str(type_) for type_ in bound.types), strict=True))
+        except duckdb.Error as error:
+            raise explain(error, sql=sql, known_as={}) from error
+
+    def _run(self, sql: str) -> duckdb.DuckDBPyRelation:
+        found = self._relation.query(_VIEW, sql)
+        if found is None:
+            raise InternalError(f"a statement without a result: {sql}")
+        return found
+
+    def _bind(self, sql: str, parameters: Sequence[object]) -> str:
+        values = iter(parameters)
+        bound = _PLACEHOLDER.sub(lambda match: self._next(values) if match.group() == "?" else match.group(), sql)
+        if list(values):
+            raise InternalError(f"more parameters than placeholders in: {sql}")
+        return bound
+
+    def _next(self, values: Iterator[object]) -> str:
+        try:
+            return self._constant(next(values))
+        except StopIteration:
+            raise InternalError("more placeholders than parameters") from None
+
+    def _constant(self, value: object) -> str:
+        if value is None:
+            return "NULL"
+        if isinstance(value, bool | int | Decimal) and not (isinstance(value, Decimal) and not value.is_finite()):
+            return str(value).upper()
+        if isinstance(value, float):
+            return f"{value!r}::DOUBLE" if math.isfinite(value) else f"'{value}'::DOUBLE"
+        if isinstance(value, dt.datetime):
+            zone = "" if value.tzinfo is None else " WITH TIME ZONE"
+            return f"{self.literal(value.isoformat())}::TIMESTAMP{zone}"
+        if isinstance(value, dt.date):
+            return f"{self.literal(value.isoformat())}::DATE"
+        if isinstance(value, str):
+            return self.literal(value)
+        raise InternalError(f"a parameter of type {type(value).__name__} cannot be bound")

@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What can go wrong, and with which exit code.
+
+An error says in one line what was asked, what was found and what to do. The command line prints that line on standard
+error and leaves with the error's exit code; the library raises it. A mistake of the user and a bug of ours are different
+classes, so that nobody searches their data for our fault.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from typing import ClassVar
+
+
+class DivulgeError(Exception):
+    """Base of every error divulge raises on purpose."""
+
+    exit_code: ClassVar[int] = 2
+
+    def __init__(self, message: str, *, hint: str = "") -> None:
+        self.message = " ".join(message.split())
+        self.hint = " ".join(hint.split())
+        super().__init__(f"{self.message}. {self.hint}" if self.hint else self.message)
+
+
+class BadInput(DivulgeError):
+    """The request or the data cannot be used as given."""
+
+
+class MissingDependency(DivulgeError):
+    """An optional package or program is needed and not there."""
+
+
+class Infeasible(DivulgeError):
+    """Nothing can satisfy the request; the message names the nearest request that can be satisfied."""
+
+    exit_code = 3
+
+
+class InternalError(DivulgeError):
+    """A bug of divulge, not a mistake of the user."""
+
+    exit_code = 70
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, hint="This is a bug in divulge, not in your data: please report it with the command you ran")
+
+
+def nearest(name: str, candidates: Iterable[str], *, most: int = 3) -> str:
+    """'did you mean ...' for a name that does not exist, or the list of what exists when nothing is near.
+
+    >>> nearest("agee", ["age", "zip"])
+    "did you mean 'age'?"
+    """
+    known = list(candidates)
+    folded = {candidate.casefold(): candidate for candidate in known}
+    close = [folded[hit] for hit in difflib.get_close_matches(name.casefold(), folded, n=most, cutoff=0.6)]
+    if close:
+        return f"did you mean {' or '.join(repr(hit) for hit in close)}?"
+    shown = ", ".join(repr(candidate) for candidate in known[:20])
+    return f"there are: {shown}{', ...' if len(known) > 20 else ''}"

@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0
+"""METRICS: every metric of a table, in the order in which people read them.
+
+Commands, policies, searches, reports, documentation and the law tests loop over this tuple; there is no other registry.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from divulge.belief import Belief
+from divulge.errors import BadInput, nearest
+from divulge.metrics import closeness, diversity, identity, information, leakage
+from divulge.metrics.identity import Identity
+from divulge.metrics.metric import Metric, Scope
+
+_AFIFI, _BEZZI, _BKAKRIA = "Afifi et al. 2018", "Bezzi 2010", "Bkakria et al. 2021"
+
+IDENTITY: tuple[Metric[Identity], ...] = (
+    Metric("k_anonymity", "identity", "k", "people", "low", True, "Sweeney 2002",
+           "the fewest people who share one combination of quasi-identifiers", per_class=identity.size),
+    Metric("classes", "identity", "q", "classes", "high", True, f"{_AFIFI}, Def. 1",
+           "how many combinations of quasi-identifiers occur", of_table=identity.class_count, kind="description"),
+    Metric("mean_class_size", "identity", "n/q", "people", "low", True, "LeFevre et al. 2006",
+           "people per class on average", of_table=identity.mean_size, kind="description"),
+    Metric("median_class_size", "identity", "", "people", "low", False, "",
+           "half of the classes are no larger than this", of_table=identity.median_size, kind="description"),
+    Metric("largest_class_size", "identity", "", "people", "low", True, "",
+           "people in the largest class", of_table=identity.largest_size, kind="description"),
+    Metric("uniques", "identity", "", "people", "high", True, "Dalenius 1986",
+           "people who are alone in their class", of_table=identity.uniques),
+    Metric("prosecutor_risk", "identity", "1/k", "probability", "high", True, "El Emam and Dankar 2008",
+           "the best chance to pick the record of somebody known to be in the table", per_class=identity.prosecutor_risk),
+    Metric("marketer_risk", "identity", "q/n", "probability", "high", True, "Dankar and El Emam 2010",
+           "the share of records matched rightly when everybody is matched at random within the class", of_table=identity.marketer_risk),
+    Metric("journalist_risk", "identity", "1/K", "probability", "high", True, "El Emam and Dankar 2008",
+           "the best chance to pick the right record when only the population is known",
+           per_class=identity.journalist_risk, needs_population=True),
+    Metric("k_map", "identity", "K", "people", "low", True, "Sweeney 2001",
+           "the fewest people of the population behind one class", per_class=identity.population_size, needs_population=True),
+    Metric("conditional_entropy", "identity", "H(X|x)", "bits", "low", True, f"{_BEZZI}, eq. 5",
+           "the fewest bits that still hide a person, log2 k", per_class=identity.conditional_entropy),
+    Metric("specific_information", "identity", "I2(X,x)", "bits", "high", True, f"{_BEZZI}, eq. 6",
+           "the most bits of somebody's identity that a class gives", per_class=identity.specific_information),
+    Metric("mutual_information", "identity", "I(X;X~)", "bits", "high", True, f"{_BEZZI}, after eq. 6",
+           "the bits of identity that the classes give on average", of_table=identity.mutual_information),
+    Metric("discrimination_rate", "identity", "DR", "share", "high", True, f"{_BKAKRIA}, eq. 5",
+           "the share of the bits that name a person which the classes give on average",
+           per_class=identity.class_discrimination, of_table=identity.discrimination_rate),
+    Metric("conditional_privacy", "identity", "CP", "share", "high", True, f"{_BKAKRIA}, eq. 7",
+           "the share of anonymity lost on average, 1 - 2^-I", of_table=identity.conditional_privacy),
+    Metric("maximum_information_leakage", "identity", "MIL", "bits", "high", True, f"{_BKAKRIA}, eq. 8, corrected",
+           "the most bits of identity that one class gives", per_class=identity.specific_information),
+    Metric("maximum_information_leakage_printed", "identity", "MIL'", "bits", "high", True, f"{_BKAKRIA}, Table 4",
+           "MIL as the printed table has it: the class entropy weighted by the class's share", per_class=identity.entropy_fall_printed),
+    Metric("entropy_l_risk", "identity", "ELD", "probability", "high", True, f"{_BKAKRIA}, 3.3.5, corrected",
+           "the certainty that the class with the least entropy leaves, 2^-H", per_class=identity.certainty),
+    Metric("itpr", "identity", "ITPR", "share", "high", False, f"{_BKAKRIA}, Defs. 1-2",
+           "risk of re-identification by the least entropic class, scaled to 0..1", per_class=identity.itpr),
+    Metric("itpr_unscaled", "identity", "", "share", "high", True, f"{_BKAKRIA}, eq. 9",
+           "ITPR before it is scaled by the number of classes", per_class=identity.itpr_unscaled),
+)  # fmt: skip
+
+SENSITIVE: tuple[Metric[Belief], ...] = (
+    Metric("l_diversity", "sensitive", "l", "values", "low", True, "Machanavajjhala et al. 2007",
+           "the fewest distinct values in a class", per_class=diversity.distinct_l),
+    Metric("entropy_l_diversity", "sensitive", "2^H", "values", "low", True, f"Machanavajjhala et al. 2007; {_BEZZI}, 2.1",
+           "the fewest equally likely values that would leave as much uncertainty", per_class=diversity.entropy_l),
+    Metric("recursive_c_l_diversity", "sensitive", "c", "ratio", "high", True, "Machanavajjhala et al. 2007",
+           "how far the commonest value outweighs the rarer ones beyond the first l - 1; (c,l)-diversity needs a c above it",
+           per_class=diversity.recursive_c, strict=True),
+    Metric("alpha", "sensitive", "alpha", "probability", "high", True, "Wong et al. 2006",
+           "the best chance to guess the value of somebody in a class", per_class=diversity.alpha),
+    Metric("values_ruled_out", "sensitive", "", "values", "high", True, f"{_AFIFI}, Sec. 2 (negative disclosure)",
+           "the most values that a class excludes", per_class=diversity.values_ruled_out),
+    Metric("t_closeness", "sensitive", "t", "distance", "high", True, "Li et al. 2007",
+           "the largest earth mover's distance between a class and the prior", per_class=closeness.t_closeness),
+    Metric("basic_beta_likeness", "sensitive", "beta", "ratio", "high", True, "Cao and Karras 2012",
+           "the largest relative gain of a value in a class", per_class=closeness.basic_beta),
+    Metric("enhanced_beta_likeness", "sensitive", "beta", "ratio", "high", True, "Cao and Karras 2012",
+           "the least beta of enhanced beta-likeness; infinite where a value gains more than -ln of its share",
+           per_class=closeness.enhanced_beta),
+    Metric("delta_disclosure", "sensitive", "delta", "bits", "high", True, "Brickell and Shmatikov 2008",
+           "the largest |log2| of after over before; infinite where a class excludes a value", per_class=closeness.delta_disclosure),
+    Metric("delta_disclosure_present", "sensitive", "delta", "bits", "high", False, "Brickell and Shmatikov 2008, as in ARX",
+           "the same over the values that occur only", per_class=closeness.delta_disclosure_present),
+    Metric("mutual_information", "sensitive", "I(W;X~)", "bits", "high", True, f"{_BEZZI}, eqs. 9, 11",
+           "the bits about the attribute that the classes give on average", of_table=information.mutual_information),
+    Metric("surprise", "sensitive", "I1", "bits", "high", True, f"{_BEZZI}, eqs. 7-8",
+           "how surprising the most surprising class is (Kullback-Leibler from the prior)", per_class=information.surprise),
+    Metric("specific_information", "sensitive", "I2", "bits", "high", True, f"{_BEZZI}, eqs. 3, 10",
+           "the largest fall of uncertainty in a class", per_class=information.specific_information),
+    Metric("averaged_information", "sensitive", "I3", "bits", "high", False, f"{_BEZZI}, Table 1",
+           "the largest average fall of uncertainty about the class that its values bring", per_class=information.averaged_information),
+    Metric("set_information", "sensitive", "I4", "bits", "high", False, f"{_BEZZI}, Table 1",
+           "what being in the class or not tells about the attribute, at most", per_class=information.set_information),
+    Metric("l_max", "sensitive", "l_max", "values", "low", False, f"{_BEZZI}, eq. 15",
+           "the largest entropy l that any generalization can reach, 2^H(W)", of_table=information.largest_l, kind="limit"),
+    Metric("l_t", "sensitive", "l_t", "values", "low", False, f"{_BEZZI}, eq. 12",
+           "the l that weighs as much as the t reached, 2^(H(W) - t), t read as I1", per_class=information.equivalent_l, kind="limit"),
+    Metric("discrimination_rate", "sensitive", "DR", "share", "high", True, f"{_BKAKRIA}, eq. 5",
+           "the share of the uncertainty about the attribute that the classes remove on average",
+           per_class=information.class_discrimination, of_table=information.discrimination_rate),
+    Metric("conditional_privacy", "sensitive", "CP", "share", "high", True, f"{_BKAKRIA}, eq. 7",
+           "the share of privacy lost on average, 1 - 2^-I", of_table=information.conditional_privacy),
+    Metric("maximum_information_leakage", "sensitive", "MIL", "bits", "high", True, f"{_BKAKRIA}, eq. 8, corrected",
+           "the most bits about the attribute that one class gives", per_class=information.entropy_fall),
+    Metric("maximum_information_leakage_printed", "sensitive", "MIL'", "bits", "high", True, f"{_BKAKRIA}, Table 4",
+           "MIL as the printed table has it: the class entropy weighted by the class's share",
+           per_class=information.entropy_fall_printed),
+    Metric("entropy_l_risk", "sensitive", "ELD", "probability", "high", True, f"{_BKAKRIA}, 3.3.5, corrected",
+           "the certainty that the class with the least entropy leaves, 2^-H", per_class=information.certainty),
+    Metric("itpr", "sensitive", "ITPR", "share", "high", False, f"{_BKAKRIA}, Defs. 1-2",
+           "risk of inference by the least entropic class, scaled to 0..1", per_class=information.itpr),
+    Metric("itpr_unscaled", "sensitive", "", "share", "high", True, f"{_BKAKRIA}, eq. 9",
+           "ITPR before it is scaled by the number of classes", per_class=information.itpr_unscaled),
+    Metric("distribution_leakage", "sensitive", "L_D", "distance", "high", True, f"{_AFIFI}, Defs. 6-7",
+           "the largest Euclidean distance between prior and posterior belief (epsilon)", per_class=leakage.distribution_leakage),
+    Metric("entropy_leakage", "sensitive", "L_E", "bits", "high", False, f"{_AFIFI}, Defs. 9-10",
+           "the largest change of uncertainty between prior and posterior belief (alpha)", per_class=leakage.entropy_leakage),
+)  # fmt: skip
+
+METRICS: tuple[Metric[Any], ...] = (*IDENTITY, *SENSITIVE)
+
+
+def find_metric(name: str, scope: Scope | None = None) -> Metric[Any]:
+    """The metric of that name; one that exists in both scopes means the sensitive attribute unless the scope is given."""
+    hits = [metric for metric in METRICS if metric.name == name and scope in (None, metric.scope)]
+    if not hits:
+        names = sorted({metric.name for metric in METRICS if scope in (None, metric.scope)})
+        raise BadInput(f"there is no metric {name!r}", hint=nearest(name, names))
+    return hits[-1]

@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How far a class's distribution is from the prior: t-closeness, beta-likeness, delta-disclosure.
+
+t-closeness (Li et al. 2007) is the earth mover's distance under a ground distance between values: equal (the total variation), ordered
+(steps between neighbours, divided by m - 1) or hierarchical (height of the common ancestor over the height of the tree).
+beta-likeness is of Cao and Karras 2012, delta-disclosure of Brickell and Shmatikov 2008. Each function takes a belief and
+returns one number per class.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from divulge.belief import Belief, Prior
+from divulge.count.contingency import Cells, Floats, Ints, build_cells
+from divulge.errors import InternalError
+
+_TOLERANCE = 1e-9
+
+
+def t_closeness(belief: Belief) -> Floats:
+    """The earth mover's distance between class and prior, under the attribute's ground distance."""
+    if belief.ground.distance == "ordered":
+        return _ordered(belief)
+    if belief.ground.distance == "hierarchical":
+        return _hierarchical(belief)
+    return _equal(belief)
+
+
+def _equal(belief: Belief) -> Floats:
+    """Half the L1 distance."""
+    present = belief.cells.sum_by_class(np.abs(belief.posterior - belief.prior_of_cell))
+    return 0.5 * (present + belief.absent_prior(1))
+
+
+def _ordered(belief: Belief) -> Floats:
+    """The mean over the m - 1 gaps between neighbouring values of |F_class - F_prior|, F the cumulative share.
+
+    F_class is flat between two values that occur, and F_prior never falls, so the sum over such a stretch splits at one crossing point
+    and comes from running sums: the cost follows the cells.
+    """
+    gaps = len(belief.cells.domain) - 1
+    if gaps == 0:
+        return np.zeros(len(belief.classes))
+    if belief.prior.row is None:
+        return _ordered_against(belief.cells, belief.prior.weights[0]) / gaps
+    distance = np.empty(len(belief.classes))
+    for row, weights in enumerate(belief.prior.weights):
+        members = np.flatnonzero(belief.prior.row == row)
+        if len(members):
+            distance[members] = _ordered_against(_select(belief.cells, members), weights) / gaps
+    return distance
+
+
+def _ordered_against(cells: Cells, weights: Floats) -> Floats:
+    values = len(weights)
+    # F_prior at the first m - 1 values; at the last one both cumulative shares are 1.
+    prior = np.cumsum(weights)[:-1] / weights.sum()
+    running = np.concatenate([[0.0], np.cumsum(prior)])
+    totals = cells.totals
+    before_class = np.concatenate([[0.0], np.cumsum(totals)])[:-1]
+    level = (np.cumsum(cells.mass) - before_class[cells.class_index]) / totals[cells.class_index]
+    begin = np.minimum(cells.value, values - 1)
+    last_of_class = np.zeros(len(begin), dtype=bool)
+    last_of_class[cells.start[1:] - 1] = True
+    end = np.where(last_of_class, values - 1, np.append(cells.value[1:], values - 1))
+    level[last_of_class] = 1.0
+    crossing = np.clip(np.searchsorted(prior, level, side="left"), begin, end)
+    below = (crossing - begin) * level - (running[crossing] - running[begin])
+    above = (running[end] - running[crossing]) - (end - crossing) * level
+    stretches = cells.sum_by_class(np.maximum(below, 0.0) + np.maximum(above, 0.0))
+    lead = running[cells.value[cells.start[:-1]]]
+    distances: Floats = stretches + lead
+    return distances
+
+
+def _select(cells: Cells, members: Ints) -> Cells:
+    """Only some classes, in the same order."""
+    chosen = np.zeros(len(cells.start) - 1, dtype=bool)
+    chosen[members] = True
+    kept = chosen[cells.class_index]
+    starts = np.concatenate([[0], np.cumsum(np.diff(cells.start)[members])])
+    return Cells(cells.domain, starts, cells.value[kept], cells.mass[kept])
+
+
+def _hierarchical(belief: Belief) -> Floats:
+    """The mean over the levels below the root of the total variation at that level.
+
+    With the distance height(common ancestor) / height(tree), each unit of mass that differs at a level of the tree pays one step there.
+    """
+    levels = belief.ground.levels
+    if not levels:
+        raise InternalError("a hierarchical ground distance without a taxonomy")
+    total = np.zeros(len(belief.classes))
+    for nodes in levels:
+        total += _equal(_rolled_up(belief, nodes))
+    return total / len(levels)
+
+
+def _rolled_up(belief: Belief, nodes: Ints) -> Belief:
+    """The belief about the ancestors of the values."""
+    cells = belief.cells
+    count = int(nodes.max()) + 1
+    domain = type(cells.domain)(cells.domain.name, cells.domain.values.slice(0, count), "text")
+    coarse = build_cells(domain, cells.class_index, nodes[cells.value], cells.mass, classes=len(belief.classes))
+    weights = np.zeros((len(belief.prior.weights), count))
+    np.add.at(weights.T, nodes, belief.prior.weights.T)
+    return Belief(coarse, Prior(belief.prior.name, weights, belief.prior.row), belief.ground, belief.classes)
+
+
+def basic_beta(belief: Belief) -> Floats:
+    """The largest relative gain (x - a) / a of a value that is commoner in the class; 0 where none is."""
+    return np.maximum(belief.cells.max_by_class(_gain(belief)), 0.0)
+
+
+def enhanced_beta(belief: Belief) -> Floats:
+    """The least beta with (x - a) / a <= min(beta, -ln a) for every commoner value; infinite where no beta is enough."""
+    gain = _gain(belief)
+    with np.errstate(divide="ignore"):
+        beyond_any = gain > -np.log(belief.prior_of_cell) + _TOLERANCE
+    return np.maximum(belief.cells.max_by_class(np.where(beyond_any & (gain > 0), np.inf, gain)), 0.0)
+
+
+def _gain(belief: Belief) -> Floats:
+    with np.errstate(divide="ignore"):
+        gain: Floats = (belief.posterior - belief.prior_of_cell) / belief.prior_of_cell
+    return gain
+
+
+def delta_disclosure(belief: Belief) -> Floats:
+    """The largest |log2(x/a)| over all values of the prior; infinite where a value is absent."""
+    return np.where(belief.absent_values > 0, np.inf, delta_disclosure_present(belief))
+
+
+def delta_disclosure_present(belief: Belief) -> Floats:
+    """The largest |log2(x/a)| over the values that occur, as ARX counts it (pycanon: the same with natural logarithms)."""
+    return belief.cells.max_by_class(np.abs(belief.log_ratio))

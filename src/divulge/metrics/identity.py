@@ -1,0 +1,195 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How well a class hides the people in it: k-anonymity, risks of re-identification, and identity information.
+
+Identity is a uniform choice among people, so everything follows from class sizes (Bezzi 2010, eqs. 5 and 6; Bkakria et al. 2021 with
+X the person). Sizes may come with multiplicities, so that a column with ten million distinct values is a short list of
+(size, how often). Functions return one number per entry of `sizes`, or one for the table.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from divulge.count import Contingency
+from divulge.count.contingency import Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Identity:
+    """Class sizes, and the entropy of the person."""
+
+    sizes: Floats = field(repr=False)
+    repeats: Floats = field(repr=False)
+    """How many classes have each size; 1 where classes are listed one by one."""
+    person_entropy: float
+    population: Floats | None = field(default=None, repr=False)
+    """The size of each class in the population, from survey weights or from a population table."""
+
+    @classmethod
+    def of(cls, contingency: Contingency, population: Floats | None = None) -> Identity:
+        """The identity view of a counted table."""
+        sizes = contingency.sizes.astype(np.float64)
+        entropy = contingency.person_entropy
+        if population is None and contingency.population is not None:
+            # Weights below 1 cannot make a class of the population smaller than the people seen in it.
+            population = np.maximum(contingency.population, sizes)
+        return cls(
+            sizes=sizes,
+            repeats=np.ones(len(sizes)),
+            person_entropy=float(np.log2(sizes.sum())) if entropy is None else entropy,
+            population=population,
+        )
+
+    @classmethod
+    def of_spectrum(cls, sizes: Floats, repeats: Floats) -> Identity:
+        """From (size, how many classes have it)."""
+        return cls(sizes, repeats, float(np.log2(sizes @ repeats)))
+
+    @cached_property
+    def total(self) -> float:
+        return float(self.sizes @ self.repeats)
+
+    @cached_property
+    def classes(self) -> float:
+        return float(self.repeats.sum())
+
+    @cached_property
+    def share(self) -> Floats:
+        """p(class)."""
+        return self.sizes / self.total
+
+    @cached_property
+    def entropy(self) -> Floats:
+        """H(X | class) = log2 of its size."""
+        return np.log2(self.sizes)
+
+    @cached_property
+    def mutual_information(self) -> float:
+        """I(X; class) = H(X) - sum p H(X | class)."""
+        return max(self.person_entropy - float((self.share * self.repeats) @ self.entropy), 0.0)
+
+
+def size(identity: Identity) -> Floats:
+    """People in the class; the least of them is k."""
+    return identity.sizes
+
+
+def class_count(identity: Identity) -> float:
+    """Distinct combinations of quasi-identifiers."""
+    return identity.classes
+
+
+def mean_size(identity: Identity) -> float:
+    """People per class on average."""
+    return identity.total / identity.classes
+
+
+def median_size(identity: Identity) -> float:
+    """Half of the classes are no larger."""
+    order = np.argsort(identity.sizes)
+    reached = np.cumsum(identity.repeats[order])
+    middle = (identity.classes + 1) / 2
+    low = identity.sizes[order][np.searchsorted(reached, np.floor(middle))]
+    high = identity.sizes[order][np.searchsorted(reached, np.ceil(middle))]
+    return float(low + high) / 2
+
+
+def largest_size(identity: Identity) -> float:
+    """People in the largest class."""
+    return float(identity.sizes.max())
+
+
+def uniques(identity: Identity) -> float:
+    """People who are alone in their class."""
+    return float(identity.repeats[identity.sizes == 1].sum())
+
+
+def prosecutor_risk(identity: Identity) -> Floats:
+    """1 / size: the chance to pick the right record of a person known to be in the table."""
+    return 1.0 / identity.sizes
+
+
+def marketer_risk(identity: Identity) -> float:
+    """Classes / people: the share of records that are right when everybody is matched at random within the class."""
+    return identity.classes / identity.total
+
+
+def journalist_risk(identity: Identity) -> Floats:
+    """1 / size in the population: the chance when it is not known whether the person is in the table."""
+    return 1.0 / population_size(identity)
+
+
+def population_size(identity: Identity) -> Floats:
+    """People of the population with the class's quasi-identifiers; the least over the table's classes is the k of k-map."""
+    if identity.population is None:
+        raise ValueError("no population is known")
+    return identity.population
+
+
+def mutual_information(identity: Identity) -> float:
+    """I(X; class): how many of the H(X) bits that name a person the classes give."""
+    return identity.mutual_information
+
+
+def conditional_entropy(identity: Identity) -> Floats:
+    """H(X | class) = log2 size (Bezzi 2010, eq. 5: at least log2 k)."""
+    return identity.entropy
+
+
+def specific_information(identity: Identity) -> Floats:
+    """I2(X, class) = H(X) - H(X | class) (eq. 6: at most log2(N/k))."""
+    return identity.person_entropy - identity.entropy
+
+
+def discrimination_rate(identity: Identity) -> float:
+    """DR = I(X; class) / H(X)."""
+    return identity.mutual_information / identity.person_entropy if identity.person_entropy > 0 else 0.0
+
+
+def class_discrimination(identity: Identity) -> Floats:
+    """The share of H(X) the class takes away."""
+    return _relative(identity, specific_information(identity))
+
+
+def conditional_privacy(identity: Identity) -> float:
+    """CP = 1 - 2^-I(X; class)."""
+    return float(-np.expm1(-identity.mutual_information * np.log(2.0)))
+
+
+def entropy_fall_printed(identity: Identity) -> Floats:
+    """H(X) - p(class) H(X | class)."""
+    return identity.person_entropy - identity.share * identity.entropy
+
+
+def certainty(identity: Identity) -> Floats:
+    """2^-H(X | class) = 1 / size."""
+    return 1.0 / identity.sizes
+
+
+def itpr(identity: Identity) -> Floats:
+    """1 - |classes| p(class) H(X | class) / H(X)."""
+    return _relative(identity, identity.person_entropy - identity.classes * identity.share * identity.entropy)
+
+
+def itpr_unscaled(identity: Identity) -> Floats:
+    """The same without the number of classes (eq. 9)."""
+    return _relative(identity, identity.person_entropy - identity.share * identity.entropy)
+
+
+def distinction(identity: Identity) -> float:
+    """ARX's alpha-distinction: classes over people."""
+    return identity.classes / identity.total
+
+
+def separation(identity: Identity) -> float:
+    """ARX's alpha-separation: the share of pairs of people that the classes tell apart."""
+    pairs = identity.total * (identity.total - 1.0)
+    together = float((identity.sizes * (identity.sizes - 1.0)) @ identity.repeats)
+    return 1.0 - together / pairs if pairs > 0 else 0.0
+
+
+def _relative(identity: Identity, bits: Floats) -> Floats:
+    return bits / identity.person_entropy if identity.person_entropy > 0 else np.zeros(len(identity.sizes))

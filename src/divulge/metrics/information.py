@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Information about an attribute that a class, or the table on average, gives away.
+
+Bezzi 2010: one-symbol information I1 to I4, the limits l_max and l_t. Bkakria et al. 2021: DR, CP, MIL, ELD and ITPR, with the corrected
+readings (docs/papers/errata.md) and the printed variants under names of their own. All in bits, 0 log 0 = 0.
+
+I1 and I2 compare with the prior; the rest describe the published table itself and use its own marginal. Where the prior is the table's
+own, which is the default, the two agree: I1, I2 and I3 then average to the mutual information.
+Each function takes a belief; those that return one number per class say so by their type.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from divulge.belief import Belief
+from divulge.count.contingency import Floats
+
+
+def surprise(belief: Belief) -> Floats:
+    """I1: the Kullback-Leibler distance of class from prior; t-closeness as Bezzi reads it (eq. 7)."""
+    return np.maximum(belief.cells.sum_by_class(belief.posterior * belief.log_ratio), 0.0)
+
+
+def specific_information(belief: Belief) -> Floats:
+    """I2: the fall of entropy from prior to class; negative where the class is more uncertain."""
+    return _clean(belief.prior_entropy - belief.entropy)
+
+
+def averaged_information(belief: Belief) -> Floats:
+    """I3: the fall of the class's entropy that its values bring, averaged over them."""
+    per_value = belief.whole.class_entropy - belief.whole.class_entropy_of_value
+    return _clean(belief.cells.sum_by_class(belief.posterior * per_value[belief.cells.value]))
+
+
+def set_information(belief: Belief) -> Floats:
+    """I4: the mutual information between the attribute and "in this class or not"."""
+    inside = belief.class_share
+    outside_total = np.maximum(belief.whole.total - belief.cells.totals, 0.0)
+    own = belief.whole.shares[belief.cells.value]
+    within = belief.cells.sum_by_class(belief.posterior * np.log2(belief.posterior / own))
+    rest = belief.whole.marginal[belief.cells.value] - belief.cells.mass
+    scale = outside_total[belief.cells.class_index]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        share = np.where(rest > 0, rest / scale, 1.0)
+        terms = np.where(rest > 0, share * np.log2(share / own), 0.0)
+        absent = (outside_total - belief.cells.sum_by_class(rest)) / outside_total
+        without = belief.cells.sum_by_class(terms) + absent * -np.log2(1.0 - inside)
+    without = np.where(outside_total > 0, without, 0.0)
+    return np.maximum(inside * within + (1.0 - inside) * without, 0.0)
+
+
+def mutual_information(belief: Belief) -> float:
+    """I(W; class) of the published table: the average of I1, I2 and I3."""
+    return max(belief.whole.entropy - belief.whole.remaining_entropy, 0.0)
+
+
+def discrimination_rate(belief: Belief) -> float:
+    """DR = 1 - H(W | class) / H(W); 0 when there was nothing to learn."""
+    return mutual_information(belief) / belief.whole.entropy if belief.whole.entropy > 0 else 0.0
+
+
+def class_discrimination(belief: Belief) -> Floats:
+    """The share of H(W) that the class takes away; its average over people is DR."""
+    return _relative(belief, _clean(belief.whole.entropy - belief.entropy))
+
+
+def conditional_privacy(belief: Belief) -> float:
+    """CP = 1 - 2^-I: the share of the effective number of values that publication takes away."""
+    return float(-np.expm1(-mutual_information(belief) * np.log(2.0)))
+
+
+def entropy_fall(belief: Belief) -> Floats:
+    """H(W) - H(W | class) against the table's own marginal; MIL is its maximum (Calmon and Fawaz 2012)."""
+    return _clean(belief.whole.entropy - belief.entropy)
+
+
+def entropy_fall_printed(belief: Belief) -> Floats:
+    """H(W) - p(class) H(W | class): the variant behind the printed re-identification rows of Bkakria's Table 4."""
+    return belief.whole.entropy - belief.class_share * belief.entropy
+
+
+def certainty(belief: Belief) -> Floats:
+    """2^-H(W | class); ELD is its maximum, the class with the least entropy."""
+    return np.exp2(-belief.entropy)
+
+
+def itpr(belief: Belief) -> Floats:
+    """1 - |classes| p(class) H(W | class) / H(W); ITPR is its maximum (Bkakria et al. 2021, Definitions 1 and 2)."""
+    return _relative(belief, belief.whole.entropy - belief.whole.classes * belief.class_share * belief.entropy)
+
+
+def itpr_unscaled(belief: Belief) -> Floats:
+    """The same without the number of classes (eq. 9), never below 1 - 1/|classes|."""
+    return _relative(belief, belief.whole.entropy - belief.class_share * belief.entropy)
+
+
+def largest_l(belief: Belief) -> float:
+    """l_max = 2^H(W): no generalization can reach a larger entropy l (Bezzi 2010, eq. 15)."""
+    return float(np.exp2(belief.prior_entropy.max()))
+
+
+def equivalent_l(belief: Belief) -> Floats:
+    """l_t = 2^(H(W) - t) for the t of the class, read as I1: the l with the same effect on information (eq. 12)."""
+    return np.exp2(belief.prior_entropy - surprise(belief))
+
+
+def l_of_t(entropy: float, t: float) -> float:
+    """l_t = 2^(H(W) - t)."""
+    return float(np.exp2(entropy - t))
+
+
+def _relative(belief: Belief, bits: Floats) -> Floats:
+    return bits / belief.whole.entropy if belief.whole.entropy > 0 else np.zeros(len(belief.classes))
+
+
+def _clean(bits: Floats) -> Floats:
+    """Rounding residue is 0."""
+    return np.where(np.abs(bits) < 1e-15, 0.0, bits)

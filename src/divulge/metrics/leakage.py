@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Distribution leakage and entropy leakage of a class (Afifi et al. 2018, Definitions 6 and 9).
+
+Their maxima over the classes are the epsilon of Definition 7 and the alpha of Definition 10. Entropy leakage is a pseudometric: a
+permutation of the prior leaks 0 by it, which is why both are needed (the paper's Theorem 3(2) and its remark on convexity are wrong
+there; see docs/papers/errata.md). Each function takes a belief and returns one number per class.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from divulge.belief import Belief
+from divulge.count.contingency import Floats
+
+
+def distribution_leakage(belief: Belief) -> Floats:
+    """L_D: the Euclidean distance between prior and posterior."""
+    present = belief.cells.sum_by_class((belief.posterior - belief.prior_of_cell) ** 2)
+    return np.sqrt(present + belief.absent_prior(2))
+
+
+def entropy_leakage(belief: Belief) -> Floats:
+    """L_E: the absolute change of entropy, in bits."""
+    return np.abs(belief.prior_entropy - belief.entropy)

@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What was measured: every metric's number, the class that is worst, and the settings that gave the numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from divulge.belief import Belief
+from divulge.count import Contingency
+from divulge.count.contingency import Floats
+from divulge.errors import BadInput, nearest
+from divulge.metrics.catalogue import IDENTITY, SENSITIVE, find_metric
+from divulge.metrics.identity import Identity
+from divulge.metrics.metric import Metric
+
+_WHOLE_UNITS = ("people", "classes", "values")
+
+
+@dataclass(frozen=True)
+class WorstClass:
+    """The class where a metric is worst."""
+
+    index: int
+    key: Mapping[str, Any]
+    size: int
+
+
+@dataclass(frozen=True)
+class Score:
+    """One metric's number for the table; `worst` is the class that decides it, where classes have a number of their own."""
+
+    metric: Metric[Any]
+    value: float
+    attribute: str | None
+    worst: WorstClass | None
+
+    @property
+    def number(self) -> float | int:
+        """The value, as a whole number where people, classes or values are counted."""
+        return as_number(self.metric, self.value)
+
+
+def as_number(metric: Metric[Any], value: float) -> float | int:
+    """A count as a whole number, everything else as it is."""
+    return int(value) if metric.unit in _WHOLE_UNITS and float(value).is_integer() else float(value)
+
+
+@dataclass(frozen=True, eq=False)
+class Measurement:
+    """All metrics of one table under one choice of roles."""
+
+    contingency: Contingency = field(repr=False)
+    identity_view: Identity = field(repr=False)
+    beliefs: Mapping[str, Belief] = field(repr=False)
+    identity: Mapping[str, Score]
+    sensitive: Mapping[str, Mapping[str, Score]]
+    settings: Mapping[str, Any]
+    notes: tuple[str, ...] = ()
+    frame: str = "arrow"
+
+    @property
+    def rows(self) -> int:
+        return self.contingency.rows
+
+    @property
+    def people(self) -> int:
+        return self.contingency.people
+
+    def __getitem__(self, name: str) -> Score:
+        """The score of a metric; with several sensitive attributes, the worst of theirs."""
+        found = [scores[name] for scores in self.sensitive.values() if name in scores]
+        if found:
+            metric = found[0].metric
+            return max(found, key=lambda score: score.value if metric.worse == "high" else -score.value)
+        if name in self.identity:
+            return self.identity[name]
+        known = {*self.identity, *(key for scores in self.sensitive.values() for key in scores)}
+        raise BadInput(f"{name!r} was not measured", hint=nearest(name, sorted(known)))
+
+    def per_class(self, name: str, attribute: str | None = None) -> Floats:
+        """One number per class; nan for a class that background knowledge excludes."""
+        metric: Metric[Any] = find_metric(name, "identity" if attribute is None else "sensitive")
+        if metric.per_class is None:
+            raise BadInput(f"{name!r} is a number of the whole table, not of a class")
+        if attribute is None:
+            if name not in self.identity:
+                raise BadInput(f"{name!r} needs a population", hint="give a population table or a weight column")
+            return metric.per_class(self.identity_view) + 0.0  # -0.0 + 0.0 is 0.0
+        if attribute not in self.beliefs:
+            raise BadInput(f"{attribute!r} is not a sensitive attribute here", hint=nearest(attribute, self.beliefs))
+        belief = self.beliefs[attribute]
+        numbers = np.full(len(self.contingency), np.nan)
+        numbers[belief.classes] = metric.per_class(belief) + 0.0
+        return numbers
+
+    @cached_property
+    def classes(self) -> Any:
+        """One row per class with all per-class metrics, as the kind of frame that was handed in."""
+        return as_frame(self.class_table(), self.frame)
+
+    def class_table(self) -> pa.Table:
+        """The same as an Arrow table: the key columns, `size`, then `metric` for identity and `attribute.metric` for the rest."""
+        columns: dict[str, Any] = {
+            key.name: self.contingency.key_column(position) for position, key in enumerate(self.contingency.keys)
+        }
+        columns["size" if "size" not in columns else "class size"] = self.contingency.sizes
+        for name, score in self.identity.items():
+            if score.metric.per_class is not None:
+                columns[f"identity.{name}"] = self.per_class(name)
+        for attribute, scores in self.sensitive.items():
+            for name, score in scores.items():
+                if score.metric.per_class is not None:
+                    columns[f"{attribute}.{name}"] = self.per_class(name, attribute)
+        return pa.table(columns)
+
+    def class_records(self) -> list[dict[str, Any]]:
+        """The class table as the nested records of the JSON document."""
+        identity = self._class_columns(self.identity, None)
+        sensitive = {name: self._class_columns(scores, name) for name, scores in self.sensitive.items()}
+        present = {name: np.isin(np.arange(len(self.contingency)), self.beliefs[name].classes) for name in sensitive}
+        keys = [self.contingency.key_column(position).to_pylist() for position in range(len(self.contingency.keys))]
+        names = [key.name for key in self.contingency.keys]
+        return [
+            {
+                "class": {name: column[index] for name, column in zip(names, keys, strict=True)},
+                "size": int(self.contingency.sizes[index]),
+                "identity": {name: numbers[index] for name, numbers in identity.items()},
+                "sensitive": {
+                    attribute: {name: numbers[index] for name, numbers in columns.items()}
+                    for attribute, columns in sensitive.items()
+                    if present[attribute][index]
+                },
+            }
+            for index in range(len(self.contingency))
+        ]
+
+    def _class_columns(self, scores: Mapping[str, Score], attribute: str | None) -> dict[str, list[float | int]]:
+        return {
+            name: [as_number(score.metric, number) for number in self.per_class(name, attribute).tolist()]
+            for name, score in scores.items()
+            if score.metric.per_class is not None
+        }
+
+
+def score_identity(contingency: Contingency, view: Identity) -> dict[str, Score]:
+    """Every identity metric that the data allow."""
+    scores: dict[str, Score] = {}
+    for metric in IDENTITY:
+        if metric.needs_population and view.population is None:
+            continue
+        value, worst = metric.value(view)
+        scores[metric.name] = Score(metric, value, None, _worst(contingency, worst))
+    return scores
+
+
+def score_attribute(contingency: Contingency, belief: Belief) -> dict[str, Score]:
+    """Every metric of one sensitive attribute."""
+    scores: dict[str, Score] = {}
+    for metric in SENSITIVE:
+        value, worst = metric.value(belief)
+        index = None if worst is None else int(belief.classes[worst])
+        scores[metric.name] = Score(metric, value, belief.cells.domain.name, _worst(contingency, index))
+    return scores
+
+
+def _worst(contingency: Contingency, index: int | None) -> WorstClass | None:
+    if index is None:
+        return None
+    return WorstClass(index, contingency.class_key(index), int(contingency.sizes[index]))
+
+
+def as_frame(table: pa.Table, kind: str) -> Any:
+    """An Arrow table as pandas, Polars or Arrow."""
+    if kind == "pandas":
+        return table.to_pandas()
+    if kind == "polars":
+        import polars
+
+        return polars.from_arrow(table)
+    return table

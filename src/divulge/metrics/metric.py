@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a metric is: a plain function and the facts about it that the search, the policy, the report and the tests need."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Generic, Literal, TypeVar
+
+import numpy as np
+
+from divulge.count.contingency import Floats
+
+View = TypeVar("View")
+Scope = Literal["identity", "sensitive"]
+
+TOLERANCE = 1e-9
+"""Thresholds are compared with this slack: eq. 6 of Bezzi 2010 is met with equality on its own example."""
+
+
+@dataclass(frozen=True)
+class Metric(Generic[View]):
+    """One number for a table and, where that exists, one for each class."""
+
+    name: str
+    scope: Scope
+    """identity: who is this? sensitive: what does this person have?"""
+    symbol: str
+    unit: str
+    worse: Literal["high", "low"]
+    """Which end is worse for the people in the table."""
+    monotone: bool
+    """Merging classes never makes it worse, so a search may prune by it."""
+    source: str
+    """Paper and definition."""
+    plain: str
+    """One sentence for people who do not know the symbol."""
+    per_class: Callable[[View], Floats] | None = None
+    of_table: Callable[[View], float] | None = None
+    """The table's number where it is not the worst class's, for example an average."""
+    needs_population: bool = False
+    kind: Literal["risk", "limit", "description"] = "risk"
+    """A risk can be promised; a limit is a bound to set promises by; a description only describes."""
+    strict: bool = False
+    """A promise needs a value strictly below its bound (recursive diversity: r1 < c * tail)."""
+
+    def value(self, view: View) -> tuple[float, int | None]:
+        """The table's number and the position of the worst class, if classes have one of their own."""
+        worst = None
+        value = None
+        if self.per_class is not None:
+            numbers = self.per_class(view)
+            worst = int(np.argmax(numbers) if self.worse == "high" else np.argmin(numbers))
+            value = float(numbers[worst])
+        if self.of_table is not None:
+            value = self.of_table(view)
+        if value is None:
+            raise TypeError(f"metric {self.name} has neither a class nor a table function")
+        return value + 0.0, worst  # -0.0 + 0.0 is 0.0
+
+    def holds(self, value: Any, bound: float) -> Any:
+        """Whether a value (or an array of them) keeps a bound, with the common tolerance."""
+        if self.strict:
+            return value < bound - TOLERANCE
+        return value <= bound + TOLERANCE if self.worse == "high" else value >= bound - TOLERANCE

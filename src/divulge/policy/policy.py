@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A policy: roles and promises, from a TOML file or from Python.
+
+    quasi_identifiers = ["zip", "age"]
+    sensitive = ["disease"]
+
+    [promises]
+    k_anonymity = 5
+    entropy_leakage = 0.5
+
+    [promises.identity]                # for names that exist for identity and for sensitive attributes
+    itpr = 0.9
+
+    [promises.attributes.disease]      # for one sensitive attribute
+    l_diversity = 3
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from divulge.errors import BadInput, nearest
+from divulge.metrics import METRICS
+from divulge.policy.promise import Promise
+
+_LISTS = ("quasi_identifiers", "sensitive", "identifier")
+_TEXTS = ("person", "weight", "nulls")
+_ROLES = (*_LISTS, *_TEXTS)
+_METRIC_NAMES = frozenset(metric.name for metric in METRICS)
+
+
+@dataclass(frozen=True, init=False)
+class Policy:
+    """What a table must keep, and optionally the roles of its columns."""
+
+    promises: tuple[Promise, ...]
+    suppression: float
+    """The share of records that a generalization may leave out."""
+    roles: Mapping[str, Any]
+
+    def __init__(
+        self,
+        promises: Sequence[Promise] = (),
+        *,
+        suppression: float = 0.0,
+        roles: Mapping[str, Any] | None = None,
+        **bounds: Any,
+    ) -> None:
+        """Promises as values, or as keywords named like the metrics: Policy(k_anonymity=5, entropy_leakage=0.5)."""
+        if isinstance(suppression, bool) or not isinstance(suppression, (int, float)) or not 0 <= suppression <= 1:
+            raise BadInput(f"suppression = {suppression!r} is not a fraction", hint="give a number from 0 to 1, 0.05 for 5 %")
+        made = tuple(Promise.make(name, bound) for name, bound in bounds.items())
+        object.__setattr__(self, "promises", (*promises, *made))
+        object.__setattr__(self, "suppression", float(suppression))
+        object.__setattr__(self, "roles", dict(roles or {}))
+
+    @classmethod
+    def load(cls, path: str | Path) -> Policy:
+        """Read a TOML file."""
+        try:
+            document = tomllib.loads(Path(path).read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            raise BadInput(f"there is no policy file {str(path)!r}") from None
+        except OSError as error:
+            raise BadInput(f"policy file {str(path)!r} cannot be read: {error.strerror}") from None
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+            raise BadInput(f"policy file {str(path)!r} is not valid TOML: {error}") from None
+        return cls.from_document(document, origin=str(path))
+
+    @classmethod
+    def from_document(cls, document: Mapping[str, Any], *, origin: str = "the policy") -> Policy:
+        """From the parsed document; an unknown key is refused with the nearest known one."""
+        roles = dict(_table(document.get("roles", {}), "roles", "name = column", origin))
+        promises: list[Promise] = []
+        suppression: Any = 0.0
+        for key, value in document.items():
+            if key in _ROLES:
+                roles[key] = value
+            elif key == "suppression":
+                suppression = value
+            elif key == "promises":
+                promises += _promises(value, origin)
+            elif key in _METRIC_NAMES:
+                promises.append(Promise.make(key, value))
+            elif key != "roles":
+                known = [*_ROLES, "roles", "suppression", "promises", *sorted(_METRIC_NAMES)]
+                raise BadInput(f"{origin}: unknown key {key!r}", hint=nearest(key, known))
+        suppression = document.get("promises", {}).get("suppression", suppression)
+        return cls(promises, suppression=suppression, roles=_checked_roles(roles, origin))
+
+
+def _promises(table: Any, origin: str) -> Iterator[Promise]:
+    of_metric = "metric = bound"
+    for name, bound in _table(table, "promises", of_metric, origin).items():
+        if name == "identity":
+            inside = _table(bound, "promises.identity", of_metric, origin)
+            yield from (Promise.make(inner, value, scope="identity") for inner, value in inside.items())
+        elif name == "attributes":
+            for attribute, bounds in _table(bound, "promises.attributes", "tables, one for each attribute", origin).items():
+                inside = _table(bounds, f"promises.attributes.{attribute}", of_metric, origin)
+                yield from (Promise.make(inner, value, attribute=attribute, scope="sensitive") for inner, value in inside.items())
+        elif name != "suppression":
+            yield Promise.make(name, bound)
+
+
+def _table(given: Any, name: str, holds: str, origin: str) -> Mapping[str, Any]:
+    if not isinstance(given, Mapping):
+        raise BadInput(f"{origin}: {name!r} must be a table of {holds}, not {given!r}")
+    return given
+
+
+def _checked_roles(roles: Mapping[str, Any], origin: str) -> dict[str, Any]:
+    for name, value in roles.items():
+        if name not in _ROLES:
+            raise BadInput(f"{origin}: unknown role {name!r}", hint=nearest(name, _ROLES))
+        is_list = isinstance(value, list) and all(isinstance(item, str) for item in value)
+        if not isinstance(value, str) and not (name in _LISTS and is_list):
+            raise BadInput(f"{origin}: {name} = {value!r} must be a column name" + (" or a list of them" if name in _LISTS else ""))
+    return dict(roles)

@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Charts as Altair specifications; SVG and PNG come out without a browser and without the network."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from divulge.errors import BadInput
+from divulge.metrics.measurement import Measurement
+from divulge.report.words import class_name, shifts
+
+_MOST_CLASSES = 5_000
+
+
+def leakage_chart(measurement: Measurement, attribute: str) -> Any:
+    """Each class by its two leakages (Afifi et al. 2018, Figs. 2a and 3a in one): what one of them misses, the other shows."""
+    import altair
+
+    sizes = measurement.contingency.sizes
+    distribution = measurement.per_class("distribution_leakage", attribute)
+    entropy = measurement.per_class("entropy_leakage", attribute)
+    order = np.argsort(-np.nan_to_num(distribution + entropy))[:_MOST_CLASSES]
+    rows = [
+        {
+            "class": class_name(measurement.contingency.class_key(int(index))),
+            "distribution leakage": float(distribution[index]),
+            "entropy leakage (bits)": float(entropy[index]),
+            "people": int(sizes[index]),
+        }
+        for index in order
+        if not np.isnan(distribution[index])
+    ]
+    return (
+        altair.Chart(altair.Data(values=rows), title=f"What each class gives away about {attribute}", width=460, height=320)
+        .mark_circle(opacity=0.65)
+        .encode(
+            x=altair.X("distribution leakage:Q"),
+            y=altair.Y("entropy leakage (bits):Q"),
+            size=altair.Size("people:Q", scale=altair.Scale(type="sqrt")),
+            tooltip=["class:N", "people:Q"],
+        )
+    )
+
+
+def before_and_after_chart(measurement: Measurement, index: int, attribute: str) -> Any:
+    """The prior beside the distribution in one class (Figs. 2b and 3b)."""
+    import altair
+
+    ruled_out, _ = shifts(measurement, index, attribute)
+    belief = measurement.beliefs[attribute]
+    position = int(np.searchsorted(belief.classes, index))
+    row = 0 if belief.prior.row is None else int(belief.prior.row[position])
+    inside = belief.cells.of_class(position)
+    total = sum(inside.values())
+    rows: list[dict[str, Any]] = []
+    for code, label in enumerate(belief.cells.domain.labels):
+        text = "null" if label is None else str(label)
+        rows.append({"value": text, "share": float(belief.prior.shares[row, code]), "when": "before"})
+        rows.append({"value": text, "share": inside.get(code, 0.0) / total, "when": "in this class"})
+    size = int(measurement.contingency.sizes[index])
+    title = f"{class_name(measurement.contingency.class_key(index))} ({size} people): {len(ruled_out)} values ruled out"
+    return (
+        altair.Chart(altair.Data(values=rows), title=title, width=460, height=320)
+        .mark_bar()
+        .encode(
+            y=altair.Y("value:N", sort=None, title=attribute),
+            yOffset=altair.YOffset("when:N", sort=["before", "in this class"]),
+            x=altair.X("share:Q", axis=altair.Axis(format="%")),
+            color=altair.Color("when:N", sort=["before", "in this class"], title=None),
+        )
+    )
+
+
+def save_chart(chart: Any, path: str | Path) -> Path:
+    """Write a chart as .svg, .png, .json (Vega-Lite) by the name's ending."""
+    target = Path(path)
+    if target.suffix not in (".svg", ".png", ".json"):
+        raise BadInput(f"a chart cannot be written as {target.suffix!r}", hint="use .svg, .png or .json")
+    chart.save(str(target), **({"scale_factor": 2} if target.suffix == ".png" else {}))
+    return target

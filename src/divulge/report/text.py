@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A measurement and a verdict on a terminal."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.padding import Padding
+from rich.table import Table as Grid
+from rich.text import Text
+
+from divulge.metrics.conditions import Conditions
+from divulge.metrics.measurement import Measurement, Score
+from divulge.policy import Outcome, Verdict
+from divulge.report.words import class_name, people, percent, worst_classes
+
+
+def number(value: float) -> str:
+    """Whole numbers with thousands marks, others with four digits."""
+    if not math.isfinite(value):
+        return "infinite" if value > 0 else "-infinite"
+    if float(value).is_integer() and abs(value) < 1e15:
+        return f"{int(value):,}"
+    return f"{value:.4g}"
+
+
+def grid(*columns: str, right: Iterable[int] = ()) -> Grid:
+    """A plain table with a rule under its head."""
+    table = Grid(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    numeric = set(right)
+    for position, name in enumerate(columns):
+        table.add_column(name, justify="right" if position in numeric else "left", overflow="fold", no_wrap=position in numeric)
+    return table
+
+
+def measurement_text(
+    measurement: Measurement, *, worst: int = 10, by: str | None = None, conditions: Mapping[str, Conditions] | None = None
+) -> RenderableType:
+    """What is worst and why, then every number, and what the numbers depend on."""
+    parts: list[RenderableType] = [
+        story_text(measurement, worst=worst, by=by, conditions=conditions),
+        heading("Who is this? (identity)"),
+        _scores(measurement.identity),
+    ]
+    for attribute, scores in measurement.sensitive.items():
+        parts += [heading(f"What can be learnt about {attribute}?"), _scores(scores)]
+    return Group(*parts, Padding(Text(settings_sentence(measurement.settings), style="dim"), (1, 0, 0, 0)))
+
+
+def story_text(
+    measurement: Measurement, *, worst: int = 10, by: str | None = None, conditions: Mapping[str, Conditions] | None = None
+) -> RenderableType:
+    """In words: the size of the table, the short answer, and the worst classes."""
+    settings = measurement.settings
+    parts: list[RenderableType] = [
+        Text(
+            f"{settings['source']}: {measurement.rows:,} rows, {people(measurement.people)}, "
+            f"{len(measurement.contingency):,} classes of {' + '.join(settings['quasi_identifiers'])}"
+        ),
+        heading("In short"),
+        bullet(_identity_in_short(measurement)),
+    ]
+    for attribute in measurement.sensitive:
+        parts.append(bullet(_average_and_worst(measurement, attribute)))
+        if conditions and attribute in conditions:
+            parts.append(bullet(_conditions_sentence(conditions[attribute])))
+    parts += [bullet(f"Note: {note}.") for note in measurement.notes]
+    findings = worst_classes(measurement, most=worst, by=by)
+    if findings:
+        parts.append(heading(f"The worst classes, by {findings[0].metric}"))
+        parts += [bullet(finding.why, f"{place}.") for place, finding in enumerate(findings, start=1)]
+    return Group(*parts)
+
+
+def bullet(sentence: str, mark: str = "-") -> RenderableType:
+    """One indented sentence; its further lines hang."""
+    line = Grid.grid(padding=(0, 1, 0, 0))
+    line.add_column(width=len(mark))
+    line.add_column()
+    line.add_row(mark, Text(sentence))
+    return Padding(line, (0, 0, 0, 2))
+
+
+def _identity_in_short(measurement: Measurement) -> str:
+    identity = measurement.identity
+    alone = int(identity["uniques"].value)
+    k = int(identity["k_anonymity"].value)
+    if alone:
+        return (
+            f"{people(alone)} ({percent(alone / measurement.people)}) are alone in their class: whoever knows these columns finds their record."
+        )
+    return f"Nobody is alone: every class has at least {people(k)} (k = {k}), so a record is guessed right at most once in {k:,} times."
+
+
+def heading(text: str) -> RenderableType:
+    """A title with a blank line before it."""
+    return Padding(Text(text, style="bold"), (1, 0, 0, 0))
+
+
+def _scores(scores: Mapping[str, Score]) -> Grid:
+    table = grid("metric", "value", "unit", "meaning", right=[1])
+    for name, score in scores.items():
+        table.add_row(name, number(score.value), score.metric.unit, score.metric.plain)
+    return table
+
+
+def _average_and_worst(measurement: Measurement, attribute: str) -> str:
+    """When an average hides a class, say so."""
+    scores = measurement.sensitive[attribute]
+    average, worst = scores["mutual_information"].value, scores["surprise"]
+    if worst.worst is None:
+        return f"{attribute}: {number(average)} bits on average."
+    numbers = measurement.per_class("surprise", attribute)
+    belief = measurement.beliefs[attribute]
+    hidden = numbers[belief.classes] > 2 * average + 1e-9
+    share = float(belief.class_share[hidden].sum())
+    told = f"On average a class gives {number(average)} bits about {attribute}; the worst, {class_name(worst.worst.key)}, gives {number(worst.value)}."
+    return f"{told} {percent(share)} of people are in classes that give more than twice the average." if hidden.any() else told
+
+
+def _conditions_sentence(item: Conditions) -> str:
+    asked = [f"t = {number(item.t)} bits"] if item.t is not None else []
+    asked += [f"entropy l = {number(item.l_value)}"] if item.l_value is not None else []
+    average = "keeps" if item.necessary else "breaks"
+    breaking = [f"{count:,} classes break {name}" for name, count in (("t", item.classes_breaking_t), ("l", item.classes_breaking_l)) if count]
+    classes = " and ".join(breaking) if breaking else "every class keeps them"
+    hides = " The average hides these classes." if item.average_hides_classes else ""
+    return f"With {' and '.join(asked)} (at most l = {number(2**item.entropy)} can be reached): the average {average} them, {classes}.{hides}"
+
+
+def settings_sentence(settings: Mapping[str, Any]) -> str:
+    """What the numbers depend on, in one line."""
+    parts = [f"nulls: {settings['nulls']}", f"engine: {settings['engine']}", "logarithms: base 2"]
+    parts += [f"prior of {name}: {prior}" for name, prior in settings["prior"].items()]
+    parts += [f"t-closeness of {name}: {distance} distance" for name, distance in settings["ground_distance"].items()]
+    parts += [f"recursive diversity of {name}: l = {l_value}" for name, l_value in settings["recursive_l"].items()]
+    parts += [f"{name} counts" for name in ("person", "weight") if settings[name]]
+    parts += [f"known about {name}: {known}" for name, known in settings["background"].items()]
+    return "; ".join(parts) + "."
+
+
+def verdict_text(verdict: Verdict, measurement: Measurement, *, sample: int = 10) -> RenderableType:
+    """Each promise, and the worst of the classes that break it."""
+    table = grid("promise", "measured", "verdict", right=[1])
+    for outcome in verdict.outcomes:
+        about = f" ({outcome.attribute})" if outcome.attribute and not outcome.promise.attribute else ""
+        table.add_row(f"{outcome.promise.text}{about}", number(outcome.value), "holds" if outcome.holds else "BROKEN")
+    broken = [outcome for outcome in verdict.outcomes if not outcome.holds]
+    told = "The policy holds." if verdict.holds else f"The policy does not hold: {len(broken)} of {len(verdict.outcomes)} promises are broken."
+    parts: list[RenderableType] = [
+        Text(f"{measurement.settings['source']}: {measurement.rows:,} rows, {len(measurement.contingency):,} classes"),
+        table,
+        *(Padding(_broken(outcome, sample), (1, 0, 0, 0)) for outcome in broken),
+        Padding(Text(told, style="bold"), (1, 0, 0, 0)),
+        Text(settings_sentence(measurement.settings), style="dim"),
+    ]
+    return Group(*parts)
+
+
+def _broken(outcome: Outcome, sample: int) -> RenderableType:
+    if not outcome.sample:
+        return Text(f"{outcome.promise.text}: a number of the whole table, {number(outcome.value)}.")
+    lines: list[RenderableType] = [
+        Text(f"{outcome.promise.text} is broken by {outcome.breaking_classes:,} classes with {people(outcome.breaking_people)}; the worst:")
+    ]
+    lines += [
+        Padding(Text(f"{class_name(item.key)} ({people(item.size)}): {number(item.value)}"), (0, 0, 0, 2)) for item in outcome.sample[:sample]
+    ]
+    return Group(*lines)

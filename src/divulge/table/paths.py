@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From what the user typed to the files that hold the rows, and what kind of files they are.
+
+The content decides before the name does: a Parquet, Arrow or SQLite file is known by its first bytes.
+"""
+
+from __future__ import annotations
+
+import glob
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from divulge.errors import BadInput, nearest
+
+FileKind = Literal["csv", "json", "parquet", "arrow", "arrow stream", "sqlite"]
+
+_COMPRESSED = {".gz": "gzip", ".zst": "zstd"}
+_KINDS: dict[str, FileKind] = {
+    ".csv": "csv",
+    ".tsv": "csv",
+    ".tab": "csv",
+    ".txt": "csv",
+    ".data": "csv",
+    ".json": "json",
+    ".jsonl": "json",
+    ".ndjson": "json",
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".arrow": "arrow",
+    ".feather": "arrow",
+    ".ipc": "arrow",
+    ".arrows": "arrow stream",
+    ".sqlite": "sqlite",
+    ".sqlite3": "sqlite",
+    ".db": "sqlite",
+}
+_MAGIC: tuple[tuple[bytes, FileKind], ...] = (
+    (b"PAR1", "parquet"),
+    (b"ARROW1", "arrow"),
+    (b"\xff\xff\xff\xff", "arrow stream"),
+    (b"SQLite format 3\0", "sqlite"),
+)
+_REFUSED: tuple[tuple[int, bytes, str], ...] = (
+    (0, b"PK\x03\x04", "a zip archive or a spreadsheet: save the sheet as CSV, or unpack the archive"),
+    (8, b"DUCK", "a DuckDB database: open it with duckdb.connect() and pass connection.table(name)"),
+    (0, b"FEA1", "a Feather file of version 1: write it anew as Arrow or Parquet"),
+    (0, b"PARE", "an encrypted Parquet file: decrypt it first"),
+    (0, b"%PDF", "a PDF document"),
+)
+
+
+@dataclass(frozen=True)
+class Files:
+    """Files of one kind that together hold one table."""
+
+    paths: tuple[Path, ...]
+    kind: FileKind
+    root: Path
+    """The folder the files were looked for in."""
+
+    def shown(self, source: str) -> tuple[str, ...]:
+        """Each file as messages call it: what the user typed if it is the only one, else its place below the root."""
+        if len(self.paths) == 1:
+            return (source,)
+        return tuple(str(path.relative_to(self.root)) for path in self.paths)
+
+
+def find_files(source: str) -> Files:
+    """The files behind a path, a folder or a glob; a file whose name contains glob characters wins over the glob."""
+    if not source:
+        raise BadInput("the table's path is empty", hint="Name a file, a folder, a glob or a postgresql:// URL")
+    path = Path(source).expanduser().absolute()
+    if path.is_file():
+        return Files((path,), file_kind(path, shown=source), path.parent)
+    if path.is_dir():
+        return _of_one_kind(_data_files(path), source, root=path, empty=f"the folder {source} holds no data files")
+    if path.exists():
+        raise BadInput(f"{source} is neither a file nor a folder", hint="Copy the data to a file first")
+    if glob.has_magic(source):
+        root = _fixed_part(path)
+        hits = sorted(hit for hit in root.glob(str(path.relative_to(root))) if hit.is_file())
+        return _of_one_kind(hits, source, root=root, empty=f"no file matches {source}")
+    raise _missing(path, source)
+
+
+def file_kind(path: Path, *, shown: str) -> FileKind:
+    """What kind of data file this is."""
+    try:
+        with path.open("rb") as file:
+            start = file.read(16)
+    except OSError as error:
+        raise BadInput(f"{shown} cannot be opened: {error.strerror}") from error
+    if not start:
+        raise BadInput(f"{shown} is empty", hint="A table needs at least a header line")
+    for magic, kind in _MAGIC:
+        if start.startswith(magic):
+            return kind
+    for offset, magic, what in _REFUSED:
+        if start[offset:].startswith(magic):
+            raise BadInput(f"{shown} cannot be read: it is {what}")
+    named = _kind_by_name(path) or "csv"
+    if named in ("csv", "json"):
+        return named
+    raise BadInput(f"{shown} is named like {named} data and is not", hint="Is it cut off, or misnamed?")
+
+
+def packing(paths: Sequence[Path]) -> str:
+    """The compression option for DuckDB; where files differ, each file's name tells."""
+    kinds = {compression(path) or "none" for path in paths}
+    return kinds.pop() if len(kinds) == 1 else "auto"
+
+
+def compression(path: Path) -> str | None:
+    """How the file is compressed, if it is: "gzip" or "zstd"."""
+    with path.open("rb") as file:
+        start = file.read(4)
+    if start[:2] == b"\x1f\x8b":
+        return "gzip"
+    return "zstd" if start == b"\x28\xb5\x2f\xfd" else None
+
+
+def _kind_by_name(path: Path) -> FileKind | None:
+    suffixes = [suffix.lower() for suffix in path.suffixes]
+    if suffixes and suffixes[-1] in _COMPRESSED:
+        suffixes.pop()
+    return _KINDS.get(suffixes[-1]) if suffixes else None
+
+
+def _data_files(folder: Path) -> list[Path]:
+    """Every data file under a folder, without the marker files that Spark and Hadoop leave (_SUCCESS, .crc)."""
+    found = []
+    for parent, folders, names in os.walk(folder):
+        folders[:] = sorted(name for name in folders if name[0] not in "._")
+        found += [Path(parent, name) for name in sorted(names) if name[0] not in "._" and _kind_by_name(Path(name))]
+    return found
+
+
+def _of_one_kind(paths: list[Path], source: str, *, root: Path, empty: str) -> Files:
+    paths = [path for path in paths if path.stat().st_size > 0]
+    if not paths:
+        raise BadInput(empty, hint=f"Data files end in {', '.join(_KINDS)}; .gz may follow")
+    kinds = {path: file_kind(path, shown=str(path)) for path in paths}
+    if len(set(kinds.values())) > 1:
+        shown = " and ".join(f"{kind} ({path.name})" for kind, path in {k: p for p, k in kinds.items()}.items())
+        raise BadInput(
+            f"{source} holds files of different kinds: {shown}", hint="Name one kind with a glob: '*.parquet'"
+        )
+    return Files(tuple(paths), kinds[paths[0]], root)
+
+
+def _fixed_part(pattern: Path) -> Path:
+    """The folders of a glob before its first wildcard."""
+    for parent in pattern.parents:
+        if not glob.has_magic(str(parent)):
+            return parent
+    return Path("/")
+
+
+def _missing(path: Path, source: str) -> BadInput:
+    if not path.parent.is_dir():
+        return BadInput(f"there is no file {source}: its folder does not exist")
+    names = sorted(entry.name for entry in path.parent.iterdir() if not entry.name.startswith("."))
+    return BadInput(f"there is no file {source}", hint=nearest(path.name, names) if names else "The folder is empty")

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which type a column of texts may take without losing anything.
+
+Every cell has a shape (a short integer, a decimal, an ISO date, ...). The shapes of a whole column, as one bit mask,
+decide its type. So a zip code keeps its leading zero and a card number its last digit wherever in the file the telling
+row stands, and 250.1 and 250.10, which are two codes and one number, stay two values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from divulge.engines.base import Engine
+
+_INTEGER, _LONG, _DECIMAL, _PADDED, _DATE, _TIMESTAMP, _ZONED, _OTHER = (1 << bit for bit in range(8))
+_FRACTION = 256
+"""The bit of a fraction of no digits; the next bit is that of one digit, and so on."""
+_MOST_DIGITS = 20
+_FIRST_ROWS = 10_000
+
+_FIXED_POINT = "-?(0|[1-9][0-9]*)?[.][0-9]+"
+_FLOATING_POINT = "-?(0|[1-9][0-9]*)?([.][0-9]*)?[eE][-+]?[0-9]{1,3}"
+_PADDING = ".*[.]([0-9]*[1-9]0+|00+)"
+_DAY = "[0-9]{4}-[0-9]{2}-[0-9]{2}"
+_MOMENT = _DAY + r"[ T][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,6})?)?"
+_ZONE = "(Z|[-+][0-9]{2}(:?[0-9]{2})?)"
+
+
+def column_types(engine: Engine, relation: str, names: Sequence[str], *, numbers: bool = True) -> dict[str, str]:
+    """The narrowest type of each text column of `relation` that keeps every value apart.
+
+    The first rows settle most text columns; one pass over the whole relation decides about the others only.
+    Without `numbers`, only dates are looked for.
+    """
+    if not names:
+        return {}
+    columns = ", ".join(engine.quote(name) for name in names)
+    first = _masks(engine, f"(SELECT {columns} FROM {relation} LIMIT {_FIRST_ROWS})", names, numbers=numbers)
+    undecided = [name for name in names if not first[name] or _type(first[name]) != "VARCHAR"]
+    masks = _masks(engine, relation, undecided, numbers=numbers) if undecided else {}
+    return {name: _type(masks.get(name, _OTHER)) for name in names}
+
+
+def _masks(engine: Engine, relation: str, names: Sequence[str], *, numbers: bool) -> dict[str, int]:
+    shapes = (f"bit_or({_shape(engine, engine.quote(name), numbers=numbers)}) AS c{i}" for i, name in enumerate(names))
+    found = engine.query(f"SELECT {', '.join(shapes)} FROM {relation}").to_pylist()[0]
+    return {name: found[f"c{i}"] or 0 for i, name in enumerate(names)}
+
+
+def _shape(engine: Engine, cell: str, *, numbers: bool) -> str:
+    """SQL for the shape of one cell; an empty cell has none."""
+
+    def like(pattern: str) -> str:
+        return f"regexp_full_match({cell}, {engine.literal(f' *{pattern} *')})"
+
+    def valid(type_: str) -> str:
+        return f"TRY_CAST({cell} AS {type_}) IS NOT NULL"
+
+    digits = f"least(length(trim({cell})) - strpos(trim({cell}), '.'), {_MOST_DIGITS})"
+    padded = f"CASE WHEN {like(_PADDING)} THEN {_PADDED} ELSE 0 END"
+    number = (
+        f"WHEN {like('-?(0|[1-9][0-9]{0,14})')} THEN {_INTEGER} "
+        f"WHEN {like('-?[1-9][0-9]{15,18}')} AND {valid('BIGINT')} THEN {_LONG} "
+        f"WHEN {like(_FIXED_POINT)} THEN {_DECIMAL} + {padded} + {_FRACTION} * (1 << {digits}::INTEGER) "
+        f"WHEN {like(_FLOATING_POINT)} AND {valid('DOUBLE')} THEN {_DECIMAL} "
+    )
+    return (
+        f"CASE WHEN {cell} IS NULL THEN NULL {number if numbers else ''}"
+        f"WHEN {like(_DAY)} AND {valid('DATE')} THEN {_DATE} "
+        f"WHEN {like(_MOMENT)} AND {valid('TIMESTAMP')} THEN {_TIMESTAMP} "
+        f"WHEN {like(_MOMENT + _ZONE)} AND {valid('TIMESTAMPTZ')} THEN {_ZONED} "
+        f"ELSE {_OTHER} END"
+    )
+
+
+def _type(mask: int) -> str:
+    """The type for a column's shapes; no shape at all (every cell empty) is text."""
+    if not mask:
+        return "VARCHAR"
+    if mask & ~(_INTEGER | _LONG) == 0:
+        return "BIGINT"
+    if mask in (_DATE, _TIMESTAMP, _ZONED):
+        return {_DATE: "DATE", _TIMESTAMP: "TIMESTAMP", _ZONED: "TIMESTAMPTZ"}[mask]
+    if mask & (_LONG | _DATE | _TIMESTAMP | _ZONED | _OTHER):
+        return "VARCHAR"
+    lengths = (mask // _FRACTION) | (1 if mask & _INTEGER else 0)
+    # 1.50 and 2.25 print one scale; 250.10 beside 250.1 means that the last zero tells two values apart.
+    if mask & _PADDED and lengths.bit_count() > 1:
+        return "VARCHAR"
+    return "DOUBLE"
+
+
+def recast(engine: Engine, relation: str, types: Mapping[str, str]) -> str:
+    """What stands after FROM to read `relation` with these columns cast to these types, the others as they are."""
+    changed = {name: type_ for name, type_ in types.items() if type_ != "VARCHAR"}
+    if not changed:
+        return relation
+    casts = ", ".join(
+        f"CAST({engine.quote(name)} AS {type_}) AS {engine.quote(name)}" for name, type_ in changed.items()
+    )
+    return f"(SELECT * REPLACE ({casts}) FROM {relation})"

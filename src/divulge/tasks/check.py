@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: Apache-2.0
+"""check(): does a table keep a policy?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from divulge.metrics.measurement import Measurement
+from divulge.policy import Policy, Verdict, judge
+from divulge.tasks.measure import Names, measure
+
+
+def check(
+    table: Any,
+    policy: Policy | str | Path,
+    *,
+    quasi_identifiers: Names = (),
+    sensitive: Names = (),
+    assumptions: Mapping[str, Any] | None = None,
+    sample: int = 10,
+) -> tuple[Verdict, Measurement]:
+    """Measure a table and hold it against a policy; roles given here go before the policy's own.
+
+    `assumptions` are further keyword arguments of `measure`, such as {"person": "patient_id"}.
+    """
+    kept = policy if isinstance(policy, Policy) else Policy.load(policy)
+    arguments = dict(kept.roles) | {name: value for name, value in (assumptions or {}).items() if value is not None}
+    if quasi_identifiers:
+        arguments["quasi_identifiers"] = quasi_identifiers
+    if sensitive:
+        arguments["sensitive"] = sensitive
+    arguments.setdefault("quasi_identifiers", ())
+    measurement = measure(table, **arguments)
+    return judge(measurement, kept.promises, sample=sample), measurement

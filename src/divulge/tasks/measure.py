@@ -1,0 +1,199 @@
+# SPDX-License-Identifier: Apache-2.0
+"""measure(): from a table to every metric, in one pass over the rows.
+
+The facade that the library and the commands call: read, resolve roles, count, form beliefs, score.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from divulge.belief import Belief, GroundChoice, Knowledge, Prior, Taxonomy, as_share, read_knowledge, read_prior
+from divulge.count import Cells, Contingency, Nulls, count
+from divulge.count.align import align, population_sizes
+from divulge.count.counting import joint_domain
+from divulge.errors import BadInput, nearest
+from divulge.metrics import TOLERANCE, Identity
+from divulge.metrics.diversity import recursive_l
+from divulge.metrics.measurement import Measurement, score_attribute, score_identity
+from divulge.table.read import read
+from divulge.table.roles import Roles, resolve_roles
+from divulge.table.table import Table
+
+Names = str | Sequence[str]
+Values = Mapping[str, Sequence[str | None] | str] | Iterable[str]
+
+
+@dataclass(frozen=True)
+class Assumptions:
+    """What is assumed about the adversary and about distances, by attribute; recorded in every result."""
+
+    original: Table | None = None
+    priors: Mapping[str, Any] = field(default_factory=dict)
+    knowledge: Mapping[str, Knowledge] = field(default_factory=dict)
+    ground: GroundChoice = field(default_factory=GroundChoice)
+    recursive_l: int | None = None
+
+
+def measure(
+    table: Any,
+    *,
+    quasi_identifiers: Names,
+    sensitive: Names = (),
+    identifier: Names = (),
+    weight: str | None = None,
+    person: str | None = None,
+    nulls: Nulls = "category",
+    joint: bool = False,
+    original: Any = None,
+    prior: Any = None,
+    rule_out: Values = (),
+    rule_in: Values = (),
+    distances: Mapping[str, str] | None = None,
+    taxonomies: Mapping[str, Taxonomy] | None = None,
+    orders: Mapping[str, Sequence[str]] | None = None,
+    recursive_l: int | None = None,
+    population: Any = None,
+) -> Measurement:
+    """Measure what a table gives away about the people in it.
+
+    >>> import pyarrow as pa
+    >>> people = pa.table({"zip": ["1", "1", "2", "2"], "disease": ["flu", "flu", "flu", "cancer"]})
+    >>> m = measure(people, quasi_identifiers="zip", sensitive="disease")
+    >>> m["k_anonymity"].value, m["l_diversity"].worst.key
+    (2.0, {'zip': '1'})
+    """
+    source = read(table)
+    roles = resolve_roles(
+        source, quasi_identifiers=quasi_identifiers, sensitive=sensitive, identifier=identifier, weight=weight, person=person
+    )
+    if recursive_l is not None and (isinstance(recursive_l, bool) or not isinstance(recursive_l, int) or recursive_l < 1):
+        raise BadInput(f"recursive_l={recursive_l!r} is not possible", hint="l is a whole number, at least 1")
+    assumptions = Assumptions(
+        original=None if original is None else read(original),
+        priors=_by_attribute(prior, roles),
+        knowledge=_known(read_knowledge(rule_out, rule_in), roles, "background knowledge"),
+        ground=GroundChoice(
+            _known(distances or {}, roles, "a distance"), _known(taxonomies or {}, roles, "a taxonomy"), _known(orders or {}, roles, "an order")
+        ),
+        recursive_l=recursive_l,
+    )
+    contingency = count(source, roles, nulls=nulls, joint=joint)
+    return measure_counts(contingency, source, roles, assumptions=assumptions, nulls=nulls, population=population)
+
+
+def measure_counts(
+    contingency: Contingency, source: Table, roles: Roles, *, assumptions: Assumptions, nulls: Nulls = "category", population: Any = None
+) -> Measurement:
+    """Every metric of a table that has been counted."""
+    beliefs = {name: form_belief(contingency, name, assumptions, roles=roles, nulls=nulls) for name in contingency.cells}
+    view = Identity.of(contingency, _population(contingency, roles, nulls, population))
+    sensitive = {name: score_attribute(contingency, belief) for name, belief in beliefs.items()}
+    return Measurement(
+        contingency=contingency,
+        identity_view=view,
+        beliefs=beliefs,
+        identity=score_identity(contingency, view),
+        sensitive=sensitive,
+        settings=_settings(source, roles, beliefs, assumptions, nulls=nulls, population=population is not None),
+        notes=contingency.notes,
+        frame=source.frame,
+    )
+
+
+def form_belief(contingency: Contingency, attribute: str, assumptions: Assumptions, *, roles: Roles, nulls: Nulls) -> Belief:
+    """Prior and posterior of one attribute under the assumptions."""
+    cells = contingency.cells[attribute]
+    if attribute in assumptions.priors:
+        prior = read_prior(assumptions.priors[attribute], attribute).against(contingency)
+    elif assumptions.original is not None:
+        cells, prior = _prior_of_original(cells, assumptions.original, roles, nulls)
+    else:
+        prior = Prior("table", cells.marginal[None, :])
+    arranged = assumptions.ground.arrange(cells)
+    if arranged is not cells:
+        codes = [cells.domain.labels.index(label) for label in arranged.domain.labels]
+        prior = Prior(prior.name, prior.weights[:, codes], prior.row)
+    ground = assumptions.ground.ground(arranged)
+    classes = np.arange(len(contingency), dtype=np.int64)
+    if attribute in assumptions.knowledge:
+        arranged, prior, classes = assumptions.knowledge[attribute].apply(arranged, prior)
+    return Belief(arranged, prior, ground, classes, assumptions.recursive_l)
+
+
+def _prior_of_original(cells: Cells, original: Table, roles: Roles, nulls: Nulls) -> tuple[Cells, Prior]:
+    """The marginal of the original table, over the values of both tables."""
+    columns = (cells.domain.name,) if cells.domain.name in roles.sensitive else roles.sensitive
+    for name in columns:
+        if name not in original.names:
+            raise BadInput(f"the original table ({original.source}) has no column {name!r}", hint=nearest(name, original.names))
+    marginal = count(
+        original, resolve_roles(original, quasi_identifiers=columns, weight=roles.weight, person=roles.person), nulls=nulls
+    )
+    parts = list(zip(marginal.keys, marginal.codes, strict=True))
+    counted, codes = parts[0] if len(parts) == 1 else joint_domain(parts)
+    domain, ours, theirs = align(cells.domain, counted)
+    weights = np.zeros((1, len(domain)))
+    np.add.at(weights[0], theirs[codes], marginal.sizes if marginal.population is None else marginal.population)
+    return cells.recode(ours, domain), Prior("original", weights)
+
+
+def _population(contingency: Contingency, roles: Roles, nulls: Nulls, population: Any) -> Any:
+    if population is None:
+        return None
+    everybody = read(population)
+    # A register that does not name the person holds one row for each.
+    person = roles.person if roles.person in everybody.names else None
+    known = resolve_roles(everybody, quasi_identifiers=roles.quasi_identifiers, person=person)
+    return population_sizes(contingency, count(everybody, known, nulls=nulls))
+
+
+def _by_attribute(prior: Any, roles: Roles) -> dict[str, Any]:
+    """A prior for the only sensitive attribute, or a mapping from attribute to prior."""
+    if prior is None:
+        return {}
+    if isinstance(prior, Mapping) and prior and all(as_share(item) is None for item in prior.values()):
+        return dict(_known(prior, roles, "a prior"))
+    if len(roles.sensitive) != 1:
+        raise BadInput(f"one prior for {len(roles.sensitive)} sensitive attributes", hint="give a mapping from attribute to prior")
+    if isinstance(prior, (str, Path, Mapping)) or isinstance(prior, Sequence):
+        return {roles.sensitive[0]: prior}
+    raise BadInput(f"a prior cannot be read from {type(prior).__name__}", hint="use a CSV file, a mapping or rows")
+
+
+def _known(given: Mapping[str, Any], roles: Roles, what: str) -> Mapping[str, Any]:
+    for name in given:
+        if name not in roles.sensitive:
+            raise BadInput(f"{what} is given for {name!r}, which is not a sensitive attribute here", hint=nearest(name, roles.sensitive))
+    return given
+
+
+def _settings(
+    source: Table, roles: Roles, beliefs: Mapping[str, Belief], assumptions: Assumptions, *, nulls: Nulls, population: bool
+) -> dict[str, Any]:
+    """Everything that a number depends on."""
+    from divulge import __version__
+
+    return {
+        "divulge": __version__,
+        "engine": source.engine.name,
+        "source": source.source,
+        "quasi_identifiers": list(roles.quasi_identifiers),
+        "sensitive": list(beliefs),
+        "identifier": list(roles.identifier),
+        "person": roles.person,
+        "weight": roles.weight,
+        "nulls": nulls,
+        "prior": {name: belief.prior.name for name, belief in beliefs.items()},
+        "background": {name: known.describe() for name, known in assumptions.knowledge.items()},
+        "ground_distance": {name: belief.ground.distance for name, belief in beliefs.items()},
+        "recursive_l": {name: recursive_l(belief) for name, belief in beliefs.items()},
+        "population": "table" if population else ("weights" if roles.weight else None),
+        "log_base": 2,
+        "tolerance": TOLERANCE,
+    }

@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""profile(): each column of a table, how much it identifies, and the role it probably plays.
+
+A column's risk as an identifier is DR and ITPR with X the record (Bkakria et al. 2021). The role is a suggestion from the name and
+the counts, with its reason; it is never acted upon by itself.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+from divulge.count.spectrum import Spectrum, spectra
+from divulge.metrics import Identity, identity
+from divulge.table.read import read
+from divulge.table.table import Column
+
+Role = Literal["identifier", "quasi_identifier", "sensitive", "weight", "plain"]
+
+_IDENTIFIER = {
+    "name", "firstname", "lastname", "surname", "forename", "fullname", "email", "mail", "phone", "telephone", "mobile", "fax", "ssn", "passport",
+    "iban", "account", "license", "licence", "plate", "address", "street", "ip", "mac", "url", "username", "login", "mrn", "nhs", "id", "uuid", "guid",
+}  # fmt: skip
+_SENSITIVE = {
+    "disease", "diagnosis", "diagnoses", "condition", "illness", "symptom", "treatment", "medication", "drug", "hiv", "cancer", "icd", "salary", "income",
+    "wage", "wages", "earnings", "debt", "credit", "religion", "belief", "party", "vote", "orientation", "crime", "conviction", "disability", "pregnancy",
+    "result", "score", "grade", "capital",
+}  # fmt: skip
+_QUASI = {
+    "zip", "zipcode", "postcode", "postal", "plz", "age", "birth", "birthday", "birthdate", "dob", "born", "sex", "gender", "race", "ethnicity", "nationality",
+    "citizenship", "country", "state", "county", "city", "town", "region", "district", "marital", "relationship", "education", "school", "degree", "job",
+    "occupation", "profession", "employer", "workclass", "industry", "height", "weight", "household", "children", "language", "admission", "date",
+}  # fmt: skip
+_WEIGHT = {"fnlwgt", "wgt", "weighting", "pweight", "sampleweight"}
+
+
+@dataclass(frozen=True)
+class ColumnProfile:
+    """One column."""
+
+    column: str
+    type: str
+    distinct: int
+    nulls: int
+    entropy: float
+    discrimination_rate: float
+    itpr: float
+    uniques: int
+    role: Role
+    reason: str
+
+    def document(self) -> dict[str, Any]:
+        """For JSON."""
+        return asdict(self)
+
+
+def profile(table: Any) -> list[ColumnProfile]:
+    """Describe every column of a table; one pass over the rows.
+
+    >>> import pyarrow as pa
+    >>> [(c.column, c.distinct, c.role) for c in profile(pa.table({"zip": ["1", "1", "2"], "disease": ["flu", "flu", None]}))]
+    [('zip', 2, 'quasi_identifier'), ('disease', 1, 'sensitive')]
+    """
+    source = read(table)
+    counted = spectra(source, [column.name for column in source.columns if column.kind != "nested"])
+    return [_describe(column, counted.get(column.name)) for column in source.columns]
+
+
+def _describe(column: Column, spectrum: Spectrum | None) -> ColumnProfile:
+    if spectrum is None:
+        reason = "its values are nested; take out the parts that matter to measure it"
+        return ColumnProfile(column.name, column.type, 0, 0, 0.0, 0.0, 0.0, 0, "plain", reason)
+    view = Identity.of_spectrum(spectrum.sizes, spectrum.repeats)
+    rate = identity.discrimination_rate(view)
+    role, reason = suggest_role(column, spectrum, rate)
+    return ColumnProfile(
+        column=column.name,
+        type=column.type,
+        distinct=spectrum.distinct,
+        nulls=spectrum.nulls,
+        entropy=view.mutual_information,
+        discrimination_rate=rate,
+        itpr=float(identity.itpr(view).max()),
+        uniques=int(identity.uniques(view)),
+        role=role,
+        reason=reason,
+    )
+
+
+def suggest_role(column: Column, spectrum: Spectrum, rate: float) -> tuple[Role, str]:
+    """The role a column probably plays, and why."""
+    rows, distinct = spectrum.rows, spectrum.distinct
+    words = _words(column.name)
+    if distinct <= 1:
+        return "plain", "it has one value only and separates nobody"
+    if words & _WEIGHT and column.kind == "number":
+        return "weight", "its name says that it is a survey weight"
+    almost_unique = rows >= 20 and distinct >= 0.95 * (rows - spectrum.nulls)
+    if words & _IDENTIFIER and (almost_unique or column.kind == "text"):
+        return "identifier", "its name says that it names a person"
+    if words & _SENSITIVE:
+        return "sensitive", "its name says that people want it kept to themselves"
+    if almost_unique and column.kind in ("text", "number") and not _is_measured(column):
+        return "identifier", f"{distinct:,} of {rows:,} rows have a value of their own"
+    if words & _QUASI:
+        return "quasi_identifier", f"others may know it of a person; it gives {rate:.0%} of the bits that name one"
+    if rate >= 0.05:
+        return "quasi_identifier", f"it gives {rate:.0%} of the bits that name a person"
+    return "plain", f"it gives only {rate:.1%} of the bits that name a person"
+
+
+def _is_measured(column: Column) -> bool:
+    """A fractional number is a measurement, not a key, however rarely it repeats."""
+    return column.type.split("(")[0] in ("DOUBLE", "FLOAT", "DECIMAL")
+
+
+def _words(name: str) -> set[str]:
+    """The words of a column name: snake_case, kebab-case, camelCase and blanks."""
+    parts = re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+", name)
+    return {part.lower() for part in parts} | {re.sub(r"[^a-z0-9]", "", name.lower())}

@@ -1,0 +1,191 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A brute-force oracle: every metric of METRICS from a list of rows, by the papers' definitions, in dicts and fractions.
+
+It shares no code with divulge and wants to be obviously right, not fast. Each function returns, by metric, the table's number and the
+list of the classes' numbers (None where classes have none). Classes are sorted by their keys, nulls last.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from fractions import Fraction
+from math import inf, log, log2, sqrt
+from statistics import median
+from typing import Any
+
+Row = Mapping[str, Any]
+Result = dict[str, tuple[float, list[float] | None]]
+
+
+def entropy(counts: Iterable[Fraction | int]) -> float:
+    """H of counts or shares, in bits."""
+    numbers = list(counts)
+    shares = [Fraction(number) / sum(numbers) for number in numbers]
+    return -sum(float(share) * log2(share) for share in shares if share) + 0.0
+
+
+def nulls_last(key: Sequence[Any]) -> tuple[tuple[bool, Any], ...]:
+    """For sorting values that may be None."""
+    return tuple((value is None, value) for value in key)
+
+
+def group(rows: Iterable[Row], keys: Sequence[str]) -> list[list[Row]]:
+    """The classes."""
+    found: dict[tuple[Any, ...], list[Row]] = {}
+    for row in rows:
+        found.setdefault(tuple(row[key] for key in keys), []).append(row)
+    return [found[key] for key in sorted(found, key=nulls_last)]
+
+
+def distinct(rows: Iterable[Row], columns: Sequence[str]) -> list[Row]:
+    """Each combination of these columns once."""
+    return list({tuple(row[name] for name in columns): row for row in rows}.values())
+
+
+def identity(rows: Sequence[Row], keys: Sequence[str], *, person: str | None = None, population: Sequence[Any] = ()) -> Result:
+    """Every identity metric; X is the row, or the person where one may own several rows."""
+    rows = rows if person is None else distinct(rows, [*keys, person])
+    sizes = [len(members) for members in group(rows, keys)]
+    n, q = len(rows), len(sizes)
+    h = log2(n) if person is None else entropy(Counter(row[person] for row in rows).values())
+    relative = [(p, log2(size)) for size in sizes for p in [size / n]]
+    information = h - sum(p * h_class for p, h_class in relative)
+    found: Result = {
+        "k_anonymity": lowest(sizes),
+        "classes": (q, None),
+        "mean_class_size": (n / q, None),
+        "median_class_size": (median(sizes), None),
+        "largest_class_size": (max(sizes), None),
+        "uniques": (sizes.count(1), None),
+        "prosecutor_risk": highest(1 / size for size in sizes),
+        "marketer_risk": (q / n, None),
+        "conditional_entropy": lowest(h_class for _, h_class in relative),
+        "specific_information": highest(h - h_class for _, h_class in relative),
+        "mutual_information": (information, None),
+        "discrimination_rate": (information / h if h else 0, [(h - h_class) / h if h else 0 for _, h_class in relative]),
+        "conditional_privacy": (1 - 2**-information, None),
+        "maximum_information_leakage": highest(h - h_class for _, h_class in relative),
+        "maximum_information_leakage_printed": highest(h - p * h_class for p, h_class in relative),
+        "entropy_l_risk": highest(2**-h_class for _, h_class in relative),
+        "itpr": highest(1 - q * p * h_class / h if h else 0 for p, h_class in relative),
+        "itpr_unscaled": highest(1 - p * h_class / h if h else 0 for p, h_class in relative),
+    }
+    if population:
+        found["k_map"] = lowest(population)
+        found["journalist_risk"] = highest(1 / Fraction(size) for size in population)
+    return found
+
+
+def sensitive(
+    classes: Sequence[Mapping[Any, Any]],
+    *,
+    prior: Mapping[Any, Any] | None = None,
+    recursive_l: int | None = None,
+    distance: Callable[[list[Fraction], list[Fraction]], float] | None = None,
+) -> Result:
+    """Every metric of an attribute from its counts in each class; `distance` is the earth mover's (default: equal distance)."""
+    table: Counter[Any] = sum((Counter(members) for members in classes), Counter())
+    before = table if prior is None else Counter(prior)
+    values = sorted({*table, *before}, key=lambda value: (value is None, value))
+    a = [share(before, value) for value in values]
+    x = [[share(members, value) for value in values] for members in classes]
+    p = [Fraction(sum(members.values())) / sum(table.values()) for members in classes]
+    h, h_prior, h_class = entropy(table.values()), entropy(a), [entropy(c) for c in x]
+    rows, within = range(len(classes)), lambda measure: highest(measure(c) for c in x)  # noqa: E731
+    information = h + entropy(p) - entropy(m for members in classes for m in members.values())
+    least = min(len([v for v in c if v]) for c in x) if recursive_l is None else recursive_l
+    of_value = [entropy(p) - entropy(members.get(value, 0) for members in classes) if table[value] else 0 for value in values]
+    outside = [table - Counter(members) for members in classes]
+    emd = distance or equal_distance
+    return {
+        "l_diversity": lowest(sum(v > 0 for v in c) for c in x),
+        "entropy_l_diversity": lowest(2**bits for bits in h_class),
+        "recursive_c_l_diversity": within(lambda c: recursive(sorted(c, reverse=True), least)),
+        "alpha": within(max),
+        "values_ruled_out": within(lambda c: sum(v == 0 and w > 0 for v, w in zip(c, a, strict=True))),
+        "t_closeness": within(lambda c: emd(c, a)),
+        "basic_beta_likeness": within(lambda c: max(gains(c, a))),
+        "enhanced_beta_likeness": within(
+            lambda c: max(inf if w and gain > -log(w) + 1e-9 else gain for gain, w in zip(gains(c, a), a, strict=True))
+        ),
+        "delta_disclosure": within(lambda c: max(abs(ratio(v, w)) for v, w in zip(c, a, strict=True) if v or w)),
+        "delta_disclosure_present": within(lambda c: max(abs(ratio(v, w)) for v, w in zip(c, a, strict=True) if v)),
+        "mutual_information": (information, None),
+        "surprise": within(lambda c: divergence(c, a)),
+        "specific_information": highest(h_prior - bits for bits in h_class),
+        "averaged_information": within(lambda c: sum(float(v) * fall for v, fall in zip(c, of_value, strict=True))),
+        "set_information": highest(
+            h - p[i] * h_class[i] - (1 - p[i]) * (entropy(outside[i].values()) if p[i] < 1 else 0) for i in rows
+        ),
+        "l_max": (2**h_prior, None),
+        "l_t": lowest(2 ** (h_prior - divergence(c, a)) for c in x),
+        "discrimination_rate": (information / h if h else 0, [(h - bits) / h if h else 0 for bits in h_class]),
+        "conditional_privacy": (1 - 2**-information, None),
+        "maximum_information_leakage": highest(h - bits for bits in h_class),
+        "maximum_information_leakage_printed": highest(h - p[i] * h_class[i] for i in rows),
+        "entropy_l_risk": highest(2**-bits for bits in h_class),
+        "itpr": highest(1 - len(classes) * p[i] * h_class[i] / h if h else 0 for i in rows),
+        "itpr_unscaled": highest(1 - p[i] * h_class[i] / h if h else 0 for i in rows),
+        "distribution_leakage": within(lambda c: sqrt(sum((v - w) ** 2 for v, w in zip(c, a, strict=True)))),
+        "entropy_leakage": highest(abs(h_prior - bits) for bits in h_class),
+    }
+
+
+def highest(numbers: Iterable[Any]) -> tuple[float, list[float]]:
+    """A metric whose worst class has the largest number."""
+    listed = [float(number) for number in numbers]
+    return max(listed), listed
+
+
+def lowest(numbers: Iterable[Any]) -> tuple[float, list[float]]:
+    """A metric whose worst class has the smallest number."""
+    listed = [float(number) for number in numbers]
+    return min(listed), listed
+
+
+def share(counts: Mapping[Any, Any], value: Any) -> Fraction:
+    """The share of a value."""
+    return Fraction(counts.get(value, 0)) / sum(map(Fraction, counts.values()))
+
+
+def ratio(after: Fraction, before: Fraction) -> float:
+    """log2(after / before), infinite where one of them is 0."""
+    return log2(after / before) if after and before else inf
+
+
+def divergence(after: Sequence[Fraction], before: Sequence[Fraction]) -> float:
+    """Kullback-Leibler."""
+    return sum(float(v) * ratio(v, w) for v, w in zip(after, before, strict=True) if v)
+
+
+def gains(after: Sequence[Fraction], before: Sequence[Fraction]) -> list[float]:
+    """The relative gain of each value, 0 where there is none."""
+    return [float((v - w) / w) if w and v > w else inf if v > w else 0.0 for v, w in zip(after, before, strict=True)]
+
+
+def recursive(descending: Sequence[Fraction], least: int) -> float:
+    """r1 / (r_l + ... + r_m)."""
+    return float(descending[0] / sum(descending[least - 1 :])) if sum(descending[least - 1 :]) else inf
+
+
+def equal_distance(after: Sequence[Fraction], before: Sequence[Fraction]) -> float:
+    """Earth mover's distance where all values are equally far apart: the mass that must move."""
+    return float(sum(max(v - w, Fraction(0)) for v, w in zip(after, before, strict=True)))
+
+
+def ordered_distance(after: Sequence[Fraction], before: Sequence[Fraction]) -> float:
+    """Earth mover's distance along a line: what crosses each gap between neighbours, over the number of gaps."""
+    crossing = [abs(sum(after[:gap]) - sum(before[:gap])) for gap in range(1, len(after))]
+    return float(sum(crossing) / len(crossing)) if crossing else 0.0
+
+
+def matched_distance(after: Sequence[int], before: Sequence[int], distance: Callable[[int, int], Fraction]) -> Fraction:
+    """Earth mover's distance by trying every way to match units: 6 units of each at most, please."""
+    return min(sum((distance(i, j) for i, j in zip(after, order, strict=True)), Fraction(0)) for order in _orders(before)) / len(after)
+
+
+def _orders(units: Sequence[int]) -> Collection[tuple[int, ...]]:
+    from itertools import permutations
+
+    return set(permutations(units))
