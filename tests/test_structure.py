@@ -42,6 +42,7 @@ ORDER = (
     "datasets",
     "__init__",
     "cli",
+    "__main__",
 )
 
 LONGEST_FILE = 300

@@ -15,10 +15,10 @@ import numpy as np
 import pyarrow as pa
 
 from divulge.belief.belief import Distance, Ground
-from divulge.belief.prior import as_text
 from divulge.count import Cells, Domain
 from divulge.errors import BadInput
 from divulge.table.hierarchy import read_hierarchy
+from divulge.table.texts import as_text
 
 Taxonomy = str | Path | Mapping[str, Sequence[str]]
 

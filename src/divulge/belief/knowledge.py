@@ -14,10 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from divulge.belief.prior import Prior, as_text
+from divulge.belief.prior import Prior
 from divulge.count import Cells
 from divulge.count.contingency import Ints
 from divulge.errors import BadInput, nearest
+from divulge.table.texts import as_text
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,7 @@ import numpy as np
 from divulge.count import Contingency
 from divulge.count.contingency import Floats, Ints
 from divulge.errors import BadInput, nearest
+from divulge.table.texts import as_text
 
 _SUM_TOLERANCE = 1e-6
 
@@ -129,15 +130,6 @@ class GivenPrior:
             problems.append(f"the joint probabilities sum to {total:.6g}, not 1")
         if problems:
             raise BadInput(f"the prior of {self.attribute!r} does not fit the table: {'; '.join(problems)}")
-
-
-def as_text(label: Any) -> str | None:
-    """How a value is written in a prior: as its text, with whole floats as integers; null stays null."""
-    if label is None:
-        return None
-    if isinstance(label, float) and label.is_integer():
-        return str(int(label))
-    return str(label)
 
 
 def read_prior(source: str | Path | Mapping[Any, Any] | Sequence[Mapping[str, Any]], attribute: str) -> GivenPrior:

@@ -25,7 +25,7 @@ def metrics(json_: JsonOption = False) -> None:
     from divulge.report.text import grid
 
     for scope, heading in (("identity", "Identity: who is this?"), ("sensitive", "Sensitive attributes: what does this person have?")):
-        table = grid("metric", "symbol", "unit", "worse", "meaning", "source")
+        table = grid("metric", "symbol", "unit", "worse", "meaning", "source", whole=[0, 1, 2, 3])
         for metric in METRICS:
             if metric.scope == scope:
                 table.add_row(metric.name, metric.symbol, metric.unit, metric.worse, metric.plain, metric.source)

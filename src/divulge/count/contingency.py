@@ -174,10 +174,14 @@ class Contingency:
 
 
 def class_ids(codes: Sequence[Ints], radices: Sequence[int], *, rows: int) -> tuple[Ints, Ints]:
-    """Number the distinct rows of several code columns in ascending order; also the first row of each number."""
+    """Number the distinct rows of several code columns in ascending order; also one row of each number."""
     key = combined_key(codes, radices, rows=rows)
-    _, first, ids = np.unique(key, return_index=True, return_inverse=True)
-    return ids.astype(np.int64, copy=False), first.astype(np.int64, copy=False)
+    order = np.argsort(key)  # np.unique would sort stably, which takes twice as long
+    ordered = key[order]
+    begins = np.concatenate([[True], ordered[1:] != ordered[:-1]])
+    ids = np.empty(len(key), dtype=np.int64)
+    ids[order] = np.cumsum(begins) - 1
+    return ids, order[begins]
 
 
 def combined_key(codes: Sequence[Ints], radices: Sequence[int], *, rows: int) -> Ints:
@@ -194,12 +198,16 @@ def combined_key(codes: Sequence[Ints], radices: Sequence[int], *, rows: int) ->
 
 
 def build_cells(domain: Domain, class_index: Ints, value: Ints, mass: Floats, *, classes: int) -> Cells:
-    """Sort and merge cells by class and value."""
+    """Sort cells by class and value, and merge those that are the same."""
     radix = max(len(domain), 1)
-    key, inverse = np.unique(class_index * radix + value, return_inverse=True)
+    key = class_index * radix + value
+    order = np.argsort(key)
+    key, mass = key[order], mass[order]
+    begins = np.flatnonzero(np.concatenate([[True], key[1:] != key[:-1]]))
+    if len(begins) < len(key):
+        key, mass = key[begins], np.add.reduceat(mass, begins)
     starts = np.searchsorted(key, np.arange(classes + 1) * radix)
-    merged = np.bincount(inverse, weights=mass, minlength=len(key))
-    return Cells(domain=domain, start=starts.astype(np.int64), value=key % radix, mass=merged)
+    return Cells(domain=domain, start=starts.astype(np.int64, copy=False), value=key % radix, mass=mass)
 
 
 def _sum_ids(ids: Ints, numbers: Ints, count: int) -> Ints:

@@ -9,6 +9,7 @@ A null is a value of its own (SQL's GROUP BY keeps it) unless `nulls="drop"`.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Literal
 
@@ -16,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from divulge.count.contingency import Cells, Contingency, Domain, Floats, Ints, build_cells, class_ids
+from divulge.count.contingency import Cells, Contingency, Domain, Ints, build_cells, class_ids
 from divulge.errors import BadInput
 from divulge.table.roles import Roles
 from divulge.table.table import Kind, Table
@@ -112,12 +113,10 @@ def _empty(table: Table, nulls: Nulls) -> BadInput:
 
 
 def _assemble(request: _Request, counted: pa.Table) -> Contingency:
-    table, roles = request.table, request.roles
-    encoded = [
-        encode(counted.column(f"k{i}"), name=name, kind=table.column(name).kind) for i, name in enumerate(roles.quasi_identifiers)
-    ]
-    keys = tuple(domain for domain, _ in encoded)
-    codes = tuple(column for _, column in encoded)
+    roles = request.roles
+    coded = _encode_columns(request, counted)
+    keys = tuple(coded[f"k{i}"][0] for i in range(len(roles.quasi_identifiers)))
+    codes = tuple(coded[f"k{i}"][1] for i in range(len(roles.quasi_identifiers)))
     class_of_row, first = class_ids(codes, [len(key) for key in keys], rows=counted.num_rows)
     n = counted.column("n").to_numpy().astype(np.int64, copy=False)
     weights = counted.column("w").to_numpy() if roles.weight is not None else None
@@ -129,23 +128,46 @@ def _assemble(request: _Request, counted: pa.Table) -> Contingency:
     if weights is not None:
         population = np.bincount(class_of_row[size_rows], weights=weights[size_rows], minlength=len(first))
     mass = n.astype(np.float64) if weights is None else weights
-    cells = {
-        _JOINT.join(target): _cells(request, counted, target, in_set[target], class_of_row, mass, classes=len(first))
-        for target in request.targets
-    }
-    rows, people, person_entropy = _totals(request, sizes)
-    notes = _notes(keys, cells, request, rows)
+    cells: dict[str, Cells] = {}
+    for target in request.targets:
+        rows = in_set[target]
+        parts = [(domain, column[rows]) for domain, column in (coded[f"s{roles.sensitive.index(name)}"] for name in target)]
+        domain, value = parts[0] if len(parts) == 1 else joint_domain(parts)
+        cells[_JOINT.join(target)] = build_cells(domain, class_of_row[rows], value, mass[rows], classes=len(first))
+    counted_rows, people, person_entropy = _totals(request, sizes)
     return Contingency(
         keys=keys,
         codes=tuple(column[first] for column in codes),
         sizes=sizes,
         cells=cells,
-        rows=rows,
+        rows=counted_rows,
         people=people,
         population=population,
         person_entropy=person_entropy,
-        notes=notes,
+        notes=_notes(keys, cells, request, counted_rows),
     )
+
+
+def _encode_columns(request: _Request, counted: pa.Table) -> dict[str, tuple[Domain, Ints]]:
+    """Every key and value column as codes; Arrow works outside Python's lock, so the columns share the cores."""
+    names = {f"k{i}": name for i, name in enumerate(request.roles.quasi_identifiers)}
+    names |= {f"s{i}": name for i, name in enumerate(request.roles.sensitive)}
+
+    def coded(alias: str) -> tuple[Domain, Ints]:
+        column, name = counted.column(alias), names[alias]
+        kind = request.table.column(name).kind
+        mark = f"g{alias[1:]}"
+        if alias.startswith("k") or mark not in counted.column_names:
+            return encode(column, name=name, kind=kind)
+        # Outside the grouping sets that hold it, a column's null means nothing.
+        present = counted.column(mark).to_numpy() == 0
+        domain, codes = encode(column.filter(pa.array(present)), name=name, kind=kind)
+        spread = np.zeros(len(present), dtype=np.int64)
+        spread[present] = codes
+        return domain, spread
+
+    with ThreadPoolExecutor() as threads:
+        return dict(zip(names, threads.map(coded, names), strict=True))
 
 
 def _rows_of_sets(request: _Request, counted: pa.Table) -> dict[tuple[str, ...], Ints | slice]:
@@ -161,26 +183,6 @@ def _rows_of_sets(request: _Request, counted: pa.Table) -> dict[tuple[str, ...],
             belongs &= present if name in target else ~present
         found[target] = np.flatnonzero(belongs)
     return found
-
-
-def _cells(
-    request: _Request,
-    counted: pa.Table,
-    target: tuple[str, ...],
-    rows: Ints | slice,
-    class_of_row: Ints,
-    mass: Floats,
-    *,
-    classes: int,
-) -> Cells:
-    columns = [counted.column(f"s{request.roles.sensitive.index(name)}") for name in target]
-    if not isinstance(rows, slice):
-        columns = [column.take(pa.array(rows)) for column in columns]
-    parts = [
-        encode(column, name=name, kind=request.table.column(name).kind) for name, column in zip(target, columns, strict=True)
-    ]
-    domain, value = parts[0] if len(parts) == 1 else joint_domain(parts)
-    return build_cells(domain, class_of_row[rows], value, mass[rows], classes=classes)
 
 
 def joint_domain(parts: Sequence[tuple[Domain, Ints]]) -> tuple[Domain, Ints]:

@@ -105,9 +105,10 @@ class Comparison:
             rivals = (truth for truth in truths if truth.label == attribute.label)
             grades = [(grade(attribute, truth, self.graded), truth) for truth in rivals]
             best, truth = max(grades, default=(0.0, attribute), key=itemgetter(0))
-            if best > 0:
-                credit[place] = best * min(float(batch.weight[place]), weight_of[truth])
-                guesses.setdefault((int(batch.row[place]), truth), []).append((-best, place))
+            earned = best * min(float(batch.weight[place]), weight_of.get(truth, 0.0))
+            if earned > 0:
+                credit[place] = earned
+                guesses.setdefault((int(batch.row[place]), truth), []).append((-earned, place))
         ranked = [[place for _, place in sorted(found)] for found in guesses.values()]
         shields = [
             (place, better) for places in ranked for rank, place in enumerate(places) for better in places[:rank]

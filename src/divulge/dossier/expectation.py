@@ -136,6 +136,7 @@ class _Integrals:
         confidence, weight = self.confidence[take], self.weight[take] / self.low[rows][owner]
         doubt, stake = 1 - confidence, self.credit[take] * confidence
         base = self.fixed[rows] / self.low[rows]
+        starts = np.flatnonzero(np.diff(owner, prepend=-1))
         long = len(take) > LONG and len(rows) == 1
         total, depth = np.zeros(len(rows)), np.zeros(len(rows))
         for nodes, weights in _blocks(rule, max(1, CELLS // len(take))):
@@ -144,14 +145,14 @@ class _Integrals:
             np.add(np.multiply(vanishing, confidence, out=factor), doubt, out=factor)
             earned = np.multiply(np.divide(vanishing, factor, out=vanishing), stake, out=vanishing)
             self._apply_shields(take, earned, factor)
-            correct = self.sure[rows] + np.add.reduceat(earned, owner_starts(owner), axis=1)
+            correct = self.sure[rows] + np.add.reduceat(earned, starts, axis=1)
             exponent = nodes * base
             if long:
                 exponent = exponent + _minus_log_product(factor, confidence * np.expm1(-nodes * weight))
                 integrand = weights * np.exp(-exponent) * correct
                 depth += (integrand * exponent).sum(axis=0)
             else:
-                product = np.multiply.reduceat(factor, owner_starts(owner), axis=1)
+                product = np.multiply.reduceat(factor, starts, axis=1)
                 integrand = weights * np.exp(-exponent) * product * correct
             total += integrand.sum(axis=0)
         sizes = np.bincount(owner).astype(np.float64)
@@ -180,11 +181,6 @@ class _Integrals:
             behind, before = np.searchsorted(take, self.shields[inside & np.isin(self.shields[:, 0], take)]).T
             absent = (1 - self.confidence[take[before]]) / factor[:, before]
             np.multiply.at(earned.T, behind, absent.T)
-
-
-def owner_starts(owner: Integers) -> Integers:
-    """Where each owner's entries begin."""
-    return np.flatnonzero(np.diff(owner, prepend=-1))
 
 
 def _blocks(rule: Rule, size: int) -> Iterator[tuple[Floats, Floats]]:

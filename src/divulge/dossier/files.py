@@ -21,7 +21,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TypeAlias
 
-from divulge.dossier.record import Database, Record, Scalar, check_weights
+from divulge.dossier.record import Database, Record, check_weights
 from divulge.errors import BadInput, nearest
 
 Source: TypeAlias = "str | PathLike[str]"
@@ -152,7 +152,9 @@ def _csv_rows(text: str, needed: Sequence[str], name: str) -> Iterator[tuple[int
     try:
         for row in reader:
             if None in row or None in row.values():
-                raise BadInput(f"{name!r}, line {reader.line_num}: a row of another length", hint="quote commas in values")
+                raise BadInput(
+                    f"{name!r}, line {reader.line_num}: a row of another length", hint="quote commas in values"
+                )
             yield reader.line_num, row
     except csv.Error as error:
         raise BadInput(f"{name!r}, line {reader.line_num}: {error}") from error
@@ -232,7 +234,7 @@ def _number(text: str, where: str) -> float:
         raise BadInput(f"{where}: {text!r} is not a number") from None
 
 
-def _record(entries: Iterable[tuple[str, Scalar, float]], key: str | None, where: str) -> Record:
+def _record(entries: Iterable[tuple[str, object, float]], key: str | None, where: str) -> Record:
     """The record, or its error with the place where it was found."""
     try:
         return Record.of(entries, key)

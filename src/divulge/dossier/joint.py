@@ -38,7 +38,9 @@ class Joint:
                 hint="name at least two labels that share information, and a new label for what they share",
             )
         if strangers := sorted({attribute.label for attribute in self.values} - self.members):
-            raise BadInput(f"the joint {self.label!r} has values for {strangers}", hint="only members tell a joint value")
+            raise BadInput(
+                f"the joint {self.label!r} has values for {strangers}", hint="only members tell a joint value"
+            )
         object.__setattr__(self, "values", MappingProxyType(dict(self.values)))
 
     @classmethod

@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import combinations, islice
 
 import numpy as np
@@ -62,6 +63,27 @@ class Setting:
             if attribute not in self.reference.attributes
         )
 
+    @cached_property
+    def places(self) -> dict[Attribute, list[int]]:
+        """Where each attribute occurs."""
+        found: dict[Attribute, list[int]] = {}
+        for place, cluster in enumerate(self.clusters):
+            for attribute in cluster.record.attributes:
+                found.setdefault(attribute, []).append(place)
+        return found
+
+    @cached_property
+    def false_weights(self) -> Floats:
+        """Expected false weight of each cluster."""
+        return np.array([self.false_weight(cluster.record) for cluster in self.clusters])
+
+    def gains(self, record: Record) -> Floats:
+        """The expected false weight that each cluster would add to this record."""
+        found = self.false_weights.copy()
+        for place in {place for attribute in record.attributes for place in self.places.get(attribute, ())}:
+            found[place] = self.false_weight(self.clusters[place].record, beyond=record)
+        return found
+
     def leakages(self, record: Record, extra: Floats) -> Floats:
         """The leakage of the record with each of these certain false weights in addition."""
         weights = dict(self.measure.weights or {})
@@ -90,9 +112,17 @@ def describe(
 def lower_bound(setting: Setting, budget: int) -> float:
     """No plan within the budget leads to less leakage than this."""
     telling = [place for place, cluster in enumerate(setting.clusters) if cluster.leakage > 0]
-    falls = [_fall(setting, (place,), budget) for place in telling]
-    apart, _ = share_budget(falls, budget)
-    alone = max((float(fall[-1]) for fall in falls), default=0.0)
+    leaks = [setting.clusters[place].leakage for place in telling]
+    falls: dict[int, Floats] = {}
+
+    def fall(number: int) -> Floats:
+        falls[number] = _fall(setting, (telling[number],), budget)
+        return falls[number]
+
+    apart, _ = bring_down(leaks, fall, budget)
+    alone = max([_untouched(setting, telling, budget), *(float(found[-1]) for found in falls.values())], default=0.0)
+    if apart <= alone + _EQUAL:
+        return alone
     pairs = list(islice(combinations(telling, 2), _MOST_PAIRS + 1))
     if len(pairs) > _MOST_PAIRS:
         return min(apart, alone)
@@ -100,21 +130,28 @@ def lower_bound(setting: Setting, budget: int) -> float:
     return min(apart, max(alone, together))
 
 
-def share_budget(falls: Sequence[Floats], budget: int) -> tuple[float, list[int]]:
-    """The smallest t to which all can be brought, and what to spend on each; fall[s] is the leakage after spending s."""
-    values = np.unique(np.concatenate([*falls, np.zeros(1)]))
-    low, high = 0, len(values) - 1
-    while low < high:
-        middle = (low + high) // 2
-        needs = _needs(falls, values[middle])
-        low, high = (low, middle) if needs is not None and sum(needs) <= budget else (middle + 1, high)
-    return float(values[low]), _needs(falls, values[low]) or []
+def bring_down(
+    leaks: Sequence[float], fall: Callable[[int], Floats], budget: int
+) -> tuple[float, dict[int, int]]:
+    """The smallest leakage t to which all records can be brought with the budget shared, and what to spend on each.
+
+    `fall(number)[s]` is the leakage of a record after spending s on it; it is asked for only where it matters.
+    """
+    falls: dict[int, Floats] = {}
+    target, spent = 0.0, dict[int, int]()
+    for number in sorted(range(len(leaks)), key=lambda number: -leaks[number]):
+        if leaks[number] <= target + _EQUAL:
+            break
+        falls[number] = fall(number)
+        target, spent = _share(falls, budget)
+    return target, spent
 
 
-def most_weight(costs: Sequence[int], gains: Sequence[float], budget: int) -> tuple[Floats, list[list[int]]]:
+def most_weight(costs: Sequence[int], gains: Floats, budget: int) -> tuple[Floats, list[list[int]]]:
     """The 0/1 knapsack: for each budget up to this one, the most weight a choice of items brings, and that choice."""
-    best = np.zeros(budget + 1)
-    taken: list[list[int]] = [[] for _ in best]
+    free = [item for item, cost in enumerate(costs) if cost == 0 and gains[item] > 0]
+    best = np.full(budget + 1, float(gains[free].sum()))
+    taken: list[list[int]] = [free] * len(best)
     for item in _worthwhile(costs, gains, budget):
         cost = costs[item]
         improved = best[: budget + 1 - cost] + gains[item]
@@ -141,15 +178,20 @@ def _fall(setting: Setting, places: Sequence[int], budget: int) -> Floats:
     extra = np.zeros(budget + 1)
     start = sum(cluster.private or 0 for cluster in inside)
     if start <= budget and all(cluster.private is not None for cluster in inside):
-        others = [
-            (cluster.private, setting.false_weight(cluster.record, beyond=merged))
-            for place, cluster in enumerate(setting.clusters)
-            if cluster.private is not None and place not in places
-        ]
-        brought, _ = most_weight([cost for cost, _ in others], [gain for _, gain in others], budget)
+        gains = setting.gains(merged)
+        others = [n for n, each in enumerate(setting.clusters) if each.private is not None and n not in places]
+        brought, _ = most_weight([setting.clusters[n].private or 0 for n in others], gains[others], budget)
         extra[start:] = with_additions(brought, setting.added_weight)[0][: budget + 1 - start]
     distinct, where = np.unique(extra, return_inverse=True)
     return setting.leakages(correct, setting.false_weight(merged) + distinct)[where]
+
+
+def _untouched(setting: Setting, telling: Iterable[int], budget: int) -> float:
+    """A plan can touch only so many telling clusters; the largest leakage of the others stays."""
+    leaks = sorted((setting.clusters[place].leakage for place in telling), reverse=True)
+    costs = sorted(cost for place in telling if (cost := setting.clusters[place].private) is not None)
+    touched = int(np.searchsorted(np.cumsum(costs), budget, side="right"))
+    return leaks[touched] if touched < len(leaks) else 0.0
 
 
 def _floor_together(setting: Setting, pair: tuple[int, int], budget: int) -> float:
@@ -183,18 +225,28 @@ def _reduced(setting: Setting, budget: int) -> tuple[Cluster, ...]:
     )
 
 
-def _needs(falls: Sequence[Floats], target: float) -> list[int] | None:
+def _share(falls: dict[int, Floats], budget: int) -> tuple[float, dict[int, int]]:
+    """The smallest target that the budget allows, by bisection over the leakages that occur."""
+    values = np.unique(np.concatenate(list(falls.values())))
+    low, high = 0, len(values) - 1
+    while low < high:
+        middle = (low + high) // 2
+        needs = _needs(falls, values[middle])
+        low, high = (low, middle) if needs is not None and sum(needs.values()) <= budget else (middle + 1, high)
+    return float(values[low]), _needs(falls, values[low]) or {}
+
+
+def _needs(falls: dict[int, Floats], target: float) -> dict[int, int] | None:
     """What brings each to the target, or None if one cannot reach it."""
-    reached = [np.flatnonzero(fall <= target + _EQUAL) for fall in falls]
-    return [int(found[0]) for found in reached] if all(len(found) for found in reached) else None
+    reached = {number: np.flatnonzero(fall <= target + _EQUAL) for number, fall in falls.items()}
+    return {number: int(at[0]) for number, at in reached.items()} if all(map(len, reached.values())) else None
 
 
-def _worthwhile(costs: Sequence[int], gains: Sequence[float], budget: int) -> list[int]:
-    """Items that can be part of a best choice: of each cost only as many as fit, those with the largest gains."""
+def _worthwhile(costs: Sequence[int], gains: Floats, budget: int) -> list[int]:
+    """Items with a cost that can be part of a best choice: of each cost only as many as fit, the heaviest."""
     by_cost: dict[int, list[int]] = {}
-    for item in sorted(range(len(costs)), key=lambda item: -gains[item]):
+    for item in np.argsort(-gains, kind="stable").tolist():
         cost = costs[item]
-        fits = budget // cost if cost else len(costs)
-        if gains[item] > 0 and len(by_cost.setdefault(cost, [])) < fits:
+        if cost and gains[item] > 0 and len(by_cost.setdefault(cost, [])) < budget // cost:
             by_cost[cost].append(item)
     return [item for items in by_cost.values() for item in items]

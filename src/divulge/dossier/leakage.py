@@ -87,7 +87,7 @@ def leakage(
         "graded": sorted(comparison.graded),
         "background": sorted(comparison.rarity),
     }
-    precision = float(expected_share(batch, 0.0).value[0])
+    precision = float(expected_f(batch, total, 0.0).value[0])
     recall = float(_expected_recall(batch, total)[0])
     value, error = _by_method(method, batch, total, beta)
     return Leakage(value, precision, recall, method, error, MappingProxyType(settings))
@@ -136,7 +136,7 @@ def expected_f(batch: Batch, reference_weight: float, beta: float = 1.0) -> Expe
 
 
 def check_beta(beta: float) -> float:
-    """beta as a float; 0 asks for precision, large values approach recall."""
+    """The beta as a float; 0 asks for precision, large values approach recall."""
     if isinstance(beta, bool) or not 0 <= beta <= 1e6:
         raise BadInput(f"beta is {beta!r}", hint="beta lies between 0 (precision) and 1e6 (practically recall)")
     return float(beta)
@@ -165,4 +165,4 @@ def _by_method(method: Method, batch: Batch, reference_weight: float, beta: floa
         raise BadInput(f"{method} knows only F_1 and no grades", hint="use the method exact or naive")
     if method == "algorithm1":
         return other_methods.algorithm1(batch, reference_weight)
-    return other_methods.taylor(batch, reference_weight), math.inf
+    return float(other_methods.taylor(batch, reference_weight)[0]), math.inf

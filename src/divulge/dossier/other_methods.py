@@ -97,7 +97,7 @@ def algorithm1_printed(confidence: Sequence[float], places: Sequence[int | None]
                 continue
             z = [y[0] * c]
             for x in range(len(y) - 1):
-                z.append(y[x] * (1 - c) + y[x + 1] * c)
+                z.append(y[x] * (1 - c) + y[x + 1] * c)  # noqa: PERF401 - line 10 as it is printed
             z.append(y[-1] * (1 - c))
             y = z
         for x in range(len(y)):
@@ -114,7 +114,7 @@ def taylor(batch: Batch, reference_weight: float) -> Floats:
     center = np.bincount(batch.row, mean, batch.size)[row] - mean[correct] + weight + reference_weight
     spread = np.bincount(batch.row, variance, batch.size)[row] - variance[correct]
     terms = 2 * batch.confidence[correct] * (weight / center + weight / center**3 * spread)
-    return np.bincount(row, terms, batch.size)
+    return np.bincount(row, terms, batch.size).astype(np.float64, copy=False)
 
 
 def _reference_size(batch: Batch, reference_weight: float) -> float:

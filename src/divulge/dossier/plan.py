@@ -21,7 +21,7 @@ from divulge.dossier.adversary import Measure
 from divulge.dossier.decoys import Inventor, create
 from divulge.dossier.disinformation import EQUAL, Candidate, Disinformation, check_budget
 from divulge.dossier.expectation import Floats
-from divulge.dossier.knapsack import Setting, describe, lower_bound, most_weight, share_budget, with_additions
+from divulge.dossier.knapsack import Setting, bring_down, describe, lower_bound, most_weight, with_additions
 from divulge.dossier.matching import MatchRule, as_rule
 from divulge.dossier.record import Record
 from divulge.dossier.resolve import resolve, with_ids
@@ -75,7 +75,9 @@ def plan_disinformation(
     )
     planner = _Planner(setting, whole)
     floor = lower_bound(setting, whole)
-    best, method = planner.by_knapsack(), "knapsack"
+    best, method = planner.draft(()), "knapsack"
+    if best.leakage > floor + EQUAL:
+        best = planner.by_knapsack(best)
     if best.leakage > floor + EQUAL and (all_groups := planner.all_groups()) is not None:
         best = min((best, *map(planner.draft, all_groups)), key=lambda draft: draft.leakage)
         floor, method = best.leakage, "enumeration"
@@ -104,9 +106,8 @@ class _Planner:
         self._strangers = [place for place in linkable if setting.clusters[place].leakage <= 0]
         self.examined = 0
 
-    def by_knapsack(self) -> _Draft:
+    def by_knapsack(self, best: _Draft) -> _Draft:
         """Aim at several leakages; serve the clusters one after another, each stranger once; keep the best plan."""
-        best = self.draft(())
         plans = dict.fromkeys(self._serve(float(target)) for target in np.linspace(best.leakage, 0.0, TARGETS))
         return min((best, *(self.draft(groups) for groups in plans if groups)), key=lambda draft: draft.leakage)
 
@@ -123,45 +124,63 @@ class _Planner:
         if left < 0:
             return _Draft(math.inf)
         named = [Record(link.attributes, f"link {number}") for number, link in enumerate(links)]
-        blocks = resolve((*self._records, *named), self._setting.rule).records
-        leaks = self._setting.measure.each(blocks, self._setting.reference)
-        telling = [block for block, leak in zip(blocks, leaks, strict=True) if leak > 0]
-        own = [next((n for n, link in enumerate(named) if link.sources <= block.sources), None) for block in telling]
-        fresh = [create([block], self._setting.rule) if n is None else links[n] for block, n in zip(telling, own, strict=True)]
-        starts = [len(link) if n is None else 0 for link, n in zip(fresh, own, strict=True)]
-        falls = [self._fall(block, link, start, left) for block, link, start in zip(telling, fresh, starts, strict=True)]
-        leakage, spent = share_budget(falls, left)
+        blocks = self._blocks(groups, named)
+        telling = [(block, leak) for block, leak in blocks if leak > 0]
+        own = [next((n for n, link in enumerate(named) if link.sources <= block.sources), None) for block, _ in telling]
+
+        def fall(number: int) -> Floats:
+            return self._fall(telling[number][0], linked=own[number] is not None, left=left)
+
+        leakage, spent = bring_down([leak for _, leak in telling], fall, left)
         invented = [0] * len(links)
-        for n, link, start, amount in zip(own, fresh, starts, spent, strict=True):
-            if n is not None:
-                invented[n] = amount
-            elif amount > start:
-                links.append(link)
-                invented.append(amount - start)
+        for number, amount in spent.items():
+            place = own[number]
+            if place is not None:
+                invented[place] += amount
+            elif amount:
+                links.append(create([telling[number][0]], self._setting.rule))
+                invented.append(amount - len(links[-1]))
         return _Draft(leakage, tuple(links), tuple(invented))
 
-    def _fall(self, block: Record, link: Record, start: int, left: int) -> Floats:
+    def _blocks(self, groups: Groups, links: Sequence[Record]) -> list[tuple[Record, float]]:
+        """All records after the links are released, with their leakage; only what the links can reach is resolved."""
+        reached = {place for group in groups for place in group}
+        while True:
+            near = {n for place in reached for a in self._records[place].attributes for n in self._setting.places[a]}
+            merged = resolve((*(self._records[place] for place in sorted(near)), *links), self._setting.rule).records
+            sources = {source for record in merged if record.sources & _names(links) for source in record.sources}
+            grown = reached | {place for place in near if self._records[place].sources & sources}
+            if grown == reached:
+                break
+            reached = grown
+        leaks = self._setting.measure.each(merged, self._setting.reference).tolist()
+        rest = [(c.record, c.leakage) for place, c in enumerate(self._setting.clusters) if place not in near]
+        return [*zip(merged, leaks, strict=True), *rest]
+
+    def _fall(self, block: Record, *, linked: bool, left: int) -> Floats:
         """The leakage of a block after spending 0, 1, .. on it: first its linking record, then invented attributes."""
-        count = np.maximum(np.arange(left + 1) - start, 0) if len(link) else np.zeros(left + 1)
+        start = 0 if linked else len(create([block], self._setting.rule))
+        count = np.maximum(np.arange(left + 1) - start, 0) if linked or start else np.zeros(left + 1)
         distinct, where = np.unique(count, return_inverse=True)
         return self._setting.leakages(block, distinct * self._setting.added_weight)[where]
 
     def _serve(self, target: float) -> Groups:
         """Bring one telling cluster after another to the target, with the strangers and the budget that are left."""
-        clusters, left, free, groups = self._setting.clusters, self._budget, list(self._strangers), []
+        clusters, left, free = self._setting.clusters, self._budget, list(self._strangers)
+        groups: list[tuple[int, ...]] = []
         for place in self._telling:
             own = clusters[place]
             room = left - own.key
             if own.leakage <= target + EQUAL or room < 0:
                 continue
-            gains = [self._setting.false_weight(clusters[other].record, beyond=own.record) for other in free]
+            gains = self._setting.gains(own.record)[free]
             brought, choices = most_weight([clusters[other].key for other in free], gains, room)
             weight, linked = with_additions(brought, self._setting.added_weight)
             reached = np.flatnonzero(self._setting.leakages(own.record, weight) <= target + EQUAL)
             spend = int(reached[0]) if len(reached) else room
             chosen = [free[item] for item in choices[int(linked[spend])]]
             left -= own.key + spend
-            free = [other for other in free if other not in chosen]
+            free = [other for other in free if other not in set(chosen)]
             if chosen:
                 groups.append((place, *sorted(chosen)))
         return tuple(groups)
@@ -186,3 +205,7 @@ class _Planner:
                 yield from extend(number + 1, [*parts[:at], [*part, places[number]], *parts[at + 1 :]])
 
         return extend(0, [])
+
+
+def _names(records: Sequence[Record]) -> frozenset[str]:
+    return frozenset(source for record in records for source in record.sources)

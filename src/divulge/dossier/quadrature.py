@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 from typing import TypeAlias
 
 import numpy as np
@@ -92,13 +92,13 @@ def error_at(u: Floats, nodes: Floats, weights: Floats) -> Floats:
     return np.array([math.fsum((*row, -1.0)) for row in terms])
 
 
-@lru_cache(maxsize=None)
+@cache
 def _tabled_rule(ratio: float) -> Rule:
     table = np.array(TABLES[ratio])
     return _certified(ratio, table[:, 0], table[:, 1])
 
 
-@lru_cache(maxsize=None)
+@cache
 def _de_rule(ratio: float) -> Rule:
     nodes, weights = de_nodes(STEP, ratio)
     return _certified(ratio, nodes / ratio, weights / ratio)

@@ -9,16 +9,13 @@ A reference is the truth about the person: a record that is certain of everythin
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
 from typing import NamedTuple, TypeAlias
 
 from divulge.errors import BadInput
-
-Scalar: TypeAlias = "str | int | float | bool"
-Entry: TypeAlias = "Scalar | tuple[Scalar, float]"
 
 LIGHTEST, HEAVIEST = 1e-100, 1e100
 """Positive weights outside this range are refused: sums and ratios of them would leave the range of a double."""
@@ -53,7 +50,7 @@ class Record:
     @classmethod
     def of(
         cls,
-        entries: Mapping[str, Entry | list[Entry]] | Iterable[tuple[Scalar, ...]] = (),
+        entries: Mapping[str, object] | Iterable[Sequence[object]] = (),
         id: str | None = None,  # noqa: A002, the field it fills
     ) -> Record:
         """A record from `{"N": "Alice", "P": ("123", 0.5)}` or from (label, value[, confidence]) tuples.
@@ -188,21 +185,20 @@ def _trusted(attributes: dict[Attribute, float], name: str | None, sources: froz
 
 
 def _flatten(
-    entries: Mapping[str, Entry | list[Entry]] | Iterable[tuple[Scalar, ...]],
+    entries: Mapping[str, object] | Iterable[Sequence[object]],
 ) -> Iterable[tuple[Attribute, float]]:
     if isinstance(entries, Mapping):
         for label, given in entries.items():
             for entry in given if isinstance(given, list) else [given]:
-                value, confidence = entry if isinstance(entry, tuple) else (entry, 1.0)
-                yield _pair(label, value, confidence)
+                yield _pair(label, *(entry if isinstance(entry, tuple) else (entry,)))
         return
     for entry in entries:
         if isinstance(entry, str) or len(entry) not in (2, 3):
             raise BadInput(f"{entry!r} is not an attribute", hint="write (label, value) or (label, value, confidence)")
-        yield _pair(entry[0], entry[1], entry[2] if len(entry) == 3 else 1.0)
+        yield _pair(*entry)
 
 
-def _pair(label: object, value: object, confidence: object) -> tuple[Attribute, float]:
+def _pair(label: object, value: object, confidence: object = 1.0) -> tuple[Attribute, float]:
     if not isinstance(label, str) or not label:
         raise BadInput(f"{label!r} is not a label", hint="a label is text that is not empty")
     attribute = Attribute(label, as_text(value))

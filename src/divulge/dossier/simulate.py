@@ -17,7 +17,7 @@ from typing import Literal
 import numpy as np
 
 from divulge.dossier.batch import NO_SHIELDS
-from divulge.dossier.expectation import Batch
+from divulge.dossier.expectation import Batch, Integers
 from divulge.dossier.leakage import expected_f
 from divulge.dossier.other_methods import algorithm1_printed, naive, taylor
 from divulge.dossier.quadrature import Floats
@@ -54,7 +54,7 @@ class Simulation:
     batch: Batch
     label_weights: Floats
     """Weights of the n labels of the reference, then of the n bogus labels."""
-    column: Floats
+    column: Integers
     """For every attribute its place in `label_weights`."""
 
     @property
@@ -169,9 +169,7 @@ class Table5Row:
     note: str
 
 
-_UNREACHABLE = (
-    "cannot be reproduced: the printed value is far outside the spread of the maximum over 10,000 records of the generator"
-)
+_UNREACHABLE = "cannot be reproduced: the printed value is far outside the spread of the maximum over 10,000 records of the generator"
 _TABLE_5: tuple[tuple[Parameters, float, float, str], ...] = (
     (Parameters(), 0.1740179, 0.1740178, ""),
     (Parameters(n=200), 0.1374662, 0.1374661, _UNREACHABLE),
@@ -201,11 +199,14 @@ def figure3(
     panel: Literal["a", "b", "c"], *, seeds: Sequence[int] = range(5), records: int = 10_000, steps: int = 10
 ) -> tuple[Run, ...]:
     """Figs. 3a, 3b, 3c: the leakage as p_c, p_p or m runs from 0 to 1."""
-    varied = {"a": "p_c", "b": "p_p", "c": "m"}.get(panel)
-    if varied is None:
+    vary: dict[str, Callable[[float], Parameters]] = {
+        "a": lambda share: Parameters(records=records, p_c=share),
+        "b": lambda share: Parameters(records=records, p_p=share),
+        "c": lambda share: Parameters(records=records, m=share),
+    }
+    if panel not in vary:
         raise BadInput(f"there is no panel {panel!r}", hint="panels a, b and c vary p_c, p_p and m; d is figure3d")
-    base = Parameters(records=records)
-    return tuple(run(replace(base, **{varied: step / steps}), seeds=seeds) for step in range(steps + 1))
+    return tuple(run(vary[panel](step / steps), seeds=seeds) for step in range(steps + 1))
 
 
 @dataclass(frozen=True)
@@ -233,8 +234,8 @@ def figure3d(
         simulation = generate(Parameters(n=n, records=1), seed=seed)
         batch, total = simulation.batch, simulation.reference_weight
         confidence = batch.confidence.tolist()
-        places: list[int | None] = np.flatnonzero(batch.credit > 0).tolist()
-        places += [None] * (n - len(places))
+        found = np.flatnonzero(batch.credit > 0).tolist()
+        places = [*found, *[None] * (n - len(found))]
         work: dict[str, Callable[[], object]] = {
             "naive": lambda: naive(batch, total),  # noqa: B023 - used within this turn of the loop
             "algorithm1": lambda: algorithm1_printed(confidence, places),  # noqa: B023

@@ -14,6 +14,7 @@ import numpy as np
 from divulge.belief import Belief, Prior
 from divulge.count.contingency import Cells, Floats, Ints, build_cells
 from divulge.errors import InternalError
+from divulge.metrics.metric import without_residue
 
 _TOLERANCE = 1e-9
 
@@ -21,7 +22,7 @@ _TOLERANCE = 1e-9
 def t_closeness(belief: Belief) -> Floats:
     """The earth mover's distance between class and prior, under the attribute's ground distance."""
     if belief.ground.distance == "ordered":
-        return _ordered(belief)
+        return without_residue(_ordered(belief))
     if belief.ground.distance == "hierarchical":
         return _hierarchical(belief)
     return _equal(belief)

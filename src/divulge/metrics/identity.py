@@ -15,6 +15,7 @@ import numpy as np
 
 from divulge.count import Contingency
 from divulge.count.contingency import Floats
+from divulge.metrics.metric import never_negative, without_residue
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +70,7 @@ class Identity:
     @cached_property
     def mutual_information(self) -> float:
         """I(X; class) = H(X) - sum p H(X | class)."""
-        return max(self.person_entropy - float((self.share * self.repeats) @ self.entropy), 0.0)
+        return never_negative(self.person_entropy - float((self.share * self.repeats) @ self.entropy))
 
 
 def size(identity: Identity) -> Floats:
@@ -141,7 +142,7 @@ def conditional_entropy(identity: Identity) -> Floats:
 
 def specific_information(identity: Identity) -> Floats:
     """I2(X, class) = H(X) - H(X | class) (eq. 6: at most log2(N/k))."""
-    return identity.person_entropy - identity.entropy
+    return without_residue(identity.person_entropy - identity.entropy)
 
 
 def discrimination_rate(identity: Identity) -> float:
@@ -161,7 +162,7 @@ def conditional_privacy(identity: Identity) -> float:
 
 def entropy_fall_printed(identity: Identity) -> Floats:
     """H(X) - p(class) H(X | class)."""
-    return identity.person_entropy - identity.share * identity.entropy
+    return without_residue(identity.person_entropy - identity.share * identity.entropy)
 
 
 def certainty(identity: Identity) -> Floats:
@@ -192,4 +193,4 @@ def separation(identity: Identity) -> float:
 
 
 def _relative(identity: Identity, bits: Floats) -> Floats:
-    return bits / identity.person_entropy if identity.person_entropy > 0 else np.zeros(len(identity.sizes))
+    return without_residue(bits) / identity.person_entropy if identity.person_entropy > 0 else np.zeros(len(identity.sizes))

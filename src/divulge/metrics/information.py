@@ -15,6 +15,7 @@ import numpy as np
 
 from divulge.belief import Belief
 from divulge.count.contingency import Floats
+from divulge.metrics.metric import never_negative, without_residue
 
 
 def surprise(belief: Belief) -> Floats:
@@ -24,13 +25,13 @@ def surprise(belief: Belief) -> Floats:
 
 def specific_information(belief: Belief) -> Floats:
     """I2: the fall of entropy from prior to class; negative where the class is more uncertain."""
-    return _clean(belief.prior_entropy - belief.entropy)
+    return without_residue(belief.prior_entropy - belief.entropy)
 
 
 def averaged_information(belief: Belief) -> Floats:
     """I3: the fall of the class's entropy that its values bring, averaged over them."""
     per_value = belief.whole.class_entropy - belief.whole.class_entropy_of_value
-    return _clean(belief.cells.sum_by_class(belief.posterior * per_value[belief.cells.value]))
+    return without_residue(belief.cells.sum_by_class(belief.posterior * per_value[belief.cells.value]))
 
 
 def set_information(belief: Belief) -> Floats:
@@ -52,7 +53,7 @@ def set_information(belief: Belief) -> Floats:
 
 def mutual_information(belief: Belief) -> float:
     """I(W; class) of the published table: the average of I1, I2 and I3."""
-    return max(belief.whole.entropy - belief.whole.remaining_entropy, 0.0)
+    return never_negative(belief.whole.entropy - belief.whole.remaining_entropy)
 
 
 def discrimination_rate(belief: Belief) -> float:
@@ -62,7 +63,7 @@ def discrimination_rate(belief: Belief) -> float:
 
 def class_discrimination(belief: Belief) -> Floats:
     """The share of H(W) that the class takes away; its average over people is DR."""
-    return _relative(belief, _clean(belief.whole.entropy - belief.entropy))
+    return _relative(belief, belief.whole.entropy - belief.entropy)
 
 
 def conditional_privacy(belief: Belief) -> float:
@@ -72,12 +73,12 @@ def conditional_privacy(belief: Belief) -> float:
 
 def entropy_fall(belief: Belief) -> Floats:
     """H(W) - H(W | class) against the table's own marginal; MIL is its maximum (Calmon and Fawaz 2012)."""
-    return _clean(belief.whole.entropy - belief.entropy)
+    return without_residue(belief.whole.entropy - belief.entropy)
 
 
 def entropy_fall_printed(belief: Belief) -> Floats:
     """H(W) - p(class) H(W | class): the variant behind the printed re-identification rows of Bkakria's Table 4."""
-    return belief.whole.entropy - belief.class_share * belief.entropy
+    return without_residue(belief.whole.entropy - belief.class_share * belief.entropy)
 
 
 def certainty(belief: Belief) -> Floats:
@@ -111,9 +112,4 @@ def l_of_t(entropy: float, t: float) -> float:
 
 
 def _relative(belief: Belief, bits: Floats) -> Floats:
-    return bits / belief.whole.entropy if belief.whole.entropy > 0 else np.zeros(len(belief.classes))
-
-
-def _clean(bits: Floats) -> Floats:
-    """Rounding residue is 0."""
-    return np.where(np.abs(bits) < 1e-15, 0.0, bits)
+    return without_residue(bits) / belief.whole.entropy if belief.whole.entropy > 0 else np.zeros(len(belief.classes))

@@ -12,6 +12,7 @@ import numpy as np
 
 from divulge.belief import Belief
 from divulge.count.contingency import Floats
+from divulge.metrics.metric import without_residue
 
 
 def distribution_leakage(belief: Belief) -> Floats:
@@ -22,4 +23,4 @@ def distribution_leakage(belief: Belief) -> Floats:
 
 def entropy_leakage(belief: Belief) -> Floats:
     """L_E: the absolute change of entropy, in bits."""
-    return np.abs(belief.prior_entropy - belief.entropy)
+    return np.abs(without_residue(belief.prior_entropy - belief.entropy))

@@ -18,6 +18,20 @@ TOLERANCE = 1e-9
 """Thresholds are compared with this slack: eq. 6 of Bezzi 2010 is met with equality on its own example."""
 
 
+_RESIDUE = 1e-12
+"""Differences of entropies come out this far from 0 where they are 0: a table of one class tells nothing, not -2e-16 bits."""
+
+
+def without_residue(bits: Floats) -> Floats:
+    """The same numbers, with 0 for what rounding left over."""
+    return np.where(np.abs(bits) < _RESIDUE, 0.0, bits)
+
+
+def never_negative(bits: float) -> float:
+    """A number that cannot be below 0 but for rounding; its residue is 0 too."""
+    return bits if bits >= _RESIDUE else 0.0
+
+
 @dataclass(frozen=True)
 class Metric(Generic[View]):
     """One number for a table and, where that exists, one for each class."""

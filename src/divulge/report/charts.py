@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from divulge.errors import BadInput
+from divulge.metrics.distances import Comparison
 from divulge.metrics.measurement import Measurement
 from divulge.report.words import class_name, shifts
 
@@ -81,3 +82,18 @@ def save_chart(chart: Any, path: str | Path) -> Path:
         raise BadInput(f"a chart cannot be written as {target.suffix!r}", hint="use .svg, .png or .json")
     chart.save(str(target), **({"scale_factor": 2} if target.suffix == ".png" else {}))
     return target
+
+
+def distances_chart(comparison: Comparison) -> Any:
+    """How each distance grows as belief moves from prior to target (Afifi et al. 2018, Fig. 1)."""
+    import altair
+
+    return (
+        altair.Chart(altair.Data(values=comparison.curves), title="Distances as belief moves from prior to target", width=460, height=320)
+        .mark_line()
+        .encode(
+            x=altair.X("way:Q", title="way from prior to target"),
+            y=altair.Y("mean:Q", title="mean distance", scale=altair.Scale(type="symlog")),
+            color=altair.Color("distance:N", sort=list(comparison.names)),
+        )
+    )

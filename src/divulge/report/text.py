@@ -27,12 +27,14 @@ def number(value: float) -> str:
     return f"{value:.4g}"
 
 
-def grid(*columns: str, right: Iterable[int] = ()) -> Grid:
-    """A plain table with a rule under its head."""
+def grid(*columns: str, right: Iterable[int] = (), whole: Iterable[int] = ()) -> Grid:
+    """A plain table; numbers stand to the right, and neither they nor the columns in `whole` are broken into lines."""
     table = Grid(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-    numeric = set(right)
+    numeric, unbroken = set(right), {*right, *whole}
     for position, name in enumerate(columns):
-        table.add_column(name, justify="right" if position in numeric else "left", overflow="fold", no_wrap=position in numeric)
+        table.add_column(
+            name, justify="right" if position in numeric else "left", overflow="fold", no_wrap=position in unbroken
+        )
     return table
 
 
@@ -101,7 +103,7 @@ def heading(text: str) -> RenderableType:
 
 
 def _scores(scores: Mapping[str, Score]) -> Grid:
-    table = grid("metric", "value", "unit", "meaning", right=[1])
+    table = grid("metric", "value", "unit", "meaning", right=[1], whole=[0, 2])
     for name, score in scores.items():
         table.add_row(name, number(score.value), score.metric.unit, score.metric.plain)
     return table

@@ -33,9 +33,18 @@ def read_arrow(files: Files, *, source: str, engine: DuckDBEngine) -> Table:
 
     try:
         dataset = ds.dataset([str(path) for path in files.paths], format="ipc")
+        schemas = [fragment.physical_schema for fragment in dataset.get_fragments()]
     except (pa.ArrowException, OSError) as error:
         raise BadInput(f"{source} is not a readable Arrow file: {error}", hint="Is it cut off?") from error
     check_schema(dataset.schema, source=source)
+    shown = files.shown(source)
+    for schema, name in zip(schemas, shown, strict=True):
+        # A dataset would fill a missing column with nulls without a word.
+        if set(schema.names) != set(dataset.schema.names):
+            raise BadInput(
+                f"{name} does not have the columns of {shown[0]}",
+                hint="Files that are read as one table need the same columns",
+            )
     return table_of(engine, engine.register(engine.fresh_name("arrow"), dataset), source=source)
 
 

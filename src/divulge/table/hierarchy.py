@@ -1,14 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The levels of a column: each value with its ancestors, from the value itself to the root.
+"""The levels of a column: each value with its ancestors, from the value itself (level 0) to the top.
 
-Read from the CSV files of ARX (`;`) and anjana (`,`): no header, one row per value, one column per level.
+A generalization maps values to coarser ones (Afifi et al. 2018, Definition 1); a hierarchy is a chain of such maps, so a label has one
+parent. Whoever has a hierarchy has a good one: equal width and single parents are checked at construction. A null that the
+hierarchy does not list stays null, its own category, up to the level where everything is suppressed (`*`).
 """
 
 from __future__ import annotations
 
-import csv
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -16,58 +19,119 @@ import numpy.typing as npt
 
 from divulge.errors import BadInput
 
+SUPPRESSED = "*"
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+Labels = tuple[str | None, ...]
+"""Of one value: at level 0 (the value itself), 1, ... up to the top."""
+
+
+@dataclass(frozen=True, eq=False)
+class LevelCodes:
+    """One level over a domain: the node of each of its values, and the label of each node."""
+
+    codes: Ints
+    """Position in the domain to number of the node."""
+    labels: Labels
+    """Number of the node to its label; null where a null stays null."""
+
 
 @dataclass(frozen=True)
 class Hierarchy:
-    """Values (as text) and their ancestors; every row has the same number of levels."""
+    """Values as text (null is None) and their labels; every value has the same number of levels."""
 
     column: str
-    rows: Mapping[str, tuple[str, ...]] = field(repr=False)
-    """Value to its labels at level 0 (itself), 1, ..."""
+    rows: Mapping[str | None, Labels] = field(repr=False)
 
     def __post_init__(self) -> None:
-        widths = {len(labels) for labels in self.rows.values()}
-        if len(widths) != 1:
+        if not self.rows:
+            raise BadInput(f"the hierarchy of {self.column!r} is empty")
+        widths = Counter(len(labels) for labels in self.rows.values())
+        if len(widths) > 1:
+            usual = widths.most_common(1)[0][0]
+            odd = next(value for value, labels in self.rows.items() if len(labels) != usual)
             raise BadInput(
-                f"the hierarchy of {self.column!r} has rows of {sorted(widths)} levels",
-                hint="give every row the same number",
+                f"the hierarchy of {self.column!r} has rows of {', '.join(map(str, sorted(widths)))} levels: "
+                f"{odd!r} has {len(self.rows[odd])}, most have {usual}",
+                hint="Give every row the same number, repeating a label where a value has no finer one",
             )
-        for level in range(widths.pop() - 1):
-            parent: dict[str, str] = {}
-            for labels in self.rows.values():
-                known = parent.setdefault(labels[level], labels[level + 1])
-                if known != labels[level + 1]:
-                    raise BadInput(
-                        f"the hierarchy of {self.column!r} puts {labels[level]!r} under {known!r} and under {labels[level + 1]!r}",
-                        hint="a label has one parent",
-                    )
+        moved = next((value for value, labels in self.rows.items() if labels[:1] != (value,)), None)
+        if moved is not None:
+            raise BadInput(f"level 0 of {moved!r} in the hierarchy of {self.column!r} is not the value itself")
+        for level in range(self.height):
+            self._check_parents(level)
 
-    def nodes_below_root(self, values: Sequence[str | None]) -> tuple[npt.NDArray[np.int64], ...]:
-        """For each level below the root, the node of each value; a root is added on top where the last level is not one."""
-        missing = [repr(value) for value in values if value is None or value not in self.rows]
+    def _check_parents(self, level: int) -> None:
+        parent: dict[str | None, str | None] = {}
+        for labels in self.rows.values():
+            known = parent.setdefault(labels[level], labels[level + 1])
+            if known != labels[level + 1]:
+                raise BadInput(
+                    f"the hierarchy of {self.column!r} puts {labels[level]!r} of level {level} under {known!r} and under "
+                    f"{labels[level + 1]!r}",
+                    hint="A label has one parent: rename it in one of the two places",
+                )
+
+    @cached_property
+    def height(self) -> int:
+        """The number of levels above the values themselves."""
+        return len(next(iter(self.rows.values()))) - 1
+
+    @cached_property
+    def null_labels(self) -> Labels:
+        """The labels of null: as the hierarchy lists it, else null on every level but a top that suppresses everything."""
+        if None in self.rows:
+            return self.rows[None]
+        suppresses = self.height > 0 and all(labels[-1] == SUPPRESSED for labels in self.rows.values())
+        return (None,) * self.height + (SUPPRESSED if suppresses else None,)
+
+    def missing(self, texts: Sequence[str | None]) -> list[str]:
+        """The values that have no row."""
+        return [text for text in texts if text is not None and text not in self.rows]
+
+    def labels_of(self, texts: Sequence[str | None]) -> list[Labels]:
+        """The labels of each value."""
+        missing = self.missing(texts)
         if missing:
-            raise BadInput(f"the hierarchy of {self.column!r} misses {len(missing)} values: {', '.join(missing[:20])}")
-        paths = [self.rows[value] for value in values if value is not None]
-        levels = [[path[level] for path in paths] for level in range(len(paths[0]))]
+            shown = ", ".join(repr(value) for value in missing[:20]) + (", ..." if len(missing) > 20 else "")
+            raise BadInput(f"the hierarchy of {self.column!r} misses {len(missing)} values: {shown}")
+        return [self.null_labels if text is None else self.rows[text] for text in texts]
+
+    def level_codes(self, texts: Sequence[str | None]) -> tuple[LevelCodes, ...]:
+        """For each level, 0 to height: the node of each value; nodes are numbered as they first occur."""
+        paths = self.labels_of(texts)
+        return tuple(_number([path[level] for path in paths]) for level in range(self.height + 1))
+
+    def leaf_shares(self, level: int, texts: Sequence[str | None]) -> Floats:
+        """For each value, the share of all leaves that lie under its node: ARX's loss of publishing the node for the value.
+
+        Leaves are the rows of the hierarchy as given, whether they occur in the data or not; a null that is not among them
+        is one more leaf where it occurs.
+        """
+        leaves = list(self.rows.values())
+        if None in texts and None not in self.rows:
+            leaves.append(self.null_labels)
+        under = Counter(labels[level] for labels in leaves)
+        return np.array([under[labels[level]] for labels in self.labels_of(texts)], dtype=np.float64) / len(leaves)
+
+    def nodes_below_root(self, values: Sequence[str | None]) -> tuple[Ints, ...]:
+        """For each level below the root, the node of each value; a root is added on top where the last level is not one."""
+        levels = [level.codes for level in self.level_codes(values)]
         has_root = len({labels[-1] for labels in self.rows.values()}) == 1
-        below = levels[:-1] if has_root and len(levels) > 1 else levels
-        return tuple(np.unique(labels, return_inverse=True)[1].astype(np.int64) for labels in below)
+        return tuple(levels[:-1] if has_root and len(levels) > 1 else levels)
 
 
 def read_hierarchy(source: str | Path | Mapping[str, Sequence[str]], column: str) -> Hierarchy:
-    """From a CSV file, or a mapping of each value to its ancestors from the nearest to the root."""
+    """From a CSV file of ARX or anjana, or a mapping of each value to its ancestors from the nearest to the root."""
     if isinstance(source, Mapping):
         return Hierarchy(column, {value: (value, *ancestors) for value, ancestors in source.items()})
-    path = Path(source)
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except FileNotFoundError:
-        raise BadInput(f"there is no hierarchy file {str(path)!r} for {column!r}") from None
-    except UnicodeDecodeError:
-        raise BadInput(f"hierarchy file {str(path)!r} is not UTF-8 text") from None
-    first = text.partition("\n")[0]
-    delimiter = ";" if ";" in first else ","
-    rows = [tuple(row) for row in csv.reader(text.splitlines(), delimiter=delimiter) if row]
-    if not rows:
-        raise BadInput(f"hierarchy file {str(path)!r} is empty")
-    return Hierarchy(column, {row[0]: row for row in rows})
+    from divulge.table.hierarchy_files import read_hierarchy_file
+
+    return read_hierarchy_file(Path(source), column)
+
+
+def _number(labels: Sequence[str | None]) -> LevelCodes:
+    numbers: dict[str | None, int] = {}
+    codes = [numbers.setdefault(label, len(numbers)) for label in labels]
+    return LevelCodes(np.array(codes, dtype=np.int64), tuple(numbers))

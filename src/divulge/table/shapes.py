@@ -19,8 +19,8 @@ _MOST_DIGITS = 20
 _FIRST_ROWS = 10_000
 
 _FIXED_POINT = "-?(0|[1-9][0-9]*)?[.][0-9]+"
-_FLOATING_POINT = "-?(0|[1-9][0-9]*)?([.][0-9]*)?[eE][-+]?[0-9]{1,3}"
-_PADDING = ".*[.]([0-9]*[1-9]0+|00+)"
+# Programs write 1e-05, 1E+16 or 1.0E10; a bare 1E5 is as likely a code.
+_FLOATING_POINT = "-?(0|[1-9][0-9]*)([.][0-9]+[eE][0-9]{1,3}|([.][0-9]+)?[eE][-+][0-9]{1,3})"
 _DAY = "[0-9]{4}-[0-9]{2}-[0-9]{2}"
 _MOMENT = _DAY + r"[ T][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,6})?)?"
 _ZONE = "(Z|[-+][0-9]{2}(:?[0-9]{2})?)"
@@ -34,43 +34,58 @@ def column_types(engine: Engine, relation: str, names: Sequence[str], *, numbers
     """
     if not names:
         return {}
-    columns = ", ".join(engine.quote(name) for name in names)
-    first = _masks(engine, f"(SELECT {columns} FROM {relation} LIMIT {_FIRST_ROWS})", names, numbers=numbers)
-    undecided = [name for name in names if not first[name] or _type(first[name]) != "VARCHAR"]
-    masks = _masks(engine, relation, undecided, numbers=numbers) if undecided else {}
+    first = _first_shapes(engine, relation, names, numbers=numbers)
+    undecided = {name: mask for name, mask in first.items() if not mask or _type(mask) != "VARCHAR"}
+    masks = _all_shapes(engine, relation, undecided, numbers=numbers) if undecided else {}
     return {name: _type(masks.get(name, _OTHER)) for name in names}
 
 
-def _masks(engine: Engine, relation: str, names: Sequence[str], *, numbers: bool) -> dict[str, int]:
-    shapes = (f"bit_or({_shape(engine, engine.quote(name), numbers=numbers)}) AS c{i}" for i, name in enumerate(names))
+def _first_shapes(engine: Engine, relation: str, names: Sequence[str], *, numbers: bool) -> dict[str, int]:
+    """The shapes among the first rows, cell by cell, so that DuckDB plans one expression and not one per column."""
+    columns = ", ".join(engine.quote(name) for name in names)
+    rows = f"SELECT {columns} FROM {relation} LIMIT {_FIRST_ROWS}"
+    cells = f"SELECT unnest([{columns}]) AS cell, unnest(range({len(names)})) AS place FROM ({rows})"
+    shape = _shape(engine, "cell", numbers=numbers, dates=True)
+    found = engine.query(f"SELECT place, bit_or({shape}) AS mask FROM ({cells}) GROUP BY place").to_pylist()
+    masks = {row["place"]: row["mask"] or 0 for row in found}
+    return {name: masks.get(place, 0) for place, name in enumerate(names)}
+
+
+def _all_shapes(engine: Engine, relation: str, first: Mapping[str, int], *, numbers: bool) -> dict[str, int]:
+    """The shapes among all rows; a column that began with numbers or dates can only stay so or become text."""
+    shapes = []
+    for place, (name, mask) in enumerate(first.items()):
+        dates = not mask or bool(mask & (_DATE | _TIMESTAMP | _ZONED))
+        shape = _shape(engine, engine.quote(name), numbers=numbers and (not mask or not dates), dates=dates)
+        shapes.append(f"bit_or({shape}) AS c{place}")
     found = engine.query(f"SELECT {', '.join(shapes)} FROM {relation}").to_pylist()[0]
-    return {name: found[f"c{i}"] or 0 for i, name in enumerate(names)}
+    return {name: found[f"c{place}"] or 0 for place, name in enumerate(first)}
 
 
-def _shape(engine: Engine, cell: str, *, numbers: bool) -> str:
+def _shape(engine: Engine, cell: str, *, numbers: bool, dates: bool) -> str:
     """SQL for the shape of one cell; an empty cell has none."""
 
     def like(pattern: str) -> str:
-        return f"regexp_full_match({cell}, {engine.literal(f' *{pattern} *')})"
+        return f"regexp_full_match({cell}, {engine.literal(f' *{pattern}')})"
 
     def valid(type_: str) -> str:
         return f"TRY_CAST({cell} AS {type_}) IS NOT NULL"
 
-    digits = f"least(length(trim({cell})) - strpos(trim({cell}), '.'), {_MOST_DIGITS})"
-    padded = f"CASE WHEN {like(_PADDING)} THEN {_PADDED} ELSE 0 END"
+    digits = f"least(strlen({cell}) - instr({cell}, '.'), {_MOST_DIGITS})"
+    # A last zero says nothing in 2.0, which is how a whole number prints as a decimal.
+    padded = f"CASE WHEN suffix({cell}, '0') AND {digits} > 1 THEN {_PADDED} ELSE 0 END"
     number = (
-        f"WHEN {like('-?(0|[1-9][0-9]{0,14})')} THEN {_INTEGER} "
-        f"WHEN {like('-?[1-9][0-9]{15,18}')} AND {valid('BIGINT')} THEN {_LONG} "
+        f"WHEN {like('-?(0|[1-9][0-9]{0,14}) *')} THEN {_INTEGER} "
         f"WHEN {like(_FIXED_POINT)} THEN {_DECIMAL} + {padded} + {_FRACTION} * (1 << {digits}::INTEGER) "
+        f"WHEN {like('-?[1-9][0-9]{15,18}')} AND {valid('BIGINT')} THEN {_LONG} "
         f"WHEN {like(_FLOATING_POINT)} AND {valid('DOUBLE')} THEN {_DECIMAL} "
     )
-    return (
-        f"CASE WHEN {cell} IS NULL THEN NULL {number if numbers else ''}"
+    date = (
         f"WHEN {like(_DAY)} AND {valid('DATE')} THEN {_DATE} "
         f"WHEN {like(_MOMENT)} AND {valid('TIMESTAMP')} THEN {_TIMESTAMP} "
         f"WHEN {like(_MOMENT + _ZONE)} AND {valid('TIMESTAMPTZ')} THEN {_ZONED} "
-        f"ELSE {_OTHER} END"
     )
+    return f"CASE WHEN {cell} IS NULL THEN NULL {number if numbers else ''}{date if dates else ''}ELSE {_OTHER} END"
 
 
 def _type(mask: int) -> str:

@@ -59,8 +59,9 @@ def profile(table: Any) -> list[ColumnProfile]:
     """Describe every column of a table; one pass over the rows.
 
     >>> import pyarrow as pa
-    >>> [(c.column, c.distinct, c.role) for c in profile(pa.table({"zip": ["1", "1", "2"], "disease": ["flu", "flu", None]}))]
-    [('zip', 2, 'quasi_identifier'), ('disease', 1, 'sensitive')]
+    >>> people = pa.table({"zip": ["1", "1", "2"], "disease": ["flu", "cold", None]})
+    >>> [(item.column, item.distinct, item.nulls, item.role) for item in profile(people)]
+    [('zip', 2, 0, 'quasi_identifier'), ('disease', 2, 1, 'sensitive')]
     """
     source = read(table)
     counted = spectra(source, [column.name for column in source.columns if column.kind != "nested"])

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`divulge datasets`: list and fetch public data sets."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from divulge.cli.common import emit_json, new_app, show
+from divulge.cli.options import JsonOption
+
+app = new_app()
+
+
+@app.command()
+def datasets(
+    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="The data set to fetch; without it, all are listed.")] = None,
+    out: Annotated[str | None, typer.Option(metavar="FILE", help="Write the table as .csv or .parquet.")] = None,
+    json_: JsonOption = False,
+) -> None:
+    """List public data sets, or fetch one into the cache and, with --out, write it as a table.
+
+    \b
+    Examples:
+      divulge datasets
+      divulge datasets adult --out adult.parquet
+    """
+    from dataclasses import asdict
+
+    from divulge import datasets as library
+    from divulge.report.text import grid
+
+    if name is None:
+        found = library.available()
+        if json_:
+            emit_json({"datasets": [asdict(item) for item in found]})
+            return
+        table = grid("name", "rows", "columns", "cached", "source", right=[1, 2])
+        for item in found:
+            table.add_row(item.name, f"{item.rows:,}", str(item.columns), "yes" if item.cached else "no", item.source)
+        show(table)
+        return
+    path = library.fetch(name)
+    loaded = library.load(name)
+    if out is not None:
+        _write(loaded, out)
+    if json_:
+        emit_json({"name": name, "rows": loaded.num_rows, "columns": loaded.column_names, "cached": str(path), "written": out})
+    else:
+        show(f"{name}: {loaded.num_rows:,} rows, {loaded.num_columns} columns" + (f", written to {out}" if out else f", cached in {path}"))
+
+
+def _write(table: object, out: str) -> None:
+    import pyarrow as pa
+    import pyarrow.csv
+    import pyarrow.parquet
+
+    from divulge.errors import BadInput
+
+    assert isinstance(table, pa.Table)
+    if out.endswith(".parquet"):
+        pyarrow.parquet.write_table(table, out)
+    elif out.endswith(".csv"):
+        pyarrow.csv.write_csv(table, out)
+    else:
+        raise BadInput(f"{out!r} is neither .csv nor .parquet")

@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`divulge distances`: sensitivity and independence of distances between distributions."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from divulge.cli.common import emit_json, new_app, show
+from divulge.cli.options import JsonOption
+
+app = new_app()
+
+
+@app.command()
+def distances(
+    values: Annotated[int, typer.Option(help="How many values the distributions have.", min=2)] = 5,
+    pairs: Annotated[int, typer.Option(help="How many random pairs of distributions.", min=2)] = 2000,
+    seed: Annotated[int, typer.Option(help="The same seed draws the same pairs.")] = 0,
+    chart: Annotated[str | None, typer.Option(metavar="FILE", help="Write the curves as .svg, .png or .json.")] = None,
+    json_: JsonOption = False,
+) -> None:
+    """Compare distances between distributions for sensitivity and independence (Afifi et al. 2018, Fig. 1).
+
+    \b
+    Example:
+      divulge distances --chart distances.svg
+    """
+    from divulge.metrics.distances import compare_distances
+
+    comparison = compare_distances(values=values, pairs=pairs, seed=seed)
+    if chart is not None:
+        from divulge.report.charts import distances_chart, save_chart
+
+        save_chart(distances_chart(comparison), chart)
+    if json_:
+        emit_json(comparison.document())
+        return
+    from divulge.report.text import grid
+
+    table = grid("distance", "sensitivity", "independence", right=[1, 2])
+    for name in sorted(comparison.names, key=lambda name: -comparison.sensitivity[name]):
+        table.add_row(name, f"{comparison.sensitivity[name]:.3f}", f"{comparison.independence(name):.3f}")
+    show(
+        table,
+        "",
+        "sensitivity: growth of the distance per step of belief at the start of the way; "
+        "independence: 1 - mean |rank correlation| with the others.",
+        f"{pairs:,} random pairs of distributions over {values} values, seed {seed}.",
+    )

@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`divulge perturbed`: a release whose values were changed at random, against its original."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from divulge.cli.common import emit_json, new_app, show
+from divulge.cli.options import JsonOption
+
+app = new_app()
+
+
+@app.command()
+def perturbed(
+    original: Annotated[str, typer.Argument(metavar="ORIGINAL", help="The original table.")],
+    published: Annotated[str, typer.Argument(metavar="PUBLISHED", help="The published table.")],
+    columns: Annotated[list[str], typer.Option(help="Columns whose values were changed; names, globs or several with commas.")],
+    key: Annotated[str | None, typer.Option(help="Column that says which rows belong together; by position if not given.")] = None,
+    worst: Annotated[int, typer.Option(help="How many of the worst classes to tell.", min=0)] = 10,
+    json_: JsonOption = False,
+) -> None:
+    """Measure what published values tell about the original ones, from their joint distribution.
+
+    \b
+    Example:
+      divulge perturbed original.csv published.csv --columns age,income --key id
+    """
+    from divulge.table.read import read
+    from divulge.table.roles import split_names
+    from divulge.tasks.perturbed import perturbed as run_perturbed
+
+    names = split_names(read(original), columns)
+    document = run_perturbed(original, published, columns=names, key=key).document(worst=worst)
+    if json_:
+        emit_json(document)
+        return
+    from divulge.report.text import bullet, heading, number
+    from divulge.report.words import class_name, people
+
+    show(
+        f"{document['rows']:,} rows, {document['classes']:,} published classes of {', '.join(names)}",
+        bullet(f"There were {number(document['entropy'])} bits to learn; publication gives {number(document['mutual_information'])} on average."),
+        bullet(f"The worst class gives {number(document['specific_information'])} bits and leaves {number(document['conditional_entropy'])}."),
+        heading("The worst classes"),
+        *(
+            bullet(
+                f"{class_name(item['class'])} ({people(item['size'])}): gives {number(item['specific_information'])} bits, "
+                f"leaves {number(item['conditional_entropy'])}.",
+                f"{place}.",
+            )
+            for place, item in enumerate(document["worst"], start=1)
+        ),
+    )

@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The program around the commands: help, version, errors in one line, exit codes."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from divulge import __version__
+from divulge.cli.main import COMMANDS
+from tests.helpers import run_cli
+
+
+def test_help_lists_every_command() -> None:
+    shown = run_cli("--help")
+    assert shown.code == 0
+    assert all(f"  {name} " in shown.out for name in COMMANDS)
+
+
+def test_without_a_command_the_help_is_shown_and_the_code_is_2() -> None:
+    shown = run_cli()
+    assert (shown.code, shown.out.startswith("Usage: divulge COMMAND")) == (2, True)
+
+
+def test_version() -> None:
+    assert run_cli("--version").out == f"divulge {__version__}\n"
+
+
+@pytest.mark.parametrize("name", [name for name in COMMANDS if name != "dossier"])
+def test_every_command_explains_itself_with_an_example(name: str) -> None:
+    shown = run_cli(name, "--help")
+    assert shown.code == 0
+    assert "Example" in shown.out
+    assert f"divulge {name}" in shown.out.split("Example")[1]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        pytest.param(["meazure"], "did you mean 'measure'?", id="unknown command"),
+        pytest.param(["measure"], "Missing argument 'TABLE'", id="missing argument"),
+        pytest.param(["measure", "x.csv", "--colour"], "--colour", id="unknown option"),
+        pytest.param(["measure", "x.csv", "--worst", "many"], "--worst", id="not a number"),
+        pytest.param(["measure", "no-such-file.csv", "--qi", "a"], "no-such-file.csv", id="missing file"),
+    ],
+)
+def test_a_mistake_is_one_line_on_standard_error_and_exit_code_2(arguments: list[str], told: str) -> None:
+    shown = run_cli(*arguments)
+    assert shown.code == 2
+    assert shown.out == ""
+    assert shown.err.count("\n") == 1
+    assert shown.err.startswith("divulge: ")
+    assert told in shown.err
+
+
+def test_a_closed_pipe_is_no_error(patients: str) -> None:
+    command = f"'{sys.executable}' -m divulge measure {patients} --qi zip,age --sensitive disease | head -1"
+    done = subprocess.run(["bash", "-o", "pipefail", "-c", command], capture_output=True, text=True, check=False, env=os.environ)
+    assert done.stderr == ""
+    assert done.stdout.count("\n") == 1

@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: Apache-2.0
+"""profile, rank, perturbed, distances, metrics, demo: each as a user runs it."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import pytest
+
+from divulge.metrics import METRICS
+from tests.helpers import run_cli
+
+
+def test_profile_describes_each_column(patients: str) -> None:
+    document = run_cli("profile", patients, "--json").json()
+    columns = {item["column"]: item for item in document["columns"]}
+    assert (columns["zip"]["distinct"], columns["zip"]["nulls"], columns["zip"]["role"]) == (2, 0, "quasi_identifier")
+    assert columns["disease"]["role"] == "sensitive"
+    # age: three values three times each.
+    assert columns["age"]["entropy"] == pytest.approx(math.log2(3))
+    assert columns["age"]["discrimination_rate"] == pytest.approx(0.5)
+    assert "suggested role" in run_cli("profile", patients).out
+
+
+def test_profile_of_an_identifier_nulls_and_a_constant(tmp_path: Path) -> None:
+    path = tmp_path / "people.csv"
+    path.write_text("patient,note,city\n" + "".join(f"{i:05d},same,{'' if i % 2 else 'A'}\n" for i in range(40)), encoding="utf-8")
+    columns = {item["column"]: item for item in run_cli("profile", str(path), "--json").json()["columns"]}
+    assert (columns["patient"]["role"], columns["patient"]["itpr"], columns["patient"]["uniques"]) == ("identifier", 1.0, 40)
+    assert (columns["note"]["role"], columns["note"]["discrimination_rate"]) == ("plain", 0.0)
+    assert (columns["city"]["nulls"], columns["city"]["distinct"]) == (20, 1)
+
+
+def test_rank_combines_attributes(patients: str) -> None:
+    document = run_cli("rank", patients, "--qi", "zip,age", "--sensitive", "disease", "--threshold", "0.5", "--set", "age", "--json").json()
+    # age splits 3/3/3 and decides the zip, so zip adds nothing to age.
+    assert [item["attribute"] for item in document["attributes"]] == ["age", "zip"]
+    assert document["attributes"][1]["contribution"] == pytest.approx(0.0, abs=1e-12)
+    assert document["smallest"] == [["age"]]
+    assert len(document["combinations"]) == 3
+    assert document["sets"][0]["columns"] == ["age"]
+    both = next(item for item in document["combinations"] if len(item["columns"]) == 2)
+    # 27 of 36 pairs of people are told apart.
+    assert both["identity"]["separation"] == pytest.approx(27 / 36)
+    assert both["identity"]["distinction"] == pytest.approx(3 / 9)
+    assert "smallest combinations" in run_cli("rank", patients, "--qi", "zip,age").out
+
+
+def test_rank_counts_people_where_they_own_several_rows(tmp_path: Path) -> None:
+    path = tmp_path / "visits.csv"
+    path.write_text("who,zip,sex\na,1,f\na,1,f\nb,1,m\nc,2,m\n", encoding="utf-8")
+    document = run_cli("rank", str(path), "--qi", "zip,sex", "--person", "who", "--json").json()
+    alone = {item["attribute"]: item["alone"]["identity"] for item in document["attributes"]}
+    assert (alone["zip"]["k_anonymity"], alone["sex"]["k_anonymity"]) == (1, 1)
+    assert alone["sex"]["separation"] == pytest.approx(2 / 3)
+
+
+@pytest.mark.parametrize("arguments", [["--up-to", "0"], ["--threshold", "2"], ["--set", "nothing"]])
+def test_rank_refuses(patients: str, arguments: list[str]) -> None:
+    assert run_cli("rank", patients, "--qi", "zip,age", *arguments).code == 2
+
+
+def test_perturbed_takes_the_joint_distribution(tmp_path: Path) -> None:
+    original, published = tmp_path / "o.csv", tmp_path / "p.csv"
+    original.write_text("id,age\n1,30\n2,30\n3,40\n4,50\n", encoding="utf-8")
+    published.write_text("id,age\n4,50\n3,31\n2,31\n1,31\n", encoding="utf-8")
+    document = run_cli("perturbed", str(original), str(published), "--columns", "age", "--key", "id", "--json").json()
+    # H(X) = 1.5; behind 31 stand 30, 30, 40; behind 50 stands 50.
+    left = math.log2(3) - 2 / 3
+    assert document["entropy"] == pytest.approx(1.5)
+    assert document["mutual_information"] == pytest.approx(1.5 - 0.75 * left)
+    assert document["worst"][0]["class"] == {"published age": 50}
+    by_position = run_cli("perturbed", str(original), str(published), "--columns", "age", "--json").json()
+    # By position 50 stands for 30, and 31 for 30, 40, 50.
+    assert by_position["mutual_information"] == pytest.approx(1.5 - 0.75 * math.log2(3))
+
+
+@pytest.mark.parametrize(
+    ("text", "arguments", "told"),
+    [
+        pytest.param("id,age\n1,30\n", [], "rows", id="other length"),
+        pytest.param("id,age\n1,30\n1,31\n", ["--key", "id"], "not unique", id="key not unique"),
+        pytest.param("id,age\n7,30\n8,31\n", ["--key", "id"], "are not in", id="keys do not match"),
+        pytest.param("id,years\n1,30\n2,31\n", [], "age", id="column missing"),
+    ],
+)
+def test_perturbed_refuses(tmp_path: Path, text: str, arguments: list[str], told: str) -> None:
+    original, published = tmp_path / "o.csv", tmp_path / "p.csv"
+    original.write_text("id,age\n1,30\n2,31\n", encoding="utf-8")
+    published.write_text(text, encoding="utf-8")
+    shown = run_cli("perturbed", str(original), str(published), "--columns", "age", *arguments)
+    assert (shown.code, told in shown.err) == (2, True)
+
+
+def test_the_entropy_distance_is_the_independent_one() -> None:
+    """The claim of Fig. 1 of Afifi et al. 2018."""
+    document = run_cli("distances", "--json").json()
+    independence = {item["name"]: item["independence"] for item in document["distances"]}
+    assert max(independence, key=lambda name: independence[name]) == "entropy"
+    assert document["settings"]["seed"] == 0
+
+
+def test_distances_draws_a_chart(tmp_path: Path) -> None:
+    target = tmp_path / "distances.svg"
+    assert run_cli("distances", "--pairs", "50", "--chart", str(target)).code == 0
+    assert target.read_text(encoding="utf-8").startswith("<svg")
+    assert run_cli("distances", "--pairs", "50", "--chart", str(tmp_path / "x.doc")).code == 2
+
+
+def test_metrics_are_listed() -> None:
+    document = run_cli("metrics", "--json").json()
+    assert [item["name"] for item in document["metrics"]] == [metric.name for metric in METRICS]
+    assert all(metric.name in run_cli("metrics").out for metric in METRICS)
+
+
+def test_the_demo_tells_what_k_anonymity_misses(tmp_path: Path) -> None:
+    folder = tmp_path / "demo"
+    shown = run_cli("demo", "--out", str(folder))
+    assert shown.code == 0
+    assert "Huntington's disease" in shown.out
+    document = json.loads((folder / "demo.json").read_text(encoding="utf-8"))
+    promises = {item["metric"]: item["holds"] for item in document["verdict"]["promises"]}
+    assert promises == {"k_anonymity": True, "l_diversity": True, "entropy_leakage": False, "distribution_leakage": False}
+    assert document["raw"]["rows"] == 20_000
+    assert {path.name for path in folder.iterdir()} == {
+        "patients.csv", "generalized.csv", "classes.csv", "leakage.png", "worst-class.png", "divulge.toml", "demo.json",
+    }  # fmt: skip
+    assert (folder / "leakage.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_demo_is_the_same_for_the_same_seed(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        run_cli("demo", "--out", str(tmp_path / name), "--rows", "500", "--seed", "7")
+    assert (tmp_path / "a" / "patients.csv").read_bytes() == (tmp_path / "b" / "patients.csv").read_bytes()
