@@ -45,8 +45,12 @@ def main() -> None:
         return
     with tempfile.TemporaryDirectory() as scratch:
         rows = [size for size in (10_000, 100_000, 1_000_000, 10_000_000) if size <= options.largest]
-        print(f"{'data':<11}{'rows':>11}{'classes':>10}{'cells':>10}{'GROUP BY':>11}{'measure':>11}{'ratio':>8}{'peak MiB':>10}")
-        points = [compare(Path(scratch), shape, size, options.repeats) for shape in ("resampled", "mixed") for size in rows]
+        print(
+            f"{'data':<11}{'rows':>11}{'classes':>10}{'cells':>10}{'GROUP BY':>11}{'measure':>11}{'ratio':>8}{'peak MiB':>10}"
+        )
+        points = [
+            compare(Path(scratch), shape, size, options.repeats) for shape in ("resampled", "mixed") for size in rows
+        ]
         print(f"\n`divulge measure` on Adult (32,561 rows, CSV), whole process: {whole_process(Path(scratch)):.2f} s")
         if options.pycanon_rows:
             against_pycanon(Path(scratch), options.pycanon_rows)
@@ -63,7 +67,8 @@ def make(folder: Path, shape: str, rows: int) -> Path:
         drawn = f"SELECT hash(i, 1) % 32561 AS a, hash(i, {1 if shape == 'resampled' else 2}) % 32561 AS b FROM range({rows}) AS t(i)"
         taken = ", ".join(f'{"x" if name in ("age", "sex", "race") else "y"}."{name}"' for name in COLUMNS)
         connection.execute(
-            f"COPY (SELECT {taken} FROM ({drawn}) AS d JOIN adult AS x ON x.row = d.a JOIN adult AS y ON y.row = d.b) TO '{path}' (FORMAT parquet)"
+            f"COPY (SELECT {taken} FROM ({drawn}) AS d JOIN adult AS x ON x.row = d.a JOIN adult AS y ON y.row = d.b) "
+            f"TO '{path}' (FORMAT parquet)"
         )
     return path
 
@@ -74,17 +79,23 @@ def compare(folder: Path, shape: str, rows: int, repeats: int) -> dict[str, Any]
     names = ", ".join(f'"{name}"' for name in COLUMNS)
 
     def bare() -> Any:
-        return duckdb.connect().sql(f"SELECT {names}, COUNT(*) AS n FROM read_parquet('{path}') GROUP BY {names}").to_arrow_table()
+        return (
+            duckdb.connect()
+            .sql(f"SELECT {names}, COUNT(*) AS n FROM read_parquet('{path}') GROUP BY {names}")
+            .to_arrow_table()
+        )
 
     def everything() -> Any:
         return dv.measure(path, quasi_identifiers=QUASI_IDENTIFIERS, sensitive=SENSITIVE)
 
     cells, measured = bare(), everything()
     group_by, measure = in_turns(bare, everything, repeats)
-    peak = int(subprocess.run([sys.executable, __file__, "--peak", str(path)], capture_output=True, check=True, text=True).stdout) / 1024
+    child = [sys.executable, __file__, "--peak", str(path)]
+    peak = int(subprocess.run(child, capture_output=True, check=True, text=True).stdout) / 1024  # noqa: S603 - this script
     classes = len(measured.contingency)
     print(
-        f"{shape:<11}{rows:>11,}{classes:>10,}{cells.num_rows:>10,}{group_by:>10.3f}s{measure:>10.3f}s{measure / group_by:>8.2f}{peak:>10.0f}",
+        f"{shape:<11}{rows:>11,}{classes:>10,}{cells.num_rows:>10,}{group_by:>10.3f}s{measure:>10.3f}s"
+        f"{measure / group_by:>8.2f}{peak:>10.0f}",
         flush=True,
     )
     return {"data": shape, "rows": rows, "GROUP BY": group_by, "all metrics": measure}
@@ -107,11 +118,21 @@ def whole_process(folder: Path) -> float:
 
     path = folder / "adult.csv"
     pyarrow.csv.write_csv(load("adult"), path)
-    command = [sys.executable, "-m", "divulge", "measure", str(path), "--qi", ",".join(QUASI_IDENTIFIERS), "--sensitive", SENSITIVE]
+    command = [
+        sys.executable,
+        "-m",
+        "divulge",
+        "measure",
+        str(path),
+        "--qi",
+        ",".join(QUASI_IDENTIFIERS),
+        "--sensitive",
+        SENSITIVE,
+    ]
     times = []
     for _ in range(5):
         started = time.perf_counter()
-        subprocess.run(command, check=True, capture_output=True)
+        subprocess.run(command, check=True, capture_output=True)  # noqa: S603 - our own program
         times.append(time.perf_counter() - started)
     return min(times)
 
@@ -135,13 +156,17 @@ def against_pycanon(folder: Path, rows: int) -> None:
     started = time.perf_counter()
     k_anonymity(frame, QUASI_IDENTIFIERS)
     for number in (
-        alpha_k_anonymity, l_diversity, entropy_l_diversity, recursive_c_l_diversity, basic_beta_likeness, enhanced_beta_likeness, t_closeness,
-        delta_disclosure,
+        alpha_k_anonymity, l_diversity, entropy_l_diversity, recursive_c_l_diversity,
+        basic_beta_likeness, enhanced_beta_likeness, t_closeness, delta_disclosure,
     ):  # fmt: skip
         number(frame, QUASI_IDENTIFIERS, [SENSITIVE])
     theirs = time.perf_counter() - started
-    ours, _ = in_turns(lambda: dv.measure(frame, quasi_identifiers=QUASI_IDENTIFIERS, sensitive=SENSITIVE), lambda: None, 3)
-    from_file, _ = in_turns(lambda: dv.measure(path, quasi_identifiers=QUASI_IDENTIFIERS, sensitive=SENSITIVE), lambda: None, 3)
+    ours, _ = in_turns(
+        lambda: dv.measure(frame, quasi_identifiers=QUASI_IDENTIFIERS, sensitive=SENSITIVE), lambda: None, 3
+    )
+    from_file, _ = in_turns(
+        lambda: dv.measure(path, quasi_identifiers=QUASI_IDENTIFIERS, sensitive=SENSITIVE), lambda: None, 3
+    )
     print(f"pycanon, nine numbers, {rows:,} rows in pandas: {theirs:.1f} s")
     print(f"divulge, all numbers, the same frame: {ours:.3f} s ({theirs / ours:,.0f} times faster)")
     print(f"divulge, all numbers, the same rows in Parquet: {from_file:.3f} s ({theirs / from_file:,.0f} times faster)")
@@ -149,16 +174,20 @@ def against_pycanon(folder: Path, rows: int) -> None:
 
 def draw(points: list[dict[str, Any]], path: str) -> None:
     """Time against rows, both axes logarithmic."""
-    import altair
+    import altair as alt
 
     rows = [
-        {"rows": point["rows"], "seconds": point[name], "what": f"{name} ({point['data']})"} for point in points for name in ("GROUP BY", "all metrics")
+        {"rows": point["rows"], "seconds": point[name], "what": f"{name} ({point['data']})"}
+        for point in points
+        for name in ("GROUP BY", "all metrics")
     ]
     chart = (
-        altair.Chart(altair.Data(values=rows), title="Time against rows", width=460, height=320)
+        alt.Chart(alt.Data(values=rows), title="Time against rows", width=460, height=320)
         .mark_line(point=True)
         .encode(
-            x=altair.X("rows:Q", scale=altair.Scale(type="log")), y=altair.Y("seconds:Q", scale=altair.Scale(type="log")), color=altair.Color("what:N", title=None)
+            x=alt.X("rows:Q", scale=alt.Scale(type="log")),
+            y=alt.Y("seconds:Q", scale=alt.Scale(type="log")),
+            color=alt.Color("what:N", title=None),
         )
     )
     chart.save(path)

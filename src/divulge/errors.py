@@ -44,7 +44,9 @@ class InternalError(DivulgeError):
     exit_code = 70
 
     def __init__(self, message: str) -> None:
-        super().__init__(message, hint="This is a bug in divulge, not in your data: please report it with the command you ran")
+        super().__init__(
+            message, hint="This is a bug in divulge, not in your data: please report it with the command you ran"
+        )
 
 
 def nearest(name: str, candidates: Iterable[str], *, most: int = 3) -> str:

@@ -17,7 +17,9 @@ def test_a_policy_that_holds_exits_with_0(patients: str) -> None:
 
 
 def test_a_broken_policy_exits_with_1_and_names_the_classes(patients: str) -> None:
-    shown = run_cli("check", patients, "--qi", "zip,age", "--sensitive", "disease", "--k-anonymity", "3", "--entropy-leakage", "0.5")
+    shown = run_cli(
+        "check", patients, "--qi", "zip,age", "--sensitive", "disease", "--k-anonymity", "3", "--entropy-leakage", "0.5"
+    )
     assert shown.code == 1
     assert "zip=476**, age=2* (3 people)" in shown.out
     assert "1 of 2 promises are broken" in shown.out
@@ -44,10 +46,14 @@ def test_a_policy_file_brings_roles_and_promises(patients: str, tmp_path: Path) 
     assert [item["holds"] for item in shown.json()["promises"]] == [True, False, True]
 
 
-@pytest.mark.parametrize("name", sorted({metric.name for metric in METRICS if metric.kind == "risk" and not metric.needs_population}))
+@pytest.mark.parametrize(
+    "name", sorted({metric.name for metric in METRICS if metric.kind == "risk" and not metric.needs_population})
+)
 def test_every_risk_is_a_flag(patients: str, name: str) -> None:
     bound = "1000,1" if name == "recursive_c_l_diversity" else "1000"
-    shown = run_cli("check", patients, "--qi", "zip,age", "--sensitive", "disease", f"--{name.replace('_', '-')}", bound, "--json")
+    shown = run_cli(
+        "check", patients, "--qi", "zip,age", "--sensitive", "disease", f"--{name.replace('_', '-')}", bound, "--json"
+    )
     assert shown.code in (0, 1)
     assert shown.json()["promises"][0]["metric"] == name
 

@@ -58,6 +58,8 @@ def test_a_mistake_is_one_line_on_standard_error_and_exit_code_2(arguments: list
 
 def test_a_closed_pipe_is_no_error(patients: str) -> None:
     command = f"'{sys.executable}' -m divulge measure {patients} --qi zip,age --sensitive disease | head -1"
-    done = subprocess.run(["bash", "-o", "pipefail", "-c", command], capture_output=True, text=True, check=False, env=os.environ)
+    done = subprocess.run(
+        ["bash", "-o", "pipefail", "-c", command], capture_output=True, text=True, check=False, env=os.environ
+    )
     assert done.stderr == ""
     assert done.stdout.count("\n") == 1

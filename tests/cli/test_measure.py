@@ -67,7 +67,16 @@ def test_any_attribute_given_any_others(patients: str) -> None:
 
 def test_carl_has_cancer_once_heart_disease_is_ruled_out(patients: str) -> None:
     document = run_cli(
-        "measure", patients, "--qi", "zip,age", "--sensitive", "disease", "--rule-out", "disease=Heart Disease", "--json", "--classes"
+        "measure",
+        patients,
+        "--qi",
+        "zip,age",
+        "--sensitive",
+        "disease",
+        "--rule-out",
+        "disease=Heart Disease",
+        "--json",
+        "--classes",
     ).json()
     carl = next(row for row in document["class_table"] if row["class"]["age"] == "3*")
     assert carl["sensitive"]["disease"]["alpha"] == 1
@@ -81,8 +90,12 @@ def test_a_prior_of_conditionals(tmp_path: Path) -> None:
     rows = ["5*,Cancer"] * 7 + ["5*,Flu"] * 18 + ["6*,Cancer"] * 3 + ["6*,Flu"] * 72
     table, prior = tmp_path / "t.csv", tmp_path / "prior.csv"
     table.write_text("age,disease\n" + "\n".join(rows) + "\n", encoding="utf-8")
-    prior.write_text("age,disease,joint\n5*,Cancer,4/100\n5*,Flu,21/100\n6*,Cancer,6/100\n6*,Flu,69/100\n", encoding="utf-8")
-    document = run_cli("measure", str(table), "--qi", "age", "--sensitive", "disease", "--prior", str(prior), "--json", "--classes").json()
+    prior.write_text(
+        "age,disease,joint\n5*,Cancer,4/100\n5*,Flu,21/100\n6*,Cancer,6/100\n6*,Flu,69/100\n", encoding="utf-8"
+    )
+    document = run_cli(
+        "measure", str(table), "--qi", "age", "--sensitive", "disease", "--prior", str(prior), "--json", "--classes"
+    ).json()
     fifties = document["class_table"][0]["sensitive"]["disease"]
     assert fifties["distribution_leakage"] == pytest.approx(math.sqrt(2) * 0.12)
     assert document["settings"]["prior"] == {"disease": "conditional"}
@@ -110,7 +123,17 @@ def test_original_and_population(patients: str, tmp_path: Path) -> None:
     everybody = tmp_path / "everybody.csv"
     everybody.write_text(text + "476**,2*,Flu\n" * 3, encoding="utf-8")
     document = run_cli(
-        "measure", patients, "--qi", "zip,age", "--sensitive", "disease", "--original", str(everybody), "--population", str(everybody), "--json"
+        "measure",
+        patients,
+        "--qi",
+        "zip,age",
+        "--sensitive",
+        "disease",
+        "--original",
+        str(everybody),
+        "--population",
+        str(everybody),
+        "--json",
     ).json()
     assert document["settings"]["prior"] == {"disease": "original"}
     assert document["identity"]["k_map"] == 3

@@ -26,15 +26,23 @@ def test_profile_describes_each_column(patients: str) -> None:
 
 def test_profile_of_an_identifier_nulls_and_a_constant(tmp_path: Path) -> None:
     path = tmp_path / "people.csv"
-    path.write_text("patient,note,city\n" + "".join(f"{i:05d},same,{'' if i % 2 else 'A'}\n" for i in range(40)), encoding="utf-8")
+    path.write_text(
+        "patient,note,city\n" + "".join(f"{i:05d},same,{'' if i % 2 else 'A'}\n" for i in range(40)), encoding="utf-8"
+    )
     columns = {item["column"]: item for item in run_cli("profile", str(path), "--json").json()["columns"]}
-    assert (columns["patient"]["role"], columns["patient"]["itpr"], columns["patient"]["uniques"]) == ("identifier", 1.0, 40)
+    assert (columns["patient"]["role"], columns["patient"]["itpr"], columns["patient"]["uniques"]) == (
+        "identifier",
+        1.0,
+        40,
+    )
     assert (columns["note"]["role"], columns["note"]["discrimination_rate"]) == ("plain", 0.0)
     assert (columns["city"]["nulls"], columns["city"]["distinct"]) == (20, 1)
 
 
 def test_rank_combines_attributes(patients: str) -> None:
-    document = run_cli("rank", patients, "--qi", "zip,age", "--sensitive", "disease", "--threshold", "0.5", "--set", "age", "--json").json()
+    document = run_cli(
+        "rank", patients, "--qi", "zip,age", "--sensitive", "disease", "--threshold", "0.5", "--set", "age", "--json"
+    ).json()
     # age splits 3/3/3 and decides the zip, so zip adds nothing to age.
     assert [item["attribute"] for item in document["attributes"]] == ["age", "zip"]
     assert document["attributes"][1]["contribution"] == pytest.approx(0.0, abs=1e-12)
@@ -122,7 +130,12 @@ def test_the_demo_tells_what_k_anonymity_misses(tmp_path: Path) -> None:
     assert "Huntington's disease" in shown.out
     document = json.loads((folder / "demo.json").read_text(encoding="utf-8"))
     promises = {item["metric"]: item["holds"] for item in document["verdict"]["promises"]}
-    assert promises == {"k_anonymity": True, "l_diversity": True, "entropy_leakage": False, "distribution_leakage": False}
+    assert promises == {
+        "k_anonymity": True,
+        "l_diversity": True,
+        "entropy_leakage": False,
+        "distribution_leakage": False,
+    }
     assert document["raw"]["rows"] == 20_000
     assert {path.name for path in folder.iterdir()} == {
         "patients.csv", "generalized.csv", "classes.csv", "leakage.png", "worst-class.png", "divulge.toml", "demo.json",

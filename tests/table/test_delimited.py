@@ -126,7 +126,7 @@ def test_a_header_without_rows_is_an_empty_table(tmp_path: Path) -> None:
     assert rows(table) == []
 
 
-@pytest.mark.parametrize("delimiter", list(",;|\t^~:") + ["€"])
+@pytest.mark.parametrize("delimiter", [*",;|\t^~:", "€"])
 def test_any_delimiter(delimiter: str, tmp_path: Path) -> None:
     text = f'a{delimiter}b\n1{delimiter}"x{delimiter}y"\n'
     table = read(write(tmp_path, text), delimiter=delimiter)

@@ -6,4 +6,16 @@ from divulge.belief.ground import GroundChoice, Taxonomy
 from divulge.belief.knowledge import Knowledge, read_knowledge
 from divulge.belief.prior import GivenPrior, Prior, as_share, read_prior
 
-__all__ = ["Belief", "GivenPrior", "Ground", "GroundChoice", "Knowledge", "Prior", "Taxonomy", "as_share", "read_knowledge", "read_prior"]
+__all__ = [
+    "Belief",
+    "GivenPrior",
+    "Ground",
+    "GroundChoice",
+    "Knowledge",
+    "Prior",
+    "Taxonomy",
+    "Whole",
+    "as_share",
+    "read_knowledge",
+    "read_prior",
+]

@@ -17,7 +17,7 @@ import numpy as np
 
 from divulge.belief.prior import Prior
 from divulge.count import Cells
-from divulge.count.contingency import Floats, Ints
+from divulge.count.contingency import Floats, Ints, sum_by_id
 
 Distance = Literal["equal", "ordered", "hierarchical"]
 
@@ -60,9 +60,7 @@ class Whole:
             marginal=cells.marginal,
             classes=len(cells.start) - 1,
             class_entropy=-float((share * np.log2(share)).sum()),
-            class_entropy_of_value=np.bincount(
-                cells.value, weights=-of_value * np.log2(of_value), minlength=len(cells.domain)
-            ),
+            class_entropy_of_value=sum_by_id(cells.value, -of_value * np.log2(of_value), len(cells.domain)),
             remaining_entropy=-float(share @ cells.sum_by_class(within * np.log2(within))),
             fewest_values=int(np.diff(cells.start).min()),
         )

@@ -58,10 +58,14 @@ class GroundChoice:
         if asked is None:
             return Ground("ordered" if has_order else "equal")
         if asked == "hierarchical":
-            raise BadInput(f"a hierarchical distance for {name!r} needs its taxonomy", hint="give a hierarchy file for it")
+            raise BadInput(
+                f"a hierarchical distance for {name!r} needs its taxonomy", hint="give a hierarchy file for it"
+            )
         if asked not in ("equal", "ordered"):
             raise BadInput(f"{asked!r} is not a ground distance", hint="use equal, ordered or hierarchical")
         if asked == "ordered" and not has_order:
-            raise BadInput(f"the values of {name!r} are text and have no order", hint="give their order from low to high")
+            raise BadInput(
+                f"the values of {name!r} are text and have no order", hint="give their order from low to high"
+            )
         distance: Distance = "ordered" if asked == "ordered" else "equal"
         return Ground(distance)

@@ -43,7 +43,8 @@ class Knowledge:
         for value in (*self.out, *self.only):
             if value not in labels:
                 raise BadInput(
-                    f"{self.attribute!r} has no value {value!r}", hint=nearest(str(value), [label for label in labels if label is not None])
+                    f"{self.attribute!r} has no value {value!r}",
+                    hint=nearest(str(value), [label for label in labels if label is not None]),
                 )
         possible = np.array([label in self.only if self.only else label not in self.out for label in labels])
         if not possible.any():
@@ -63,7 +64,8 @@ class Knowledge:
 
 
 def read_knowledge(
-    rule_out: Mapping[str, Sequence[str | None] | str] | Iterable[str], rule_in: Mapping[str, Sequence[str | None] | str] | Iterable[str]
+    rule_out: Mapping[str, Sequence[str | None] | str] | Iterable[str],
+    rule_in: Mapping[str, Sequence[str | None] | str] | Iterable[str],
 ) -> dict[str, Knowledge]:
     """Knowledge per attribute, from mappings {attribute: values} or from texts "attribute=value"."""
     out, only = _by_attribute(rule_out), _by_attribute(rule_in)

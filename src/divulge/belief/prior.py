@@ -37,7 +37,9 @@ class Prior:
 
     @cached_property
     def totals(self) -> Floats:
-        return self.weights.sum(axis=1)
+        """The sum of each prior's weights."""
+        totals: Floats = self.weights.sum(axis=1)
+        return totals
 
     @cached_property
     def shares(self) -> Floats:
@@ -46,22 +48,27 @@ class Prior:
 
     @cached_property
     def entropy(self) -> Floats:
+        """H of each prior, in bits."""
         positive = np.where(self.shares > 0, self.shares, 1.0)
-        return np.maximum(-(positive * np.log2(positive)).sum(axis=1), 0.0)
+        entropy: Floats = np.maximum(-(positive * np.log2(positive)).sum(axis=1), 0.0)
+        return entropy
 
     @cached_property
     def support(self) -> Floats:
         """How many values each prior holds possible."""
-        return (self.weights > 0).sum(axis=1).astype(np.float64)
+        possible: Floats = (self.weights > 0).sum(axis=1).astype(np.float64)
+        return possible
 
     def of_classes(self, per_prior: Floats, classes: int) -> Floats:
         """Spread a number per prior over the classes."""
         return np.broadcast_to(per_prior[0], (classes,)) if self.row is None else per_prior[self.row]
 
     def of_cells(self, class_index: Ints, value: Ints) -> Floats:
+        """The prior probability of each cell's value."""
         return self._spread(self.shares, class_index, value)
 
     def weights_of_cells(self, class_index: Ints, value: Ints) -> Floats:
+        """The prior weight of each cell's value."""
         return self._spread(self.weights, class_index, value)
 
     def _spread(self, matrix: Floats, class_index: Ints, value: Ints) -> Floats:
@@ -88,7 +95,8 @@ class GivenPrior:
         for column in self.conditions:
             if column not in names:
                 raise BadInput(
-                    f"the prior of {self.attribute!r} depends on {column!r}, which is not a quasi-identifier", hint=nearest(column, names)
+                    f"the prior of {self.attribute!r} depends on {column!r}, which is not a quasi-identifier",
+                    hint=nearest(column, names),
                 )
         self._check_values(position)
         if not self.conditions:
@@ -103,7 +111,9 @@ class GivenPrior:
                 f"or gives them no weight: {', '.join(missing[:10])}"
             )
         row_of = {key: i for i, key in enumerate(used)}
-        return Prior("conditional", self._weights(used, position), np.array([row_of[key] for key in wanted], dtype=np.int64))
+        return Prior(
+            "conditional", self._weights(used, position), np.array([row_of[key] for key in wanted], dtype=np.int64)
+        )
 
     def _weights(self, keys: Sequence[tuple[str | None, ...]], position: Mapping[str | None, int]) -> Floats:
         return np.array([[self.entries[key][text] for text in position] for key in keys])
@@ -139,7 +149,9 @@ def read_prior(source: str | Path | Mapping[Any, Any] | Sequence[Mapping[str, An
     attribute, a column `probability` (conditional) or `joint`, and any further columns are conditions. An empty cell is null.
     """
     if isinstance(source, Mapping):
-        return _from_rows([{attribute: value, "probability": share} for value, share in source.items()], attribute, "the prior")
+        return _from_rows(
+            [{attribute: value, "probability": share} for value, share in source.items()], attribute, "the prior"
+        )
     if isinstance(source, (str, Path)):
         return _from_rows(_csv_rows(Path(source)), attribute, str(source))
     return _from_rows(list(source), attribute, "the prior")
@@ -162,7 +174,9 @@ def _from_rows(rows: Sequence[Mapping[str, Any]], attribute: str, origin: str) -
         raise BadInput(f"{origin} is empty", hint=f"expected columns {attribute!r} and 'probability'")
     columns = list(rows[0])
     if attribute not in columns:
-        raise BadInput(f"{origin} has no column {attribute!r}", hint=nearest(attribute, [str(column) for column in columns]))
+        raise BadInput(
+            f"{origin} has no column {attribute!r}", hint=nearest(attribute, [str(column) for column in columns])
+        )
     measures = [name for name in ("probability", "joint") if name in columns]
     if len(measures) != 1:
         raise BadInput(f"{origin} needs exactly one of the columns 'probability' and 'joint'", hint=f"it has {columns}")

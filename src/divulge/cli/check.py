@@ -41,7 +41,13 @@ def _flag(name: str) -> Any:
     metric = find_metric(name)
     bound = "c,l" if name == "recursive_c_l_diversity" else ("at most" if metric.worse == "high" else "at least")
     return Annotated[
-        str | None, typer.Option(f"--{name.replace('_', '-')}", metavar=bound.upper().replace(" ", "-"), help=f"{metric.plain}.", rich_help_panel="Promises")
+        str | None,
+        typer.Option(
+            f"--{name.replace('_', '-')}",
+            metavar=bound.upper().replace(" ", "-"),
+            help=f"{metric.plain}.",
+            rich_help_panel="Promises",
+        ),
     ]
 
 
@@ -52,7 +58,9 @@ def check(
     table: TableOptions,
     roles: RoleOptions,
     belief: BeliefOptions,
-    policy: Annotated[str | None, typer.Option(metavar="FILE", help="Policy file (TOML) with roles and promises.")] = None,
+    policy: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Policy file (TOML) with roles and promises.")
+    ] = None,
     sample: Annotated[int, typer.Option(help="How many of the classes that break a promise to name.", min=0)] = 10,
     json_: JsonOption = False,
     bounds: dict[str, str] | None = None,

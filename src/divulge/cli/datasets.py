@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -15,7 +15,9 @@ app = new_app()
 
 @app.command()
 def datasets(
-    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="The data set to fetch; without it, all are listed.")] = None,
+    name: Annotated[
+        str | None, typer.Argument(metavar="[NAME]", help="The data set to fetch; without it, all are listed.")
+    ] = None,
     out: Annotated[str | None, typer.Option(metavar="FILE", help="Write the table as .csv or .parquet.")] = None,
     json_: JsonOption = False,
 ) -> None:
@@ -46,19 +48,22 @@ def datasets(
     if out is not None:
         _write(loaded, out)
     if json_:
-        emit_json({"name": name, "rows": loaded.num_rows, "columns": loaded.column_names, "cached": str(path), "written": out})
+        emit_json(
+            {"name": name, "rows": loaded.num_rows, "columns": loaded.column_names, "cached": str(path), "written": out}
+        )
     else:
-        show(f"{name}: {loaded.num_rows:,} rows, {loaded.num_columns} columns" + (f", written to {out}" if out else f", cached in {path}"))
+        show(
+            f"{name}: {loaded.num_rows:,} rows, {loaded.num_columns} columns"
+            + (f", written to {out}" if out else f", cached in {path}")
+        )
 
 
-def _write(table: object, out: str) -> None:
-    import pyarrow as pa
+def _write(table: Any, out: str) -> None:
     import pyarrow.csv
     import pyarrow.parquet
 
     from divulge.errors import BadInput
 
-    assert isinstance(table, pa.Table)
     if out.endswith(".parquet"):
         pyarrow.parquet.write_table(table, out)
     elif out.endswith(".csv"):

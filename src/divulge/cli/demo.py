@@ -53,7 +53,9 @@ def demo(
     (folder / "divulge.toml").write_text(_POLICY, encoding="utf-8")
     pyarrow.csv.write_csv(patients(rows=rows, seed=seed), folder / "patients.csv")
     pyarrow.csv.write_csv(generalized(patients(rows=rows, seed=seed)), folder / "generalized.csv")
-    before = measure(folder / "patients.csv", quasi_identifiers=QUASI_IDENTIFIERS, sensitive=SENSITIVE, identifier="patient_id")
+    before = measure(
+        folder / "patients.csv", quasi_identifiers=QUASI_IDENTIFIERS, sensitive=SENSITIVE, identifier="patient_id"
+    )
     verdict, after = check(folder / "generalized.csv", Policy.load(folder / "divulge.toml"))
     written = _write(folder, after)
     document = {
@@ -67,7 +69,13 @@ def demo(
     if json_:
         emit_json(document)
     else:
-        _tell(profile(folder / "patients.csv"), before, after, verdict, [*written, str(folder / "divulge.toml"), str(folder / "demo.json")])
+        _tell(
+            profile(folder / "patients.csv"),
+            before,
+            after,
+            verdict,
+            [*written, str(folder / "divulge.toml"), str(folder / "demo.json")],
+        )
 
 
 def _write(folder: Path, after: Any) -> list[str]:

@@ -11,6 +11,7 @@ import importlib
 import os
 import sys
 from collections.abc import Sequence
+from typing import Any
 
 from divulge import __version__
 from divulge.errors import DivulgeError, nearest
@@ -61,7 +62,9 @@ def run(arguments: Sequence[str]) -> int:
 def _dispatch(arguments: list[str]) -> int:
     if not arguments or arguments[0] in ("-h", "--help"):
         width = max(map(len, COMMANDS))
-        sys.stdout.write(_HELP.format(commands="\n".join(f"  {name:<{width}}  {told}" for name, told in COMMANDS.items())))
+        sys.stdout.write(
+            _HELP.format(commands="\n".join(f"  {name:<{width}}  {told}" for name, told in COMMANDS.items()))
+        )
         return 0 if arguments else 2
     name = arguments[0]
     if name == "--version":
@@ -76,8 +79,8 @@ def _run_command(name: str, arguments: list[str]) -> int:
     import typer
     from typer.main import get_command
 
-    # Newer typers carry a click of their own, so click's errors are named through typer's: BadParameter, UsageError, ClickException.
-    usage_error = typer.BadParameter.__mro__[2]
+    # Newer typers carry a click of their own, so click's base error is found as an ancestor of BadParameter.
+    usage_error: Any = typer.BadParameter.__mro__[2]
     command = get_command(importlib.import_module(f"divulge.cli.{name}").app)
     try:
         result = command.main(arguments, prog_name=f"divulge {name}", standalone_mode=False)
@@ -86,9 +89,9 @@ def _run_command(name: str, arguments: list[str]) -> int:
     except typer.Abort:
         return _fail("interrupted", 130)
     except usage_error as error:
-        told = error.format_message()  # type: ignore[attr-defined]
+        told = error.format_message()
         if not told:  # no arguments at all: help, not an error line
-            sys.stdout.write(f"{error.ctx.get_help()}\n")  # type: ignore[attr-defined]
+            sys.stdout.write(f"{error.ctx.get_help()}\n")
             return 2
         return _fail(f"{' '.join(told.split())} (divulge {name} --help tells more)", 2)
     return result if isinstance(result, int) else 0

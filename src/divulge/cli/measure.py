@@ -20,11 +20,19 @@ def measure(
     table: TableOptions,
     roles: RoleOptions,
     belief: BeliefOptions,
-    about: Annotated[str | None, typer.Option(help="Any column, measured as if it were sensitive, with --given.")] = None,
+    about: Annotated[
+        str | None, typer.Option(help="Any column, measured as if it were sensitive, with --given.")
+    ] = None,
     given: Annotated[list[str] | None, typer.Option(help="The columns the adversary knows, with --about.")] = None,
-    t: Annotated[float | None, typer.Option("--t", help="Hold t (in bits, as I1) against the average and against every class.")] = None,
-    l_value: Annotated[float | None, typer.Option("--l", help="Hold an entropy l against the average and against every class.")] = None,
-    classes: Annotated[bool, typer.Option("--classes", help="With --json: also one entry per class. Else: one row per class as CSV.")] = False,
+    t: Annotated[
+        float | None, typer.Option("--t", help="Hold t (in bits, as I1) against the average and against every class.")
+    ] = None,
+    l_value: Annotated[
+        float | None, typer.Option("--l", help="Hold an entropy l against the average and against every class.")
+    ] = None,
+    classes: Annotated[
+        bool, typer.Option("--classes", help="With --json: also one entry per class. Else: one row per class as CSV.")
+    ] = False,
     worst: Annotated[int, typer.Option(help="How many of the worst classes to tell.", min=0)] = 10,
     by: Annotated[str | None, typer.Option(help="The metric that says which classes are worst.")] = None,
     json_: JsonOption = False,
@@ -46,7 +54,9 @@ def measure(
     if (l_value is not None and l_value < 1) or (t is not None and t < 0):
         raise BadInput("--l must be at least 1 and --t at least 0")
     asked = t is not None or l_value is not None
-    held = {name: conditions(item, t=t, l_value=l_value) for name, item in measurement.beliefs.items()} if asked else None
+    held = (
+        {name: conditions(item, t=t, l_value=l_value) for name, item in measurement.beliefs.items()} if asked else None
+    )
     if json_:
         emit_json(measurement_document(measurement, classes=classes, worst=worst, by=by, conditions=held))
     elif classes:

@@ -3,8 +3,13 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 from divulge.cli.common import emit_json, new_app, show
 from divulge.cli.options import JsonOption
+
+if TYPE_CHECKING:
+    from divulge.metrics import Metric
 
 app = new_app()
 
@@ -24,7 +29,10 @@ def metrics(json_: JsonOption = False) -> None:
         return
     from divulge.report.text import grid
 
-    for scope, heading in (("identity", "Identity: who is this?"), ("sensitive", "Sensitive attributes: what does this person have?")):
+    for scope, heading in (
+        ("identity", "Identity: who is this?"),
+        ("sensitive", "Sensitive attributes: what does this person have?"),
+    ):
         table = grid("metric", "symbol", "unit", "worse", "meaning", "source", whole=[0, 1, 2, 3])
         for metric in METRICS:
             if metric.scope == scope:
@@ -32,10 +40,7 @@ def metrics(json_: JsonOption = False) -> None:
         show(heading, table, "")
 
 
-def _facts(metric: object) -> dict[str, object]:
-    from divulge.metrics import Metric
-
-    assert isinstance(metric, Metric)
+def _facts(metric: Metric[Any]) -> dict[str, object]:
     return {
         "name": metric.name,
         "scope": metric.scope,

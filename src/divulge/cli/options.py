@@ -29,11 +29,20 @@ class TableOptions:
 
     source: Annotated[
         str,
-        typer.Argument(metavar="TABLE", help="CSV, TSV, Parquet (file, folder or glob), Arrow, JSON lines, SQLite file or postgresql:// URL."),
+        typer.Argument(
+            metavar="TABLE",
+            help="CSV, TSV, Parquet (file, folder or glob), Arrow, JSON lines, SQLite file or postgresql:// URL.",
+        ),
     ]
-    table: Annotated[str | None, typer.Option(help="The table to read in a SQLite file or a PostgreSQL database.")] = None
-    header: Annotated[bool | None, typer.Option("--header/--no-header", help="Whether a CSV file begins with column names.")] = None
-    delimiter: Annotated[str | None, typer.Option(help="What separates the cells of a CSV file; found by itself if not given.")] = None
+    table: Annotated[str | None, typer.Option(help="The table to read in a SQLite file or a PostgreSQL database.")] = (
+        None
+    )
+    header: Annotated[
+        bool | None, typer.Option("--header/--no-header", help="Whether a CSV file begins with column names.")
+    ] = None
+    delimiter: Annotated[
+        str | None, typer.Option(help="What separates the cells of a CSV file; found by itself if not given.")
+    ] = None
     encoding: Annotated[str, typer.Option(help="The encoding of a CSV file.")] = "utf-8"
 
     def read(self) -> Table:
@@ -49,13 +58,25 @@ class RoleOptions:
 
     qi: Annotated[
         list[str] | None,
-        typer.Option(help="Quasi-identifier: a column an adversary may know. A name, a glob such as 'zip*', or several with commas; repeatable."),
+        typer.Option(
+            help="Quasi-identifier: a column an adversary may know. A name, a glob such as 'zip*', or several with commas; repeatable."
+        ),
     ] = None
-    sensitive: Annotated[list[str] | None, typer.Option(help="Sensitive column: what must not be learnt. As --qi.")] = None
-    identifier: Annotated[list[str] | None, typer.Option(help="Column that names a person directly; never used as a quasi-identifier.")] = None
-    weight: Annotated[str | None, typer.Option(help="Survey weight: how many people of the population a row stands for.")] = None
-    person: Annotated[str | None, typer.Option(help="Column that tells people apart where one may own several rows.")] = None
-    nulls: Annotated[str | None, typer.Option(help="A null is a 'category' of its own (default), or its row is left out: 'drop'.")] = None
+    sensitive: Annotated[list[str] | None, typer.Option(help="Sensitive column: what must not be learnt. As --qi.")] = (
+        None
+    )
+    identifier: Annotated[
+        list[str] | None, typer.Option(help="Column that names a person directly; never used as a quasi-identifier.")
+    ] = None
+    weight: Annotated[
+        str | None, typer.Option(help="Survey weight: how many people of the population a row stands for.")
+    ] = None
+    person: Annotated[
+        str | None, typer.Option(help="Column that tells people apart where one may own several rows.")
+    ] = None
+    nulls: Annotated[
+        str | None, typer.Option(help="A null is a 'category' of its own (default), or its row is left out: 'drop'.")
+    ] = None
 
     def resolve(self, table: Table) -> dict[str, Any]:
         """The roles as keyword arguments of the library's functions."""
@@ -75,19 +96,38 @@ class RoleOptions:
 class BeliefOptions:
     """What the adversary knew before, and how distances are measured."""
 
-    original: Annotated[str | None, typer.Option(metavar="TABLE", help="The original of a published table; its marginal is the prior.")] = None
+    original: Annotated[
+        str | None, typer.Option(metavar="TABLE", help="The original of a published table; its marginal is the prior.")
+    ] = None
     prior: Annotated[
-        list[str] | None, typer.Option(metavar="[COLUMN=]FILE", help="CSV with a prior: column, probability (or joint), and any conditions.")
+        list[str] | None,
+        typer.Option(
+            metavar="[COLUMN=]FILE", help="CSV with a prior: column, probability (or joint), and any conditions."
+        ),
     ] = None
-    rule_out: Annotated[list[str] | None, typer.Option(metavar="COLUMN=VALUE", help="A value the adversary knows to be impossible.")] = None
-    rule_in: Annotated[list[str] | None, typer.Option(metavar="COLUMN=VALUE", help="The only values the adversary holds possible.")] = None
+    rule_out: Annotated[
+        list[str] | None, typer.Option(metavar="COLUMN=VALUE", help="A value the adversary knows to be impossible.")
+    ] = None
+    rule_in: Annotated[
+        list[str] | None, typer.Option(metavar="COLUMN=VALUE", help="The only values the adversary holds possible.")
+    ] = None
     distance: Annotated[
-        list[str] | None, typer.Option(metavar="COLUMN=KIND", help="Ground distance of t-closeness: equal, ordered or hierarchical.")
+        list[str] | None,
+        typer.Option(metavar="COLUMN=KIND", help="Ground distance of t-closeness: equal, ordered or hierarchical."),
     ] = None
-    hierarchy: Annotated[list[str] | None, typer.Option(metavar="COLUMN=FILE", help="Taxonomy of a sensitive column (ARX or anjana CSV).")] = None
-    order: Annotated[list[str] | None, typer.Option(metavar="COLUMN=LOW,..,HIGH", help="The order of a text column's values.")] = None
-    recursive_l: Annotated[int | None, typer.Option(help="The l of recursive (c,l)-diversity; the table's own distinct l if not given.")] = None
-    population: Annotated[str | None, typer.Option(metavar="TABLE", help="The population, for journalist risk and k-map.")] = None
+    hierarchy: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COLUMN=FILE", help="Taxonomy of a sensitive column (ARX or anjana CSV)."),
+    ] = None
+    order: Annotated[
+        list[str] | None, typer.Option(metavar="COLUMN=LOW,..,HIGH", help="The order of a text column's values.")
+    ] = None
+    recursive_l: Annotated[
+        int | None, typer.Option(help="The l of recursive (c,l)-diversity; the table's own distinct l if not given.")
+    ] = None
+    population: Annotated[
+        str | None, typer.Option(metavar="TABLE", help="The population, for journalist risk and k-map.")
+    ] = None
     joint: Annotated[bool, typer.Option("--joint", help="Also measure all sensitive columns together as one.")] = False
 
     def resolve(self) -> dict[str, Any]:

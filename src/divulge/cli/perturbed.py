@@ -17,8 +17,12 @@ app = new_app()
 def perturbed(
     original: Annotated[str, typer.Argument(metavar="ORIGINAL", help="The original table.")],
     published: Annotated[str, typer.Argument(metavar="PUBLISHED", help="The published table.")],
-    columns: Annotated[list[str], typer.Option(help="Columns whose values were changed; names, globs or several with commas.")],
-    key: Annotated[str | None, typer.Option(help="Column that says which rows belong together; by position if not given.")] = None,
+    columns: Annotated[
+        list[str], typer.Option(help="Columns whose values were changed; names, globs or several with commas.")
+    ],
+    key: Annotated[
+        str | None, typer.Option(help="Column that says which rows belong together; by position if not given.")
+    ] = None,
     worst: Annotated[int, typer.Option(help="How many of the worst classes to tell.", min=0)] = 10,
     json_: JsonOption = False,
 ) -> None:
@@ -42,8 +46,14 @@ def perturbed(
 
     show(
         f"{document['rows']:,} rows, {document['classes']:,} published classes of {', '.join(names)}",
-        bullet(f"There were {number(document['entropy'])} bits to learn; publication gives {number(document['mutual_information'])} on average."),
-        bullet(f"The worst class gives {number(document['specific_information'])} bits and leaves {number(document['conditional_entropy'])}."),
+        bullet(
+            f"There were {number(document['entropy'])} bits to learn; "
+            f"publication gives {number(document['mutual_information'])} on average."
+        ),
+        bullet(
+            f"The worst class gives {number(document['specific_information'])} bits "
+            f"and leaves {number(document['conditional_entropy'])}."
+        ),
         heading("The worst classes"),
         *(
             bullet(

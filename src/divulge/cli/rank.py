@@ -19,8 +19,13 @@ def rank(
     table: TableOptions,
     roles: RoleOptions,
     up_to: Annotated[int, typer.Option(help="The largest combination to look at.", min=1)] = 3,
-    threshold: Annotated[float, typer.Option(help="Discrimination rate from which a combination counts as identifying.", min=0, max=1)] = 0.8,
-    set_: Annotated[list[str] | None, typer.Option("--set", help="A combination to set side by side with others, as a,b; repeatable.")] = None,
+    threshold: Annotated[
+        float, typer.Option(help="Discrimination rate from which a combination counts as identifying.", min=0, max=1)
+    ] = 0.8,
+    set_: Annotated[
+        list[str] | None,
+        typer.Option("--set", help="A combination to set side by side with others, as a,b; repeatable."),
+    ] = None,
     most: Annotated[int, typer.Option(help="How many combinations to show on a terminal.", min=1)] = 15,
     json_: JsonOption = False,
 ) -> None:

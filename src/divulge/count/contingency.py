@@ -74,7 +74,7 @@ class Cells:
     @cached_property
     def marginal(self) -> Floats:
         """The mass of each value over the whole table."""
-        return np.bincount(self.value, weights=self.mass, minlength=len(self.domain))
+        return sum_by_id(self.value, self.mass, len(self.domain))
 
     def sum_by_class(self, per_cell: Floats) -> Floats:
         """Sum an array over the cells of each class."""
@@ -128,7 +128,9 @@ class Contingency:
         """The value of one key column for every class."""
         return self.keys[position].values.take(pa.array(self.codes[position]))
 
-    def roll_up(self, columns: Sequence[str] | None = None, *, coarser: Mapping[str, tuple[Ints, Domain]] | None = None) -> Contingency:
+    def roll_up(
+        self, columns: Sequence[str] | None = None, *, coarser: Mapping[str, tuple[Ints, Domain]] | None = None
+    ) -> Contingency:
         """Merge classes: keep only some key columns, or map values to coarser ones (codes[old] = new), on the counts alone."""
         if self.person_entropy is not None:
             raise BadInput(
@@ -148,7 +150,7 @@ class Contingency:
             },
             rows=self.rows,
             people=self.people,
-            population=None if self.population is None else np.bincount(merged, weights=self.population, minlength=count),
+            population=None if self.population is None else sum_by_id(merged, self.population, count),
             notes=self.notes,
         )
 
@@ -208,6 +210,12 @@ def build_cells(domain: Domain, class_index: Ints, value: Ints, mass: Floats, *,
         key, mass = key[begins], np.add.reduceat(mass, begins)
     starts = np.searchsorted(key, np.arange(classes + 1) * radix)
     return Cells(domain=domain, start=starts.astype(np.int64, copy=False), value=key % radix, mass=mass)
+
+
+def sum_by_id(ids: Ints, numbers: Floats, count: int) -> Floats:
+    """The sum of the numbers of each id."""
+    sums: Floats = np.bincount(ids, weights=numbers, minlength=count).astype(np.float64, copy=False)
+    return sums
 
 
 def _sum_ids(ids: Ints, numbers: Ints, count: int) -> Ints:

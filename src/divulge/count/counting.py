@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from divulge.count.contingency import Cells, Contingency, Domain, Ints, build_cells, class_ids
+from divulge.count.contingency import Cells, Contingency, Domain, Ints, build_cells, class_ids, sum_by_id
 from divulge.errors import BadInput
 from divulge.table.roles import Roles
 from divulge.table.table import Kind, Table
@@ -86,7 +86,10 @@ class _Request:
 def count(table: Table, roles: Roles, *, nulls: Nulls = "category", joint: bool = False) -> Contingency:
     """Count the people of each class and, for each sensitive attribute, the people with each value in each class."""
     if nulls not in ("category", "drop"):
-        raise BadInput(f"nulls={nulls!r} is not known", hint="use 'category' (a null is a value) or 'drop' (such rows are left out)")
+        raise BadInput(
+            f"nulls={nulls!r} is not known",
+            hint="use 'category' (a null is a value) or 'drop' (such rows are left out)",
+        )
     if not roles.quasi_identifiers:
         raise BadInput(
             "no quasi-identifiers were named, so there are no classes to count",
@@ -108,7 +111,9 @@ def count(table: Table, roles: Roles, *, nulls: Nulls = "category", joint: bool 
 
 def _empty(table: Table, nulls: Nulls) -> BadInput:
     if nulls == "drop":
-        return BadInput(f"{table.source}: no row is left", hint="nulls='drop' left out every row, or the table has none")
+        return BadInput(
+            f"{table.source}: no row is left", hint="nulls='drop' left out every row, or the table has none"
+        )
     return BadInput(f"{table.source} has no rows", hint="there is nothing to measure in an empty table")
 
 
@@ -126,12 +131,14 @@ def _assemble(request: _Request, counted: pa.Table) -> Contingency:
     np.add.at(sizes, class_of_row[size_rows], n[size_rows])
     population = None
     if weights is not None:
-        population = np.bincount(class_of_row[size_rows], weights=weights[size_rows], minlength=len(first))
+        population = sum_by_id(class_of_row[size_rows], weights[size_rows], len(first))
     mass = n.astype(np.float64) if weights is None else weights
     cells: dict[str, Cells] = {}
     for target in request.targets:
         rows = in_set[target]
-        parts = [(domain, column[rows]) for domain, column in (coded[f"s{roles.sensitive.index(name)}"] for name in target)]
+        parts = [
+            (domain, column[rows]) for domain, column in (coded[f"s{roles.sensitive.index(name)}"] for name in target)
+        ]
         domain, value = parts[0] if len(parts) == 1 else joint_domain(parts)
         cells[_JOINT.join(target)] = build_cells(domain, class_of_row[rows], value, mass[rows], classes=len(first))
     counted_rows, people, person_entropy = _totals(request, sizes)
@@ -189,9 +196,7 @@ def joint_domain(parts: Sequence[tuple[Domain, Ints]]) -> tuple[Domain, Ints]:
     """Several attributes as one: the tuples that occur."""
     codes = [column for _, column in parts]
     ids, first = class_ids(codes, [len(domain) for domain, _ in parts], rows=len(codes[0]))
-    labels = [
-        _JOINT.join(str(domain.labels[column[row]]) for domain, column in parts) for row in first.tolist()
-    ]
+    labels = [_JOINT.join(str(domain.labels[column[row]]) for domain, column in parts) for row in first.tolist()]
     name = _JOINT.join(domain.name for domain, _ in parts)
     return Domain(name, pa.array(labels, type=pa.string()), "text"), ids
 
@@ -208,7 +213,9 @@ def encode(column: pa.ChunkedArray, *, name: str, kind: Kind) -> tuple[Domain, I
         coded = array.dictionary_encode(null_encoding="encode")
         order = pc.array_sort_indices(coded.dictionary, null_placement="at_end")
     except pa.ArrowNotImplementedError:
-        raise BadInput(f"values of type {array.type} in column {name!r} cannot be sorted", hint="turn the column into text") from None
+        raise BadInput(
+            f"values of type {array.type} in column {name!r} cannot be sorted", hint="turn the column into text"
+        ) from None
     rank = np.empty(len(order), dtype=np.int64)
     rank[order.to_numpy()] = np.arange(len(order))
     values = coded.dictionary.take(order)
@@ -249,7 +256,11 @@ def _check_weights(counted: pa.Table, weight: str, *, sets: int) -> None:
     lightest = counted.column("lightest").to_numpy()
     total = counted.column("w").to_numpy()
     if not np.all(np.isfinite(total)) or np.any(lightest <= 0):
-        found = f"the smallest is {lightest[lightest <= 0].min()}" if np.any(lightest <= 0) else "some are infinite or not a number"
+        found = (
+            f"the smallest is {lightest[lightest <= 0].min()}"
+            if np.any(lightest <= 0)
+            else "some are infinite or not a number"
+        )
         raise BadInput(
             f"weights in {weight!r} must be finite and greater than 0; {found}",
             hint="a weight says how many people of the population a row stands for",
@@ -258,7 +269,9 @@ def _check_weights(counted: pa.Table, weight: str, *, sets: int) -> None:
 
 def _notes(keys: Sequence[Domain], cells: dict[str, Cells], request: _Request, rows: int) -> tuple[str, ...]:
     notes = [
-        f"quasi-identifier {key.name!r} has one value only ({key.labels[0]!r}): it separates nobody" for key in keys if len(key) == 1
+        f"quasi-identifier {key.name!r} has one value only ({key.labels[0]!r}): it separates nobody"
+        for key in keys
+        if len(key) == 1
     ]
     notes += [
         f"sensitive attribute {name!r} has one value only ({item.domain.labels[0]!r}): there is nothing left to learn about it"

@@ -27,6 +27,7 @@ class Spectrum:
 
     @property
     def rows(self) -> int:
+        """Rows of the table."""
         return int(self.sizes @ self.repeats)
 
     @property
@@ -42,10 +43,16 @@ def spectra(table: Table, columns: Sequence[str]) -> dict[str, Spectrum]:
     if not quoted:
         return {}
     which = "CASE " + " ".join(f"WHEN GROUPING({name}) = 0 THEN {i}" for i, name in enumerate(quoted)) + " END"
-    is_null = "CASE " + " ".join(f"WHEN GROUPING({name}) = 0 AND {name} IS NULL THEN 1" for name in quoted) + " ELSE 0 END"
+    is_null = (
+        "CASE " + " ".join(f"WHEN GROUPING({name}) = 0 AND {name} IS NULL THEN 1" for name in quoted) + " ELSE 0 END"
+    )
     sets = ", ".join(f"({name})" for name in quoted)
-    inner = f"SELECT {which} AS c, {is_null} AS absent, COUNT(*) AS n FROM {table.relation} GROUP BY GROUPING SETS ({sets})"
-    counted = table.engine.query(f"SELECT c, absent, n, COUNT(*) AS m FROM ({inner}) AS counted GROUP BY c, absent, n ORDER BY c, n, absent")
+    inner = (
+        f"SELECT {which} AS c, {is_null} AS absent, COUNT(*) AS n FROM {table.relation} GROUP BY GROUPING SETS ({sets})"
+    )
+    counted = table.engine.query(
+        f"SELECT c, absent, n, COUNT(*) AS m FROM ({inner}) AS counted GROUP BY c, absent, n ORDER BY c, n, absent"
+    )
     if counted.num_rows == 0:
         raise BadInput(f"{table.source} has no rows", hint="there is nothing to measure in an empty table")
     column = counted.column("c").to_numpy()

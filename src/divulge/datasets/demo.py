@@ -16,11 +16,22 @@ QUASI_IDENTIFIERS = ("zip", "age", "sex")
 SENSITIVE = "diagnosis"
 
 _TOWNS = ("02138", "02139", "02140", "02141", "02215", "03101", "03102", "03301", "04101", "04240")
-_OCCUPATIONS = ("office", "sales", "teacher", "nurse", "driver", "metalworker", "engineer", "farmer", "student", "retired")
+_OCCUPATIONS = (
+    "office",
+    "sales",
+    "teacher",
+    "nurse",
+    "driver",
+    "metalworker",
+    "engineer",
+    "farmer",
+    "student",
+    "retired",
+)
 _EDUCATION = ("primary", "secondary", "vocational", "bachelor", "master")
 _DIAGNOSES = (
-    "influenza", "back pain", "diabetes", "hypertension", "asthma", "depression", "migraine", "arthritis", "breast cancer", "prostate cancer",
-    "lung fibrosis", "HIV", "dementia", "Huntington's disease",
+    "influenza", "back pain", "diabetes", "hypertension", "asthma", "depression", "migraine", "arthritis",
+    "breast cancer", "prostate cancer", "lung fibrosis", "HIV", "dementia", "Huntington's disease",
 )  # fmt: skip
 _BASE = np.array([18, 14, 7, 12, 7, 9, 8, 6, 2.0, 2.0, 0.4, 0.6, 1.5, 0.05])
 
@@ -38,9 +49,15 @@ def patients(*, rows: int = ROWS, seed: int = 2026) -> pa.Table:
     occupation = _occupations(random, age, sex)
     education = random.choice(_EDUCATION, size=rows, p=[0.1, 0.35, 0.25, 0.2, 0.1])
     diagnosis = _diagnoses(random, age, sex, occupation)
-    income = np.round(random.lognormal(7.6, 0.35, rows) * (1 + 0.12 * np.searchsorted(_EDUCATION, education)), -2).astype(np.int64)
+    income = np.round(
+        random.lognormal(7.6, 0.35, rows) * (1 + 0.12 * np.searchsorted(_EDUCATION, education)), -2
+    ).astype(np.int64)
     _plant(random, age, town, occupation, diagnosis)
-    marital = np.where(age < 25, "single", random.choice(["single", "married", "divorced", "widowed"], size=rows, p=[0.3, 0.5, 0.14, 0.06]))
+    marital = np.where(
+        age < 25,
+        "single",
+        random.choice(["single", "married", "divorced", "widowed"], size=rows, p=[0.3, 0.5, 0.14, 0.06]),
+    )
     insured = random.choice(["public", "private"], size=rows, p=[0.86, 0.14]).astype(object)
     insured[random.random(rows) < 0.03] = None
     return pa.table(
@@ -62,7 +79,9 @@ def patients(*, rows: int = ROWS, seed: int = 2026) -> pa.Table:
 def generalized(table: pa.Table) -> pa.Table:
     """A usual attempt at anonymity: no identifier, no occupation, three digits of the zip, ages in decades up to 80 and more."""
     zips = [f"{code[:3]}**" for code in table.column("zip").to_pylist()]
-    ages = [">=80" if age >= 80 else f"{age // 10 * 10}-{age // 10 * 10 + 9}" for age in table.column("age").to_pylist()]
+    ages = [
+        ">=80" if age >= 80 else f"{age // 10 * 10}-{age // 10 * 10 + 9}" for age in table.column("age").to_pylist()
+    ]
     coarser = table.set_column(table.schema.get_field_index("zip"), "zip", pa.array(zips))
     coarser = coarser.set_column(coarser.schema.get_field_index("age"), "age", pa.array(ages))
     return coarser.drop_columns(["patient_id", "occupation"])

@@ -19,7 +19,7 @@ from divulge.dossier.extensions import Background, Grade
 from divulge.dossier.leakage import SetLeakage, record_leakages, set_leakage
 from divulge.dossier.matching import MatchRule, as_rule
 from divulge.dossier.record import Attribute, Database, Record, check_confidence
-from divulge.dossier.resolve import Method, check_method, resolve, with_ids
+from divulge.dossier.resolve import Method, check_method, free_name, resolve, with_ids
 from divulge.errors import BadInput
 
 
@@ -241,7 +241,7 @@ def dip(database: Sequence[Record], query: Record, operator: Operator) -> Dip:
     """D(R, E, q): the record of E(R + {q}) that the query went into."""
     given = with_ids(database)
     taken = {source for record in given for source in record.sources}
-    name = next(name for name in ("q", *(f"q{number}" for number in range(len(taken) + 1))) if name not in taken)
+    name = free_name("q", taken)
     outcome = operator((*given, Record(query.attributes, name)))
     found = [record for record in outcome if name in record.sources]
     if len(found) != 1:

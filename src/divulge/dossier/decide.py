@@ -17,7 +17,7 @@ from divulge.dossier.adversary import Measure, Operator, Resolve
 from divulge.dossier.clusters import Clusters
 from divulge.dossier.matching import as_rule
 from divulge.dossier.record import Database, Record
-from divulge.dossier.resolve import merge_all, with_ids
+from divulge.dossier.resolve import free_name, merge_all, name_of, with_ids
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ def compare(
     taken = {source for record in given for source in record.sources}
     found = []
     for name, release in alternatives.items():
-        marked = Record(release.attributes, _free(name, taken))
+        marked = Record(release.attributes, free_name(name, taken))
         outcome = operator((*given, marked))
         after = measure.most(outcome, reference)
         joined = frozenset[str]().union(*(record.sources for record in outcome if marked.id in record.sources))
@@ -111,7 +111,7 @@ def timeline(
     )
     leakage = 0.0
     for record, (now, count, joined) in zip(records, states, strict=True):
-        yield Step(_id(record), now, now - leakage, count, joined - record.sources)
+        yield Step(name_of(record), now, now - leakage, count, joined - record.sources)
         leakage = now
 
 
@@ -164,14 +164,3 @@ def _resolved_states(
 def _strip(record: Record, label: str) -> Record:
     kept = {attribute: confidence for attribute, confidence in record.attributes.items() if attribute.label != label}
     return replace(record, attributes=kept)
-
-
-def _free(name: str, taken: set[str]) -> str:
-    """The name, with as many marks behind it as it takes to differ from the records that are there."""
-    while name in taken:
-        name += "'"
-    return name
-
-
-def _id(record: Record) -> str:
-    return record.id if record.id is not None else "+".join(sorted(record.sources))

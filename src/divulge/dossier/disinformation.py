@@ -18,7 +18,7 @@ from typing import Literal, TypeAlias
 
 from divulge.dossier.adversary import Measure, Operator
 from divulge.dossier.record import Attribute, Database, Record
-from divulge.dossier.resolve import with_ids
+from divulge.dossier.resolve import free_name, with_ids
 from divulge.errors import BadInput
 
 Search: TypeAlias = Literal["exact", "bounded", "greedy"]
@@ -129,7 +129,7 @@ class _Problem:
         given = with_ids(database)
         taken = {source for record in given for source in record.sources}
         self._decoys = tuple(
-            Record(candidate.record.attributes, _free(f"decoy {number}", taken))
+            Record(candidate.record.attributes, free_name(f"decoy {number}", taken))
             for number, candidate in enumerate(self.candidates, start=1)
         )
         self._bounded = operator.monotone and not measure.graded
@@ -221,9 +221,3 @@ def _greedy(problem: _Problem, budget: float) -> Disinformation:
     floor = problem.bound((), [n for n, each in enumerate(problem.candidates) if each.cost <= budget + EQUAL])
     plan = tuple(problem.candidates[number] for number in chosen)
     return Disinformation(before, now, plan, budget, "greedy", min(now, floor), problem.examined)
-
-
-def _free(name: str, taken: set[str]) -> str:
-    while name in taken:
-        name += "'"
-    return name

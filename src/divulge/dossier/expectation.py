@@ -141,14 +141,17 @@ class _Integrals:
         total, depth = np.zeros(len(rows)), np.zeros(len(rows))
         for nodes, weights in _blocks(rule, max(1, CELLS // len(take))):
             vanishing, factor = self._scratch(len(nodes), len(take))
-            np.exp(np.multiply(-nodes, weight, out=vanishing), out=vanishing)
+            np.exp(_exponents(nodes, weight, vanishing), out=vanishing)
             np.add(np.multiply(vanishing, confidence, out=factor), doubt, out=factor)
             earned = np.multiply(np.divide(vanishing, factor, out=vanishing), stake, out=vanishing)
             self._apply_shields(take, earned, factor)
             correct = self.sure[rows] + np.add.reduceat(earned, starts, axis=1)
             exponent = nodes * base
             if long:
-                exponent = exponent + _minus_log_product(factor, confidence * np.expm1(-nodes * weight))
+                change = np.multiply(
+                    np.expm1(_exponents(nodes, weight, vanishing), out=vanishing), confidence, out=vanishing
+                )
+                exponent = exponent - _log_products(factor, change)
                 integrand = weights * np.exp(-exponent) * correct
                 depth += (integrand * exponent).sum(axis=0)
             else:
@@ -189,8 +192,17 @@ def _blocks(rule: Rule, size: int) -> Iterator[tuple[Floats, Floats]]:
         yield rule.nodes[first : first + size, None], rule.weights[first : first + size, None]
 
 
-def _minus_log_product(factor: Floats, change: Floats) -> Floats:
-    """-log of the product of each line; a factor is 1 + change, given twice so that each logarithm is accurate."""
-    logs = np.log(factor, where=factor <= 0.5, out=np.log1p(np.where(factor > 0.5, change, 0.0)))
-    total: Floats = -logs.sum(axis=1, keepdims=True)
+def _exponents(nodes: Floats, weight: Floats, out: Floats) -> Floats:
+    """-nodes * weight, not below -700: exp is slow where its result is no normal number, and 0 and e^-700 are alike here."""
+    return np.maximum(np.multiply(-nodes, weight, out=out), -700.0, out=out)
+
+
+def _log_products(factor: Floats, change: Floats) -> Floats:
+    """The logarithm of the product of each line; both matrices are used up.
+
+    A factor is given twice, as itself and as 1 + change: the first is accurate far from 1, the second near it.
+    """
+    near_one = factor > 0.5
+    np.copyto(np.log(factor, out=factor), np.log1p(change, out=change), where=near_one)
+    total: Floats = factor.sum(axis=1, keepdims=True)
     return total

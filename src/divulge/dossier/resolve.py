@@ -9,7 +9,7 @@ Identical records that satisfy no clause stay apart: nothing says that they are 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias, get_args
 
@@ -75,7 +75,7 @@ def resolve(database: Iterable[Record], rule: MatchRule | str, *, method: Method
     records = list(with_ids(records))
     merged = tuple(merge_all([records[position] for position in group]) for group in clusters.groups())
     joins = tuple(
-        Join(_name(records[left]), _name(records[right]), "+".join(part.label for part in key), tuple(part.value for part in key))
+        Join(name_of(records[left]), name_of(records[right]), "+".join(part.label for part in key), tuple(part.value for part in key))
         for left, right, key in clusters.joins
     )
     return Resolution(merged, joins, rule, method)
@@ -88,16 +88,23 @@ def check_method(method: str) -> None:
 
 
 def with_ids(records: Sequence[Record]) -> Database:
-    """The records, each with an id: "#3" for the third when it came without; ids must differ."""
-    taken: set[str] = set()
+    """The records, each with sources to its name: its place (r3) names one that came without an id; ids must differ."""
+    taken = {record.id for record in records}
     named = []
     for number, record in enumerate(records, start=1):
-        known = record if record.id is not None else replace(record, id=None if record.sources else f"#{number}")
-        if _name(known) in taken:
-            raise BadInput(f"two records have the id {_name(known)!r}", hint="give each record an id of its own, or none")
-        taken.add(_name(known))
-        named.append(known)
+        own = record.id is not None or record.sources
+        named.append(record if own else replace(record, id=free_name(f"r{number}", taken)))
+    seen: set[str] = set()
+    for name in map(name_of, named):
+        if name in seen:
+            raise BadInput(f"two records have the id {name!r}", hint="give each record an id of its own, or none")
+        seen.add(name)
     return tuple(named)
+
+
+def name_of(record: Record) -> str:
+    """The record's id, or the ids of its sources joined by +."""
+    return record.id if record.id is not None else "+".join(sorted(record.sources))
 
 
 def merge_all(records: Sequence[Record]) -> Record:
@@ -110,5 +117,8 @@ def merge_all(records: Sequence[Record]) -> Record:
     return merged[0] if len(records) == 1 else replace(merged[0], id="+".join(sorted(merged[0].sources)))
 
 
-def _name(record: Record) -> str:
-    return record.id if record.id is not None else "+".join(sorted(record.sources))
+def free_name(name: str, taken: Container[str | None]) -> str:
+    """The name, with as many marks behind it as it takes to differ from the names that are taken."""
+    while name in taken:
+        name += "'"
+    return name

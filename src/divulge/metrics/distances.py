@@ -106,10 +106,12 @@ class Comparison:
         return {
             "settings": self.settings,
             "distances": [
-                {"name": name, "sensitivity": self.sensitivity[name], "independence": self.independence(name)} for name in self.names
+                {"name": name, "sensitivity": self.sensitivity[name], "independence": self.independence(name)}
+                for name in self.names
             ],
             "correlation": {
-                name: dict(zip(self.names, map(float, self.correlation[row]), strict=True)) for row, name in enumerate(self.names)
+                name: dict(zip(self.names, map(float, self.correlation[row]), strict=True))
+                for row, name in enumerate(self.names)
             },
             "curves": self.curves,
         }
@@ -118,7 +120,10 @@ class Comparison:
 def compare_distances(*, values: int = 5, pairs: int = 2000, steps: int = 20, seed: int = 0) -> Comparison:
     """Compare all distances on random pairs of distributions over `values` values (uniform on the simplex)."""
     if values < 2 or pairs < 2 or steps < 10:
-        raise BadInput(f"values={values}, pairs={pairs}, steps={steps} is too little", hint="at least 2 values, 2 pairs and 10 steps")
+        raise BadInput(
+            f"values={values}, pairs={pairs}, steps={steps} is too little",
+            hint="at least 2 values, 2 pairs and 10 steps",
+        )
     random = np.random.default_rng(seed)
     prior = random.dirichlet(np.ones(values), size=pairs)
     target = random.dirichlet(np.ones(values), size=pairs)
@@ -136,10 +141,18 @@ def compare_distances(*, values: int = 5, pairs: int = 2000, steps: int = 20, se
             for name in names
             for position, step in enumerate(way)
         ],
-        settings={"values": values, "pairs": pairs, "steps": steps, "seed": seed, "distribution": "uniform on the simplex", "log_base": 2},
+        settings={
+            "values": values,
+            "pairs": pairs,
+            "steps": steps,
+            "seed": seed,
+            "distribution": "uniform on the simplex",
+            "log_base": 2,
+        },
     )
 
 
 def _rank_correlation(columns: Sequence[Floats]) -> Floats:
     ranks = np.argsort(np.argsort(np.array(columns), axis=1), axis=1)
-    return np.corrcoef(ranks)
+    correlation: Floats = np.asarray(np.corrcoef(ranks))
+    return correlation

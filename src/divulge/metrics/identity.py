@@ -51,10 +51,12 @@ class Identity:
 
     @cached_property
     def total(self) -> float:
+        """People in all classes."""
         return float(self.sizes @ self.repeats)
 
     @cached_property
     def classes(self) -> float:
+        """How many classes there are."""
         return float(self.repeats.sum())
 
     @cached_property
@@ -193,4 +195,8 @@ def separation(identity: Identity) -> float:
 
 
 def _relative(identity: Identity, bits: Floats) -> Floats:
-    return without_residue(bits) / identity.person_entropy if identity.person_entropy > 0 else np.zeros(len(identity.sizes))
+    return (
+        without_residue(bits) / identity.person_entropy
+        if identity.person_entropy > 0
+        else np.zeros(len(identity.sizes))
+    )

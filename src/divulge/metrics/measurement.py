@@ -66,10 +66,12 @@ class Measurement:
 
     @property
     def rows(self) -> int:
+        """Rows counted."""
         return self.contingency.rows
 
     @property
     def people(self) -> int:
+        """People among them."""
         return self.contingency.people
 
     def __getitem__(self, name: str) -> Score:
@@ -180,7 +182,7 @@ def as_frame(table: pa.Table, kind: str) -> Any:
     if kind == "pandas":
         return table.to_pandas()
     if kind == "polars":
-        import polars
+        import polars as pl
 
-        return polars.from_arrow(table)
+        return pl.from_arrow(table)
     return table

@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """A policy: roles and promises, from a TOML file or from Python.
 
-    quasi_identifiers = ["zip", "age"]
-    sensitive = ["disease"]
+quasi_identifiers = ["zip", "age"]
+sensitive = ["disease"]
 
-    [promises]
-    k_anonymity = 5
-    entropy_leakage = 0.5
+[promises]
+k_anonymity = 5
+entropy_leakage = 0.5
 
-    [promises.identity]                # for names that exist for identity and for sensitive attributes
-    itpr = 0.9
+[promises.identity]                # for names that exist for identity and for sensitive attributes
+itpr = 0.9
 
-    [promises.attributes.disease]      # for one sensitive attribute
-    l_diversity = 3
+[promises.attributes.disease]      # for one sensitive attribute
+l_diversity = 3
 """
 
 from __future__ import annotations
@@ -51,11 +51,9 @@ class Policy:
         **bounds: Any,
     ) -> None:
         """Promises as values, or as keywords named like the metrics: Policy(k_anonymity=5, entropy_leakage=0.5)."""
-        if isinstance(suppression, bool) or not isinstance(suppression, (int, float)) or not 0 <= suppression <= 1:
-            raise BadInput(f"suppression = {suppression!r} is not a fraction", hint="give a number from 0 to 1, 0.05 for 5 %")
         made = tuple(Promise.make(name, bound) for name, bound in bounds.items())
         object.__setattr__(self, "promises", (*promises, *made))
-        object.__setattr__(self, "suppression", float(suppression))
+        object.__setattr__(self, "suppression", _fraction(suppression))
         object.__setattr__(self, "roles", dict(roles or {}))
 
     @classmethod
@@ -93,6 +91,12 @@ class Policy:
         return cls(promises, suppression=suppression, roles=_checked_roles(roles, origin))
 
 
+def _fraction(given: Any) -> float:
+    if isinstance(given, bool) or not isinstance(given, (int, float)) or not 0 <= given <= 1:
+        raise BadInput(f"suppression = {given!r} is not a fraction", hint="give a number from 0 to 1, 0.05 for 5 %")
+    return float(given)
+
+
 def _promises(table: Any, origin: str) -> Iterator[Promise]:
     of_metric = "metric = bound"
     for name, bound in _table(table, "promises", of_metric, origin).items():
@@ -100,9 +104,14 @@ def _promises(table: Any, origin: str) -> Iterator[Promise]:
             inside = _table(bound, "promises.identity", of_metric, origin)
             yield from (Promise.make(inner, value, scope="identity") for inner, value in inside.items())
         elif name == "attributes":
-            for attribute, bounds in _table(bound, "promises.attributes", "tables, one for each attribute", origin).items():
+            for attribute, bounds in _table(
+                bound, "promises.attributes", "tables, one for each attribute", origin
+            ).items():
                 inside = _table(bounds, f"promises.attributes.{attribute}", of_metric, origin)
-                yield from (Promise.make(inner, value, attribute=attribute, scope="sensitive") for inner, value in inside.items())
+                yield from (
+                    Promise.make(inner, value, attribute=attribute, scope="sensitive")
+                    for inner, value in inside.items()
+                )
         elif name != "suppression":
             yield Promise.make(name, bound)
 
@@ -119,5 +128,7 @@ def _checked_roles(roles: Mapping[str, Any], origin: str) -> dict[str, Any]:
             raise BadInput(f"{origin}: unknown role {name!r}", hint=nearest(name, _ROLES))
         is_list = isinstance(value, list) and all(isinstance(item, str) for item in value)
         if not isinstance(value, str) and not (name in _LISTS and is_list):
-            raise BadInput(f"{origin}: {name} = {value!r} must be a column name" + (" or a list of them" if name in _LISTS else ""))
+            raise BadInput(
+                f"{origin}: {name} = {value!r} must be a column name" + (" or a list of them" if name in _LISTS else "")
+            )
     return dict(roles)

@@ -28,7 +28,9 @@ class Promise:
         """Check and build; recursive (c,l)-diversity takes {c = ..., l = ...} or the text "c,l"."""
         metric = find_metric(name, scope)
         if metric.kind != "risk":
-            raise BadInput(f"{name!r} is a {metric.kind} and cannot be promised", hint="`divulge metrics` lists what can")
+            raise BadInput(
+                f"{name!r} is a {metric.kind} and cannot be promised", hint="`divulge metrics` lists what can"
+            )
         l_value = None
         if name == "recursive_c_l_diversity":
             bound, l_value = _c_and_l(bound)
@@ -38,7 +40,9 @@ class Promise:
     def text(self) -> str:
         """For people: k_anonymity >= 5, entropy_leakage of disease <= 0.5."""
         sign = "<" if self.metric.strict else ("<=" if self.metric.worse == "high" else ">=")
-        scope = "identity " if self.metric.scope == "identity" and find_metric(self.metric.name) is not self.metric else ""
+        scope = (
+            "identity " if self.metric.scope == "identity" and find_metric(self.metric.name) is not self.metric else ""
+        )
         about = f" of {self.attribute}" if self.attribute else ""
         with_l = f" (l = {self.l_value})" if self.l_value else ""
         return f"{scope}{self.metric.name}{about} {sign} {self.bound:g}{with_l}"
@@ -65,7 +69,10 @@ def _c_and_l(bound: Any) -> tuple[Any, int]:
     elif isinstance(bound, (list, tuple)) and len(bound) == 2:
         c, l_value = bound
     else:
-        raise BadInput(f"recursive_c_l_diversity = {bound!r} does not give c and l", hint="write {c = 3, l = 2}, or 3,2 on the command line")
+        raise BadInput(
+            f"recursive_c_l_diversity = {bound!r} does not give c and l",
+            hint="write {c = 3, l = 2}, or 3,2 on the command line",
+        )
     try:
         whole = int(l_value)
     except (TypeError, ValueError):

@@ -48,6 +48,7 @@ class Verdict:
 
     @property
     def holds(self) -> bool:
+        """Every promise is kept."""
         return all(outcome.holds for outcome in self.outcomes)
 
 
@@ -68,18 +69,25 @@ def _outcomes(measurement: Measurement, promise: Promise, sample: int) -> Iterat
         yield _outcome(measurement, replace(promise, metric=identity), measurement.identity_view, None, sample)
         return
     if not measurement.beliefs:
-        raise BadInput(f"{promise.text} is about a sensitive attribute, and none was named", hint="name it with sensitive=")
+        raise BadInput(
+            f"{promise.text} is about a sensitive attribute, and none was named", hint="name it with sensitive="
+        )
     attributes = list(measurement.beliefs) if promise.attribute is None else [promise.attribute]
     for attribute in attributes:
         if attribute not in measurement.beliefs:
-            raise BadInput(f"{promise.text}: {attribute!r} is not a sensitive attribute here", hint=nearest(attribute, measurement.beliefs))
+            raise BadInput(
+                f"{promise.text}: {attribute!r} is not a sensitive attribute here",
+                hint=nearest(attribute, measurement.beliefs),
+            )
         belief = measurement.beliefs[attribute]
         if promise.l_value is not None:
             belief = replace(belief, recursive_l=promise.l_value)
         yield _outcome(measurement, promise, belief, attribute, sample)
 
 
-def _outcome(measurement: Measurement, promise: Promise, view: Belief | Identity, attribute: str | None, sample: int) -> Outcome:
+def _outcome(
+    measurement: Measurement, promise: Promise, view: Belief | Identity, attribute: str | None, sample: int
+) -> Outcome:
     metric = promise.metric
     value, _ = metric.value(view)
     holds = bool(metric.holds(value, promise.bound))

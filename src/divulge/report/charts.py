@@ -18,7 +18,7 @@ _MOST_CLASSES = 5_000
 
 def leakage_chart(measurement: Measurement, attribute: str) -> Any:
     """Each class by its two leakages (Afifi et al. 2018, Figs. 2a and 3a in one): what one of them misses, the other shows."""
-    import altair
+    import altair as alt
 
     sizes = measurement.contingency.sizes
     distribution = measurement.per_class("distribution_leakage", attribute)
@@ -35,12 +35,12 @@ def leakage_chart(measurement: Measurement, attribute: str) -> Any:
         if not np.isnan(distribution[index])
     ]
     return (
-        altair.Chart(altair.Data(values=rows), title=f"What each class gives away about {attribute}", width=460, height=320)
+        alt.Chart(_data(rows), title=f"What each class gives away about {attribute}", width=460, height=320)
         .mark_circle(opacity=0.65)
         .encode(
-            x=altair.X("distribution leakage:Q"),
-            y=altair.Y("entropy leakage (bits):Q"),
-            size=altair.Size("people:Q", scale=altair.Scale(type="sqrt")),
+            x=alt.X("distribution leakage:Q"),
+            y=alt.Y("entropy leakage (bits):Q"),
+            size=alt.Size("people:Q", scale=alt.Scale(type="sqrt")),
             tooltip=["class:N", "people:Q"],
         )
     )
@@ -48,7 +48,7 @@ def leakage_chart(measurement: Measurement, attribute: str) -> Any:
 
 def before_and_after_chart(measurement: Measurement, index: int, attribute: str) -> Any:
     """The prior beside the distribution in one class (Figs. 2b and 3b)."""
-    import altair
+    import altair as alt
 
     ruled_out, _ = shifts(measurement, index, attribute)
     belief = measurement.beliefs[attribute]
@@ -64,13 +64,13 @@ def before_and_after_chart(measurement: Measurement, index: int, attribute: str)
     size = int(measurement.contingency.sizes[index])
     title = f"{class_name(measurement.contingency.class_key(index))} ({size} people): {len(ruled_out)} values ruled out"
     return (
-        altair.Chart(altair.Data(values=rows), title=title, width=460, height=320)
+        alt.Chart(_data(rows), title=title, width=460, height=320)
         .mark_bar()
         .encode(
-            y=altair.Y("value:N", sort=None, title=attribute),
-            yOffset=altair.YOffset("when:N", sort=["before", "in this class"]),
-            x=altair.X("share:Q", axis=altair.Axis(format="%")),
-            color=altair.Color("when:N", sort=["before", "in this class"], title=None),
+            y=alt.Y("value:N", sort=None, title=attribute),
+            yOffset=alt.YOffset("when:N", sort=["before", "in this class"]),
+            x=alt.X("share:Q", axis=alt.Axis(format="%")),
+            color=alt.Color("when:N", sort=["before", "in this class"], title=None),
         )
     )
 
@@ -86,14 +86,25 @@ def save_chart(chart: Any, path: str | Path) -> Path:
 
 def distances_chart(comparison: Comparison) -> Any:
     """How each distance grows as belief moves from prior to target (Afifi et al. 2018, Fig. 1)."""
-    import altair
+    import altair as alt
 
     return (
-        altair.Chart(altair.Data(values=comparison.curves), title="Distances as belief moves from prior to target", width=460, height=320)
+        alt.Chart(
+            _data(comparison.curves),
+            title="Distances as belief moves from prior to target",
+            width=460,
+            height=320,
+        )
         .mark_line()
         .encode(
-            x=altair.X("way:Q", title="way from prior to target"),
-            y=altair.Y("mean:Q", title="mean distance", scale=altair.Scale(type="symlog")),
-            color=altair.Color("distance:N", sort=list(comparison.names)),
+            x=alt.X("way:Q", title="way from prior to target"),
+            y=alt.Y("mean:Q", title="mean distance", scale=alt.Scale(type="symlog")),
+            color=alt.Color("distance:N", sort=list(comparison.names)),
         )
     )
+
+
+def _data(rows: list[dict[str, Any]]) -> Any:
+    import altair as alt
+
+    return alt.Data(values=rows)  # type: ignore[no-untyped-call]

@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from rich.console import Group, RenderableType
-from rich.table import Table as Grid
 from rich.text import Text
 
 from divulge.report.text import bullet, grid, heading
@@ -16,7 +15,18 @@ from divulge.tasks.rank import Combination, Ranking
 
 def profile_text(columns: Sequence[ColumnProfile], source: str) -> RenderableType:
     """One line per column, most identifying first."""
-    table = grid("column", "type", "distinct", "nulls", "entropy", "DR", "ITPR", "suggested role", "because", right=[2, 3, 4, 5, 6])
+    table = grid(
+        "column",
+        "type",
+        "distinct",
+        "nulls",
+        "entropy",
+        "DR",
+        "ITPR",
+        "suggested role",
+        "because",
+        right=[2, 3, 4, 5, 6],
+    )
     for item in sorted(columns, key=lambda item: -item.discrimination_rate):
         table.add_row(
             item.column, item.type, f"{item.distinct:,}", f"{item.nulls:,}", f"{item.entropy:.2f}", f"{item.discrimination_rate:.2f}",
@@ -33,7 +43,10 @@ def ranking_text(ranking: Ranking, *, most: int = 15) -> RenderableType:
     for item in ranking.attributes:
         attributes.add_row(item.attribute, *_identity_cells(item.alone), f"{item.contribution:.4f}")
     parts: list[RenderableType] = [
-        Text(f"{ranking.settings['source']}: {ranking.rows:,} rows; all together: DR {ranking.everything.identity['discrimination_rate']:.4f}"),
+        Text(
+            f"{ranking.settings['source']}: {ranking.rows:,} rows; "
+            f"all together: DR {ranking.everything.identity['discrimination_rate']:.4f}"
+        ),
         heading("Each attribute"),
         attributes,
         heading(f"Combinations of up to {ranking.settings['up_to']}, the most identifying first"),
@@ -43,7 +56,10 @@ def ranking_text(ranking: Ranking, *, most: int = 15) -> RenderableType:
         parts.append(Text(f"... and {len(ranking.combinations) - most:,} more"))
     parts.append(heading(f"The smallest combinations with DR of at least {ranking.threshold:g}"))
     if ranking.smallest:
-        parts += [bullet(f"{' + '.join(item.columns)}: {item.identity['discrimination_rate']:.4f}") for item in ranking.smallest[:most]]
+        parts += [
+            bullet(f"{' + '.join(item.columns)}: {item.identity['discrimination_rate']:.4f}")
+            for item in ranking.smallest[:most]
+        ]
     else:
         parts.append(bullet(f"none of up to {ranking.settings['up_to']} attributes"))
     if ranking.sets:
@@ -51,10 +67,19 @@ def ranking_text(ranking: Ranking, *, most: int = 15) -> RenderableType:
     return Group(*parts)
 
 
-def _combinations(items: Sequence[Combination], sensitive: Sequence[str]) -> Grid:
+def _combinations(items: Sequence[Combination], sensitive: Sequence[str]) -> RenderableType:
     learnt = [f"{short} {name}" for name in sensitive for short in ("L_D", "L_E", "I")]
     table = grid(
-        "combination", "classes", "DR", "ITPR", "k", "uniques", "distinction", "separation", *learnt, right=range(1, 8 + len(learnt))
+        "combination",
+        "classes",
+        "DR",
+        "ITPR",
+        "k",
+        "uniques",
+        "distinction",
+        "separation",
+        *learnt,
+        right=range(1, 8 + len(learnt)),
     )
     for item in items:
         values = [

@@ -74,5 +74,7 @@ def _numbers(scores: Mapping[str, Score]) -> dict[str, float | int]:
 
 def _worst(scores: Mapping[str, Score]) -> dict[str, Any]:
     return {
-        name: {"class": dict(score.worst.key), "size": score.worst.size} for name, score in scores.items() if score.worst is not None
+        name: {"class": dict(score.worst.key), "size": score.worst.size}
+        for name, score in scores.items()
+        if score.worst is not None
     }

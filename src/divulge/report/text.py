@@ -15,7 +15,7 @@ from rich.text import Text
 from divulge.metrics.conditions import Conditions
 from divulge.metrics.measurement import Measurement, Score
 from divulge.policy import Outcome, Verdict
-from divulge.report.words import class_name, people, percent, worst_classes
+from divulge.report.words import class_name, classes, people, percent, worst_classes
 
 
 def number(value: float) -> str:
@@ -39,7 +39,11 @@ def grid(*columns: str, right: Iterable[int] = (), whole: Iterable[int] = ()) ->
 
 
 def measurement_text(
-    measurement: Measurement, *, worst: int = 10, by: str | None = None, conditions: Mapping[str, Conditions] | None = None
+    measurement: Measurement,
+    *,
+    worst: int = 10,
+    by: str | None = None,
+    conditions: Mapping[str, Conditions] | None = None,
 ) -> RenderableType:
     """What is worst and why, then every number, and what the numbers depend on."""
     parts: list[RenderableType] = [
@@ -53,7 +57,11 @@ def measurement_text(
 
 
 def story_text(
-    measurement: Measurement, *, worst: int = 10, by: str | None = None, conditions: Mapping[str, Conditions] | None = None
+    measurement: Measurement,
+    *,
+    worst: int = 10,
+    by: str | None = None,
+    conditions: Mapping[str, Conditions] | None = None,
 ) -> RenderableType:
     """In words: the size of the table, the short answer, and the worst classes."""
     settings = measurement.settings
@@ -91,10 +99,15 @@ def _identity_in_short(measurement: Measurement) -> str:
     alone = int(identity["uniques"].value)
     k = int(identity["k_anonymity"].value)
     if alone:
+        verb = "is" if alone == 1 else "are"
         return (
-            f"{people(alone)} ({percent(alone / measurement.people)}) are alone in their class: whoever knows these columns finds their record."
+            f"{people(alone)} ({percent(alone / measurement.people)}) {verb} alone in their class: "
+            "whoever knows these columns finds their record."
         )
-    return f"Nobody is alone: every class has at least {people(k)} (k = {k}), so a record is guessed right at most once in {k:,} times."
+    return (
+        f"Nobody is alone: every class has at least {people(k)} (k = {k}), "
+        f"so a record is guessed right at most once in {k:,} times."
+    )
 
 
 def heading(text: str) -> RenderableType:
@@ -119,18 +132,32 @@ def _average_and_worst(measurement: Measurement, attribute: str) -> str:
     belief = measurement.beliefs[attribute]
     hidden = numbers[belief.classes] > 2 * average + 1e-9
     share = float(belief.class_share[hidden].sum())
-    told = f"On average a class gives {number(average)} bits about {attribute}; the worst, {class_name(worst.worst.key)}, gives {number(worst.value)}."
-    return f"{told} {percent(share)} of people are in classes that give more than twice the average." if hidden.any() else told
+    told = (
+        f"On average a class gives {number(average)} bits about {attribute}; "
+        f"the worst, {class_name(worst.worst.key)}, gives {number(worst.value)}."
+    )
+    return (
+        f"{told} {percent(share)} of people are in classes that give more than twice the average."
+        if hidden.any()
+        else told
+    )
 
 
 def _conditions_sentence(item: Conditions) -> str:
     asked = [f"t = {number(item.t)} bits"] if item.t is not None else []
     asked += [f"entropy l = {number(item.l_value)}"] if item.l_value is not None else []
     average = "keeps" if item.necessary else "breaks"
-    breaking = [f"{count:,} classes break {name}" for name, count in (("t", item.classes_breaking_t), ("l", item.classes_breaking_l)) if count]
-    classes = " and ".join(breaking) if breaking else "every class keeps them"
+    breaking = [
+        f"{classes(count)} {'breaks' if count == 1 else 'break'} {name}"
+        for name, count in (("t", item.classes_breaking_t), ("l", item.classes_breaking_l))
+        if count
+    ]
+    each = " and ".join(breaking) if breaking else "every class keeps them"
     hides = " The average hides these classes." if item.average_hides_classes else ""
-    return f"With {' and '.join(asked)} (at most l = {number(2**item.entropy)} can be reached): the average {average} them, {classes}.{hides}"
+    return (
+        f"With {' and '.join(asked)} (at most l = {number(2**item.entropy)} can be reached): "
+        f"the average {average} them, {each}.{hides}"
+    )
 
 
 def settings_sentence(settings: Mapping[str, Any]) -> str:
@@ -151,7 +178,11 @@ def verdict_text(verdict: Verdict, measurement: Measurement, *, sample: int = 10
         about = f" ({outcome.attribute})" if outcome.attribute and not outcome.promise.attribute else ""
         table.add_row(f"{outcome.promise.text}{about}", number(outcome.value), "holds" if outcome.holds else "BROKEN")
     broken = [outcome for outcome in verdict.outcomes if not outcome.holds]
-    told = "The policy holds." if verdict.holds else f"The policy does not hold: {len(broken)} of {len(verdict.outcomes)} promises are broken."
+    told = (
+        "The policy holds."
+        if verdict.holds
+        else f"The policy does not hold: {len(broken)} of {len(verdict.outcomes)} promises are broken."
+    )
     parts: list[RenderableType] = [
         Text(f"{measurement.settings['source']}: {measurement.rows:,} rows, {len(measurement.contingency):,} classes"),
         table,
@@ -166,9 +197,12 @@ def _broken(outcome: Outcome, sample: int) -> RenderableType:
     if not outcome.sample:
         return Text(f"{outcome.promise.text}: a number of the whole table, {number(outcome.value)}.")
     lines: list[RenderableType] = [
-        Text(f"{outcome.promise.text} is broken by {outcome.breaking_classes:,} classes with {people(outcome.breaking_people)}; the worst:")
+        Text(
+            f"{outcome.promise.text} is broken by {classes(outcome.breaking_classes)} with {people(outcome.breaking_people)}; the worst:"
+        )
     ]
     lines += [
-        Padding(Text(f"{class_name(item.key)} ({people(item.size)}): {number(item.value)}"), (0, 0, 0, 2)) for item in outcome.sample[:sample]
+        Padding(Text(f"{class_name(item.key)} ({people(item.size)}): {number(item.value)}"), (0, 0, 0, 2))
+        for item in outcome.sample[:sample]
     ]
     return Group(*lines)

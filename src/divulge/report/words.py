@@ -84,7 +84,14 @@ def explain(measurement: Measurement, index: int, attribute: str | None, metric_
         return Finding(key, size, None, metric_name, value, (), (), _identity_sentence(key, size))
     ruled_out, over = shifts(measurement, index, attribute)
     return Finding(
-        key, size, attribute, metric_name, value, ruled_out, over, _sentence(key, size, attribute, ruled_out=ruled_out, over=over)
+        key,
+        size,
+        attribute,
+        metric_name,
+        value,
+        ruled_out,
+        over,
+        _sentence(key, size, attribute, ruled_out=ruled_out, over=over),
     )
 
 
@@ -97,9 +104,15 @@ def shifts(measurement: Measurement, index: int, attribute: str) -> tuple[tuple[
     row = 0 if belief.prior.row is None else int(belief.prior.row[position])
     before = belief.prior.shares[row]
     labels = belief.cells.domain.labels
-    ruled_out = [Shift(labels[code], float(before[code]), 0.0) for code in np.flatnonzero(before > 0).tolist() if code not in inside]
+    ruled_out = [
+        Shift(labels[code], float(before[code]), 0.0)
+        for code in np.flatnonzero(before > 0).tolist()
+        if code not in inside
+    ]
     over = [
-        Shift(labels[code], float(before[code]), mass / total) for code, mass in inside.items() if mass / total > before[code] + 1e-12
+        Shift(labels[code], float(before[code]), mass / total)
+        for code, mass in inside.items()
+        if mass / total > before[code] + 1e-12
     ]
     return (
         tuple(sorted(ruled_out, key=lambda shift: -shift.before)),
@@ -110,6 +123,11 @@ def shifts(measurement: Measurement, index: int, attribute: str) -> tuple[tuple[
 def people(size: int) -> str:
     """1 person, 2 people."""
     return "1 person" if size == 1 else f"{size:,} people"
+
+
+def classes(count: int) -> str:
+    """1 class, 2 classes."""
+    return "1 class" if count == 1 else f"{count:,} classes"
 
 
 def class_name(key: Mapping[str, Any]) -> str:
@@ -132,7 +150,9 @@ def _identity_sentence(key: Mapping[str, Any], size: int) -> str:
     return f"{class_name(key)} is {people(size)}: a guess at the record is right once in {size:,} times."
 
 
-def _sentence(key: Mapping[str, Any], size: int, attribute: str, *, ruled_out: tuple[Shift, ...], over: tuple[Shift, ...]) -> str:
+def _sentence(
+    key: Mapping[str, Any], size: int, attribute: str, *, ruled_out: tuple[Shift, ...], over: tuple[Shift, ...]
+) -> str:
     parts = [f"{class_name(key)} ({people(size)})"]
     if not over and not ruled_out:
         return f"{parts[0]}: {attribute} is as in the prior."
@@ -140,7 +160,9 @@ def _sentence(key: Mapping[str, Any], size: int, attribute: str, *, ruled_out: t
     if top is not None and top.after == 1.0:
         parts.append(f"everybody has {attribute}={_value(top.value)}, against {percent(top.before)} before")
     elif top is not None:
-        shown = "; ".join(f"{_value(shift.value)} from {percent(shift.before)} to {percent(shift.after)}" for shift in over[:_SHOWN])
+        shown = "; ".join(
+            f"{_value(shift.value)} from {percent(shift.before)} to {percent(shift.after)}" for shift in over[:_SHOWN]
+        )
         parts.append(f"{attribute} rises: {shown}")
     if ruled_out and not (top is not None and top.after == 1.0):
         names = ", ".join(_value(shift.value) for shift in ruled_out[:_SHOWN])

@@ -31,16 +31,16 @@ def read_arrow(files: Files, *, source: str, engine: DuckDBEngine) -> Table:
     """The table in Arrow IPC files (also called Feather), scanned from disk as often as needed."""
     import pyarrow.dataset as ds  # it imports pandas, which takes longer than all the rest
 
+    shown = files.shown(source)
     try:
-        dataset = ds.dataset([str(path) for path in files.paths], format="ipc")
-        schemas = [fragment.physical_schema for fragment in dataset.get_fragments()]
+        schemas = [_stored_schema(path) for path in files.paths]
+        check_schema(schemas[0], source=source)
+        dataset = ds.dataset([str(path) for path in files.paths], format="ipc", schema=schemas[0])
     except (pa.ArrowException, OSError) as error:
         raise BadInput(f"{source} is not a readable Arrow file: {error}", hint="Is it cut off?") from error
-    check_schema(dataset.schema, source=source)
-    shown = files.shown(source)
     for schema, name in zip(schemas, shown, strict=True):
         # A dataset would fill a missing column with nulls without a word.
-        if set(schema.names) != set(dataset.schema.names):
+        if set(schema.names) != set(schemas[0].names):
             raise BadInput(
                 f"{name} does not have the columns of {shown[0]}",
                 hint="Files that are read as one table need the same columns",
@@ -70,6 +70,11 @@ def check_schema(schema: pa.Schema, *, source: str) -> None:
                 f"the column {field.name!r} of {source} has the type {field.type}, which DuckDB does not know",
                 hint="Cast it to float32, float64 or decimal128",
             )
+
+
+def _stored_schema(path: Path) -> pa.Schema:
+    with pa.memory_map(str(path)) as file, pa.ipc.open_file(file) as reader:
+        return reader.schema
 
 
 def _stored_names(engine: DuckDBEngine, path: Path, *, source: str) -> list[str]:

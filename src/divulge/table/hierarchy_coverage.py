@@ -83,7 +83,9 @@ def _rule(hierarchy: Hierarchy, missing: Sequence[str]) -> str:
     known = {_plain(value): value for value in hierarchy.rows if value is not None}
     alike = {value: known[_plain(value)] for value in missing if _plain(value) in known}
     rest = [value for value in missing if value not in alike]
-    rules = [f"{value!r} is written {there!r} there, write both alike" for value, there in list(alike.items())[:_ALIKE_SHOWN]]
+    rules = [
+        f"{value!r} is written {there!r} there, write both alike" for value, there in list(alike.items())[:_ALIKE_SHOWN]
+    ]
     if rest and all(isinstance(plain, Fraction) for plain in (*known, *map(_plain, rest))):
         rules.append(f"build it for any number with [hierarchies.{toml_key(hierarchy.column)}] intervals = [5, 10, 20]")
     elif rest:

@@ -41,7 +41,9 @@ class Dates:
                 raise BadInput(f"{period!r} is not a period of dates", hint=nearest(str(period), order))
         for fine, coarse in pairwise(self.periods):
             if order.index(fine) >= order.index(coarse):
-                raise BadInput(f"{coarse!r} is not coarser than {fine!r}", hint=f"From fine to coarse: {', '.join(order)}")
+                raise BadInput(
+                    f"{coarse!r} is not coarser than {fine!r}", hint=f"From fine to coarse: {', '.join(order)}"
+                )
 
     @property
     def levels(self) -> int:

@@ -35,11 +35,11 @@ def read_hierarchy_file(path: Path, column: str) -> Hierarchy:
     return parse_hierarchy(text, column, origin=f"hierarchy file {str(path)!r}")
 
 
-def parse_hierarchy(text: str, column: str, *, origin: str) -> Hierarchy:
-    """The hierarchy in a text of either flavour."""
+def parse_hierarchy(text: str, column: str, *, origin: str, delimiter: str | None = None) -> Hierarchy:
+    """The hierarchy in a text of either flavour, or of another delimiter."""
     lines: dict[str | None, int] = {}
     rows: dict[str | None, Labels] = {}
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=_delimiter(text), strict=True)
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter or _delimiter(text), strict=True)
     try:
         for cells in reader:
             if not any(cells):

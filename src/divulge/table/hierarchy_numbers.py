@@ -107,11 +107,15 @@ class Cuts:
 
     def __post_init__(self) -> None:
         if not self.cuts or not all(self.cuts):
-            raise BadInput("cuts needs at least one cut point on each level", hint="Give them ascending, such as [18, 30, 65]")
+            raise BadInput(
+                "cuts needs at least one cut point on each level", hint="Give them ascending, such as [18, 30, 65]"
+            )
         for level in self.cuts:
             for low, high in pairwise(level):
                 if low >= high:
-                    raise BadInput(f"cut point {number_text(high)} comes after {number_text(low)}", hint="Give them ascending")
+                    raise BadInput(
+                        f"cut point {number_text(high)} comes after {number_text(low)}", hint="Give them ascending"
+                    )
         for fine, coarse in pairwise(self.cuts):
             added = [number_text(cut) for cut in coarse if cut not in fine]
             if added:

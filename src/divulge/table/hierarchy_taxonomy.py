@@ -7,8 +7,8 @@
     Other
         Other-service
 
-Level by level the tree is cut at one depth less. A value that sits higher than the deepest keeps its own name until the cut reaches
-it, so branches may differ in depth.
+Level by level the tree is cut one step nearer to the root. A value that sits higher than the deepest ones keeps its own
+name until the cut reaches it, so branches may differ in depth.
 """
 
 from __future__ import annotations
@@ -39,6 +39,12 @@ class Taxonomy:
     def levels(self) -> int:
         """The depth of the deepest value, less one: its own name is level 0."""
         return max(len(path) for path in self.paths.values()) - 1
+
+    @cached_property
+    def values(self) -> tuple[str, ...]:
+        """The names that have none under them."""
+        groups = {path[:-1] for path in self.paths.values()}
+        return tuple(name for name, path in self.paths.items() if path not in groups)
 
     def labels(self, text: str) -> tuple[str, ...] | None:
         """The name on the path of the value that the cut meets, on each level."""

@@ -25,10 +25,14 @@ class Prefix:
 
     def __post_init__(self) -> None:
         if not self.kept or min(self.kept) < 0:
-            raise BadInput(f"prefix = {list(self.kept)} does not say how many characters to keep", hint="Such as [4, 3, 2]")
+            raise BadInput(
+                f"prefix = {list(self.kept)} does not say how many characters to keep", hint="Such as [4, 3, 2]"
+            )
         for longer, shorter in pairwise(self.kept):
             if shorter >= longer:
-                raise BadInput(f"a prefix of {shorter} is not shorter than one of {longer}", hint="Give them descending: [4, 3, 2]")
+                raise BadInput(
+                    f"a prefix of {shorter} is not shorter than one of {longer}", hint="Give them descending: [4, 3, 2]"
+                )
 
     @property
     def levels(self) -> int:
@@ -56,9 +60,13 @@ class Scale:
         if repeated:
             raise BadInput(f"the order has {', '.join(map(repr, repeated))} twice")
         if not self.order:
-            raise BadInput("order = [] names no value", hint='Name all values from low to high, such as ["A", "B", "C", "D"]')
+            raise BadInput(
+                "order = [] names no value", hint='Name all values from low to high, such as ["A", "B", "C", "D"]'
+            )
         if not self.groups or min(self.groups) < 2:
-            raise BadInput(f"groups = {list(self.groups)} does not say how many neighbours to join", hint="Such as 2, or [2, 4]")
+            raise BadInput(
+                f"groups = {list(self.groups)} does not say how many neighbours to join", hint="Such as 2, or [2, 4]"
+            )
         for small, large in pairwise(self.groups):
             if large % small or large == small:
                 raise BadInput(
@@ -103,7 +111,9 @@ class Frequent:
                     hint=f"The finer one has {', '.join(fine)}",
                 )
         if any(self.rest in kept for kept in self.kept):
-            raise BadInput(f"{self.rest!r} is both a value that keeps its name and the label of the rest", hint="Rename the rest")
+            raise BadInput(
+                f"{self.rest!r} is both a value that keeps its name and the label of the rest", hint="Rename the rest"
+            )
 
     @property
     def levels(self) -> int:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""check(): does a table keep a policy?"""
+"""check(): whether a table keeps a policy."""
 
 from __future__ import annotations
 

@@ -70,16 +70,22 @@ def measure(
     """
     source = read(table)
     roles = resolve_roles(
-        source, quasi_identifiers=quasi_identifiers, sensitive=sensitive, identifier=identifier, weight=weight, person=person
+        source,
+        quasi_identifiers=quasi_identifiers,
+        sensitive=sensitive,
+        identifier=identifier,
+        weight=weight,
+        person=person,
     )
-    if recursive_l is not None and (isinstance(recursive_l, bool) or not isinstance(recursive_l, int) or recursive_l < 1):
-        raise BadInput(f"recursive_l={recursive_l!r} is not possible", hint="l is a whole number, at least 1")
+    _check_recursive_l(recursive_l)
     assumptions = Assumptions(
         original=None if original is None else read(original),
         priors=_by_attribute(prior, roles),
         knowledge=_known(read_knowledge(rule_out, rule_in), roles, "background knowledge"),
         ground=GroundChoice(
-            _known(distances or {}, roles, "a distance"), _known(taxonomies or {}, roles, "a taxonomy"), _known(orders or {}, roles, "an order")
+            _known(distances or {}, roles, "a distance"),
+            _known(taxonomies or {}, roles, "a taxonomy"),
+            _known(orders or {}, roles, "an order"),
         ),
         recursive_l=recursive_l,
     )
@@ -88,10 +94,18 @@ def measure(
 
 
 def measure_counts(
-    contingency: Contingency, source: Table, roles: Roles, *, assumptions: Assumptions, nulls: Nulls = "category", population: Any = None
+    contingency: Contingency,
+    source: Table,
+    roles: Roles,
+    *,
+    assumptions: Assumptions,
+    nulls: Nulls = "category",
+    population: Any = None,
 ) -> Measurement:
     """Every metric of a table that has been counted."""
-    beliefs = {name: form_belief(contingency, name, assumptions, roles=roles, nulls=nulls) for name in contingency.cells}
+    beliefs = {
+        name: form_belief(contingency, name, assumptions, roles=roles, nulls=nulls) for name in contingency.cells
+    }
     view = Identity.of(contingency, _population(contingency, roles, nulls, population))
     sensitive = {name: score_attribute(contingency, belief) for name, belief in beliefs.items()}
     return Measurement(
@@ -106,7 +120,9 @@ def measure_counts(
     )
 
 
-def form_belief(contingency: Contingency, attribute: str, assumptions: Assumptions, *, roles: Roles, nulls: Nulls) -> Belief:
+def form_belief(
+    contingency: Contingency, attribute: str, assumptions: Assumptions, *, roles: Roles, nulls: Nulls
+) -> Belief:
     """Prior and posterior of one attribute under the assumptions."""
     cells = contingency.cells[attribute]
     if attribute in assumptions.priors:
@@ -131,9 +147,13 @@ def _prior_of_original(cells: Cells, original: Table, roles: Roles, nulls: Nulls
     columns = (cells.domain.name,) if cells.domain.name in roles.sensitive else roles.sensitive
     for name in columns:
         if name not in original.names:
-            raise BadInput(f"the original table ({original.source}) has no column {name!r}", hint=nearest(name, original.names))
+            raise BadInput(
+                f"the original table ({original.source}) has no column {name!r}", hint=nearest(name, original.names)
+            )
     marginal = count(
-        original, resolve_roles(original, quasi_identifiers=columns, weight=roles.weight, person=roles.person), nulls=nulls
+        original,
+        resolve_roles(original, quasi_identifiers=columns, weight=roles.weight, person=roles.person),
+        nulls=nulls,
     )
     parts = list(zip(marginal.keys, marginal.codes, strict=True))
     counted, codes = parts[0] if len(parts) == 1 else joint_domain(parts)
@@ -153,6 +173,11 @@ def _population(contingency: Contingency, roles: Roles, nulls: Nulls, population
     return population_sizes(contingency, count(everybody, known, nulls=nulls))
 
 
+def _check_recursive_l(given: Any) -> None:
+    if given is not None and (isinstance(given, bool) or not isinstance(given, int) or given < 1):
+        raise BadInput(f"recursive_l={given!r} is not possible", hint="l is a whole number, at least 1")
+
+
 def _by_attribute(prior: Any, roles: Roles) -> dict[str, Any]:
     """A prior for the only sensitive attribute, or a mapping from attribute to prior."""
     if prior is None:
@@ -160,8 +185,10 @@ def _by_attribute(prior: Any, roles: Roles) -> dict[str, Any]:
     if isinstance(prior, Mapping) and prior and all(as_share(item) is None for item in prior.values()):
         return dict(_known(prior, roles, "a prior"))
     if len(roles.sensitive) != 1:
-        raise BadInput(f"one prior for {len(roles.sensitive)} sensitive attributes", hint="give a mapping from attribute to prior")
-    if isinstance(prior, (str, Path, Mapping)) or isinstance(prior, Sequence):
+        raise BadInput(
+            f"one prior for {len(roles.sensitive)} sensitive attributes", hint="give a mapping from attribute to prior"
+        )
+    if isinstance(prior, (str, Path, Mapping, Sequence)):
         return {roles.sensitive[0]: prior}
     raise BadInput(f"a prior cannot be read from {type(prior).__name__}", hint="use a CSV file, a mapping or rows")
 
@@ -169,12 +196,21 @@ def _by_attribute(prior: Any, roles: Roles) -> dict[str, Any]:
 def _known(given: Mapping[str, Any], roles: Roles, what: str) -> Mapping[str, Any]:
     for name in given:
         if name not in roles.sensitive:
-            raise BadInput(f"{what} is given for {name!r}, which is not a sensitive attribute here", hint=nearest(name, roles.sensitive))
+            raise BadInput(
+                f"{what} is given for {name!r}, which is not a sensitive attribute here",
+                hint=nearest(name, roles.sensitive),
+            )
     return given
 
 
 def _settings(
-    source: Table, roles: Roles, beliefs: Mapping[str, Belief], assumptions: Assumptions, *, nulls: Nulls, population: bool
+    source: Table,
+    roles: Roles,
+    beliefs: Mapping[str, Belief],
+    assumptions: Assumptions,
+    *,
+    nulls: Nulls,
+    population: bool,
 ) -> dict[str, Any]:
     """Everything that a number depends on."""
     from divulge import __version__

@@ -103,20 +103,29 @@ def perturbed(original: Any, published: Any, *, columns: Names, key: str | None 
 def _joined(engine: DuckDBEngine, before: Table, after: Table, names: tuple[str, ...], key: str | None) -> Table:
     """Both versions of each column side by side."""
     quote = engine.quote
-    rows = [engine.query(f"SELECT COUNT(*) AS n FROM {table.relation}").to_pylist()[0]["n"] for table in (before, after)]
+    rows = [
+        engine.query(f"SELECT COUNT(*) AS n FROM {table.relation}").to_pylist()[0]["n"] for table in (before, after)
+    ]
     if rows[0] != rows[1]:
-        raise BadInput(f"{before.source} has {rows[0]} rows and {after.source} has {rows[1]}", hint="both must hold the same records")
+        raise BadInput(
+            f"{before.source} has {rows[0]} rows and {after.source} has {rows[1]}",
+            hint="both must hold the same records",
+        )
     if key is not None:
         for table in (before, after):
             table.column(key)
-            distinct = engine.query(f"SELECT COUNT(DISTINCT {quote(key)}) AS n FROM {table.relation}").to_pylist()[0]["n"]
+            distinct = engine.query(f"SELECT COUNT(DISTINCT {quote(key)}) AS n FROM {table.relation}").to_pylist()[0][
+                "n"
+            ]
             if distinct != rows[0]:
                 raise BadInput(f"key {key!r} is not unique in {table.source}: {distinct} values in {rows[0]} rows")
     sides = [(before, "original", "o"), (after, "published", "p")]
     selected = [f"{alias}.{quote(name)} AS {quote(f'{side} {name}')}" for _, side, alias in sides for name in names]
     condition = "POSITIONAL JOIN" if key is None else "JOIN"
     on = "" if key is None else f" ON o.{quote(key)} = p.{quote(key)}"
-    relation = f"(SELECT {', '.join(selected)} FROM {before.relation} AS o {condition} {after.relation} AS p{on}) AS joined"
+    relation = (
+        f"(SELECT {', '.join(selected)} FROM {before.relation} AS o {condition} {after.relation} AS p{on}) AS joined"
+    )
     table = table_of(engine, relation, source=f"{before.source} beside {after.source}")
     if key is not None:
         matched = engine.query(f"SELECT COUNT(*) AS n FROM {relation}").to_pylist()[0]["n"]

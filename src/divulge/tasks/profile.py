@@ -18,20 +18,20 @@ from divulge.table.table import Column
 
 Role = Literal["identifier", "quasi_identifier", "sensitive", "weight", "plain"]
 
-_IDENTIFIER = {
-    "name", "firstname", "lastname", "surname", "forename", "fullname", "email", "mail", "phone", "telephone", "mobile", "fax", "ssn", "passport",
-    "iban", "account", "license", "licence", "plate", "address", "street", "ip", "mac", "url", "username", "login", "mrn", "nhs", "id", "uuid", "guid",
-}  # fmt: skip
-_SENSITIVE = {
-    "disease", "diagnosis", "diagnoses", "condition", "illness", "symptom", "treatment", "medication", "drug", "hiv", "cancer", "icd", "salary", "income",
-    "wage", "wages", "earnings", "debt", "credit", "religion", "belief", "party", "vote", "orientation", "crime", "conviction", "disability", "pregnancy",
-    "result", "score", "grade", "capital",
-}  # fmt: skip
-_QUASI = {
-    "zip", "zipcode", "postcode", "postal", "plz", "age", "birth", "birthday", "birthdate", "dob", "born", "sex", "gender", "race", "ethnicity", "nationality",
-    "citizenship", "country", "state", "county", "city", "town", "region", "district", "marital", "relationship", "education", "school", "degree", "job",
-    "occupation", "profession", "employer", "workclass", "industry", "height", "weight", "household", "children", "language", "admission", "date",
-}  # fmt: skip
+_IDENTIFIER = set(
+    "name firstname lastname surname forename fullname email mail phone telephone mobile fax ssn passport iban account "
+    "license licence plate address street ip mac url username login mrn nhs id uuid guid".split()
+)
+_SENSITIVE = set(
+    "disease diagnosis diagnoses condition illness symptom treatment medication drug hiv cancer icd salary income wage wages "
+    "earnings debt credit religion belief party vote orientation crime conviction disability pregnancy result score grade "
+    "capital".split()
+)
+_QUASI = set(
+    "zip zipcode postcode postal plz age birth birthday birthdate dob born sex gender race ethnicity nationality citizenship "
+    "country state county city town region district marital relationship education school degree job occupation profession "
+    "employer workclass industry height weight household children language admission date".split()
+)
 _WEIGHT = {"fnlwgt", "wgt", "weighting", "pweight", "sampleweight"}
 
 

@@ -119,7 +119,9 @@ def rank(
         rows=counter.whole.rows,
         everything=everything,
         attributes=tuple(sorted(ranked, key=lambda item: -item.alone.identity["discrimination_rate"])),
-        combinations=tuple(sorted(combinations, key=lambda item: (-item.identity["discrimination_rate"], len(item.columns)))),
+        combinations=tuple(
+            sorted(combinations, key=lambda item: (-item.identity["discrimination_rate"], len(item.columns)))
+        ),
         threshold=threshold,
         smallest=tuple(_smallest(combinations, threshold)),
         sets=tuple(counter.score(tuple(columns)) for columns in sets),
@@ -151,8 +153,13 @@ class _Counter:
         """Every number of one combination."""
         part = self._counted(columns)
         view = Identity.of(part)
-        identity = _values(_IDENTITY, "identity", view) | {"distinction": distinction(view), "separation": separation(view)}
-        sensitive = {name: _values(_SENSITIVE, "sensitive", Belief.of_table(cells)) for name, cells in part.cells.items()}
+        identity = _values(_IDENTITY, "identity", view) | {
+            "distinction": distinction(view),
+            "separation": separation(view),
+        }
+        sensitive = {
+            name: _values(_SENSITIVE, "sensitive", Belief.of_table(cells)) for name, cells in part.cells.items()
+        }
         return Combination(columns, identity, sensitive)
 
     def _counted(self, columns: tuple[str, ...]) -> Contingency:
@@ -168,7 +175,9 @@ def _values(names: Sequence[str], scope: Scope, view: Identity | Belief) -> dict
     return {metric.name: as_number(metric, metric.value(view)[0]) for metric in metrics}
 
 
-def _scored(counter: _Counter, names: tuple[str, ...], up_to: int, progress: Callable[[int, int], None] | None) -> Iterator[Combination]:
+def _scored(
+    counter: _Counter, names: tuple[str, ...], up_to: int, progress: Callable[[int, int], None] | None
+) -> Iterator[Combination]:
     chosen = [columns for size in range(1, up_to + 1) for columns in itertools.combinations(names, size)]
     for done, columns in enumerate(chosen, start=1):
         yield counter.score(columns)
@@ -176,7 +185,9 @@ def _scored(counter: _Counter, names: tuple[str, ...], up_to: int, progress: Cal
             progress(done, len(chosen))
 
 
-def _attribute(counter: _Counter, everything: Combination, names: tuple[str, ...], alone: Combination) -> RankedAttribute:
+def _attribute(
+    counter: _Counter, everything: Combination, names: tuple[str, ...], alone: Combination
+) -> RankedAttribute:
     others = tuple(name for name in names if name != alone.columns[0])
     if not others:
         return RankedAttribute(alone.columns[0], alone, None, float(alone.identity["discrimination_rate"]))
@@ -190,6 +201,8 @@ def _smallest(combinations: Sequence[Combination], threshold: float) -> Iterator
     passing: list[frozenset[str]] = []
     for item in sorted(combinations, key=lambda item: (len(item.columns), -item.identity["discrimination_rate"])):
         columns = frozenset(item.columns)
-        if item.identity["discrimination_rate"] >= threshold - TOLERANCE and not any(part < columns for part in passing):
+        if item.identity["discrimination_rate"] >= threshold - TOLERANCE and not any(
+            part < columns for part in passing
+        ):
             passing.append(columns)
             yield item

@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The lattice of full-domain generalizations: one level for each quasi-identifier (Samarati 2001; LeFevre et al. 2005, Incognito).
+
+A node is a tuple of levels, 0 = as it came. A node is finer than another if none of its levels is higher; merging classes is going
+up. Nodes are positions in an array of shape `lattice.shape`, so that "this node and all finer ones" is a slice.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from divulge.count import Contingency, Domain
+from divulge.count.contingency import Floats, Ints
+from divulge.errors import BadInput
+from divulge.table.hierarchy import SUPPRESSED, Hierarchy
+from divulge.table.hierarchy_coverage import check_coverage
+from divulge.table.texts import as_text
+
+Node = tuple[int, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Level:
+    """One level of a column over the values that occur."""
+
+    codes: Ints = field(repr=False)
+    """Position in the domain to number of the label."""
+    labels: tuple[str | None, ...]
+    shares: Floats = field(repr=False)
+    """Position in the domain to the share of the hierarchy's leaves under its label."""
+
+
+@dataclass(frozen=True, eq=False)
+class Ladder:
+    """The levels of one column, from the values themselves upwards."""
+
+    column: str
+    levels: tuple[Level, ...]
+
+    @property
+    def height(self) -> int:
+        return len(self.levels) - 1
+
+    @property
+    def leaves(self) -> int:
+        """How many leaves the hierarchy has, whether they occur or not."""
+        return round(1.0 / float(self.levels[0].shares[0]))
+
+
+@dataclass(frozen=True, eq=False)
+class Lattice:
+    """All combinations of levels."""
+
+    ladders: tuple[Ladder, ...]
+
+    @cached_property
+    def shape(self) -> tuple[int, ...]:
+        return tuple(len(ladder.levels) for ladder in self.ladders)
+
+    @property
+    def size(self) -> int:
+        return math.prod(self.shape)
+
+    @property
+    def top(self) -> Node:
+        """Everything as general as the hierarchies allow."""
+        return tuple(ladder.height for ladder in self.ladders)
+
+    def named(self, node: Node) -> dict[str, int]:
+        """The levels by column."""
+        return {ladder.column: level for ladder, level in zip(self.ladders, node, strict=True)}
+
+    def coarser_neighbours(self, node: Node) -> list[Node]:
+        """One column one level up."""
+        return [(*node[:i], level + 1, *node[i + 1 :]) for i, level in enumerate(node) if level < self.shape[i] - 1]
+
+    @staticmethod
+    def finer_neighbours(node: Node) -> list[Node]:
+        """One column one level down."""
+        return [(*node[:i], level - 1, *node[i + 1 :]) for i, level in enumerate(node) if level > 0]
+
+
+def lattice_of(contingency: Contingency, hierarchies: Mapping[str, Hierarchy]) -> Lattice:
+    """The lattice of the counted columns; every one of them needs a hierarchy that knows all its values."""
+    missing = [key.name for key in contingency.keys if key.name not in hierarchies]
+    if missing:
+        raise BadInput(
+            f"no hierarchy for {', '.join(map(repr, missing))}",
+            hint="give one for each quasi-identifier; `divulge hierarchy build` makes one from the data",
+        )
+    used = {key.name: hierarchies[key.name] for key in contingency.keys}
+    check_coverage(used, contingency)
+    return Lattice(tuple(ladder_of(key, used[key.name]) for key in contingency.keys))
+
+
+def ladder_of(domain: Domain, hierarchy: Hierarchy) -> Ladder:
+    """The levels that a hierarchy gives the values of a column."""
+    texts = [as_text(label) for label in domain.labels]
+    return Ladder(
+        domain.name,
+        tuple(
+            Level(level.codes, tuple(level.labels), hierarchy.leaf_shares(number, texts))
+            for number, level in enumerate(hierarchy.level_codes(texts))
+        ),
+    )
+
+
+def keep_or_drop(domain: Domain) -> Ladder:
+    """A column that is published as it is or not at all."""
+    values = len(domain)
+    as_it_is = Level(np.arange(values), tuple(as_text(label) for label in domain.labels), np.full(values, 1.0 / values))
+    return with_drop(Ladder(domain.name, (as_it_is,)))
+
+
+def with_drop(ladder: Ladder) -> Ladder:
+    """The same with a last level where all values are one, unless there is one already."""
+    if len(ladder.levels[-1].labels) == 1 and ladder.height > 0:
+        return ladder
+    values = len(ladder.levels[0].codes)
+    return Ladder(ladder.column, (*ladder.levels, Level(np.zeros(values, dtype=np.int64), (SUPPRESSED,), np.ones(values))))

@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: Apache-2.0
+"""ARX projects (`.deid`), read without Java: the roles of the columns, their hierarchies and the data.
+
+A project is a ZIP file. `input/definition.xml` has the role of each column, `input/hierarchies/<column>.csv` its hierarchy and
+`data/input.csv` the data, both in the project's own delimiter (`project.xml`). ARX writes a missing value as NULL; here it is
+null. The serialized Java objects beside them are not read.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import zipfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+from divulge.engines.duckdb import DuckDBEngine
+from divulge.errors import BadInput
+from divulge.table.hierarchy import Hierarchy
+from divulge.table.hierarchy_files import parse_hierarchy
+from divulge.table.read import read
+from divulge.table.table import Table
+
+_DATA = "data/input.csv"
+_DEFINITION = "input/definition.xml"
+_HIERARCHIES = "input/hierarchies/"
+_PROJECT = "project.xml"
+_NULL = "NULL"
+_ROLES = {
+    "IDENTIFYING": "identifier",
+    "QUASI_IDENTIFYING": "quasi_identifiers",
+    "SENSITIVE": "sensitive",
+    "INSENSITIVE": None,
+}
+
+
+@dataclass(frozen=True)
+class ArxProject:
+    """What a project says about its table."""
+
+    path: Path
+    roles: Mapping[str, tuple[str, ...]]
+    """quasi_identifiers, sensitive and identifier, each with its columns; as a policy takes them."""
+    hierarchies: Mapping[str, Hierarchy] = field(repr=False)
+    delimiter: str
+    encoding: str
+
+    def extract(self, target: Path) -> None:
+        """Write the project's data as a CSV file; a missing value becomes an empty cell."""
+        with _opened(self.path) as archive, _entry(archive, _DATA, self.path).open(_DATA) as stream:
+            text = io.TextIOWrapper(stream, encoding=self.encoding, newline="")
+            try:
+                with target.open("w", encoding="utf-8", newline="") as out:
+                    writer = csv.writer(out, delimiter=self.delimiter, lineterminator="\n")
+                    writer.writerows(_without_nulls(row) for row in csv.reader(text, delimiter=self.delimiter))
+            except UnicodeDecodeError:
+                raise _wrong_encoding(self.path, _DATA, self.encoding) from None
+            except OSError as error:
+                raise BadInput(f"{str(target)!r} cannot be written: {error.strerror}") from None
+
+    def open(self) -> Table:
+        """The project's data as a table."""
+        engine = DuckDBEngine()
+        copy = engine.directory / f"{engine.fresh_name('project')}.csv"
+        self.extract(copy)
+        table = read(copy, header=True, delimiter=self.delimiter, engine=engine)
+        return replace(table, source=f"{self.path}:{_DATA}")
+
+
+def read_project(path: str | Path, *, encoding: str = "utf-8") -> ArxProject:
+    """Read roles and hierarchies; old projects are written in the encoding of the machine that wrote them."""
+    where = Path(path)
+    with _opened(where) as archive:
+        names = set(archive.namelist())
+        delimiter = _delimiter(archive, where, encoding) if _PROJECT in names else ";"
+        definition = _xml(archive, _DEFINITION, where, encoding)
+        hierarchies = {
+            column: _hierarchy(archive, name, column, where=where, delimiter=delimiter, encoding=encoding)
+            for name in sorted(names)
+            if name.startswith(_HIERARCHIES) and (column := name.removeprefix(_HIERARCHIES).removesuffix(".csv"))
+        }
+    return ArxProject(where, _roles(definition, where), hierarchies, delimiter, encoding)
+
+
+def _roles(definition: ET.Element, where: Path) -> dict[str, tuple[str, ...]]:
+    roles: dict[str, tuple[str, ...]] = {}
+    for assignment in definition:
+        name, kind = assignment.findtext("name"), assignment.findtext("type", "")
+        plain = kind.strip().upper().removesuffix("_ATTRIBUTE")
+        if name is None or plain not in _ROLES:
+            raise BadInput(f"{where}: {_DEFINITION} gives column {name!r} the role {kind!r}, which is none of ARX's")
+        role = _ROLES[plain]
+        if role is not None:
+            roles[role] = (*roles.get(role, ()), name)
+    return roles
+
+
+def _hierarchy(
+    archive: zipfile.ZipFile, name: str, column: str, *, where: Path, delimiter: str, encoding: str
+) -> Hierarchy:
+    text = _read(archive, name, where, encoding)
+    out = io.StringIO()
+    rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
+    csv.writer(out, delimiter=delimiter, lineterminator="\n").writerows(_without_nulls(row) for row in rows)
+    return parse_hierarchy(out.getvalue(), column, origin=f"{where}, {name}", delimiter=delimiter)
+
+
+def _without_nulls(row: list[str]) -> list[str]:
+    return ["" if cell == _NULL else cell for cell in row]
+
+
+def _delimiter(archive: zipfile.ZipFile, where: Path, encoding: str) -> str:
+    found = _xml(archive, _PROJECT, where, encoding).findtext("separator") or ";"
+    if len(found) != 1:
+        raise BadInput(f"{where}: {_PROJECT} has the delimiter {found!r}, which is not one character")
+    return found
+
+
+def _xml(archive: zipfile.ZipFile, name: str, where: Path, encoding: str) -> ET.Element:
+    text = _read(archive, name, where, encoding)
+    if "<!DOCTYPE" in text or "<!ENTITY" in text:
+        raise BadInput(f"{where}: {name} declares entities, which ARX never writes", hint="Do not trust this file")
+    try:
+        return ET.fromstring(text)  # noqa: S314 - entities, its danger, are refused above
+    except ET.ParseError as error:
+        raise BadInput(f"{where}: {name} is not XML: {error}") from None
+
+
+def _read(archive: zipfile.ZipFile, name: str, where: Path, encoding: str) -> str:
+    content = _entry(archive, name, where).read(name)
+    try:
+        return content.decode(encoding)
+    except UnicodeDecodeError:
+        raise _wrong_encoding(where, name, encoding) from None
+
+
+def _entry(archive: zipfile.ZipFile, name: str, where: Path) -> zipfile.ZipFile:
+    if name not in archive.namelist():
+        raise BadInput(f"the ARX project {str(where)!r} has no {name}", hint="Save it with ARX again, with its data")
+    return archive
+
+
+def _wrong_encoding(where: Path, name: str, encoding: str) -> BadInput:
+    return BadInput(f"{where}: {name} is not {encoding} text", hint="Pass its encoding, for example encoding='cp1252'")
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[zipfile.ZipFile]:
+    try:
+        with zipfile.ZipFile(path) as archive:
+            yield archive
+    except FileNotFoundError:
+        raise BadInput(f"there is no ARX project {str(path)!r}") from None
+    except zipfile.BadZipFile:
+        raise BadInput(f"{str(path)!r} is not an ARX project: it is no ZIP file") from None

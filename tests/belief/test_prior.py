@@ -1,0 +1,276 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The adversary's prior: Afifi's Definition 2 in every form, and every prior that is refused, with the complete list of reasons."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from divulge.errors import BadInput
+from divulge.metrics.measurement import Measurement
+from tests.metrics.drawn import measured
+
+# Definition 4's example: 100 people, a quarter in their fifties, 10 with cancer, 7 of them in their fifties.
+AGES = ["5*"] * 25 + ["other"] * 75
+DISEASES = ["Cancer"] * 7 + ["none"] * 18 + ["Cancer"] * 3 + ["none"] * 72
+HUNDRED = pa.table({"age": AGES, "disease": DISEASES})
+
+JOINT = [
+    {"age": "5*", "disease": "Cancer", "joint": "4/100"},
+    {"age": "5*", "disease": "none", "joint": "21/100"},
+    {"age": "other", "disease": "Cancer", "joint": "6/100"},
+    {"age": "other", "disease": "none", "joint": "69/100"},
+]
+CONDITIONAL = [
+    {"age": "5*", "disease": "Cancer", "probability": 0.16},
+    {"age": "5*", "disease": "none", "probability": 0.84},
+    {"age": "other", "disease": "Cancer", "probability": 0.08},
+    {"age": "other", "disease": "none", "probability": 0.92},
+]
+
+
+def believed(prior: Any, table: pa.Table = HUNDRED, **options: Any) -> Measurement:
+    return measured(table, quasi_identifiers="age", sensitive="disease", prior=prior, **options)
+
+
+def check_the_example(found: Measurement) -> None:
+    """16/100 becomes 28/100 (the golden entries 000.def4)."""
+    belief = found.beliefs["disease"]
+    assert belief.prior_of_cell[0] == pytest.approx(0.16)
+    assert belief.posterior[0] == pytest.approx(0.28)
+    assert found.per_class("distribution_leakage", "disease")[0] == pytest.approx(0.16970562748477142)
+    assert found.per_class("entropy_leakage", "disease")[0] == pytest.approx(0.22114125591956446)
+    assert found.per_class("surprise", "disease")[0] == pytest.approx(0.06593683481388665)
+    assert found.per_class("t_closeness", "disease")[0] == pytest.approx(0.12)
+    # The others: 8/100 before, 3/75 after.
+    assert found.per_class("t_closeness", "disease")[1] == pytest.approx(0.04)
+    assert found.settings["prior"] == {"disease": "conditional"}
+
+
+def test_joint_probabilities() -> None:
+    check_the_example(believed(JOINT))
+
+
+def test_conditional_probabilities() -> None:
+    check_the_example(believed(CONDITIONAL))
+
+
+def test_by_attribute() -> None:
+    check_the_example(believed({"disease": JOINT}))
+
+
+@pytest.mark.parametrize("bom", ["", "\ufeff"])
+def test_from_a_file(tmp_path: Path, bom: str) -> None:
+    path = tmp_path / "prior.csv"
+    lines = ["age,disease,joint", *(f"{row['age']},{row['disease']},{row['joint']}" for row in JOINT)]
+    path.write_text(bom + "\n".join(lines), encoding="utf-8")
+    check_the_example(believed(path))
+    check_the_example(believed(str(path)))
+    check_the_example(believed({"disease": str(path)}))
+
+
+def test_combinations_that_do_not_occur_do_no_harm() -> None:
+    """Not even with weight 0."""
+    more = [{"age": "9*", "disease": disease, "joint": 0} for disease in ("Cancer", "none")]
+    check_the_example(believed([*JOINT, *more]))
+
+
+@pytest.mark.parametrize(
+    "marginal",
+    [
+        {"Cancer": 0.16, "none": 0.84},
+        {"Cancer": "16/100", "none": "0.84"},
+        {"Cancer": Fraction(16, 100), "none": Fraction(84, 100)},
+        {"Cancer": Decimal("0.16"), "none": Decimal("0.84")},
+        {"disease": {"Cancer": 0.16, "none": 0.84}},
+        [{"disease": "Cancer", "probability": 0.16}, {"disease": "none", "probability": 0.84}],
+    ],
+    ids=["floats", "texts", "fractions", "decimals", "by attribute", "rows"],
+)
+def test_a_marginal(marginal: Any) -> None:
+    found = believed(marginal)
+    assert found.settings["prior"] == {"disease": "given"}
+    assert found.per_class("t_closeness", "disease") == pytest.approx([0.12, 0.12])
+
+
+def test_numbers_dates_and_nulls_are_named_by_their_text() -> None:
+    table = pa.table({"age": ["a", "a", "b"], "disease": pa.array([1.0, 2.5, None])})
+    found = believed({"1": 0.25, "2.5": 0.25, None: 0.5}, table)
+    assert found.beliefs["disease"].prior.shares.tolist() == [[0.25, 0.25, 0.5]]
+    by_number = believed({1: 0.25, 2.5: 0.25, None: 0.5}, table)
+    assert by_number.beliefs["disease"].prior.shares.tolist() == [[0.25, 0.25, 0.5]]
+
+
+def test_an_empty_cell_of_a_file_is_null(tmp_path: Path) -> None:
+    path = tmp_path / "prior.csv"
+    path.write_text("disease,probability\nflu,0.75\n,0.25\n", encoding="utf-8")
+    table = pa.table({"age": ["a", "a"], "disease": ["flu", None]})
+    assert believed(path, table).beliefs["disease"].prior.shares.tolist() == [[0.75, 0.25]]
+
+
+def test_a_null_condition() -> None:
+    table = pa.table({"age": ["a", None], "disease": ["flu", "flu"]})
+    rows = [{"age": age, "disease": "flu", "probability": 1} for age in ("a", None)]
+    assert believed(rows, table)["surprise"].value == 0
+
+
+REFUSED: dict[str, tuple[Any, list[str]]] = {
+    "a value is missing": ({"Cancer": 1}, ["missing values: 'none'"]),
+    "a value is unknown": ({"Cancer": 0.1, "none": 0.8, "flue": 0.1}, ["unknown values: 'flue'"]),
+    "the sum is not 1": ({"Cancer": 0.5, "none": 0.6}, ["sum to 1.1, not 1"]),
+    "everything at once": ({"Cancer": 0.5, "flue": 0.1, "cold": 0}, ["unknown values: 'flue', 'cold'", "missing values: 'none'", "sum to 0.6"]),
+    "negative": ({"Cancer": -0.1, "none": 1.1}, ["-0.1 for disease='Cancer' is not between 0 and 1"]),
+    "above 1": ({"Cancer": 2, "none": -1}, ["2 for disease='Cancer' is not between 0 and 1"]),
+    "not a number": ([{"disease": "Cancer", "probability": "often"}], ["'often' for disease='Cancer' is not a probability"]),
+    "nan": ({"Cancer": float("nan"), "none": 1}, ["nan for disease='Cancer' is not between 0 and 1"]),
+    "divided by 0": ({"Cancer": 0.5, "none": "1/0"}, ["'1/0' for disease='none' is not a probability"]),
+    "twice": ([{"disease": "Cancer", "probability": 0.5}] * 2, ["gives disease='Cancer' twice"]),
+    "twice in one condition": ([*CONDITIONAL, CONDITIONAL[0]], ["gives disease='Cancer' twice for ('5*',)"]),
+    "empty": ([], ["the prior is empty", "'disease' and 'probability'"]),
+    "an empty mapping": ({}, ["the prior is empty"]),
+    "no attribute": ([{"illness": "Cancer", "probability": 1}], ["has no column 'disease'"]),
+    "no probability": ([{"disease": "Cancer", "share": 1}], ["exactly one of the columns 'probability' and 'joint'"]),
+    "both measures": ([{"disease": "Cancer", "joint": 1, "probability": 1}], ["exactly one of the columns 'probability' and 'joint'"]),
+    "a condition that is no quasi-identifier": (
+        [{"disease": "Cancer", "zap": "x", "probability": 1}],
+        ["depends on 'zap', which is not a quasi-identifier"],
+    ),
+    "a combination is missing": (CONDITIONAL[:2], ["misses 1 combinations", "('other',)"]),
+    "a combination without weight": (
+        [row | {"joint": {"5*": 0.5, "other": 0}[str(row["age"])]} for row in JOINT],
+        ["gives them no weight: ('other',)"],
+    ),
+    "a condition does not sum to 1": (
+        [row | {"probability": 0.5} if row["age"] == "5*" else row | {"probability": 0.4} for row in CONDITIONAL],
+        ["the probabilities given ('other',) sum to 0.8, not 1"],
+    ),
+    "a condition misses a value": (CONDITIONAL[:3], ["missing values given ('other',): 'none'", "sum to 0.08"]),
+    "the joint does not sum to 1": ([row | {"joint": 0.2} for row in JOINT], ["the joint probabilities sum to 0.8, not 1"]),
+    "rows of different columns": (
+        [{"disease": "Cancer", "probability": 0.5}, {"disease": "none", "probability": 0.5, "age": "5*"}],
+        ["row 2 has other columns than the first"],
+    ),
+    "a row without probability": ([{"disease": "Cancer", "probability": 0.5}, {"disease": "none"}], ["row 2 has other columns"]),
+    "no file": ("nowhere.csv", ["there is no prior file 'nowhere.csv'"]),
+    "for another attribute": ({"diseas": "prior.csv"}, ["'diseas', which is not a sensitive attribute", "did you mean 'disease'"]),
+    "of another kind": (3.5, ["a prior cannot be read from float"]),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_refused(name: str) -> None:
+    prior, parts = REFUSED[name]
+    with pytest.raises(BadInput) as caught:
+        believed(prior)
+    assert "\n" not in str(caught.value)
+    assert [part for part in parts if part not in str(caught.value)] == [], str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "is empty"),
+        (b"disease,probability\n", "is empty"),
+        (b"disease,probability\nCancer,0.5\nnone\n", "None for disease='none' is not a probability"),
+        (b"disease,probability\nCancer,0.5,x\nnone,0.5\n", "row 1 has other columns"),
+        (b"disease,probability\nCancer,\xff\n", "is not UTF-8 text"),
+    ],
+)
+def test_files_that_are_refused(tmp_path: Path, content: bytes, message: str) -> None:
+    path = tmp_path / "prior.csv"
+    path.write_bytes(content)
+    with pytest.raises(BadInput, match=message):
+        believed(path)
+
+
+def test_a_folder_is_no_file(tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match="cannot be read"):
+        believed(tmp_path)
+
+
+def test_one_prior_for_two_attributes_is_refused() -> None:
+    with pytest.raises(BadInput, match="one prior for 2 sensitive attributes"):
+        measured(HUNDRED.append_column("x", HUNDRED["age"]), quasi_identifiers="age", sensitive=["disease", "x"], prior={"Cancer": 1})
+
+
+def test_a_prior_for_one_of_two_attributes() -> None:
+    table = HUNDRED.append_column("x", HUNDRED["disease"])
+    found = measured(table, quasi_identifiers="age", sensitive=["disease", "x"], prior={"disease": JOINT})
+    assert found.settings["prior"] == {"disease": "conditional", "x": "table"}
+
+
+def test_a_prior_may_exclude_what_occurs() -> None:
+    """It is infinitely surprised; distances stay finite."""
+    found = believed({"Cancer": 0, "none": 1})
+    infinite = ("surprise", "delta_disclosure", "delta_disclosure_present", "basic_beta_likeness", "enhanced_beta_likeness")
+    assert [found[name].value for name in infinite] == [float("inf")] * len(infinite)
+    assert found["l_t"].value == 0
+    assert found["distribution_leakage"].value == pytest.approx(0.28 * 2**0.5)
+    assert found["t_closeness"].value == pytest.approx(0.28)
+    assert found["values_ruled_out"].value == 0
+
+
+# --- The original table's prior ------------------------------------------------------------------------------------------------
+
+
+def test_the_original_with_rows_that_were_suppressed() -> None:
+    """Half of the originals had cancer, none of those published has: the prior stays the original's."""
+    original = pa.table({"age": list("abcd"), "disease": ["Cancer", "Cancer", "flu", "flu"]})
+    published = pa.table({"age": ["x", "x"], "disease": ["flu", "flu"]})
+    found = measured(published, quasi_identifiers="age", sensitive="disease", original=original)
+    assert found.settings["prior"] == {"disease": "original"}
+    assert found["surprise"].value == 1
+    assert found["values_ruled_out"].value == 1
+    assert found["delta_disclosure"].value == float("inf")
+    assert found["l_max"].value == 2
+    # What the published table itself says is not the prior's matter.
+    assert (found["mutual_information"].value, found["discrimination_rate"].value) == (0, 0)
+    assert measured(published, quasi_identifiers="age", sensitive="disease")["surprise"].value == 0
+
+
+def test_the_original_of_several_attributes_and_of_both_together() -> None:
+    original = pa.table({"d": ["x", "x", "y", "y"], "e": [1, 2, 1, 2]})
+    published = pa.table({"q": [0, 0], "d": ["x", "y"], "e": [1, 2]})
+    found = measured(published, quasi_identifiers="q", sensitive=["d", "e"], joint=True, original=original)
+    assert [found.sensitive[name]["surprise"].value for name in ("d", "e", "d + e")] == [0, 0, 1]
+    assert found.sensitive["d + e"]["values_ruled_out"].value == 2
+
+
+def test_the_original_counts_people_where_the_table_does() -> None:
+    """Ann's three rows are one person, before and after."""
+    original = pa.table({"who": ["Ann", "Ann", "Ann", "Bob"], "d": ["x", "x", "x", "y"]})
+    published = pa.table({"who": ["Ann", "Bob"], "q": [0, 0], "d": ["x", "y"]})
+    found = measured(published, quasi_identifiers="q", sensitive="d", person="who", original=original)
+    assert found["surprise"].value == 0
+
+
+def test_the_original_is_weighted_where_the_table_is() -> None:
+    original = pa.table({"d": ["x", "y"], "w": [3.0, 1.0]})
+    published = pa.table({"q": [0, 0], "d": ["x", "y"], "w": [3.0, 1.0]})
+    found = measured(published, quasi_identifiers="q", sensitive="d", weight="w", original=original)
+    assert found["t_closeness"].value == 0
+    assert found["alpha"].value == 0.75
+
+
+@pytest.mark.parametrize("type_", [pa.date32(), pa.string(), pa.float64()])
+def test_an_original_of_another_type_is_refused(type_: pa.DataType) -> None:
+    values = {pa.date32(): [0], pa.string(): ["x"], pa.float64(): [2.5]}[type_]
+    published = pa.table({"q": [0, 0], "d": [1, 2]})
+    with pytest.raises(BadInput, match="column 'd' has type int64 in one table and"):
+        measured(published, quasi_identifiers="q", sensitive="d", original=pa.table({"d": pa.array(values, type_)}))
+
+
+def test_whole_numbers_may_come_as_floats() -> None:
+    published = pa.table({"q": [0, 0], "d": [1, 2]})
+    found = measured(published, quasi_identifiers="q", sensitive="d", original=pa.table({"d": [1.0, 2.0]}))
+    assert found["surprise"].value == 0
+
+
+def test_an_original_without_the_attribute_is_refused() -> None:
+    with pytest.raises(BadInput, match="the original table .* has no column 'disease'.*did you mean 'diseases'"):
+        measured(HUNDRED, quasi_identifiers="age", sensitive="disease", original=pa.table({"diseases": ["x"]}))
