@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Record leakage: the exact method beside the paper's methods, in one run. Prints; decides nothing.
 
-    python benchmarks/dossier.py
+python benchmarks/dossier.py
 """
 
 from __future__ import annotations
@@ -43,7 +43,9 @@ def many_records() -> None:
     show("exact, from numbers", exact, f"certified relative error {expected_f(batch, total).error.max():.1e}")
     records, p, weights = simulation.records(), simulation.reference(), simulation.weights()
     show("exact, from Record objects (record_leakages)", best(lambda: record_leakages(records, p, weights=weights)))
-    show("Taylor (approximate)", near := best(lambda: taylor(batch, total)), f"exact takes {exact / near:.1f} x as long")
+    show(
+        "Taylor (approximate)", near := best(lambda: taylor(batch, total)), f"exact takes {exact / near:.1f} x as long"
+    )
     show("exact, light reference (a tenth of the weight)", best(lambda: expected_f(batch, total / 10)))
     show("expected precision (beta = 0)", best(lambda: expected_f(batch, total, 0.0), repeat=3))
 

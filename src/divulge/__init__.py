@@ -13,9 +13,15 @@ __version__ = "0.1.0"
 
 _PUBLIC = {
     "measure": "divulge.tasks.measure",
+    "check": "divulge.tasks.check",
+    "profile": "divulge.tasks.profile",
+    "rank": "divulge.tasks.rank",
+    "perturbed": "divulge.tasks.perturbed",
+    "compare_distances": "divulge.metrics.distances",
     "read": "divulge.table.read",
     "METRICS": "divulge.metrics",
     "Measurement": "divulge.metrics.measurement",
+    "Policy": "divulge.policy",
     "DivulgeError": "divulge.errors",
 }
 _MODULES = ("datasets", "dossier")

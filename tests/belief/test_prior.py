@@ -177,7 +177,7 @@ def test_refused(name: str) -> None:
         (b"", "is empty"),
         (b"disease,probability\n", "is empty"),
         (b"disease,probability\nCancer,0.5\nnone\n", "None for disease='none' is not a probability"),
-        (b"disease,probability\nCancer,0.5,x\nnone,0.5\n", "row 1 has other columns"),
+        (b"disease,probability\nCancer,0.5,x\nnone,0.5\n", "row 1 has more cells than the header"),
         (b"disease,probability\nCancer,\xff\n", "is not UTF-8 text"),
     ],
 )

@@ -123,6 +123,11 @@ def test_metrics_are_listed() -> None:
     assert all(metric.name in run_cli("metrics").out for metric in METRICS)
 
 
+def test_the_reference_page_is_up_to_date() -> None:
+    page = Path(__file__).parents[2] / "docs" / "reference" / "metrics.md"
+    assert page.read_text(encoding="utf-8") == run_cli("metrics", "--markdown").out
+
+
 def test_the_demo_tells_what_k_anonymity_misses(tmp_path: Path) -> None:
     folder = tmp_path / "demo"
     shown = run_cli("demo", "--out", str(folder))

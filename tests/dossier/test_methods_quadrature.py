@@ -37,6 +37,15 @@ def test_every_rule_is_certified_far_below_1e_12(ratio: float) -> None:
     assert np.abs(error_at(np.geomspace(1, ratio, 3000), rule.nodes, rule.weights)).max() <= rule.error
 
 
+@pytest.mark.parametrize("ratio", [2.0, 4.0, 8.0, 20.0, 300.0, 1e6])
+def test_no_rule_exceeds_1_over_u_below_its_range(ratio: float) -> None:
+    # What the worlds that are too rare to matter rely on.
+    rule = rule_for(ratio)
+    below = error_at(np.geomspace(1e-12, 1, 4000), rule.nodes, rule.weights)
+    assert below.min() >= -1
+    assert below.max() <= rule.error
+
+
 def test_tables_are_in_order_so_that_the_first_that_fits_is_the_cheapest() -> None:
     assert list(TABLES) == sorted(TABLES)
     sizes = [len(pairs) for pairs in TABLES.values()]

@@ -210,8 +210,24 @@ def test_a_file_that_changes_is_noticed(tmp_path: Path) -> None:
 def test_files_of_a_folder_need_one_header(tmp_path: Path) -> None:
     write(tmp_path, "a,b\n1,2\n", "1.csv")
     write(tmp_path, "b,a\n1,2\n", "2.csv")
-    with pytest.raises(BadInput, match=r"2\.csv does not have the columns of 1\.csv: column 1 is 'a' in one and 'b'"):
+    with pytest.raises(BadInput, match=r"2\.csv is not written like 1\.csv: column 1 is 'a' in one and 'b'"):
         read(tmp_path)
+
+
+def test_files_of_a_folder_need_one_line_end(tmp_path: Path) -> None:
+    write(tmp_path, "a,b\r\n1,2\r\n", "1.csv")
+    write(tmp_path, "a,b\n1,2\n", "2.csv")
+    with pytest.raises(BadInput, match="its lines end differently"):
+        read(tmp_path)
+
+
+@pytest.mark.parametrize("inside", ["\n", "\r\n", "\r"], ids=["LF inside", "CRLF inside", "CR inside"])
+@pytest.mark.parametrize("end", ["\n", "\r\n"], ids=["LF", "CRLF"])
+def test_line_ends_inside_quotes(inside: str, end: str, tmp_path: Path) -> None:
+    lines = [f'"a{inside}b",c', f'"x{inside}y",1', "z,2"]
+    table = read(write(tmp_path, end.join(lines) + end))
+    assert table.names == (f"a{inside}b", "c")
+    assert sorted(rows(table)) == [(f"x{inside}y", 1), ("z", 2)]
 
 
 # Text without the line ends and quotes that make a one-column CSV ambiguous for any reader.

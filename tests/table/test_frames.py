@@ -48,7 +48,10 @@ def values(table: Table, name: str = "value") -> list[Any]:
         ),
         pytest.param(pd.Series(pd.cut([1, 5, np.nan], [0, 3, 9])), "text", ["(0, 3]", "(3, 9]", None], id="pandas.cut"),
         pytest.param(
-            pd.Series(pd.arrays.IntervalArray.from_tuples([(0, 1), None])), "text", ["(0.0, 1.0]", None], id="intervals"
+            pd.Series(pd.arrays.IntervalArray.from_arrays([0, np.nan], [1, np.nan])),
+            "text",
+            ["(0.0, 1.0]", None],
+            id="intervals",
         ),
         pytest.param(pd.Series(pd.PeriodIndex(["2024-01", None], freq="M")), "text", ["2024-01", None], id="periods"),
         pytest.param(pd.Series([0, 0, 3], dtype=pd.SparseDtype("int64", 0)), "number", [0, 0, 3], id="sparse"),

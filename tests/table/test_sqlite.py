@@ -65,9 +65,9 @@ def test_several_tables(tmp_path: Path) -> None:
         "CREATE VIEW some AS SELECT value + 1 AS value FROM people",
         rows=[(1,), (2,)],
     )
-    with pytest.raises(BadInput, match="has 3 tables and none was chosen.*'people', 'places', 'some'"):
+    with pytest.raises(BadInput, match=r"has 3 tables and none was chosen.*'people', 'places', 'some'"):
         read(path)
-    with pytest.raises(BadInput, match="no table 'peple'. did you mean 'people'"):
+    with pytest.raises(BadInput, match=r"no table 'peple'\. did you mean 'people'"):
         read(path, table="peple")
     assert values(read(path, table="some")) == [2, 3]
     assert read(path, table="people").source == f"table 'people' of {path}"

@@ -160,13 +160,17 @@ def read_prior(source: str | Path | Mapping[Any, Any] | Sequence[Mapping[str, An
 def _csv_rows(path: Path) -> list[dict[str, Any]]:
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
-            return [{name: cell or None for name, cell in row.items()} for row in csv.DictReader(file)]
+            rows = list(csv.DictReader(file))
     except FileNotFoundError:
         raise BadInput(f"there is no prior file {str(path)!r}") from None
     except OSError as error:
         raise BadInput(f"the prior file {str(path)!r} cannot be read: {error.strerror}") from None
     except UnicodeDecodeError:
         raise BadInput(f"{str(path)!r} is not UTF-8 text") from None
+    longer = [number for number, row in enumerate(rows, start=1) if None in row]
+    if longer:
+        raise BadInput(f"{str(path)!r}: row {longer[0]} has more cells than the header")
+    return [{name: cell or None for name, cell in row.items()} for row in rows]
 
 
 def _from_rows(rows: Sequence[Mapping[str, Any]], attribute: str, origin: str) -> GivenPrior:

@@ -3,7 +3,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import sys
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
 
 from divulge.cli.common import emit_json, new_app, show
 from divulge.cli.options import JsonOption
@@ -13,9 +16,14 @@ if TYPE_CHECKING:
 
 app = new_app()
 
+_SCOPES = {"identity": "Identity: who is this?", "sensitive": "Sensitive attributes: what does this person have?"}
+
 
 @app.command()
-def metrics(json_: JsonOption = False) -> None:
+def metrics(
+    markdown: Annotated[bool, typer.Option("--markdown", help="Print the reference page.")] = False,
+    json_: JsonOption = False,
+) -> None:
     """List every metric with its definition.
 
     \b
@@ -29,10 +37,10 @@ def metrics(json_: JsonOption = False) -> None:
         return
     from divulge.report.text import grid
 
-    for scope, heading in (
-        ("identity", "Identity: who is this?"),
-        ("sensitive", "Sensitive attributes: what does this person have?"),
-    ):
+    if markdown:
+        sys.stdout.write(_reference())
+        return
+    for scope, heading in _SCOPES.items():
         table = grid("metric", "symbol", "unit", "worse", "meaning", "source", whole=[0, 1, 2, 3])
         for metric in METRICS:
             if metric.scope == scope:
@@ -53,3 +61,35 @@ def _facts(metric: Metric[Any]) -> dict[str, object]:
         "source": metric.source,
         "meaning": metric.plain,
     }
+
+
+def _reference() -> str:
+    """docs/reference/metrics.md, written from METRICS so that it cannot go stale."""
+    from divulge.metrics import METRICS
+
+    lines = [
+        "# Every metric",
+        "",
+        "Written by `divulge metrics --markdown`. *worse* says which end is worse for the people in the table; *monotone* that merging",
+        "classes never makes it worse; *class* that each class has a value of its own, whose worst is the table's (for DR the average).",
+        "",
+    ]
+    for scope, heading in _SCOPES.items():
+        lines += [
+            f"## {heading}",
+            "",
+            "| name | symbol | unit | worse | monotone | class | meaning | source |",
+            "|---|---|---|---|---|---|---|---|",
+        ]
+        lines += [
+            f"| `{metric.name}` | {metric.symbol.replace('|', '&#124;')} | {metric.unit} | {metric.worse} "
+            f"| {_yes(metric.monotone)} | {_yes(metric.per_class is not None)} | {metric.plain.replace('|', '&#124;')} | {metric.source} |"
+            for metric in METRICS
+            if metric.scope == scope
+        ]
+        lines.append("")
+    return "\n".join(lines)
+
+
+def _yes(holds: bool) -> str:
+    return "yes" if holds else ""

@@ -29,6 +29,9 @@ Integers: TypeAlias = npt.NDArray[np.int64]
 CELLS = 1 << 16
 """Attributes times nodes that are held at once: a few arrays of half a megabyte, which stay in the cache."""
 
+NEGLIGIBLE = 1e-17
+"""Share of the result that may be lost with very improbable worlds."""
+
 LONG = 1000
 """Above this many uncertain attributes factors are summed as logarithms: the rounding of a product could reach 1e-12."""
 
@@ -63,8 +66,8 @@ def expected_share(batch: Batch, base: float) -> Expectation:
     shielded = np.zeros(len(batch.row), dtype=bool)
     shielded[batch.shields[:, 0]] = True
     fixed = base + _per_record(batch, batch.weight * certain)
-    low = fixed + _lightest_credit(batch, certain)
     high = fixed + _per_record(batch, batch.weight * uncertain)
+    low = fixed + _lightest_credit(batch, certain)
 
     value, error = np.zeros(batch.size), np.zeros(batch.size)
     leaks, open_ = np.isfinite(low), _per_record(batch, uncertain) > 0
@@ -72,6 +75,7 @@ def expected_share(batch: Batch, base: float) -> Expectation:
     value[settled] = _per_record(batch, batch.credit * certain)[settled] / fixed[settled]
     error[settled] = UNIT * (4 + 2 * _per_record(batch, certain)[settled])
 
+    low = _above_rare_worlds(batch, low, high=high, fixed=fixed, shielded=shielded)
     integrals = _Integrals(
         batch,
         np.flatnonzero((uncertain | (certain & shielded)) & (leaks & open_)[batch.row]),
@@ -96,6 +100,26 @@ def _lightest_credit(batch: Batch, certain: npt.NDArray[np.bool_]) -> Floats:
     earning = batch.credit > 0
     np.minimum.at(lightest, batch.row[earning], np.where(certain, 0.0, batch.weight)[earning])
     return lightest
+
+
+def _above_rare_worlds(
+    batch: Batch, low: Floats, *, high: Floats, fixed: Floats, shielded: npt.NDArray[np.bool_]
+) -> Floats:
+    """`low`, raised where Lambda undercuts the new bound so rarely that such worlds cannot matter. It spares nodes.
+
+    X / Lambda is at most 1 and no rule exceeds 1/Lambda below its range, so these worlds change the result by at most their
+    probability. For independent terms that are not negative, P(Y < E[Y] - t) <= exp(-t^2 / (2 sum of second moments)); t
+    makes this NEGLIGIBLE times a lower bound of the result. As E[Y]^2 is at most the sum of second moments times the sum
+    of confidences (Cauchy and Schwarz), only records that expect many attributes can gain.
+    """
+    chance = np.where(batch.confidence < 1, batch.confidence, 0.0)
+    if _per_record(batch, chance).max(initial=0.0) <= -2 * np.log(NEGLIGIBLE):
+        return low
+    mean = fixed + _per_record(batch, batch.weight * chance)
+    moments = _per_record(batch, batch.weight**2 * chance)
+    least = _per_record(batch, batch.credit * batch.confidence * ~shielded) / np.where(high > 0, high, 1.0)
+    depth = -np.log(np.maximum(NEGLIGIBLE * least, np.finfo(np.float64).tiny))
+    return np.maximum(low, mean - np.sqrt(2 * moments * depth))
 
 
 def _by_rule(ratio: Floats, rows: Integers) -> Iterator[tuple[Rule, Integers]]:
@@ -160,7 +184,7 @@ class _Integrals:
             total += integrand.sum(axis=0)
         sizes = np.bincount(owner).astype(np.float64)
         rounding = (12 + np.log2(sizes)) * (1 + depth / total) if long else 6 * sizes
-        return total / self.low[rows], rule.error + UNIT * (rounding + 2 * len(rule.nodes) + 40)
+        return total / self.low[rows], rule.error + UNIT * (rounding + 2 * len(rule.nodes) + 40) + NEGLIGIBLE
 
     def _attributes(self, rows: Integers) -> tuple[Integers, Integers]:
         """Positions of the rows' attributes, and for each the place of its row among `rows`."""
@@ -180,8 +204,7 @@ class _Integrals:
     def _apply_shields(self, take: Integers, earned: Floats, factor: Floats) -> None:
         """An attribute earns its credit only where those that shield it are absent: (1 - c) instead of their factor."""
         if len(self.shields):
-            inside = (self.shields[:, 0] >= take[0]) & (self.shields[:, 0] <= take[-1])
-            behind, before = np.searchsorted(take, self.shields[inside & np.isin(self.shields[:, 0], take)]).T
+            behind, before = np.searchsorted(take, self.shields[np.isin(self.shields[:, 0], take)]).T
             absent = (1 - self.confidence[take[before]]) / factor[:, before]
             np.multiply.at(earned.T, behind, absent.T)
 

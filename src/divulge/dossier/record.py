@@ -17,7 +17,7 @@ from typing import NamedTuple, TypeAlias
 
 from divulge.errors import BadInput
 
-LIGHTEST, HEAVIEST = 1e-100, 1e100
+LIGHTEST, HEAVIEST = 1e-60, 1e60
 """Positive weights outside this range are refused: sums and ratios of them would leave the range of a double."""
 
 
@@ -131,7 +131,7 @@ def check_reference(reference: Record) -> Record:
 
 
 def check_weights(weights: Mapping[str, float] | None) -> Mapping[str, float]:
-    """Weights per label, 0 or within 1e-100 .. 1e100; a label without a weight weighs 1."""
+    """Weights per label, 0 or within 1e-60 .. 1e60; a label without a weight weighs 1."""
     checked = {}
     for label, weight in (weights or {}).items():
         number = _number(weight)
@@ -207,6 +207,8 @@ def _pair(label: object, value: object, confidence: object = 1.0) -> tuple[Attri
 
 def _number(value: object) -> float | None:
     """The value as a finite float, or None: text and truth values are not numbers here."""
+    if type(value) is float:
+        return value if math.isfinite(value) else None
     if isinstance(value, bool | str):
         return None
     try:

@@ -125,7 +125,7 @@ class Rollup:
     def belief(self, attribute: str, classes: Classes, kept: Bools) -> Belief:
         """What the kept classes tell about an attribute, against the prior of the original table."""
         raw = self.beliefs[attribute]
-        cells, present = _merge_cells(raw.cells, classes.of_raw[self._class_of_cell(attribute)], kept)
+        cells, present = merge_cells(raw.cells, classes.of_raw[self._class_of_cell(attribute)], kept)
         return Belief(cells, raw.prior, raw.ground, np.flatnonzero(kept)[present], raw.recursive_l)
 
     def _class_of_cell(self, attribute: str) -> Ints:
@@ -156,7 +156,7 @@ def _renumber(key: Ints, span: int) -> tuple[Ints, int]:
     return numbers.astype(np.int64, copy=False), len(found)
 
 
-def _merge_cells(raw: Cells, class_of_cell: Ints, kept: Bools) -> tuple[Cells, Ints]:
+def merge_cells(raw: Cells, class_of_cell: Ints, kept: Bools) -> tuple[Cells, Ints]:
     """The cells of the kept classes, and which of these have any (background knowledge can leave a class without a value)."""
     value, mass = raw.value, raw.mass
     classes = len(kept)

@@ -109,14 +109,15 @@ class Rule:
         broken: Bools = ~self.metric.holds(values, self.promise.bound)
         return broken
 
-    def owed(self, values: Floats, people: Floats, *, weighted: bool) -> Floats:
-        """For breaking classes: how many of their people every finer generalization must leave out, at least."""
+    def owed(self, values: Floats, people: Floats) -> Floats:
+        """For breaking classes: how many of their people (those the rule is about) every finer generalization must leave out, at least."""
         if (self.metric.scope, self.metric.name) in ABSORBING:
             return people
-        if not self.metric.monotone:
+        # Made for chosen people only, a rule does not bind the parts without them, so their union says nothing about the parts.
+        if not self.metric.monotone or self.only is not None:
             return np.zeros(len(values))
         least = np.ones(len(values))
-        if weighted or not np.isfinite(self.worst):
+        if not np.isfinite(self.worst):
             return least
         bound = self._scaled(np.array([self.promise.bound]))[0] + TOLERANCE
         if self.worst <= bound:

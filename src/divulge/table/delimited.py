@@ -34,10 +34,10 @@ def read_delimited(
     check_names(dialect.names, source=shown[0])
     for path, name in zip(paths[1:], shown[1:], strict=True):
         other = read_dialect(path, delimiter=dialect.delimiter, header=dialect.header, shown=name)
-        if other.names != dialect.names:
+        if other != dialect:
             raise BadInput(
-                f"{name} does not have the columns of {shown[0]}: {_difference(dialect.names, other.names)}",
-                hint="Files that are read as one table need the same columns in the same order",
+                f"{name} is not written like {shown[0]}: {_difference(dialect, other)}",
+                hint="Files that are read as one table need the same columns in the same order, and the same line ends",
             )
     listed = engine.files(paths, known_as=dict(zip(paths, shown, strict=True)))
     packed = packing(paths)
@@ -50,15 +50,18 @@ def _relation(engine: DuckDBEngine, listed: str, dialect: Dialect, *, packed: st
     return (
         f"read_csv({listed}, auto_detect = false, columns = {engine.struct(types)}, "
         f"delim = {engine.literal(dialect.delimiter)}, header = {str(dialect.header).lower()}, skip = {dialect.skip}, "
-        f"quote = '\"', escape = '\"', nullstr = '', compression = '{packed}')"
+        f"quote = '\"', escape = '\"', nullstr = '', "
+        f"new_line = {engine.literal(repr(dialect.line_end)[1:-1])}, compression = '{packed}')"
     )
 
 
-def _difference(expected: tuple[str, ...], found: tuple[str, ...]) -> str:
-    if len(expected) != len(found):
-        return f"{len(expected)} columns against {len(found)}"
-    position = next(i for i, pair in enumerate(zip(expected, found, strict=True)) if pair[0] != pair[1])
-    return f"column {position + 1} is {expected[position]!r} in one and {found[position]!r} in the other"
+def _difference(one: Dialect, other: Dialect) -> str:
+    if one.names == other.names:
+        return "its lines end differently"
+    if len(one.names) != len(other.names):
+        return f"{len(one.names)} columns against {len(other.names)}"
+    place = next(i for i, pair in enumerate(zip(one.names, other.names, strict=True)) if pair[0] != pair[1])
+    return f"column {place + 1} is {one.names[place]!r} in one and {other.names[place]!r} in the other"
 
 
 def _as_utf8(path: Path, *, engine: DuckDBEngine, encoding: str, shown: str) -> Path:

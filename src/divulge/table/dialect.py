@@ -35,6 +35,8 @@ class Dialect:
     names: tuple[str, ...]
     skip: int
     """Empty lines before the first record."""
+    line_end: str
+    """What ends the first record. DuckDB takes the first line end it sees, and loses all rows if that one is quoted."""
 
 
 def read_dialect(path: Path, *, delimiter: str | None, header: bool | None, shown: str) -> Dialect:
@@ -48,7 +50,8 @@ def read_dialect(path: Path, *, delimiter: str | None, header: bool | None, show
     first, rest = records[0], records[1:]
     has_header = _looks_like_header(first, rest) if header is None else header
     names = (cell or f"column{i}" for i, cell in enumerate(first)) if has_header else _numbered(len(first))
-    return Dialect(chosen, has_header, tuple(names), len(text[:skip].splitlines()))
+    line_end = _line_end(text[skip:], chosen)
+    return Dialect(chosen, has_header, tuple(names), len(text[:skip].splitlines()), line_end)
 
 
 def _numbered(width: int) -> tuple[str, ...]:
@@ -94,6 +97,16 @@ def _records(text: str, delimiter: str) -> list[list[str]]:
     with contextlib.suppress(csv.Error):
         records.extend(record for record in reader if record)
     return records or [[text.splitlines()[0]]]
+
+
+def _line_end(text: str, delimiter: str) -> str:
+    """The line end after the first record, whose quoted names may contain others."""
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
+    with contextlib.suppress(csv.Error):
+        next(reader)
+    lines = io.StringIO(text, newline="")
+    last = [lines.readline() for _ in range(reader.line_num)][-1]
+    return last[len(last.rstrip("\r\n")) :] or "\n"
 
 
 def _find_delimiter(text: str, path: Path) -> str:

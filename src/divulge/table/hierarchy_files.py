@@ -100,6 +100,13 @@ def column_of(path: Path) -> str:
     return stem.partition(_MARK)[2] or stem
 
 
+def file_name(column: str) -> str:
+    """The name of a column's file in a folder; a column named like a path is refused, lest it be written elsewhere."""
+    if not column or any(mark in column for mark in "/\\\0"):
+        raise BadInput(f"the column name {column!r} cannot be a file name", hint="Rename the column")
+    return f"{column}.csv"
+
+
 def load_hierarchies(folder: str | Path, *, columns: Iterable[str] | None = None) -> dict[str, Hierarchy]:
     """The hierarchies of a folder, by column: of the named columns, or all; every broken file is named at once.
 

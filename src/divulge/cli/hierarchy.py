@@ -1,0 +1,214 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`divulge hierarchy`: build, check, convert and show the levels of columns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+
+from divulge.cli.common import emit_json, new_app, show
+from divulge.cli.options import JsonOption, TableOptions, pairs, takes_groups
+
+app = new_app()
+
+ToOption = Annotated[
+    Literal["arx", "anjana"], typer.Option("--to", help="The kind of file to write: arx (;) or anjana (,).")
+]
+ForceOption = Annotated[bool, typer.Option("--force", help="Overwrite what is there.")]
+MostOption = Annotated[int, typer.Option(help="How many values to show.", min=1)]
+
+
+@dataclass(frozen=True)
+class RuleOptions:
+    """Which rule makes the levels; none of them: chosen from the data."""
+
+    intervals: Annotated[
+        str | None, typer.Option(metavar="5,10,20", help="Ranges of numbers: the width on each level.")
+    ] = None
+    start: Annotated[str | None, typer.Option(help="Where the ranges are counted from; 0 if not given.")] = None
+    bottom: Annotated[str | None, typer.Option(help="Numbers below it are written <BOTTOM.")] = None
+    top: Annotated[str | None, typer.Option(help="Numbers from it on are written >=TOP.")] = None
+    cuts: Annotated[
+        list[str] | None,
+        typer.Option(metavar="18,30,65", help="Cut points of a level; repeat for coarser levels, with fewer points."),
+    ] = None
+    prefix: Annotated[
+        bool, typer.Option("--prefix", help="Hide one character more on each level: 4767*, 476**, ...")
+    ] = False
+    dates: Annotated[
+        str | None, typer.Option(metavar="month,year,decade", help="Periods: day, month, quarter, year, decade.")
+    ] = None
+    format: Annotated[
+        str | None, typer.Option(metavar="%d.%m.%Y", help="How the dates are written; ISO if not given.")
+    ] = None
+    order: Annotated[
+        str | None, typer.Option(metavar="LOW,..,HIGH", help="The values of a scale, to be grouped with neighbours.")
+    ] = None
+    groups: Annotated[
+        str | None, typer.Option(metavar="2,4", help="With --order: how many neighbours are joined on each level.")
+    ] = None
+    taxonomy: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Groups as indented text (.txt), or a hierarchy (.csv).")
+    ] = None
+    rule: Annotated[
+        str | None, typer.Option(metavar="TOML", help="Any rule, as in a policy file: '{intervals = [5], top = 90}'.")
+    ] = None
+    other: Annotated[
+        str | None, typer.Option(metavar="LABEL", help="The label of values that do not fit the rule.")
+    ] = None
+    no_suppress: Annotated[bool, typer.Option("--no-suppress", help="Leave out the top level *.")] = False
+
+    def spec(self) -> dict[str, Any] | None:
+        """The options as a table of keys; None if no rule was given."""
+        from divulge.table.hierarchy_rules import parse_inline
+
+        lists = {
+            name: given.split(",")
+            for name in ("intervals", "dates", "order")
+            if (given := getattr(self, name)) is not None
+        }
+        texts = {
+            name: given for name in ("start", "bottom", "top", "format") if (given := getattr(self, name)) is not None
+        }
+        keys: dict[str, Any] = {**lists, **texts, **(parse_inline(self.rule) if self.rule else {})}
+        if self.cuts:
+            keys["cuts"] = [level.split(",") for level in self.cuts]
+        if self.prefix:
+            keys["prefix"] = True
+        if self.groups is not None:
+            keys["groups"] = [int(size) if size.strip().isdigit() else size for size in self.groups.split(",")]
+        if self.taxonomy is not None:
+            keys["file"] = self.taxonomy
+        if self.other is not None:
+            keys["other"] = self.other
+        if self.no_suppress:
+            keys["suppress"] = False
+        return keys or None
+
+
+@app.command()
+@takes_groups
+def build(
+    table: TableOptions,
+    column: Annotated[list[str], typer.Option(help="The column; a name, a glob, or several with commas; repeatable.")],
+    rules: RuleOptions,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="Where to write: a .csv file for one column, or a folder. Nothing is written without it."),
+    ] = None,
+    to: ToOption = "arx",
+    force: ForceOption = False,
+    most: MostOption = 10,
+    json_: JsonOption = False,
+) -> None:
+    """Build the hierarchy of a column by a rule, or by default from its values.
+
+    \b
+    Examples:
+      divulge hierarchy build patients.csv --column zip,age
+      divulge hierarchy build patients.csv --column age --intervals 5,10,20 --top 90 --out age.csv
+      divulge hierarchy build patients.csv --column grade --order A,B,C,D --groups 2 --out hierarchies/
+    """
+    from divulge.report.hierarchies import built_text, hierarchy_document
+    from divulge.table.roles import split_names
+    from divulge.tasks.hierarchy import build as run_build
+    from divulge.tasks.hierarchy import write_to
+
+    opened = table.read()
+    columns = split_names(opened, column)
+    spec = rules.spec()
+    built = run_build(opened, columns, specs={} if spec is None else dict.fromkeys(columns, spec))
+    written = [] if out is None else write_to(built.hierarchies, out, to=to, force=force)
+    if not json_:
+        show(built_text(built, written=written, most=most))
+        return
+    rule = {name: suggestion.spec for name, suggestion in built.suggestions.items()} or dict.fromkeys(columns, spec)
+    emit_json(
+        {
+            "hierarchies": {name: hierarchy_document(hierarchy) for name, hierarchy in built.hierarchies.items()},
+            "rules": rule,
+            "reasons": {name: suggestion.reason for name, suggestion in built.suggestions.items()},
+            "written": [str(path) for path in written],
+        }
+    )
+
+
+@app.command()
+@takes_groups
+def check(
+    table: TableOptions,
+    hierarchies: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Folder of <column>.csv or *_hierarchy_<column>.csv.")
+    ] = None,
+    hierarchy: Annotated[
+        list[str] | None, typer.Option(metavar="COLUMN=FILE", help="The hierarchy of one column; repeatable.")
+    ] = None,
+    json_: JsonOption = False,
+) -> None:
+    """Does every value of the table have its place in its hierarchy? Exit code 2 and all missing values if not.
+
+    \b
+    Example:
+      divulge hierarchy check adult.csv --hierarchies hierarchies/
+    """
+    from divulge.report.hierarchies import coverage_document, coverage_text
+    from divulge.tasks.hierarchy import cover, load_for
+
+    opened = table.read()
+    coverage = cover(opened, load_for(opened, hierarchies, pairs(hierarchy or [], "--hierarchy")))
+    if json_:
+        emit_json(coverage_document(coverage))
+    else:
+        show(coverage_text(coverage))
+    coverage.refuse_gaps()
+
+
+@app.command()
+def convert(
+    source: Annotated[Path, typer.Argument(help="A hierarchy file, a folder of them, or an ARX project (.deid).")],
+    target: Annotated[Path, typer.Argument(help="The file to write; the folder, if a folder or a project is read.")],
+    to: ToOption = "arx",
+    encoding: Annotated[str, typer.Option(help="The encoding of an ARX project's files.")] = "utf-8",
+    force: ForceOption = False,
+    json_: JsonOption = False,
+) -> None:
+    """Rewrite hierarchies for another tool, or unpack an ARX project into data, hierarchies and roles.
+
+    \b
+    Examples:
+      divulge hierarchy convert adult_hierarchy_age.csv age.csv --to anjana
+      divulge hierarchy convert study.deid study/
+    """
+    from divulge.report.hierarchies import written_text
+    from divulge.tasks.hierarchy import convert as run_convert
+
+    written = run_convert(source, target, to=to, force=force, encoding=encoding)
+    if json_:
+        emit_json({"written": [str(path) for path in written]})
+    else:
+        show(*written_text(written))
+
+
+@app.command(name="show")
+def show_levels(
+    source: Annotated[Path, typer.Argument(help="A hierarchy file, a folder of them, or an ARX project (.deid).")],
+    most: MostOption = 10,
+    json_: JsonOption = False,
+) -> None:
+    """Show the levels of a hierarchy: how many labels each has, and what becomes of the values.
+
+    \b
+    Example:
+      divulge hierarchy show adult_hierarchy_age.csv
+    """
+    from divulge.report.hierarchies import hierarchy_document, hierarchy_text
+    from divulge.tasks.hierarchy import load_any
+
+    found = load_any(source)
+    if json_:
+        emit_json({"hierarchies": {name: hierarchy_document(hierarchy) for name, hierarchy in found.items()}})
+    else:
+        show(*(hierarchy_text(hierarchy, most=most) for hierarchy in found.values()))
