@@ -6,9 +6,21 @@ from __future__ import annotations
 import pyarrow as pa
 
 _CLASSES_1B = [("476**", "2*")] * 3 + [("4790*", ">=40")] * 3 + [("476**", "3*")] * 3
-_DISEASES_1 = ["Heart Disease", "Heart Disease", "Heart Disease", "Flu", "Heart Disease", "Cancer", "Heart Disease", "Cancer", "Cancer"]
+_DISEASES_1 = [
+    "Heart Disease",
+    "Heart Disease",
+    "Heart Disease",
+    "Flu",
+    "Heart Disease",
+    "Cancer",
+    "Heart Disease",
+    "Cancer",
+    "Cancer",
+]
 
-TABLE_1B = pa.table({"zip": [zip_ for zip_, _ in _CLASSES_1B], "age": [age for _, age in _CLASSES_1B], "disease": _DISEASES_1})
+TABLE_1B = pa.table(
+    {"zip": [zip_ for zip_, _ in _CLASSES_1B], "age": [age for _, age in _CLASSES_1B], "disease": _DISEASES_1}
+)
 """Patients, a 3-anonymous version."""
 
 _SALARIES_2B = [3, 4, 5, 6, 11, 8, 7, 9, 10]
@@ -24,9 +36,7 @@ _DISEASES_2B = [
     "stomach cancer",
 ]
 
-TABLE_2B = pa.table(
-    {"zip": TABLE_1B["zip"], "age": TABLE_1B["age"], "salary": _SALARIES_2B, "disease": _DISEASES_2B}
-)
+TABLE_2B = pa.table({"zip": TABLE_1B["zip"], "age": TABLE_1B["age"], "salary": _SALARIES_2B, "disease": _DISEASES_2B})
 """Salary (in thousands) and disease, a 3-diverse version."""
 
 _CLASSES_3 = [("4767*", "<=40")] * 3 + [("4790*", ">=40")] * 3 + [("4760*", "<=40")] * 3

@@ -8,8 +8,9 @@ list of the classes' numbers (None where classes have none). Classes are sorted 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
+from itertools import permutations
 from math import inf, log, log2, sqrt
 from statistics import median
 from typing import Any
@@ -43,7 +44,9 @@ def distinct(rows: Iterable[Row], columns: Sequence[str]) -> list[Row]:
     return list({tuple(row[name] for name in columns): row for row in rows}.values())
 
 
-def identity(rows: Sequence[Row], keys: Sequence[str], *, person: str | None = None, population: Sequence[Any] = ()) -> Result:
+def identity(
+    rows: Sequence[Row], keys: Sequence[str], *, person: str | None = None, population: Sequence[Any] = ()
+) -> Result:
     """Every identity metric; X is the row, or the person where one may own several rows."""
     rows = rows if person is None else distinct(rows, [*keys, person])
     sizes = [len(members) for members in group(rows, keys)]
@@ -63,7 +66,10 @@ def identity(rows: Sequence[Row], keys: Sequence[str], *, person: str | None = N
         "conditional_entropy": lowest(h_class for _, h_class in relative),
         "specific_information": highest(h - h_class for _, h_class in relative),
         "mutual_information": (information, None),
-        "discrimination_rate": (information / h if h else 0, [(h - h_class) / h if h else 0 for _, h_class in relative]),
+        "discrimination_rate": (
+            information / h if h else 0,
+            [(h - h_class) / h if h else 0 for _, h_class in relative],
+        ),
         "conditional_privacy": (1 - 2**-information, None),
         "maximum_information_leakage": highest(h - h_class for _, h_class in relative),
         "maximum_information_leakage_printed": highest(h - p * h_class for p, h_class in relative),
@@ -92,10 +98,16 @@ def sensitive(
     x = [[share(members, value) for value in values] for members in classes]
     p = [Fraction(sum(members.values())) / sum(table.values()) for members in classes]
     h, h_prior, h_class = entropy(table.values()), entropy(a), [entropy(c) for c in x]
-    rows, within = range(len(classes)), lambda measure: highest(measure(c) for c in x)  # noqa: E731
+    rows = range(len(classes))
+
+    def within(measure: Callable[[list[Fraction]], Any]) -> tuple[float, list[float]]:
+        return highest(measure(c) for c in x)
+
     information = h + entropy(p) - entropy(m for members in classes for m in members.values())
     least = min(len([v for v in c if v]) for c in x) if recursive_l is None else recursive_l
-    of_value = [entropy(p) - entropy(members.get(value, 0) for members in classes) if table[value] else 0 for value in values]
+    of_value = [
+        entropy(p) - entropy(members.get(value, 0) for members in classes) if table[value] else 0 for value in values
+    ]
     outside = [table - Counter(members) for members in classes]
     emd = distance or equal_distance
     return {
@@ -176,16 +188,13 @@ def equal_distance(after: Sequence[Fraction], before: Sequence[Fraction]) -> flo
 
 def ordered_distance(after: Sequence[Fraction], before: Sequence[Fraction]) -> float:
     """Earth mover's distance along a line: what crosses each gap between neighbours, over the number of gaps."""
-    crossing = [abs(sum(after[:gap]) - sum(before[:gap])) for gap in range(1, len(after))]
-    return float(sum(crossing) / len(crossing)) if crossing else 0.0
+    crossing = [abs(float(sum(after[:gap]) - sum(before[:gap]))) for gap in range(1, len(after))]
+    return sum(crossing) / len(crossing) if crossing else 0.0
 
 
 def matched_distance(after: Sequence[int], before: Sequence[int], distance: Callable[[int, int], Fraction]) -> Fraction:
     """Earth mover's distance by trying every way to match units: 6 units of each at most, please."""
-    return min(sum((distance(i, j) for i, j in zip(after, order, strict=True)), Fraction(0)) for order in _orders(before)) / len(after)
-
-
-def _orders(units: Sequence[int]) -> Collection[tuple[int, ...]]:
-    from itertools import permutations
-
-    return set(permutations(units))
+    return min(
+        sum((distance(i, j) for i, j in zip(after, order, strict=True)), Fraction(0))
+        for order in set(permutations(before))
+    ) / len(after)

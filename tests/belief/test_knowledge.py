@@ -35,8 +35,15 @@ def test_bob_has_heart_disease() -> None:
     assert found["l_diversity"].worst.key == BOB
 
 
-RULED_OUT = [{"rule_out": {"disease": ["Heart Disease"]}}, {"rule_out": {"disease": "Heart Disease"}}, {"rule_out": ["disease=Heart Disease"]}]
-RULED_IN = [{"rule_in": {"disease": ["Cancer", "Flu"]}}, {"rule_in": ["disease=Cancer", "disease=Flu"]}]
+RULED_OUT: list[dict[str, Any]] = [
+    {"rule_out": {"disease": ["Heart Disease"]}},
+    {"rule_out": {"disease": "Heart Disease"}},
+    {"rule_out": ["disease=Heart Disease"]},
+]
+RULED_IN: list[dict[str, Any]] = [
+    {"rule_in": {"disease": ["Cancer", "Flu"]}},
+    {"rule_in": ["disease=Cancer", "disease=Flu"]},
+]
 
 
 @pytest.mark.parametrize("known", [*RULED_OUT, *RULED_IN])
@@ -89,7 +96,10 @@ def test_numbers_and_nulls_can_be_ruled_out() -> None:
 
 
 REFUSED: list[tuple[dict[str, Any], str]] = [
-    ({"rule_out": {"disease": ["Hart Disease"]}}, "'disease' has no value 'Hart Disease'.*did you mean 'Heart Disease'"),
+    (
+        {"rule_out": {"disease": ["Hart Disease"]}},
+        "'disease' has no value 'Hart Disease'.*did you mean 'Heart Disease'",
+    ),
     ({"rule_out": {"disease": ["Heart Disease", "Flu", "Cancer"]}}, "every value of 'disease' is ruled out"),
     ({"rule_out": {"age": ["2*"]}}, "'age', which is not a sensitive attribute"),
     ({"rule_out": ["disease"]}, "'disease' does not say which value is meant. write column=value"),

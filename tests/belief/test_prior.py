@@ -123,10 +123,16 @@ REFUSED: dict[str, tuple[Any, list[str]]] = {
     "a value is missing": ({"Cancer": 1}, ["missing values: 'none'"]),
     "a value is unknown": ({"Cancer": 0.1, "none": 0.8, "flue": 0.1}, ["unknown values: 'flue'"]),
     "the sum is not 1": ({"Cancer": 0.5, "none": 0.6}, ["sum to 1.1, not 1"]),
-    "everything at once": ({"Cancer": 0.5, "flue": 0.1, "cold": 0}, ["unknown values: 'flue', 'cold'", "missing values: 'none'", "sum to 0.6"]),
+    "everything at once": (
+        {"Cancer": 0.5, "flue": 0.1, "cold": 0},
+        ["unknown values: 'flue', 'cold'", "missing values: 'none'", "sum to 0.6"],
+    ),
     "negative": ({"Cancer": -0.1, "none": 1.1}, ["-0.1 for disease='Cancer' is not between 0 and 1"]),
     "above 1": ({"Cancer": 2, "none": -1}, ["2 for disease='Cancer' is not between 0 and 1"]),
-    "not a number": ([{"disease": "Cancer", "probability": "often"}], ["'often' for disease='Cancer' is not a probability"]),
+    "not a number": (
+        [{"disease": "Cancer", "probability": "often"}],
+        ["'often' for disease='Cancer' is not a probability"],
+    ),
     "nan": ({"Cancer": float("nan"), "none": 1}, ["nan for disease='Cancer' is not between 0 and 1"]),
     "divided by 0": ({"Cancer": 0.5, "none": "1/0"}, ["'1/0' for disease='none' is not a probability"]),
     "twice": ([{"disease": "Cancer", "probability": 0.5}] * 2, ["gives disease='Cancer' twice"]),
@@ -135,7 +141,10 @@ REFUSED: dict[str, tuple[Any, list[str]]] = {
     "an empty mapping": ({}, ["the prior is empty"]),
     "no attribute": ([{"illness": "Cancer", "probability": 1}], ["has no column 'disease'"]),
     "no probability": ([{"disease": "Cancer", "share": 1}], ["exactly one of the columns 'probability' and 'joint'"]),
-    "both measures": ([{"disease": "Cancer", "joint": 1, "probability": 1}], ["exactly one of the columns 'probability' and 'joint'"]),
+    "both measures": (
+        [{"disease": "Cancer", "joint": 1, "probability": 1}],
+        ["exactly one of the columns 'probability' and 'joint'"],
+    ),
     "a condition that is no quasi-identifier": (
         [{"disease": "Cancer", "zap": "x", "probability": 1}],
         ["depends on 'zap', which is not a quasi-identifier"],
@@ -150,14 +159,23 @@ REFUSED: dict[str, tuple[Any, list[str]]] = {
         ["the probabilities given ('other',) sum to 0.8, not 1"],
     ),
     "a condition misses a value": (CONDITIONAL[:3], ["missing values given ('other',): 'none'", "sum to 0.08"]),
-    "the joint does not sum to 1": ([row | {"joint": 0.2} for row in JOINT], ["the joint probabilities sum to 0.8, not 1"]),
+    "the joint does not sum to 1": (
+        [row | {"joint": 0.2} for row in JOINT],
+        ["the joint probabilities sum to 0.8, not 1"],
+    ),
     "rows of different columns": (
         [{"disease": "Cancer", "probability": 0.5}, {"disease": "none", "probability": 0.5, "age": "5*"}],
         ["row 2 has other columns than the first"],
     ),
-    "a row without probability": ([{"disease": "Cancer", "probability": 0.5}, {"disease": "none"}], ["row 2 has other columns"]),
+    "a row without probability": (
+        [{"disease": "Cancer", "probability": 0.5}, {"disease": "none"}],
+        ["row 2 has other columns"],
+    ),
     "no file": ("nowhere.csv", ["there is no prior file 'nowhere.csv'"]),
-    "for another attribute": ({"diseas": "prior.csv"}, ["'diseas', which is not a sensitive attribute", "did you mean 'disease'"]),
+    "for another attribute": (
+        {"diseas": "prior.csv"},
+        ["'diseas', which is not a sensitive attribute", "did you mean 'disease'"],
+    ),
     "of another kind": (3.5, ["a prior cannot be read from float"]),
 }
 
@@ -195,7 +213,12 @@ def test_a_folder_is_no_file(tmp_path: Path) -> None:
 
 def test_one_prior_for_two_attributes_is_refused() -> None:
     with pytest.raises(BadInput, match="one prior for 2 sensitive attributes"):
-        measured(HUNDRED.append_column("x", HUNDRED["age"]), quasi_identifiers="age", sensitive=["disease", "x"], prior={"Cancer": 1})
+        measured(
+            HUNDRED.append_column("x", HUNDRED["age"]),
+            quasi_identifiers="age",
+            sensitive=["disease", "x"],
+            prior={"Cancer": 1},
+        )
 
 
 def test_a_prior_for_one_of_two_attributes() -> None:
@@ -207,70 +230,15 @@ def test_a_prior_for_one_of_two_attributes() -> None:
 def test_a_prior_may_exclude_what_occurs() -> None:
     """It is infinitely surprised; distances stay finite."""
     found = believed({"Cancer": 0, "none": 1})
-    infinite = ("surprise", "delta_disclosure", "delta_disclosure_present", "basic_beta_likeness", "enhanced_beta_likeness")
+    infinite = (
+        "surprise",
+        "delta_disclosure",
+        "delta_disclosure_present",
+        "basic_beta_likeness",
+        "enhanced_beta_likeness",
+    )
     assert [found[name].value for name in infinite] == [float("inf")] * len(infinite)
     assert found["l_t"].value == 0
     assert found["distribution_leakage"].value == pytest.approx(0.28 * 2**0.5)
     assert found["t_closeness"].value == pytest.approx(0.28)
     assert found["values_ruled_out"].value == 0
-
-
-# --- The original table's prior ------------------------------------------------------------------------------------------------
-
-
-def test_the_original_with_rows_that_were_suppressed() -> None:
-    """Half of the originals had cancer, none of those published has: the prior stays the original's."""
-    original = pa.table({"age": list("abcd"), "disease": ["Cancer", "Cancer", "flu", "flu"]})
-    published = pa.table({"age": ["x", "x"], "disease": ["flu", "flu"]})
-    found = measured(published, quasi_identifiers="age", sensitive="disease", original=original)
-    assert found.settings["prior"] == {"disease": "original"}
-    assert found["surprise"].value == 1
-    assert found["values_ruled_out"].value == 1
-    assert found["delta_disclosure"].value == float("inf")
-    assert found["l_max"].value == 2
-    # What the published table itself says is not the prior's matter.
-    assert (found["mutual_information"].value, found["discrimination_rate"].value) == (0, 0)
-    assert measured(published, quasi_identifiers="age", sensitive="disease")["surprise"].value == 0
-
-
-def test_the_original_of_several_attributes_and_of_both_together() -> None:
-    original = pa.table({"d": ["x", "x", "y", "y"], "e": [1, 2, 1, 2]})
-    published = pa.table({"q": [0, 0], "d": ["x", "y"], "e": [1, 2]})
-    found = measured(published, quasi_identifiers="q", sensitive=["d", "e"], joint=True, original=original)
-    assert [found.sensitive[name]["surprise"].value for name in ("d", "e", "d + e")] == [0, 0, 1]
-    assert found.sensitive["d + e"]["values_ruled_out"].value == 2
-
-
-def test_the_original_counts_people_where_the_table_does() -> None:
-    """Ann's three rows are one person, before and after."""
-    original = pa.table({"who": ["Ann", "Ann", "Ann", "Bob"], "d": ["x", "x", "x", "y"]})
-    published = pa.table({"who": ["Ann", "Bob"], "q": [0, 0], "d": ["x", "y"]})
-    found = measured(published, quasi_identifiers="q", sensitive="d", person="who", original=original)
-    assert found["surprise"].value == 0
-
-
-def test_the_original_is_weighted_where_the_table_is() -> None:
-    original = pa.table({"d": ["x", "y"], "w": [3.0, 1.0]})
-    published = pa.table({"q": [0, 0], "d": ["x", "y"], "w": [3.0, 1.0]})
-    found = measured(published, quasi_identifiers="q", sensitive="d", weight="w", original=original)
-    assert found["t_closeness"].value == 0
-    assert found["alpha"].value == 0.75
-
-
-@pytest.mark.parametrize("type_", [pa.date32(), pa.string(), pa.float64()])
-def test_an_original_of_another_type_is_refused(type_: pa.DataType) -> None:
-    values = {pa.date32(): [0], pa.string(): ["x"], pa.float64(): [2.5]}[type_]
-    published = pa.table({"q": [0, 0], "d": [1, 2]})
-    with pytest.raises(BadInput, match="column 'd' has type int64 in one table and"):
-        measured(published, quasi_identifiers="q", sensitive="d", original=pa.table({"d": pa.array(values, type_)}))
-
-
-def test_whole_numbers_may_come_as_floats() -> None:
-    published = pa.table({"q": [0, 0], "d": [1, 2]})
-    found = measured(published, quasi_identifiers="q", sensitive="d", original=pa.table({"d": [1.0, 2.0]}))
-    assert found["surprise"].value == 0
-
-
-def test_an_original_without_the_attribute_is_refused() -> None:
-    with pytest.raises(BadInput, match="the original table .* has no column 'disease'.*did you mean 'diseases'"):
-        measured(HUNDRED, quasi_identifiers="age", sensitive="disease", original=pa.table({"diseases": ["x"]}))

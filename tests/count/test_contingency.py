@@ -60,7 +60,9 @@ def test_coarser_values(drawn: list[dict[str, Any]], alone: bool) -> None:  # no
 
 
 def test_weights_are_rolled_up() -> None:
-    table = pa.table({"zip": [1, 1, 2], "age": [1, 2, 1], "disease": list("xyx"), "dose": [1, 1, 2], "w": [1.5, 2.5, 10]})
+    table = pa.table(
+        {"zip": [1, 1, 2], "age": [1, 2, 1], "disease": list("xyx"), "dose": [1, 1, 2], "w": [1.5, 2.5, 10]}
+    )
     rolled = counted(table, ["zip", "age"], weight="w").roll_up(["zip"])
     assert rolled.population is not None
     assert rolled.population.tolist() == [4, 10]
@@ -84,7 +86,7 @@ def test_the_counts_rolled_up_are_not_changed() -> None:
 @pytest.mark.parametrize("request_", [{"columns": ["zap"]}, {"coarser": {"zap": (np.array([0]), None)}}])
 def test_unknown_columns_are_refused(request_: dict[str, Any]) -> None:
     table = pa.table({"zip": [1], "age": [1], "disease": ["x"], "dose": [1]})
-    with pytest.raises(BadInput, match="'zap' is not among the counted columns.*did you mean 'zip'"):
+    with pytest.raises(BadInput, match=r"'zap' is not among the counted columns.*did you mean 'zip'"):
         counted(table, ["zip", "age"]).roll_up(**request_)
 
 

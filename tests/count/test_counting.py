@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-import datetime
+import datetime as dt
 from decimal import Decimal
 from typing import Any
 
@@ -105,7 +105,10 @@ def test_three_attributes_in_one_scan(drawn: list[dict[str, Any]]) -> None:
     members = oracle.group(drawn, ["zip", "age"])
     assert found.sizes.tolist() == [len(class_) for class_ in members]
     for attribute in ("disease", "visits", "dose"):
-        expected = [{value: [row[attribute] for row in class_].count(value) for value in {row[attribute] for row in class_}} for class_ in members]
+        expected = [
+            {value: [row[attribute] for row in class_].count(value) for value in {row[attribute] for row in class_}}
+            for class_ in members
+        ]
         assert by_class(found, attribute) == expected
 
 
@@ -140,9 +143,13 @@ def test_counts_of_people_are_not_rolled_up() -> None:
 
 ODD_TYPES: dict[str, list[Any]] = {
     "boolean": [True, False, True],
-    "date": [datetime.date(2020, 1, 2), datetime.date(2020, 1, 1), datetime.date(2020, 1, 2)],
-    "timestamp": [datetime.datetime(2020, 1, 2, 3), datetime.datetime(2020, 1, 1, 4), datetime.datetime(2020, 1, 2, 3)],
-    "time": [datetime.time(2), datetime.time(1), datetime.time(2)],
+    "date": [dt.date(2020, 1, 2), dt.date(2020, 1, 1), dt.date(2020, 1, 2)],
+    "timestamp": [
+        dt.datetime(2020, 1, 2, 3, tzinfo=dt.UTC),
+        dt.datetime(2020, 1, 1, 4, tzinfo=dt.UTC),
+        dt.datetime(2020, 1, 2, 3, tzinfo=dt.UTC),
+    ],
+    "time": [dt.time(2), dt.time(1), dt.time(2)],
     "decimal": [Decimal("1.50"), Decimal("1.25"), Decimal("1.50")],
     "binary": [b"b", b"a", b"b"],
     "large numbers": [2**62, 2**62 - 1, 2**62],
@@ -181,14 +188,16 @@ def test_the_two_zeros_are_one_value() -> None:
 
 
 def test_not_a_number_is_a_value_and_not_a_null() -> None:
-    table = pa.table({"k": [float("nan"), 1.0, None, float("nan")], "s": ["x", "y", "x", "x"], "t": ["x", "y", "x", "x"]})
+    table = pa.table(
+        {"k": [float("nan"), 1.0, None, float("nan")], "s": ["x", "y", "x", "x"], "t": ["x", "y", "x", "x"]}
+    )
     found = counted(table, quasi_identifiers="k", sensitive=["s", "t"])
     assert found.sizes.tolist() == [1, 2, 1]
     assert found.class_key(2) == {"k": None}
 
 
 def test_a_type_without_an_order_is_refused() -> None:
-    table = pa.table({"k": [datetime.timedelta(1)], "s": ["x"]})
+    table = pa.table({"k": [dt.timedelta(1)], "s": ["x"]})
     with pytest.raises(BadInput, match="column 'k' cannot be sorted"):
         counted(table, quasi_identifiers="k", sensitive="s")
 
@@ -217,7 +226,10 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "no quasi-identifiers": ({"quasi_identifiers": []}, "no quasi-identifiers were named"),
     "an unknown null policy": ({"quasi_identifiers": "zip", "nulls": "keep"}, "nulls='keep' is not known"),
     "person with weight": ({"quasi_identifiers": "zip", "person": "ward", "weight": "age"}, "cannot be combined"),
-    "nobody's row": ({"quasi_identifiers": "age", "person": "zip"}, "2 rows have no 'zip', so it is not known whose they are"),
+    "nobody's row": (
+        {"quasi_identifiers": "age", "person": "zip"},
+        "2 rows have no 'zip', so it is not known whose they are",
+    ),
 }
 
 

@@ -111,6 +111,7 @@ def test_json_and_csv_declare_the_same(tmp_path: Path) -> None:
         ({"Zip": "11*"}, "write a list"),
         ({"D": {"Influenza": "Flu"}}, "not a list of texts"),
         ({"D": {"Influenza": ["Flu"], "Cold": ["Flu"]}}, "'Flu' of 'D' belongs to 'Influenza' and to 'Cold'"),
+        ({"D": {"Influenza": ["Flu"], "Flu": ["grippe"]}}, "'Flu' of 'D' belongs to 'Influenza' and to 'Flu'"),
     ],
 )
 def test_bad_classes_are_refused(classes: dict[str, list[str]], message: str) -> None:

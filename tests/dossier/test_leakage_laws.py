@@ -28,9 +28,7 @@ class Person(NamedTuple):
     weights: dict[str, float]
 
 
-confidences = st.one_of(
-    st.sampled_from([1.0, 0.5, 1e-9, 1 - 1e-9, 1e-250]), st.floats(0, 1, exclude_min=True, allow_subnormal=False)
-)
+confidences = st.one_of(st.sampled_from([1.0, 0.5, 1e-9, 1 - 1e-9, 1e-250]), st.floats(1e-250, 1))
 wild_weights = st.one_of(st.sampled_from([0.0, 1.0]), st.floats(-6, 6).map(lambda power: 10.0**power))
 
 
@@ -114,7 +112,8 @@ def test_only_the_proportions_of_weights_matter(person: Person, power: float) ->
 @given(people())
 def test_leakage_is_1_only_for_the_whole_truth(person: Person) -> None:
     weights = {label: weight or 1.0 for label, weight in person.weights.items()}
-    assert leakage(person.reference, person.reference, weights=weights).leakage == 1.0
+    whole = leakage(person.reference, person.reference, weights=weights).leakage
+    assert whole == pytest.approx(1.0, rel=CERTIFIED)
     found = leakage(person.record, person.reference, weights=weights)
     assert 0 <= found.leakage <= 1
     if person.record.attributes != person.reference.attributes:
@@ -126,11 +125,11 @@ def test_leakage_is_1_only_for_the_whole_truth(person: Person) -> None:
 
 @settings(deadline=None)
 @given(people())
-def test_leakage_lies_between_0_and_recall_or_precision_s_largest(person: Person) -> None:
+def test_leakage_is_at_most_the_mean_of_precision_and_recall(person: Person) -> None:
     found = leakage(person.record, person.reference, weights=person.weights)
     assert 0 <= found.recall <= 1
     assert 0 <= found.precision <= 1
-    assert found.leakage <= max(found.precision + found.recall, 0) * (1 + CERTIFIED)
+    assert found.leakage <= (found.precision + found.recall) / 2 * (1 + CERTIFIED)
 
 
 @pytest.mark.parametrize("size", [999, 1000, 1001, 3000])

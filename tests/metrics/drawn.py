@@ -15,7 +15,6 @@ import numpy as np
 import pyarrow as pa
 from hypothesis import strategies as st
 
-import divulge as dv
 from divulge.belief import Belief, Ground, Prior
 from divulge.count import Contingency, Domain
 from divulge.count.contingency import build_cells
@@ -24,6 +23,7 @@ from divulge.metrics import METRICS, Identity, Metric
 from divulge.metrics.measurement import Measurement
 from divulge.table.read import read
 from divulge.table.table import Table
+from divulge.tasks.measure import measure
 
 Counts = list[dict[str, int]]
 VALUES = ("a", "b", "c", "d")
@@ -72,7 +72,7 @@ def opened(table: Any) -> Table:
 
 def measured(table: Any, *, quasi_identifiers: Any, sensitive: Any = (), **options: Any) -> Measurement:
     """dv.measure on the shared engine."""
-    return dv.measure(opened(table), quasi_identifiers=quasi_identifiers, sensitive=sensitive, **options)
+    return measure(opened(table), quasi_identifiers=quasi_identifiers, sensitive=sensitive, **options)
 
 
 def table_of(given: Sequence[Mapping[str, int]]) -> pa.Table:
@@ -91,14 +91,22 @@ def contingency_of(given: Sequence[Mapping[str, int]]) -> Contingency:
         keys=(Domain("q", pa.array(range(len(given)), pa.int64()), "number"),),
         codes=(np.arange(len(given)),),
         sizes=np.array([sum(members.values()) for members in given]),
-        cells={"s": build_cells(Domain("s", pa.array(values), "text"), class_index, codes, mass.astype(float), classes=len(given))},
+        cells={
+            "s": build_cells(
+                Domain("s", pa.array(values), "text"), class_index, codes, mass.astype(float), classes=len(given)
+            )
+        },
         rows=total,
         people=total,
     )
 
 
 def belief_of(
-    counted: Contingency, *, distance: str = "equal", recursive_l: int | None = None, prior: Sequence[float] | None = None
+    counted: Contingency,
+    *,
+    distance: str = "equal",
+    recursive_l: int | None = None,
+    prior: Sequence[float] | None = None,
 ) -> Belief:
     """The belief about s, with the table's own marginal as the prior unless one is given."""
     cells = counted.cells["s"]
@@ -115,7 +123,7 @@ class Numbers:
     classes: dict[tuple[str, str], list[float]]
 
 
-def numbers_of(counted: Contingency, *, population: Sequence[float] | None = None, **options: Any) -> Numbers:
+def numbers_of(counted: Contingency, *, population: Any = None, **options: Any) -> Numbers:
     """Every metric of a counted table."""
     people = counted.sizes if population is None else population
     identity = Identity.of(counted, np.asarray(people, dtype=float))

@@ -7,10 +7,10 @@ Each entry has inputs in one of a few forms; the functions here turn a form into
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Sequence
 from fractions import Fraction
 from functools import cache
-from math import lcm
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,8 @@ from divulge.metrics.measurement import Measurement
 from tests.metrics.drawn import measured
 
 FILE = Path(__file__).parent.parent / "golden" / "table_metrics.json"
-ENTRIES: list[dict[str, Any]] = json.loads(FILE.read_text(encoding="utf-8"))["entries"]
+Entry = dict[str, Any]
+ENTRIES: list[Entry] = json.loads(FILE.read_text(encoding="utf-8"))["entries"]
 
 STOMACH, LUNGS = "stomach", "respiratory"
 BRANCHES = dict.fromkeys(["gastric ulcer", "gastritis", "stomach cancer"], STOMACH) | dict.fromkeys(
@@ -36,7 +37,7 @@ def taxonomy(levels: int) -> dict[str, list[str]]:
 def counted(shares: Sequence[str], values: Sequence[str]) -> list[str]:
     """The smallest table with these shares."""
     fractions = [Fraction(share) for share in shares]
-    size = lcm(*(fraction.denominator for fraction in fractions))
+    size = math.lcm(*(fraction.denominator for fraction in fractions))
     return [value for value, fraction in zip(values, fractions, strict=True) for _ in range(int(fraction * size))]
 
 
@@ -77,3 +78,8 @@ def from_sizes(sizes: Sequence[int]) -> Measurement:
     """Classes of which only the size is given."""
     table = pa.table({"y": [number for number, size in enumerate(sizes) for _ in range(size)]})
     return measured(table, quasi_identifiers="y")
+
+
+def bits(number: float) -> float:
+    """The entropy behind an effective number of values."""
+    return math.log2(number)

@@ -23,7 +23,9 @@ from tests.metrics.drawn import measured
 VALUES = 5
 units = st.lists(st.integers(0, VALUES - 1), min_size=5, max_size=5)
 # Two levels above the values: which node of level 1 a value is under, and which node of level 2 that node is under.
-trees = st.tuples(st.lists(st.integers(0, 2), min_size=VALUES, max_size=VALUES), st.lists(st.integers(0, 1), min_size=3, max_size=3))
+trees = st.tuples(
+    st.lists(st.integers(0, 2), min_size=VALUES, max_size=VALUES), st.lists(st.integers(0, 1), min_size=3, max_size=3)
+)
 
 
 def cells_of(classes: list[list[int]]) -> Cells:
@@ -51,7 +53,9 @@ def test_equal_distance(classes: list[list[int]], prior: list[int]) -> None:
 @given(st.lists(units, min_size=1, max_size=3), units)
 @settings(deadline=None, max_examples=60)
 def test_ordered_distance(classes: list[list[int]], prior: list[int]) -> None:
-    expected = [oracle.matched_distance(members, prior, lambda i, j: Fraction(abs(i - j), VALUES - 1)) for members in classes]
+    expected = [
+        oracle.matched_distance(members, prior, lambda i, j: Fraction(abs(i - j), VALUES - 1)) for members in classes
+    ]
     assert distances(classes, prior, Ground("ordered")) == pytest.approx([float(d) for d in expected], abs=1e-12)
 
 
@@ -79,14 +83,21 @@ def test_a_prior_for_each_class(classes: list[list[int]], priors: list[list[int]
     weights = np.array([np.bincount(prior, minlength=VALUES) for prior in priors], dtype=float)
     levels = (np.arange(VALUES), np.array([0, 0, 1, 1, 1]))
     for ground in (Ground("equal"), Ground("ordered"), Ground("hierarchical", levels)):
-        belief = Belief(cells_of(classes), Prior("conditional", weights, np.array(row)), ground, np.arange(len(classes)))
+        belief = Belief(
+            cells_of(classes), Prior("conditional", weights, np.array(row)), ground, np.arange(len(classes))
+        )
         expected = [distances([members], priors[own], ground)[0] for members, own in zip(classes, row, strict=True)]
         assert closeness.t_closeness(belief).tolist() == pytest.approx(expected, abs=1e-12)
 
 
 def beta(classes: dict[str, dict[str, int]], **options: Any) -> tuple[float, float]:
     rows = [(q, s) for q, members in classes.items() for s, n in members.items() for _ in range(n)]
-    found = measured(pa.table({"q": [q for q, _ in rows], "s": [s for _, s in rows]}), quasi_identifiers="q", sensitive="s", **options)
+    found = measured(
+        pa.table({"q": [q for q, _ in rows], "s": [s for _, s in rows]}),
+        quasi_identifiers="q",
+        sensitive="s",
+        **options,
+    )
     return found["basic_beta_likeness"].value, found["enhanced_beta_likeness"].value
 
 
@@ -103,7 +114,7 @@ def test_a_value_that_the_prior_excludes_is_an_infinite_gain() -> None:
 
 
 def test_delta_disclosure_by_hand() -> None:
-    """a and b are half of the table each. In x they are 3/4 and 1/4, |log2(1/2)| = 1; in y b is absent and a doubled."""
+    """Both a and b are half of the table each. In x they are 3/4 and 1/4, |log2(1/2)| = 1; in y b is absent and a doubled."""
     rows = [("x", "a")] * 3 + [("x", "b")] + [("y", "a")] + [("z", "b")] * 3
     table = pa.table({"q": [q for q, _ in rows], "s": [s for _, s in rows]})
     found = measured(table, quasi_identifiers="q", sensitive="s")

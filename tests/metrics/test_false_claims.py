@@ -41,7 +41,12 @@ WORSE_AFTER_MERGING: dict[tuple[str, str], tuple[Counts, list[int], float, float
         0.9709505945,
     ),
     # {a: 80}, {a: 8, b: 2}, {a: 2, b: 8}: H is .469 for the table, 0, .722 and .722 for the classes, 1 for the last two together.
-    ("sensitive", "entropy_leakage"): ([{"a": 80}, {"a": 8, "b": 2}, {"a": 2, "b": 8}], [0, 1, 1], 0.4689955936, 0.5310044064),
+    ("sensitive", "entropy_leakage"): (
+        [{"a": 80}, {"a": 8, "b": 2}, {"a": 2, "b": 8}],
+        [0, 1, 1],
+        0.4689955936,
+        0.5310044064,
+    ),
 }
 
 
@@ -58,7 +63,10 @@ def test_merging_can_make_it_worse(name: tuple[str, str]) -> None:
 
 
 def test_itpr_falls_while_the_discrimination_rate_rises() -> None:
-    rates = [numbers_of(contingency_of([{"a": n} for n in sizes])).table["identity", "discrimination_rate"] for sizes in ([2, 6], [2, 3, 3])]
+    rates = [
+        numbers_of(contingency_of([{"a": n} for n in sizes])).table["identity", "discrimination_rate"]
+        for sizes in ([2, 6], [2, 3, 3])
+    ]
     assert rates == pytest.approx([0.2704260415, 0.5204260415])
 
 
@@ -105,7 +113,14 @@ def test_independence_does_not_make_itpr_vanish() -> None:
     """{a: P, N; b: 4 P, 4 N} is independent, yet ITPR is 1 - |Y| min p(y) = .6; DR, MI and t see no risk."""
     value = numbers_of(contingency_of([{"P": 1, "N": 1}, {"P": 4, "N": 4}])).table
     assert value["sensitive", "itpr"] == pytest.approx(0.6)
-    silent = ("mutual_information", "discrimination_rate", "t_closeness", "surprise", "distribution_leakage", "entropy_leakage")
+    silent = (
+        "mutual_information",
+        "discrimination_rate",
+        "t_closeness",
+        "surprise",
+        "distribution_leakage",
+        "entropy_leakage",
+    )
     assert [value["sensitive", name] for name in silent] == [0] * len(silent)
 
 
@@ -115,7 +130,9 @@ def test_itpr_does_not_see_what_its_authors_miss_in_t_closeness() -> None:
     first, second = (numbers_of(contingency_of(table)).table for table in (fair, skewed))
     assert (first["sensitive", "alpha"], second["sensitive", "alpha"]) == pytest.approx((1 / 3, 0.6))
     assert (first["sensitive", "itpr"], second["sensitive", "itpr"]) == (0, 0)
-    assert (first["sensitive", "entropy_l_risk"], second["sensitive", "entropy_l_risk"]) == pytest.approx((0.3333, 0.3866), abs=1e-4)
+    assert (first["sensitive", "entropy_l_risk"], second["sensitive", "entropy_l_risk"]) == pytest.approx(
+        (0.3333, 0.3866), abs=1e-4
+    )
 
 
 @pytest.mark.parametrize("name", ["surprise", "averaged_information", "set_information"])

@@ -23,7 +23,9 @@ KEYS = ("zip", "age")
 DISTANCES = {"disease": oracle.equal_distance, "visits": oracle.ordered_distance, "dose": oracle.ordered_distance}
 
 
-def agree(scores: Mapping[str, Score], found: Measurement, expected: oracle.Result, attribute: str | None = None) -> None:
+def agree(
+    scores: Mapping[str, Score], found: Measurement, expected: oracle.Result, attribute: str | None = None
+) -> None:
     """Table and classes, for all metrics and no others."""
     assert set(scores) == set(expected)
     for name, (of_table, of_classes) in expected.items():
@@ -167,7 +169,10 @@ def test_nulls_dropped(drawn: list[dict[str, Any]]) -> None:
 
 
 def test_no_number_is_ever_not_a_number() -> None:
-    for name, given in EDGES.items():
-        found = measured(arrow(given), quasi_identifiers=KEYS, sensitive=list(DISTANCES))
-        scores = [*found.identity.values(), *(score for scores in found.sensitive.values() for score in scores.values())]
+    for name, table in EDGES.items():
+        found = measured(arrow(table), quasi_identifiers=KEYS, sensitive=list(DISTANCES))
+        scores = [
+            *found.identity.values(),
+            *(score for scores in found.sensitive.values() for score in scores.values()),
+        ]
         assert not [score.metric.name for score in scores if math.isnan(score.value)], name

@@ -42,7 +42,12 @@ def test_a_whole_file(tmp_path: Path) -> None:
     path.write_text(WHOLE, encoding="utf-8")
     for source in (path, str(path)):
         policy = Policy.load(source)
-        assert policy.roles == {"quasi_identifiers": ["zip", "age"], "sensitive": "disease", "person": "patient", "nulls": "drop"}
+        assert policy.roles == {
+            "quasi_identifiers": ["zip", "age"],
+            "sensitive": "disease",
+            "person": "patient",
+            "nulls": "drop",
+        }
         assert policy.suppression == 0.05
         assert texts(policy) == [
             "l_diversity >= 2",
@@ -76,7 +81,9 @@ def test_a_document_is_not_changed() -> None:
     assert document == {"roles": {"sensitive": "a"}, "quasi_identifiers": ["b"]}
 
 
-@pytest.mark.parametrize("metric", [metric for metric in METRICS if metric.kind == "risk"], ids=lambda m: f"{m.scope}.{m.name}")
+@pytest.mark.parametrize(
+    "metric", [metric for metric in METRICS if metric.kind == "risk"], ids=lambda m: f"{m.scope}.{m.name}"
+)
 def test_every_risk_can_be_promised(metric: Any) -> None:
     bound: Any = {"c": 3, "l": 2} if metric.name == "recursive_c_l_diversity" else 0.5
     if metric.scope == "identity":
@@ -88,7 +95,9 @@ def test_every_risk_can_be_promised(metric: Any) -> None:
     assert promise.attribute == (None if metric.scope == "identity" else "disease")
 
 
-@pytest.mark.parametrize("metric", [metric for metric in METRICS if metric.kind != "risk"], ids=lambda m: f"{m.scope}.{m.name}")
+@pytest.mark.parametrize(
+    "metric", [metric for metric in METRICS if metric.kind != "risk"], ids=lambda m: f"{m.scope}.{m.name}"
+)
 def test_what_only_describes_cannot_be_promised(metric: Any) -> None:
     with pytest.raises(BadInput, match=f"{metric.name!r} is a {metric.kind} and cannot be promised"):
         Promise.make(metric.name, 1, scope=metric.scope)
@@ -101,16 +110,25 @@ def test_a_name_of_both_scopes_means_the_attribute() -> None:
 
 REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "an unknown key": ({"k_anonimity": 5}, "unknown key 'k_anonimity'.*did you mean 'k_anonymity'"),
-    "an unknown metric": ({"promises": {"k_anonimity": 5}}, "there is no metric 'k_anonimity'.*did you mean 'k_anonymity'"),
+    "an unknown metric": (
+        {"promises": {"k_anonimity": 5}},
+        "there is no metric 'k_anonimity'.*did you mean 'k_anonymity'",
+    ),
     "an unknown role": ({"roles": {"sensitiv": "a"}}, "unknown role 'sensitiv'.*did you mean 'sensitive'"),
     "roles that are no table": ({"roles": 5}, "'roles' must be a table of name = column, not 5"),
     "promises that are no table": ({"promises": 5}, "'promises' must be a table of metric = bound"),
     "promises as a list": ({"promises": ["k_anonymity"]}, "'promises' must be a table"),
     "identity that is no table": ({"promises": {"identity": 5}}, "'promises.identity' must be a table"),
     "attributes that are no table": ({"promises": {"attributes": 5}}, "'promises.attributes' must be a table"),
-    "an attribute that is no table": ({"promises": {"attributes": {"disease": 5}}}, "'promises.attributes.disease' must be a table"),
+    "an attribute that is no table": (
+        {"promises": {"attributes": {"disease": 5}}},
+        "'promises.attributes.disease' must be a table",
+    ),
     "a sensitive metric for identity": ({"promises": {"identity": {"alpha": 0.5}}}, "there is no metric 'alpha'"),
-    "an identity metric for an attribute": ({"promises": {"attributes": {"a": {"k_anonymity": 5}}}}, "there is no metric 'k_anonymity'"),
+    "an identity metric for an attribute": (
+        {"promises": {"attributes": {"a": {"k_anonymity": 5}}}},
+        "there is no metric 'k_anonymity'",
+    ),
     "a role that is a number": ({"sensitive": 5}, "sensitive = 5 must be a column name or a list of them"),
     "a role with numbers in it": ({"quasi_identifiers": ["a", 5]}, "must be a column name or a list of them"),
     "two persons": ({"person": ["a", "b"]}, "person = .* must be a column name$"),
@@ -125,7 +143,10 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "half an l": ({"recursive_c_l_diversity": {"c": 3, "l": 2.5}}, "l = 2.5 .* is not a whole number"),
     "l that is a word": ({"recursive_c_l_diversity": {"c": 3, "l": "two"}}, "l = 'two' .* is not a whole number"),
     "l that is true": ({"recursive_c_l_diversity": {"c": 3, "l": True}}, "l = True .* is not a whole number"),
-    "c that is a word": ({"recursive_c_l_diversity": {"c": "x", "l": 2}}, "recursive_c_l_diversity = 'x' is not a number"),
+    "c that is a word": (
+        {"recursive_c_l_diversity": {"c": "x", "l": 2}},
+        "recursive_c_l_diversity = 'x' is not a number",
+    ),
     "a suppression above 1": ({"suppression": 5}, "suppression = 5 is not a fraction.*0.05 for 5 %"),
     "a suppression below 0": ({"suppression": -0.1}, "is not a fraction"),
     "a suppression that is true": ({"suppression": True}, "is not a fraction"),
@@ -155,7 +176,11 @@ def test_the_file_is_named_when_it_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("content", "message"),
-    [(b"k_anonymity = ", "is not valid TOML"), (b"a = 1\na = 2", "is not valid TOML"), (b'person = "\xff"', "is not valid TOML")],
+    [
+        (b"k_anonymity = ", "is not valid TOML"),
+        (b"a = 1\na = 2", "is not valid TOML"),
+        (b'person = "\xff"', "is not valid TOML"),
+    ],
 )
 def test_files_that_are_refused(tmp_path: Path, content: bytes, message: str) -> None:
     path = tmp_path / "divulge.toml"

@@ -41,7 +41,11 @@ def test_the_classes_that_break_a_promise_are_counted_and_named_worst_first(one:
     assert not verdict.holds
     k, l_ = verdict.outcomes
     assert (k.value, k.breaking_classes, k.breaking_people) == (1, 3, 6)
-    assert [(item.key, item.size, item.value) for item in k.sample] == [({"q": "d"}, 1, 1), ({"q": "c"}, 2, 2), ({"q": "b"}, 3, 3)]
+    assert [(item.key, item.size, item.value) for item in k.sample] == [
+        ({"q": "d"}, 1, 1),
+        ({"q": "c"}, 2, 2),
+        ({"q": "b"}, 3, 3),
+    ]
     assert (l_.value, l_.attribute, l_.breaking_classes, l_.breaking_people) == (1, "s", 2, 4)
     assert [item.key for item in l_.sample] == [{"q": "b"}, {"q": "d"}]
 
@@ -76,8 +80,10 @@ def test_a_promise_for_one_attribute_is_held_against_it_alone(two: Measurement) 
     assert (outcome.attribute, outcome.breaking_classes) == ("t", 1)
 
 
-@pytest.mark.parametrize("metric", [metric for metric in METRICS if metric.kind == "risk"], ids=lambda m: f"{m.scope}.{m.name}")
-def test_every_risk_at_its_own_value(metric: Any, one: Measurement) -> None:
+@pytest.mark.parametrize(
+    "metric", [metric for metric in METRICS if metric.kind == "risk"], ids=lambda m: f"{m.scope}.{m.name}"
+)
+def test_every_risk_at_its_own_value(metric: Any) -> None:
     """The bound that equals the value holds; a bound beyond the tolerance does not, and names exactly the classes beyond it."""
     population = pa.table({"q": ["a"] * 9 + ["b"] * 8 + ["c"] * 7 + ["d"] * 6})
     found = measured(TABLE, quasi_identifiers="q", sensitive="s", population=population)
@@ -111,7 +117,15 @@ def test_recursive_diversity_is_strict() -> None:
     """Counts 8, 1, 1 with l = 2: r1 < c (r2 + r3) needs c above 4, and 4 itself is not enough. With l = 3, above 8."""
     table = pa.table({"q": [0] * 10, "s": ["x"] * 8 + ["y", "z"]})
     found = measured(table, quasi_identifiers="q", sensitive="s")
-    cases = [((4, 2), False), ((4.001, 2), True), ((8, 3), False), ((8.001, 3), True), ((100, 4), False), ((0.8, 1), False), ((0.81, 1), True)]
+    cases = [
+        ((4, 2), False),
+        ((4.001, 2), True),
+        ((8, 3), False),
+        ((8.001, 3), True),
+        ((100, 4), False),
+        ((0.8, 1), False),
+        ((0.81, 1), True),
+    ]
     for bound, holds in cases:
         verdict = judge(found, [Promise.make("recursive_c_l_diversity", bound)])
         assert verdict.holds == holds, bound
@@ -125,7 +139,9 @@ def test_a_shared_name_means_identity_when_no_attribute_is_there() -> None:
 
 
 def test_a_shared_name_can_be_said_of_identity(one: Measurement) -> None:
-    sensitive, identity = judge(one, Policy.from_document({"itpr": 1, "promises": {"identity": {"itpr": 1}}}).promises).outcomes
+    sensitive, identity = judge(
+        one, Policy.from_document({"itpr": 1, "promises": {"identity": {"itpr": 1}}}).promises
+    ).outcomes
     assert (sensitive.attribute, identity.attribute) == ("s", None)
     assert identity.value == one.identity["itpr"].value
 
@@ -150,7 +166,9 @@ def test_refused(one: Measurement, promise: Promise, message: str) -> None:
         judge(one, [promise])
 
 
-@pytest.mark.parametrize("promise", [Promise.make("l_diversity", 2), Promise.make("itpr", 0.5, attribute="s", scope="sensitive")])
+@pytest.mark.parametrize(
+    "promise", [Promise.make("l_diversity", 2), Promise.make("itpr", 0.5, attribute="s", scope="sensitive")]
+)
 def test_a_promise_about_an_attribute_needs_one(promise: Promise) -> None:
     """Also where identity has a metric of that name."""
     with pytest.raises(BadInput, match="is about a sensitive attribute, and none was named"):

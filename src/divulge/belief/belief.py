@@ -51,18 +51,30 @@ class Whole:
     """The least number of distinct values in a class."""
 
     @classmethod
-    def of(cls, cells: Cells) -> Whole:
-        """From all cells of a table."""
-        share = cells.totals / cells.totals.sum()
-        of_value = cells.mass / cells.marginal[cells.value]
+    def of(cls, cells: Cells, marginal: Floats | None = None) -> Whole:
+        """From all cells of a table; or from some of its classes and the marginal of all, as a part to be added to the others."""
+        marginal = cells.marginal if marginal is None else marginal
+        share = cells.totals / marginal.sum()
+        of_value = cells.mass / marginal[cells.value]
         within = cells.mass / cells.totals[cells.class_index]
         return cls(
-            marginal=cells.marginal,
+            marginal=marginal,
             classes=len(cells.start) - 1,
             class_entropy=-float((share * np.log2(share)).sum()),
             class_entropy_of_value=sum_by_id(cells.value, -of_value * np.log2(of_value), len(cells.domain)),
             remaining_entropy=-float(share @ cells.sum_by_class(within * np.log2(within))),
             fewest_values=int(np.diff(cells.start).min()),
+        )
+
+    def plus(self, other: Whole) -> Whole:
+        """Two parts of one table as one."""
+        return Whole(
+            marginal=self.marginal,
+            classes=self.classes + other.classes,
+            class_entropy=self.class_entropy + other.class_entropy,
+            class_entropy_of_value=self.class_entropy_of_value + other.class_entropy_of_value,
+            remaining_entropy=self.remaining_entropy + other.remaining_entropy,
+            fewest_values=min(self.fewest_values, other.fewest_values),
         )
 
     @cached_property

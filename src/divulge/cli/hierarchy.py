@@ -14,6 +14,18 @@ from divulge.cli.options import JsonOption, TableOptions, pairs, takes_groups
 
 app = new_app()
 
+
+@app.callback()
+def hierarchy() -> None:
+    """Levels of columns: from a value to coarser and coarser labels.
+
+    \b
+    Examples:
+      divulge hierarchy build patients.csv --column age --intervals 5,10,20 --out age.csv
+      divulge hierarchy check patients.csv --hierarchies hierarchies/
+    """
+
+
 ToOption = Annotated[
     Literal["arx", "anjana"], typer.Option("--to", help="The kind of file to write: arx (;) or anjana (,).")
 ]

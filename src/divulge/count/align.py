@@ -6,14 +6,13 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
+from divulge.count.assemble import encode
 from divulge.count.contingency import Contingency, Domain, Floats, Ints, combined_key
 from divulge.errors import BadInput
 
 
 def align(left: Domain, right: Domain) -> tuple[Domain, Ints, Ints]:
     """A domain that holds the values of both, and the new code of each old one."""
-    from divulge.count.counting import encode
-
     try:
         together = pa.concat_arrays([left.values, right.values.cast(left.values.type)])
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):

@@ -11,51 +11,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from divulge.dossier.equivalence import Equivalence
-from divulge.dossier.expectation import Floats
-from divulge.dossier.extensions import Background, Grade
-from divulge.dossier.leakage import SetLeakage, record_leakages, set_leakage
 from divulge.dossier.matching import MatchRule, as_rule
+from divulge.dossier.measure import Measure
 from divulge.dossier.record import Attribute, Database, Record, check_confidence
 from divulge.dossier.resolve import Method, check_method, free_name, resolve, with_ids
 from divulge.errors import BadInput
-
-
-@dataclass(frozen=True)
-class Measure:
-    """How leakage is measured: the options of `leakage`, kept together for whole analyses."""
-
-    weights: Mapping[str, float] | None = None
-    beta: float = 1.0
-    equivalence: Equivalence | None = None
-    graded: Mapping[str, Grade] | None = None
-    background: Background | None = None
-
-    def each(self, records: Sequence[Record], reference: Record) -> Floats:
-        """The leakage of every record."""
-        return record_leakages(
-            records,
-            reference,
-            weights=self.weights,
-            beta=self.beta,
-            equivalence=self.equivalence,
-            graded=self.graded,
-            background=self.background,
-        )
-
-    def most(self, database: Sequence[Record], reference: Record) -> SetLeakage:
-        """The largest leakage of a record, with the records that reach it."""
-        return set_leakage(
-            database,
-            reference,
-            weights=self.weights,
-            beta=self.beta,
-            equivalence=self.equivalence,
-            graded=self.graded,
-            background=self.background,
-        )
 
 
 @dataclass(frozen=True)
@@ -72,7 +35,7 @@ class Cost:
 
     def of(self, database: Database) -> float:
         """The cost for this many records."""
-        return self.coefficient * len(database) ** self.exponent
+        return self.coefficient * math.pow(len(database), self.exponent)
 
 
 class Operator(Protocol):
@@ -87,6 +50,14 @@ class Operator(Protocol):
 
     def cost(self, database: Database) -> float:
         """What the step costs on this database."""
+
+
+@runtime_checkable
+class Directed(Protocol):
+    """An operator whose outcome depends on whose record is in question."""
+
+    def seen_from(self, name: str) -> Operator:
+        """The same operator, seen from the record of this id."""
 
 
 @dataclass(frozen=True)
@@ -187,6 +158,10 @@ class Chain:
         """The sum of the costs, each on what the operators before made."""
         return self.run(database)[1]
 
+    def seen_from(self, name: str) -> Chain:
+        """The same steps, those that depend on it seen from the record of this id."""
+        return Chain(tuple(step.seen_from(name) if isinstance(step, Directed) else step for step in self.operators))
+
     def run(self, database: Database) -> tuple[Database, float]:
         """The database after the last operator, and the sum of the costs."""
         spent = 0.0
@@ -208,6 +183,8 @@ class Attack:
     """The records of E(R) that reach the leakage."""
     records: Database
     """E(R)."""
+    each: tuple[float, ...]
+    """The leakage of each record of E(R)."""
 
     @property
     def gain(self) -> float:
@@ -234,7 +211,7 @@ def attack(
     before = measure.most(given, reference)
     records, cost = operator.run(given) if isinstance(operator, Chain) else (operator(given), operator.cost(given))
     after = measure.most(records, reference)
-    return Attack(after.leakage, before.leakage, cost, after.witnesses, records)
+    return Attack(after.leakage, before.leakage, cost, after.witnesses, records, after.each)
 
 
 def dip(database: Sequence[Record], query: Record, operator: Operator) -> Dip:
@@ -242,11 +219,13 @@ def dip(database: Sequence[Record], query: Record, operator: Operator) -> Dip:
     given = with_ids(database)
     taken = {source for record in given for source in record.sources}
     name = free_name("q", taken)
-    outcome = operator((*given, Record(query.attributes, name)))
+    seen = operator.seen_from(name) if isinstance(operator, Directed) else operator
+    outcome = seen((*given, Record(query.attributes, name)))
     found = [record for record in outcome if name in record.sources]
     if len(found) != 1:
         raise BadInput(
-            f"after the operator, {len(found)} records name the query as a source", hint="an operator must keep sources"
+            f"after the operator, {len(found)} records name the query as a source",
+            hint="an operator must keep sources",
         )
     return Dip(found[0], found[0].sources - {name})
 

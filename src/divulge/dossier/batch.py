@@ -90,7 +90,7 @@ class Comparison:
         row = np.repeat(np.arange(len(maps)), counts)
         values = chain.from_iterable(attributes.values() for attributes in maps)
         confidence = np.fromiter(values, np.float64, len(weight))
-        found = map(self.reference.attributes.__contains__, chain.from_iterable(maps))
+        found = map(frozenset(self.reference.attributes).__contains__, chain.from_iterable(maps))
         credit = weight * np.fromiter(found, np.bool_, len(weight))
         batch = Batch(len(maps), row, confidence, weight, credit, NO_SHIELDS)
         return self._with_grades(batch, list(chain.from_iterable(maps))) if self.graded else batch

@@ -117,7 +117,9 @@ class Clusters:
             label: {attribute: at for attribute, at in found.items() if attribute not in held.get(label, ())}
             for label, found in brought.items()
         }
-        listed = keep not in self._large and sum(_count_keys(clause, held, new) for clause in self._wide) <= self._most_keys
+        listed = (
+            keep not in self._large and sum(_count_keys(clause, held, new) for clause in self._wide) <= self._most_keys
+        )
         keys = [key for clause in self._wide for key in _new_keys(clause, held, new)] if listed else []
         for label, found in new.items():
             held.setdefault(label, {}).update(found)
@@ -134,7 +136,7 @@ class Clusters:
         for attribute in _attributes(new if root in self._large else self._held[root]):
             self._large_holders[attribute].add(root)
         self._large.add(root)
-        rivals = set()
+        rivals: set[int] = set()
         for attribute in _attributes(new):
             rivals.update(self.root(holder) for holder in self._large_holders[attribute])
             for key in self._keys_with[attribute]:

@@ -13,9 +13,10 @@ import heapq
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from divulge.dossier.adversary import Measure, Operator, Resolve
+from divulge.dossier.adversary import Operator, Resolve
 from divulge.dossier.clusters import Clusters
 from divulge.dossier.matching import as_rule
+from divulge.dossier.measure import Measure
 from divulge.dossier.record import Database, Record
 from divulge.dossier.resolve import free_name, merge_all, name_of, with_ids
 

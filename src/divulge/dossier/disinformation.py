@@ -12,14 +12,15 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from divulge.dossier.adversary import Measure, Operator
+from divulge.dossier.adversary import Operator
+from divulge.dossier.measure import Measure
 from divulge.dossier.record import Attribute, Database, Record
-from divulge.dossier.resolve import free_name, with_ids
-from divulge.errors import BadInput
+from divulge.dossier.resolve import free_name, name_of, with_ids
+from divulge.errors import BadInput, nearest
 
 Search: TypeAlias = Literal["exact", "bounded", "greedy"]
 
@@ -74,9 +75,17 @@ class Disinformation:
         return self.gap <= EQUAL
 
 
-def candidates_of(records: Mapping[str, Record], *, cost: Callable[[Record], float] = len) -> tuple[Candidate, ...]:
-    """Candidates by name; a record costs as much as it has attributes unless told otherwise."""
-    return tuple(Candidate(name, record, cost(record)) for name, record in records.items())
+def priced(records: Iterable[Record], *, costs: Mapping[str, float] | None = None) -> tuple[Candidate, ...]:
+    """The records as candidates; one costs as much as it has attributes unless its id is among the costs."""
+    given = dict(costs or {})
+    found = [
+        Candidate(name_of(record), record, given.pop(name_of(record), len(record)))
+        for record in with_ids(tuple(records))
+    ]
+    if given:
+        known = [candidate.name for candidate in found]
+        raise BadInput(f"there is no candidate {next(iter(given))!r} to price", hint=nearest(next(iter(given)), known))
+    return tuple(found)
 
 
 def choose_disinformation(

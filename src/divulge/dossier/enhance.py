@@ -15,9 +15,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from divulge.dossier.leakage import record_leakages
-from divulge.dossier.record import Attribute, Record, show
-from divulge.dossier.resolve import merge_all, name_of, with_ids
-from divulge.errors import BadInput
+from divulge.dossier.matching import MatchRule
+from divulge.dossier.record import Attribute, Database, Record, show
+from divulge.dossier.resolve import Method, merge_all, name_of, resolve, with_ids
+from divulge.errors import BadInput, nearest
 
 
 @dataclass(frozen=True)
@@ -79,6 +80,37 @@ def enhance(
     ]
     options.sort(key=lambda each: (-each.ratio, each.cost, each.source, each.attribute))
     return Enhancement(composite, leakages[0], tuple(options))
+
+
+def enhance_each(
+    database: Sequence[Record],
+    *,
+    rule: MatchRule | str | None,
+    method: Method = "swoosh",
+    about: str | None = None,
+    weights: Mapping[str, float] | None = None,
+) -> tuple[Enhancement, ...]:
+    """The same for each composite record that the rule makes, the least certain first; without a rule all are one.
+
+    `about` keeps the composite that contains the record of this id.
+    """
+    named = with_ids(database)
+    by_name = {name_of(record): record for record in named}
+    if about is not None and about not in by_name:
+        raise BadInput(f"there is no record {about!r}", hint=nearest(about, by_name))
+    groups = [list(named)] if rule is None else _groups(named, rule, method)
+    chosen = [group for group in groups if about is None or any(name_of(record) == about for record in group)]
+    found = [enhance(group, weights=weights) for group in chosen]
+    return tuple(sorted(found, key=lambda each: each.certainty))
+
+
+def _groups(named: Database, rule: MatchRule | str, method: Method) -> list[list[Record]]:
+    """The records of each group; a record that was merged before stands for all its sources."""
+    owner = {source: record for record in named for source in record.sources}
+    merged = resolve(named, rule, method=method).records
+    return [
+        list({name_of(owner[source]): owner[source] for source in sorted(each.sources)}.values()) for each in merged
+    ]
 
 
 def _verification(

@@ -113,7 +113,7 @@ def _value_classes(label: str, given: Iterable[str] | Mapping[str, Iterable[str]
         classes = [_pattern(label, name) for name in given]
     claimed: dict[str, str] = {}
     for name, values in given.items() if isinstance(given, Mapping) else ():
-        for value in values:
+        for value in (name, *values):
             if claimed.setdefault(value, name) != name:
                 raise BadInput(f"{value!r} of {label!r} belongs to {claimed[value]!r} and to {name!r}", hint="keep one")
     return tuple(classes)

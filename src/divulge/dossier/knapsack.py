@@ -18,10 +18,10 @@ from itertools import combinations, islice
 
 import numpy as np
 
-from divulge.dossier.adversary import Measure
 from divulge.dossier.decoys import smallest_key
 from divulge.dossier.expectation import Floats
 from divulge.dossier.matching import MatchRule
+from divulge.dossier.measure import Measure
 from divulge.dossier.record import Attribute, Record
 from divulge.dossier.resolve import merge_all
 
@@ -95,7 +95,13 @@ class Setting:
 
 
 def describe(
-    records: Sequence[Record], reference: Record, *, rule: MatchRule, measure: Measure, added_weight: float, budget: int
+    records: Sequence[Record],
+    reference: Record,
+    *,
+    rule: MatchRule,
+    measure: Measure,
+    added_weight: float,
+    budget: int,
 ) -> Setting:
     """The setting, with the clusters that can matter: those that leak, and the best strangers of each cost."""
     leaks = measure.each(records, reference)
@@ -130,9 +136,7 @@ def lower_bound(setting: Setting, budget: int) -> float:
     return min(apart, max(alone, together))
 
 
-def bring_down(
-    leaks: Sequence[float], fall: Callable[[int], Floats], budget: int
-) -> tuple[float, dict[int, int]]:
+def bring_down(leaks: Sequence[float], fall: Callable[[int], Floats], budget: int) -> tuple[float, dict[int, int]]:
     """The smallest leakage t to which all records can be brought with the budget shared, and what to spend on each.
 
     `fall(number)[s]` is the leakage of a record after spending s on it; it is asked for only where it matters.

@@ -44,7 +44,10 @@ class Leakage:
     """Expected recall."""
     method: str
     error_bound: float
-    """Certified bound of the relative error of `leakage`; inf for the Taylor approximation, which has none."""
+    """Certified bound of the relative error of `leakage` (above 1e-290, where doubles keep their precision).
+
+    It is inf for the Taylor approximation, which has none.
+    """
     settings: Mapping[str, object]
 
 

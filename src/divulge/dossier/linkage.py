@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from divulge.dossier.adversary import Cost
@@ -24,6 +24,7 @@ from divulge.dossier.record import Attribute, Database, Record
 from divulge.dossier.resolve import name_of, with_ids
 from divulge.dossier.splink_model import Compared, match
 from divulge.errors import BadInput
+
 
 @dataclass(frozen=True)
 class Pair:
@@ -46,6 +47,12 @@ class Linkage:
     prior: float
     threshold: float
     engine: str
+
+    def graph(self) -> dict[str, list[dict[str, Any]]]:
+        """Nodes and edges for a chart: one node for each given record, one edge for each match."""
+        nodes = [{"id": source, "cluster": record.id} for record in self.records for source in sorted(record.sources)]
+        edges = [{"source": pair.left, "target": pair.right, "probability": pair.probability} for pair in self.pairs]
+        return {"nodes": nodes, "edges": edges}
 
 
 def link(
@@ -86,7 +93,7 @@ class Link:
     prior: float | None = None
     blocking: MatchRule | str | None = None
     anchor: str | None = None
-    """The record whose person is meant; `dip` names the query q."""
+    """The record from which its group is seen."""
     seed: int = 1
     spark: Any = None
     price: Cost = field(default_factory=lambda: Cost(exponent=2))
@@ -105,6 +112,10 @@ class Link:
             spark=self.spark,
         ).records
 
+    def seen_from(self, name: str) -> Link:
+        """The same, with the record of this id as anchor."""
+        return replace(self, anchor=name)
+
     def cost(self, database: Database) -> float:
         """The price for this many records."""
         return self.price.of(database)
@@ -122,16 +133,20 @@ def merge_by_probability(records: Database, pairs: Sequence[Pair], *, anchor: st
         near[pair.left][pair.right] = near[pair.right][pair.left] = pair.probability
     by_name = {name_of(record): record for record in records}
     merged, seen = [], set[str]()
-    for name in by_name:
+    for name, record in by_name.items():
         if name not in seen:
             group = _belonging(name, near)
             seen.update(group)
-            merged.append(_merge_group(group.keys(), by_name, near, anchor=anchor) if len(group) > 1 else by_name[name])
+            merged.append(_merge_group(group.keys(), by_name, near, anchor=anchor) if len(group) > 1 else record)
     return tuple(merged)
 
 
 def _merge_group(
-    group: Collection[str], by_name: Mapping[str, Record], near: Mapping[str, Mapping[str, float]], *, anchor: str | None
+    group: Collection[str],
+    by_name: Mapping[str, Record],
+    near: Mapping[str, Mapping[str, float]],
+    *,
+    anchor: str | None,
 ) -> Record:
     central = anchor if anchor in group else max(sorted(group), key=lambda name: sum(near[name].values()))
     surely = _belonging(str(central), near)
@@ -167,7 +182,10 @@ def _check(compared: Sequence[Compared], records: Database, threshold: float, pr
             raise BadInput(f"the {name} is {share!r}", hint="it lies between 0 and 1, without the ends")
     given = sum(bool(each.levels) for each in compared)
     if given not in (0, len(compared)):
-        raise BadInput("some labels come with probabilities and some without", hint="give them for all labels or for none")
+        raise BadInput(
+            "some labels come with probabilities and some without",
+            hint="give them for all labels or for none",
+        )
     if not given and (len(labels) < 2 or len(records) < 3):
         raise BadInput(
             f"nothing can be learnt from {len(records)} records compared by {len(labels)} labels",

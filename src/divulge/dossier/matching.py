@@ -36,10 +36,12 @@ class MatchRule:
         if not self.clauses:
             raise BadInput("the match rule has no clause", hint=_HINT)
         for clause in self.clauses:
-            if not clause or not all(isinstance(label, str) and label for label in clause):
+            if not clause or not all(clause):
                 raise BadInput(f"the clause {clause!r} of the match rule lacks a label", hint=_HINT)
         if isinstance(self.threshold, bool) or not 0 <= self.threshold <= 1:
-            raise BadInput(f"the confidence threshold of the match rule is {self.threshold!r}", hint="it lies in 0 .. 1")
+            raise BadInput(
+                f"the confidence threshold of the match rule is {self.threshold!r}", hint="it lies in 0 .. 1"
+            )
         object.__setattr__(self, "clauses", _minimal(self.clauses))
 
     @classmethod

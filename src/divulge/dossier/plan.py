@@ -11,18 +11,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import islice
 from typing import TypeAlias
 
 import numpy as np
 
-from divulge.dossier.adversary import Measure
 from divulge.dossier.decoys import Inventor, create
 from divulge.dossier.disinformation import EQUAL, Candidate, Disinformation, check_budget
 from divulge.dossier.expectation import Floats
 from divulge.dossier.knapsack import Setting, bring_down, describe, lower_bound, most_weight, with_additions
 from divulge.dossier.matching import MatchRule, as_rule
+from divulge.dossier.measure import Measure
 from divulge.dossier.record import Record
 from divulge.dossier.resolve import resolve, with_ids
 from divulge.errors import BadInput
@@ -70,9 +70,7 @@ def plan_disinformation(
     given = with_ids(database)
     inventor = Inventor(reference, given, weights=measure.weights, labels=labels, invent=invent)
     resolved = resolve(given, rule).records
-    setting = describe(
-        resolved, reference, rule=rule, measure=measure, added_weight=inventor.weight, budget=whole
-    )
+    setting = describe(resolved, reference, rule=rule, measure=measure, added_weight=inventor.weight, budget=whole)
     planner = _Planner(setting, whole)
     floor = lower_bound(setting, whole)
     best, method = planner.draft(()), "knapsack"
@@ -81,7 +79,9 @@ def plan_disinformation(
     if best.leakage > floor + EQUAL and (all_groups := planner.all_groups()) is not None:
         best = min((best, *map(planner.draft, all_groups)), key=lambda draft: draft.leakage)
         floor, method = best.leakage, "enumeration"
-    decoys = [inventor.add(Record(link.attributes), count) for link, count in zip(best.links, best.invented, strict=True)]
+    decoys = [
+        inventor.add(Record(link.attributes), count) for link, count in zip(best.links, best.invented, strict=True)
+    ]
     chosen = tuple(Candidate(f"decoy {number}", decoy, len(decoy)) for number, decoy in enumerate(decoys, start=1))
     before = measure.most(resolved, reference).leakage
     return Disinformation(before, best.leakage, chosen, budget, method, min(floor, best.leakage), planner.examined)

@@ -48,9 +48,7 @@ class Resolution:
 
     def graph(self) -> dict[str, list[dict[str, Any]]]:
         """Nodes and edges for a chart: one node for each given record, one edge for each join."""
-        nodes = [
-            {"id": source, "cluster": record.id} for record in self.records for source in sorted(record.sources)
-        ]
+        nodes = [{"id": source, "cluster": record.id} for record in self.records for source in sorted(record.sources)]
         edges = [
             {"source": join.left, "target": join.right, "rule": join.rule, "values": list(join.values)}
             for join in self.joins
@@ -75,7 +73,12 @@ def resolve(database: Iterable[Record], rule: MatchRule | str, *, method: Method
     records = list(with_ids(records))
     merged = tuple(merge_all([records[position] for position in group]) for group in clusters.groups())
     joins = tuple(
-        Join(name_of(records[left]), name_of(records[right]), "+".join(part.label for part in key), tuple(part.value for part in key))
+        Join(
+            name_of(records[left]),
+            name_of(records[right]),
+            "+".join(part.label for part in key),
+            tuple(part.value for part in key),
+        )
         for left, right, key in clusters.joins
     )
     return Resolution(merged, joins, rule, method)

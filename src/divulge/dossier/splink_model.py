@@ -43,10 +43,15 @@ class Compared:
             raise BadInput(f"{self.label!r} allows {self.edits} edits", hint="0 or more")
         expected = 2 if self.edits else 1
         if self.levels and len(self.levels) != expected:
-            raise BadInput(f"{self.label!r} has {len(self.levels)} levels, {expected} expected", hint="give (m, u) for each")
+            raise BadInput(
+                f"{self.label!r} has {len(self.levels)} levels, {expected} expected",
+                hint="give (m, u) for each",
+            )
         for column in zip(*self.levels, strict=True):
             if not all(0 < share < 1 for share in column) or sum(column) >= 1:
-                raise BadInput(f"the probabilities of {self.label!r} are {column}", hint="each above 0, together below 1")
+                raise BadInput(
+                    f"the probabilities of {self.label!r} are {column}", hint="each above 0, together below 1"
+                )
 
 
 def match(
@@ -73,8 +78,8 @@ def match(
         ],
         "retain_matching_columns": False,
     }
-    api = splink.DuckDBAPI() if spark is None else splink.SparkAPI(spark_session=spark)
     with _quiet():
+        api = splink.DuckDBAPI() if spark is None else _spark_api(splink, spark)
         table = api.register(_as_table(records, columns))
         linker = splink.Linker(table, splink.SettingsCreator(**settings), log_level=None)
         if not compared[0].levels:
@@ -83,14 +88,24 @@ def match(
         linker = splink.Linker(table, learnt, log_level=None)
         rows = linker.inference.predict(threshold_match_probability=threshold, warning_mode="never").as_pyarrow_table()
     found = zip(
-        rows["match_probability"].to_pylist(), rows["unique_id_l"].to_pylist(), rows["unique_id_r"].to_pylist(), strict=True
+        rows["match_probability"].to_pylist(),
+        rows["unique_id_l"].to_pylist(),
+        rows["unique_id_r"].to_pylist(),
+        strict=True,
     )
-    likeliest = sorted(((likely, *sorted((left, right))) for likely, left, right in found), key=lambda p: (-p[0], *p[1:]))
+    likeliest = sorted(
+        ((likely, *sorted((left, right))) for likely, left, right in found), key=lambda p: (-p[0], *p[1:])
+    )
     return _shares(learnt, columns), likeliest
 
 
+def _spark_api(splink: Any, spark: Any) -> Any:
+    """Intermediate tables stay in memory, so that no checkpoint folder is needed; only Spark's own functions are used."""
+    return splink.SparkAPI(spark_session=spark, break_lineage_method="persist", register_udfs_automatically=False)
+
+
 def _learn(linker: Any, splink: Any, columns: Mapping[str, str], first: int, seed: int) -> None:
-    """u from random pairs; m from the pairs that agree on one label, for all other labels, label after label."""
+    """Learn u from random pairs; m from the pairs that agree on one label, for all other labels, label after label."""
     from splink.internals.exceptions import EMTrainingException
 
     linker.training.estimate_u_using_random_sampling(max_pairs=5e6, seed=seed)

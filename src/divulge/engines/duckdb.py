@@ -9,6 +9,7 @@ home: extensions are neither fetched nor loaded by themselves, and SQL cannot se
 from __future__ import annotations
 
 import itertools
+import os
 import re
 import shutil
 import tempfile
@@ -47,7 +48,7 @@ class DuckDBEngine:
         `temp_directory` is where the private directory is made (default: the system's). `preserve_order` keeps the
         order of input rows through a scan, which joins by position need and which costs memory on large files.
         """
-        self.directory = Path(tempfile.mkdtemp(prefix="divulge-", dir=temp_directory))
+        self.directory = _private_directory(temp_directory)
         settings: dict[str, str | bool | int | float | list[str]] = {
             "autoinstall_known_extensions": False,
             "autoload_known_extensions": False,
@@ -68,7 +69,7 @@ class DuckDBEngine:
         self._numbers = itertools.count(1)
         self._storage = ""
         self._known_as: dict[str, str] = {}
-        self.close = weakref.finalize(self, _close, self._connection, self.directory)
+        self.close = weakref.finalize(self, _close, self._connection, self.directory, os.getpid())
 
     def quote(self, name: str) -> str:
         """An identifier in double quotes."""
@@ -135,6 +136,17 @@ class DuckDBEngine:
             self._connection.unregister(stream)
         return table
 
+    def copy(self, sql: str, path: Path, *, options: str) -> None:
+        """Write the rows of a query to a file, in a format that DuckDB writes."""
+        self._run(f"COPY ({sql}) TO {self.literal(str(path))} ({options})")
+
+    def stream(self, sql: str) -> pa.RecordBatchReader:
+        """The rows of a query as Arrow batches, so that they need not fit into memory."""
+        try:
+            return self._connection.sql(sql).to_arrow_reader()
+        except duckdb.Error as error:
+            raise explain(error, sql=sql, known_as=self._known_as) from error
+
     def _run(self, sql: str) -> None:
         try:
             self._connection.execute(sql)
@@ -142,6 +154,18 @@ class DuckDBEngine:
             raise explain(error, sql=sql, known_as=self._known_as) from error
 
 
-def _close(connection: duckdb.DuckDBPyConnection, directory: Path) -> None:
-    connection.close()
-    shutil.rmtree(directory, ignore_errors=True)
+def _private_directory(parent: str | Path | None) -> Path:
+    try:
+        return Path(tempfile.mkdtemp(prefix="divulge-", dir=parent))
+    except OSError as error:
+        raise BadInput(
+            f"no temporary directory can be made in {parent or tempfile.gettempdir()}: {error.strerror}",
+            hint="Give another temp_directory",
+        ) from error
+
+
+def _close(connection: duckdb.DuckDBPyConnection, directory: Path, owner: int) -> None:
+    """Clean up, unless this is a forked copy of the process that owns the directory."""
+    if os.getpid() == owner:
+        connection.close()
+        shutil.rmtree(directory, ignore_errors=True)

@@ -43,7 +43,7 @@ _CSV_REASONS = (
 )
 _JSON_PLACE = re.compile(r'JSON (?:transform error )?in file "(.*?)"(?:, in line (\d+))?')
 _JSON_TWICE = re.compile(r"has duplicate key (\".*\")")
-_STREAM = re.compile(r"(?:stream|object) registered as .*? failed: (.*?)(?:\. Detail:|$)", re.MULTILINE)
+_STREAM = re.compile(r"(?:registered as .*? failed|get_next failed\(\)): (.*?)(?:\. Detail:|$)", re.MULTILINE)
 _OTHER_FILE = re.compile(r'(?:Failed to read|Error while reading) file "(.*?)": (.*)')
 
 

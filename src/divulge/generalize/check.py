@@ -125,8 +125,8 @@ class Judge:
             first = first or rule
             where = members[here]
             broken[where] = True
-            people = self._concerned(rule, view, classes, members)[here]
-            owed[where] = np.maximum(owed[where], rule.owed(values[here], people))
+            people = self._concerned(rule, view, classes, members)
+            owed[where] = np.maximum(owed[where], rule.owed(view, values, people)[here])
         return broken, first, float(owed.sum())
 
     def _subject(self, rule: Rule, broken: Bools, classes: Classes, members: Ints) -> Bools:
@@ -174,5 +174,6 @@ class Judge:
         return None, kept, owed
 
     def _owed_to(self, rule: Rule, owed: float) -> float:
-        """With nothing left out, what a monotone rule refuses here it refuses in every finer node."""
-        return np.inf if self.limit == 0 and rule.metric.monotone and rule.only is None else owed
+        """Where nobody is ever left out, what a monotone rule refuses here it refuses in every finer node."""
+        leaves_nobody_out = self.limit == 0 or not (self._alone or self._together)
+        return np.inf if leaves_nobody_out and rule.metric.monotone and rule.only is None else owed

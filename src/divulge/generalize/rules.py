@@ -7,17 +7,19 @@ class must be left out by ANY finer generalization, where only the classes that 
 
 - A rule is absorbing if a class that keeps it still does when others are merged in (a size, a number of distinct values). No part of a
   breaking class keeps it, so all its people are left out.
-- A convex rule f <= b: the published part K of a class C is a union of classes that keep it, so f(K) <= b, and the rest R has
-  f(R) <= f_max. From f(C) <= (1 - s) f(K) + s f(R) the share left out is s >= (f(C) - b) / (f_max - b).
+- A convex rule f <= b: the published part K of a class C is a union of classes that keep it, so f(K) <= b; the rest R has at most the
+  largest f of a single value that occurs in C, f_max. From f(C) <= (1 - s) f(K) + s f(R) the share left out is
+  s >= (f(C) - b) / (f_max - b).
 - Any other rule that merging never makes worse: at least one person, else all parts would keep it and so would their union.
-- A rule that is not monotone (entropy_leakage) proves nothing.
+- A rule that is not monotone proves nothing by itself. Entropy leakage |H(prior) - H| <= b has a convex half, H(prior) - H <= b, and
+  that half proves what a convex rule proves.
 
 With nothing left out (no suppression), a broken monotone rule of any kind proves that every finer node breaks it too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -28,7 +30,7 @@ from divulge.count import Cells
 from divulge.count.contingency import Floats
 from divulge.errors import BadInput, nearest
 from divulge.generalize.rollup import Bools
-from divulge.metrics import IDENTITY, TOLERANCE, Identity, Metric
+from divulge.metrics import IDENTITY, TOLERANCE, Identity, Metric, information
 from divulge.policy import Promise
 
 View = Identity | Belief
@@ -61,9 +63,16 @@ ABSORBING = frozenset(
         ("sensitive", "values_ruled_out"),
     }
 )
-# Convex in the posterior, as they are or after the logarithm (whose sign makes "worse" high).
-CONVEX = frozenset({"alpha", "t_closeness", "basic_beta_likeness", "surprise", "specific_information", "distribution_leakage"})
-CONVEX_LOG = {"entropy_l_diversity": -1.0, "entropy_l_risk": 1.0}
+# What is convex in the posterior and may not exceed the bound, from the promised number; entropy leakage is treated by its convex half.
+CONVEX: dict[str, Callable[[Floats], Floats]] = {
+    **dict.fromkeys(
+        ("alpha", "t_closeness", "basic_beta_likeness", "surprise", "specific_information", "distribution_leakage"), lambda values: values
+    ),
+    "entropy_l_diversity": lambda values: -np.log2(values),
+    "entropy_l_risk": np.log2,
+    "entropy_leakage": lambda values: values,
+}
+CONVEX_HALF = {"entropy_leakage": information.specific_information}
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,8 +83,8 @@ class Rule:
     attribute: str | None
     """None: identity."""
     looks_at: Literal["class", "class within the table", "table"]
-    worst: float
-    """The largest value a class could have, for a convex rule; infinite where that is unknown."""
+    corners: Floats | None = field(default=None, repr=False)
+    """For a convex rule: what a class would have in which only one value occurs, for each value."""
     only: Bools | None = field(default=None, repr=False)
     """Raw classes it is made for, where it protects chosen people only."""
 
@@ -109,25 +118,28 @@ class Rule:
         broken: Bools = ~self.metric.holds(values, self.promise.bound)
         return broken
 
-    def owed(self, values: Floats, people: Floats) -> Floats:
-        """For breaking classes: how many of their people (those the rule is about) every finer generalization must leave out, at least."""
+    def owed(self, view: View, values: Floats, people: Floats) -> Floats:
+        """How many people of each class every finer generalization must leave out at least, if the class breaks the rule."""
         if (self.metric.scope, self.metric.name) in ABSORBING:
             return people
         # Made for chosen people only, a rule does not bind the parts without them, so their union says nothing about the parts.
-        if not self.metric.monotone or self.only is not None:
+        if self.only is not None:
             return np.zeros(len(values))
-        least = np.ones(len(values))
-        if not np.isfinite(self.worst):
+        least = np.ones(len(values)) if self.metric.monotone else np.zeros(len(values))
+        if self.corners is None or not isinstance(view, Belief):
             return least
-        bound = self._scaled(np.array([self.promise.bound]))[0] + TOLERANCE
-        if self.worst <= bound:
-            return least
-        share = (self._scaled(values) - bound) / (self.worst - bound)
-        return np.maximum(least, np.ceil(people * np.minimum(share, 1.0) - 1e-6))
+        return np.maximum(least, self._owed_by_convexity(view, values, people))
 
-    def _scaled(self, values: Floats) -> Floats:
-        """On the scale on which the rule is convex."""
-        return CONVEX_LOG[self.metric.name] * np.log2(values) if self.metric.name in CONVEX_LOG else values
+    def _owed_by_convexity(self, belief: Belief, values: Floats, people: Floats) -> Floats:
+        scale = CONVEX[self.metric.name]
+        half = CONVEX_HALF.get(self.metric.name)
+        here = scale(values) if half is None else half(belief)
+        bound = float(scale(np.array([self.promise.bound]))[0]) + TOLERANCE
+        corners = np.asarray(self.corners)
+        worst = belief.cells.max_by_class(corners[belief.cells.value])
+        room = np.where((worst > bound) & np.isfinite(worst), worst - bound, np.inf)
+        share = np.clip((here - bound) / room, 0.0, 1.0)
+        return np.ceil(people * share - 1e-6)
 
 
 def compile_rules(
@@ -172,17 +184,19 @@ def _rule(promise: Promise, about: str | None, belief: Belief | None, only: Bool
     if metric.per_class is None or metric.of_table is not None:
         if only is not None:
             raise BadInput(f"{promise.text} is about the whole table and cannot protect chosen people", hint="choose a promise about classes")
-        return Rule(promise, about, "table", np.inf)
+        return Rule(promise, about, "table")
     looks_at: Literal["class", "class within the table"] = "class"
     if (metric.scope, metric.name) in NEEDS_THE_WHOLE:
         looks_at = "class within the table"
-    rule = Rule(promise, about, looks_at, np.inf, only)
-    if belief is None or metric.name not in (CONVEX | CONVEX_LOG.keys()):
+    rule = Rule(promise, about, looks_at, only=only)
+    if belief is None or metric.name not in CONVEX:
         return rule
-    return replace(rule, worst=float(rule._scaled(rule.values(_vertices(belief))).max()))  # noqa: SLF001
+    alone = _corners(belief)
+    half = CONVEX_HALF.get(metric.name)
+    return replace(rule, corners=CONVEX[metric.name](rule.values(alone)) if half is None else half(alone))
 
 
-def _vertices(belief: Belief) -> Belief:
+def _corners(belief: Belief) -> Belief:
     """One class for each value, which alone occurs in it: a convex function is largest at one of these."""
     values = len(belief.cells.domain)
     corner = np.arange(values, dtype=np.int64)

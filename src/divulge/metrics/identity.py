@@ -28,12 +28,19 @@ class Identity:
     person_entropy: float
     population: Floats | None = field(default=None, repr=False)
     """The size of each class in the population, from survey weights or from a population table."""
+    given_whole: Identity | None = field(default=None, repr=False)
+    """The view of the whole table, where these classes are only a part of it."""
+
+    @property
+    def whole(self) -> Identity:
+        """The view of the whole table."""
+        return self if self.given_whole is None else self.given_whole
 
     @classmethod
-    def of(cls, contingency: Contingency, population: Floats | None = None) -> Identity:
-        """The identity view of a counted table."""
+    def of(cls, contingency: Contingency, population: Floats | None = None, *, whole: Identity | None = None) -> Identity:
+        """The identity view of a counted table, or of some classes of the table that `whole` is the view of."""
         sizes = contingency.sizes.astype(np.float64)
-        entropy = contingency.person_entropy
+        entropy = contingency.person_entropy if whole is None else whole.person_entropy
         if population is None and contingency.population is not None:
             # Weights below 1 cannot make a class of the population smaller than the people seen in it.
             population = np.maximum(contingency.population, sizes)
@@ -42,22 +49,23 @@ class Identity:
             repeats=np.ones(len(sizes)),
             person_entropy=float(np.log2(sizes.sum())) if entropy is None else entropy,
             population=population,
+            given_whole=whole,
         )
 
     @classmethod
-    def of_spectrum(cls, sizes: Floats, repeats: Floats) -> Identity:
+    def of_spectrum(cls, sizes: Floats, repeats: Floats, *, person_entropy: float | None = None) -> Identity:
         """From (size, how many classes have it)."""
-        return cls(sizes, repeats, float(np.log2(sizes @ repeats)))
+        return cls(sizes, repeats, float(np.log2(sizes @ repeats)) if person_entropy is None else person_entropy)
 
     @cached_property
     def total(self) -> float:
         """People in all classes."""
-        return float(self.sizes @ self.repeats)
+        return float(self.whole.sizes @ self.whole.repeats)
 
     @cached_property
     def classes(self) -> float:
         """How many classes there are."""
-        return float(self.repeats.sum())
+        return float(self.whole.repeats.sum())
 
     @cached_property
     def share(self) -> Floats:
@@ -72,7 +80,8 @@ class Identity:
     @cached_property
     def mutual_information(self) -> float:
         """I(X; class) = H(X) - sum p H(X | class)."""
-        return never_negative(self.person_entropy - float((self.share * self.repeats) @ self.entropy))
+        whole = self.whole
+        return never_negative(self.person_entropy - float((whole.share * whole.repeats) @ whole.entropy))
 
 
 def size(identity: Identity) -> Floats:
@@ -92,22 +101,23 @@ def mean_size(identity: Identity) -> float:
 
 def median_size(identity: Identity) -> float:
     """Half of the classes are no larger."""
-    order = np.argsort(identity.sizes)
-    reached = np.cumsum(identity.repeats[order])
+    sizes, repeats = identity.whole.sizes, identity.whole.repeats
+    order = np.argsort(sizes)
+    reached = np.cumsum(repeats[order])
     middle = (identity.classes + 1) / 2
-    low = identity.sizes[order][np.searchsorted(reached, np.floor(middle))]
-    high = identity.sizes[order][np.searchsorted(reached, np.ceil(middle))]
+    low = sizes[order][np.searchsorted(reached, np.floor(middle))]
+    high = sizes[order][np.searchsorted(reached, np.ceil(middle))]
     return float(low + high) / 2
 
 
 def largest_size(identity: Identity) -> float:
     """People in the largest class."""
-    return float(identity.sizes.max())
+    return float(identity.whole.sizes.max())
 
 
 def uniques(identity: Identity) -> float:
     """People who are alone in their class."""
-    return float(identity.repeats[identity.sizes == 1].sum())
+    return float(identity.whole.repeats[identity.whole.sizes == 1].sum())
 
 
 def prosecutor_risk(identity: Identity) -> Floats:
@@ -190,7 +200,8 @@ def distinction(identity: Identity) -> float:
 def separation(identity: Identity) -> float:
     """ARX's alpha-separation: the share of pairs of people that the classes tell apart."""
     pairs = identity.total * (identity.total - 1.0)
-    together = float((identity.sizes * (identity.sizes - 1.0)) @ identity.repeats)
+    sizes, repeats = identity.whole.sizes, identity.whole.repeats
+    together = float((sizes * (sizes - 1.0)) @ repeats)
     return 1.0 - together / pairs if pairs > 0 else 0.0
 
 

@@ -13,6 +13,9 @@ itpr = 0.9
 
 [promises.attributes.disease]      # for one sensitive attribute
 l_diversity = 3
+
+[hierarchies.age]                  # how a column is made coarser; table/hierarchy_rules.py lists the keys
+intervals = [5, 10, 20]
 """
 
 from __future__ import annotations
@@ -41,6 +44,8 @@ class Policy:
     suppression: float
     """The share of records that a generalization may leave out."""
     roles: Mapping[str, Any]
+    hierarchies: Mapping[str, Any]
+    """How each column is made coarser: a table of keys, or a file."""
 
     def __init__(
         self,
@@ -48,6 +53,7 @@ class Policy:
         *,
         suppression: float = 0.0,
         roles: Mapping[str, Any] | None = None,
+        hierarchies: Mapping[str, Any] | None = None,
         **bounds: Any,
     ) -> None:
         """Promises as values, or as keywords named like the metrics: Policy(k_anonymity=5, entropy_leakage=0.5)."""
@@ -55,6 +61,7 @@ class Policy:
         object.__setattr__(self, "promises", (*promises, *made))
         object.__setattr__(self, "suppression", _fraction(suppression))
         object.__setattr__(self, "roles", dict(roles or {}))
+        object.__setattr__(self, "hierarchies", dict(hierarchies or {}))
 
     @classmethod
     def load(cls, path: str | Path) -> Policy:
@@ -67,11 +74,13 @@ class Policy:
             raise BadInput(f"policy file {str(path)!r} cannot be read: {error.strerror}") from None
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
             raise BadInput(f"policy file {str(path)!r} is not valid TOML: {error}") from None
-        return cls.from_document(document, origin=str(path))
+        return cls.from_document(document, origin=str(path), folder=Path(path).parent)
 
     @classmethod
-    def from_document(cls, document: Mapping[str, Any], *, origin: str = "the policy") -> Policy:
-        """From the parsed document; an unknown key is refused with the nearest known one."""
+    def from_document(
+        cls, document: Mapping[str, Any], *, origin: str = "the policy", folder: Path | None = None
+    ) -> Policy:
+        """From the parsed document; an unknown key is refused with the nearest known one. Hierarchy files are looked for in `folder`."""
         roles = dict(_table(document.get("roles", {}), "roles", "name = column", origin))
         promises: list[Promise] = []
         suppression: Any = 0.0
@@ -84,11 +93,20 @@ class Policy:
                 promises += _promises(value, origin)
             elif key in _METRIC_NAMES:
                 promises.append(Promise.make(key, value))
-            elif key != "roles":
-                known = [*_ROLES, "roles", "suppression", "promises", *sorted(_METRIC_NAMES)]
+            elif key not in ("roles", "hierarchies"):
+                known = [*_ROLES, "roles", "suppression", "promises", "hierarchies", *sorted(_METRIC_NAMES)]
                 raise BadInput(f"{origin}: unknown key {key!r}", hint=nearest(key, known))
         suppression = document.get("promises", {}).get("suppression", suppression)
-        return cls(promises, suppression=suppression, roles=_checked_roles(roles, origin))
+        rules = _table(document.get("hierarchies", {}), "hierarchies", "tables, one for each column", origin)
+        hierarchies = {column: _anchored(rule, folder or Path()) for column, rule in rules.items()}
+        return cls(promises, suppression=suppression, roles=_checked_roles(roles, origin), hierarchies=hierarchies)
+
+
+def _anchored(rule: Any, folder: Path) -> Any:
+    """A rule with its file, if it names one, as seen from the policy's folder."""
+    if isinstance(rule, Mapping) and isinstance(rule.get("file"), str):
+        return {**rule, "file": str(folder / rule["file"])}
+    return str(folder / rule) if isinstance(rule, str) and not rule.lstrip().startswith("{") else rule
 
 
 def _fraction(given: Any) -> float:

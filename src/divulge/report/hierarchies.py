@@ -51,7 +51,7 @@ def hierarchy_text(hierarchy: Hierarchy, *, most: int = 10) -> RenderableType:
     if None not in hierarchy.rows:
         rows.add_row(*map(_shown, hierarchy.null_labels))
     parts: list[RenderableType] = [
-        heading(f"{hierarchy.column}: {len(hierarchy.rows):,} values, {hierarchy.height} levels above them"), levels, Text(""), rows
+        heading(f"{hierarchy.column}: {len(hierarchy.rows):,} values, {_levels(hierarchy.height)} above them"), levels, Text(""), rows
     ]  # fmt: skip
     if len(hierarchy.rows) > most:
         parts.append(Text(f"... and {len(hierarchy.rows) - most:,} more values", style="dim"))
@@ -101,3 +101,7 @@ def _listed(labels: Sequence[str | None]) -> str:
 
 def _shown(label: str | None) -> str:
     return _NULL if label is None else label
+
+
+def _levels(number: int) -> str:
+    return f"{number} level" if number == 1 else f"{number} levels"

@@ -8,6 +8,7 @@ null. The serialized Java objects beside them are not read.
 
 from __future__ import annotations
 
+import codecs
 import csv
 import io
 import zipfile
@@ -73,15 +74,15 @@ class ArxProject:
 def read_project(path: str | Path, *, encoding: str = "utf-8") -> ArxProject:
     """Read roles and hierarchies; old projects are written in the encoding of the machine that wrote them."""
     where = Path(path)
+    try:
+        codecs.lookup(encoding)
+    except LookupError:
+        raise BadInput(f"there is no encoding {encoding!r}", hint="Try 'utf-8', 'latin-1' or 'cp1252'") from None
     with _opened(where) as archive:
         names = set(archive.namelist())
         delimiter = _delimiter(archive, where, encoding) if _PROJECT in names else ";"
         definition = _xml(archive, _DEFINITION, where, encoding)
-        hierarchies = {
-            column: _hierarchy(archive, name, column, where=where, delimiter=delimiter, encoding=encoding)
-            for name in sorted(names)
-            if name.startswith(_HIERARCHIES) and (column := name.removeprefix(_HIERARCHIES).removesuffix(".csv"))
-        }
+        hierarchies = _hierarchies(archive, where, delimiter, encoding)
     return ArxProject(where, _roles(definition, where), hierarchies, delimiter, encoding)
 
 
@@ -98,14 +99,19 @@ def _roles(definition: ET.Element, where: Path) -> dict[str, tuple[str, ...]]:
     return roles
 
 
-def _hierarchy(
-    archive: zipfile.ZipFile, name: str, column: str, *, where: Path, delimiter: str, encoding: str
-) -> Hierarchy:
-    text = _read(archive, name, where, encoding)
-    out = io.StringIO()
-    rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
-    csv.writer(out, delimiter=delimiter, lineterminator="\n").writerows(_without_nulls(row) for row in rows)
-    return parse_hierarchy(out.getvalue(), column, origin=f"{where}, {name}", delimiter=delimiter)
+def _hierarchies(archive: zipfile.ZipFile, where: Path, delimiter: str, encoding: str) -> dict[str, Hierarchy]:
+    """By column; ARX keeps an empty file for a column whose hierarchy was never made."""
+    found: dict[str, Hierarchy] = {}
+    for name in sorted(archive.namelist()):
+        column = name.removeprefix(_HIERARCHIES).removesuffix(".csv")
+        if not name.startswith(_HIERARCHIES) or not column:
+            continue
+        out = io.StringIO()
+        rows = csv.reader(io.StringIO(_read(archive, name, where, encoding), newline=""), delimiter=delimiter)
+        csv.writer(out, delimiter=delimiter, lineterminator="\n").writerows(_without_nulls(row) for row in rows if row)
+        if out.getvalue():
+            found[column] = parse_hierarchy(out.getvalue(), column, origin=f"{where}, {name}", delimiter=delimiter)
+    return found
 
 
 def _without_nulls(row: list[str]) -> list[str]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import csv
 import io
+import itertools
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +22,7 @@ from divulge.errors import BadInput
 from divulge.table.paths import compression
 
 _SAMPLE_BYTES = 1 << 20
+_SAMPLE_RECORDS = 1000
 _DELIMITERS = ",;|\t"
 _TYPED = re.compile(r"\s*([-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?|\d{4}-\d\d-\d\d([ T]\d\d:\d\d.*)?)\s*")
 _UNKNOWN = frozenset({"na", "n/a", "nan", "null", "none"})
@@ -91,11 +93,11 @@ def _checked(delimiter: str) -> str:
 
 
 def _records(text: str, delimiter: str) -> list[list[str]]:
-    """The records of the sample; a record that the sample cuts off inside quotes is left out."""
+    """The first records of the sample."""
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
     records: list[list[str]] = []
     with contextlib.suppress(csv.Error):
-        records.extend(record for record in reader if record)
+        records.extend(itertools.islice((record for record in reader if record), _SAMPLE_RECORDS))
     return records or [[text.splitlines()[0]]]
 
 

@@ -64,8 +64,6 @@ def _read_polars(frame: Any, *, engine: DuckDBEngine) -> Table:
 
 def _registered(engine: DuckDBEngine, table: pa.Table, *, source: str, frame: Frame) -> Table:
     check_schema(table.schema, source=source)
-    if not table.column_names:
-        raise BadInput(f"{source} has no columns")
     return table_of(engine, engine.register(engine.fresh_name("frame"), table), source=source, frame=frame)
 
 

@@ -89,8 +89,9 @@ def _rule(hierarchy: Hierarchy, missing: Sequence[str]) -> str:
     if rest and all(isinstance(plain, Fraction) for plain in (*known, *map(_plain, rest))):
         rules.append(f"build it for any number with [hierarchies.{toml_key(hierarchy.column)}] intervals = [5, 10, 20]")
     elif rest:
-        line = ";".join((rest[0], *[SUPPRESSED] * hierarchy.height))
-        rules.append(f'add a row for each, such as {line}, or put them under one label with other = "{SUPPRESSED}"')
+        rows = [";".join((value, *[SUPPRESSED] * hierarchy.height)) for value in rest if value]
+        add = [f"add a row for each, such as {rows[0]}"] if rows else []
+        rules.append(" or ".join((*add, f'put them under one label with other = "{SUPPRESSED}"')))
     return "; ".join(rules)
 
 

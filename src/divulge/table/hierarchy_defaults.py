@@ -7,6 +7,7 @@ ranges, codes their prefixes, dates their periods, categories their most frequen
 
 from __future__ import annotations
 
+import datetime as dt
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -55,7 +56,7 @@ def suggest_hierarchy(column: str, values: Sequence[Any], counts: Sequence[int])
         return Suggestion(column, {"suppress": True}, f"{_counted(len(texts), 'value')}: kept or suppressed")
     days = [parse_date(text) for text in texts]
     if all(day is not None for day in days) and not _are_numbers(people):
-        return _of_dates(column, [day for day in days if day is not None], texts)
+        return _of_dates(column, [day for day in days if day is not None])
     if _are_numbers(people) and not _POSTAL.search(column):
         return _of_numbers(column, texts)
     if all(_CODE.fullmatch(text) and len(text) <= _LONGEST_CODE for text in texts):
@@ -68,12 +69,18 @@ def _are_numbers(values: Mapping[Any, int]) -> bool:
     return all(isinstance(value, Number) and not isinstance(value, bool) for value in values)
 
 
-def _of_dates(column: str, days: Sequence[Any], texts: Mapping[str, int]) -> Suggestion:
-    """The periods that join some dates and do not join all of them."""
-    distinct = {period: len({write(day) for day in days}) for period, write in PERIODS.items()}
-    useful = [period for period, groups in distinct.items() if 1 < groups < len(texts) and period != "quarter"]
-    reason = f"dates from {min(days)} to {max(days)}"
-    return Suggestion(column, {"dates": useful} if useful else {"suppress": True}, reason)
+def _of_dates(column: str, days: Sequence[dt.date]) -> Suggestion:
+    """The periods that join more dates than the one before, and not all of them; quarters are left to those who want them."""
+    useful: list[str] = []
+    groups = len(days)
+    for period, write in PERIODS.items():
+        joined = len({write(day) for day in days})
+        if 1 < joined < groups and period != "quarter":
+            useful.append(period)
+            groups = joined
+    return Suggestion(
+        column, {"dates": useful} if useful else {"suppress": True}, f"dates from {min(days)} to {max(days)}"
+    )
 
 
 def _of_numbers(column: str, texts: Mapping[str, int]) -> Suggestion:

@@ -42,7 +42,7 @@ def parse_hierarchy(text: str, column: str, *, origin: str, delimiter: str | Non
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter or _delimiter(text), strict=True)
     try:
         for cells in reader:
-            if not any(cells):
+            if not cells:
                 continue
             value, labels = _row(cells, f"{origin}, line {reader.line_num}")
             if rows.setdefault(value, labels) != labels:
@@ -71,19 +71,45 @@ def _row(cells: list[str], where: str) -> tuple[str | None, Labels]:
 
 
 def _delimiter(text: str) -> str:
-    """`;` if the first row has one outside quotes, else `,`."""
-    first = next(csv.reader(io.StringIO(text, newline=""), delimiter=";"), [])
-    return ";" if len(first) > 1 else ","
+    """The one that gives all rows the same number of cells, `;` first; where none does, the one that the first line has."""
+    for delimiter in DELIMITERS.values():
+        widths = _widths(text, delimiter)
+        if len(widths) == 1 and widths != {1}:
+            return delimiter
+    return ";" if ";" in text.partition("\n")[0] else ","
+
+
+def _widths(text: str, delimiter: str) -> set[int]:
+    """The numbers of cells that rows have; none if the quotes do not fit the delimiter."""
+    try:
+        return {len(row) for row in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True) if row}
+    except csv.Error:
+        return set()
 
 
 def hierarchy_text(hierarchy: Hierarchy, *, flavour: Flavour = "arx") -> str:
     """The hierarchy as the text of a file."""
     if flavour not in DELIMITERS:
         raise BadInput(f"{flavour!r} is not a kind of hierarchy file", hint="There are: 'arx' (;) and 'anjana' (,)")
+    if any("" in labels for labels in hierarchy.rows.values()):
+        raise BadInput(
+            f"the hierarchy of {hierarchy.column!r} has an empty text, which a file cannot tell from null",
+            hint="Make it null in the data, or give it a name",
+        )
     out = io.StringIO()
-    writer = csv.writer(out, delimiter=DELIMITERS[flavour], lineterminator="\n")
+    delimiter = DELIMITERS[flavour]
+    if _could_mislead(hierarchy, flavour):
+        writer = csv.writer(out, delimiter=delimiter, lineterminator="\n", quoting=csv.QUOTE_ALL)
+    else:
+        writer = csv.writer(out, delimiter=delimiter, lineterminator="\n")
     writer.writerows(["" if label is None else label for label in labels] for labels in hierarchy.rows.values())
     return out.getvalue()
+
+
+def _could_mislead(hierarchy: Hierarchy, flavour: Flavour) -> bool:
+    """Whether a reader that looks for the delimiter, or for the end of the line, may take a part of a label for it."""
+    marks = ";,\r" if not hierarchy.height else "\r" if flavour == "arx" else ";\r"
+    return any(mark in (label or "") for labels in hierarchy.rows.values() for label in labels for mark in marks)
 
 
 def write_hierarchy(hierarchy: Hierarchy, path: str | Path, *, flavour: Flavour = "arx") -> None:

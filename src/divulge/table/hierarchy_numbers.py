@@ -10,6 +10,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from itertools import pairwise
 
 from divulge.errors import BadInput
@@ -92,11 +93,22 @@ class Widths:
         if number is None:
             return (text,) * self.levels if text in _NOT_FINITE else None
         outside = self.coding.outside(number)
-        return tuple(outside or str(self.coding.within(self._around(number, width))) for width in self.widths)
+        if outside is not None:
+            return (outside,) * self.levels
+        place = int((number - self.start) // self.widths[0])
+        if place not in self._written:
+            self._written[place] = tuple(str(self._around(place, width)) for width in self.widths)
+        return self._written[place]
 
-    def _around(self, number: Fraction, width: Fraction) -> Interval:
-        low = self.start + (number - self.start) // width * width
-        return Interval(low, low + width)
+    def _around(self, place: int, width: Fraction) -> Interval:
+        """The range of that width around a range of the finest level, as far as it is not coded."""
+        low = self.start + place // int(width / self.widths[0]) * width
+        return self.coding.within(Interval(low, low + width))
+
+    @cached_property
+    def _written(self) -> dict[int, tuple[str, ...]]:
+        """The labels of each range of the finest level, written once: many values share them."""
+        return {}
 
 
 @dataclass(frozen=True)

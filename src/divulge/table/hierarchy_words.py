@@ -101,7 +101,7 @@ class Frequent:
     rest: str = "(other)"
 
     def __post_init__(self) -> None:
-        if not self.kept:
+        if not self.kept or not all(self.kept):
             raise BadInput("keep = [] names no value", hint='Name the values that keep their name, such as ["Private"]')
         for fine, coarse in pairwise(self.kept):
             added = [value for value in coarse if value not in fine]

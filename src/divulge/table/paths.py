@@ -80,9 +80,9 @@ def find_files(source: str) -> Files:
     if path.exists():
         raise BadInput(f"{source} is neither a file nor a folder", hint="Copy the data to a file first")
     if glob.has_magic(source):
-        root = _fixed_part(path)
-        hits = sorted(hit for hit in root.glob(str(path.relative_to(root))) if hit.is_file())
-        return _of_one_kind(hits, source, root=root, empty=f"no file matches {source}")
+        matches = glob.glob(str(path), recursive=True)  # noqa: PTH207 - Path.glob would match hidden files too
+        hits = [hit for hit in map(Path, sorted(matches)) if hit.is_file()]
+        return _of_one_kind(hits, source, root=_fixed_part(path), empty=f"no file matches {source}")
     raise _missing(path, source)
 
 
@@ -109,7 +109,7 @@ def file_kind(path: Path, *, shown: str) -> FileKind:
 
 def packing(paths: Sequence[Path]) -> str:
     """The compression option for DuckDB; where files differ, each file's name tells."""
-    kinds = {compression(path) or "none" for path in paths}
+    kinds = {compression(path) or "uncompressed" for path in paths}
     return kinds.pop() if len(kinds) == 1 else "auto"
 
 

@@ -34,25 +34,31 @@ def column_types(engine: Engine, relation: str, names: Sequence[str], *, numbers
     """
     if not names:
         return {}
-    first = _first_shapes(engine, relation, names, numbers=numbers)
-    undecided = {name: mask for name, mask in first.items() if not mask or _type(mask) != "VARCHAR"}
-    masks = _all_shapes(engine, relation, undecided, numbers=numbers) if undecided else {}
-    return {name: _type(masks.get(name, _OTHER)) for name in names}
+    masks, rows = _first_shapes(engine, relation, names, numbers=numbers)
+    if rows == _FIRST_ROWS:
+        undecided = {name: mask for name, mask in masks.items() if not mask or _type(mask) != "VARCHAR"}
+        masks |= _all_shapes(engine, relation, undecided, numbers=numbers)
+    return {name: _type(mask) for name, mask in masks.items()}
 
 
-def _first_shapes(engine: Engine, relation: str, names: Sequence[str], *, numbers: bool) -> dict[str, int]:
-    """The shapes among the first rows, cell by cell, so that DuckDB plans one expression and not one per column."""
+def _first_shapes(engine: Engine, relation: str, names: Sequence[str], *, numbers: bool) -> tuple[dict[str, int], int]:
+    """The shapes among the first rows, and how many these are.
+
+    Taken cell by cell, so that DuckDB plans one expression and not one per column.
+    """
     columns = ", ".join(engine.quote(name) for name in names)
     rows = f"SELECT {columns} FROM {relation} LIMIT {_FIRST_ROWS}"
     cells = f"SELECT unnest([{columns}]) AS cell, unnest(range({len(names)})) AS place FROM ({rows})"
     shape = _shape(engine, "cell", numbers=numbers, dates=True)
-    found = engine.query(f"SELECT place, bit_or({shape}) AS mask FROM ({cells}) GROUP BY place").to_pylist()
-    masks = {row["place"]: row["mask"] or 0 for row in found}
-    return {name: masks.get(place, 0) for place, name in enumerate(names)}
+    masks = f"SELECT place, bit_or({shape}) AS mask, count(*) AS n FROM ({cells}) GROUP BY place"
+    found = {row["place"]: (row["mask"] or 0, row["n"]) for row in engine.query(masks).to_pylist()}
+    return {name: found.get(place, (0, 0))[0] for place, name in enumerate(names)}, found.get(0, (0, 0))[1]
 
 
 def _all_shapes(engine: Engine, relation: str, first: Mapping[str, int], *, numbers: bool) -> dict[str, int]:
     """The shapes among all rows; a column that began with numbers or dates can only stay so or become text."""
+    if not first:
+        return {}
     shapes = []
     for place, (name, mask) in enumerate(first.items()):
         dates = not mask or bool(mask & (_DATE | _TIMESTAMP | _ZONED))

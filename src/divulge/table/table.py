@@ -58,8 +58,6 @@ class Table:
 def table_of(engine: Engine, relation: str, *, source: str, frame: Frame = "none") -> Table:
     """The table behind `relation`, its columns as the engine describes them."""
     described = engine.describe(relation)
-    if not described:
-        raise BadInput(f"{source} has no columns")
     check_names((name for name, _ in described), source=source)
     columns = tuple(Column(name, _short(type_), kind_of(type_)) for name, type_ in described)
     return Table(engine=engine, relation=relation, columns=columns, source=source, frame=frame)
@@ -97,6 +95,8 @@ def check_names(names: Iterable[str], *, source: str) -> None:
             f"the column names {first!r} and {name!r} differ only in upper and lower case {places}",
             hint="Rename one of them: SQL does not tell them apart",
         )
+    if not seen:
+        raise BadInput(f"{source} has no columns")
 
 
 def _short(type_: str) -> str:

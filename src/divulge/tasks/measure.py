@@ -16,7 +16,8 @@ import numpy as np
 from divulge.belief import Belief, GroundChoice, Knowledge, Prior, Taxonomy, as_share, read_knowledge, read_prior
 from divulge.count import Cells, Contingency, Nulls, count
 from divulge.count.align import align, population_sizes
-from divulge.count.counting import joint_domain
+from divulge.count.contingency import Floats
+from divulge.count.assemble import joint_domain
 from divulge.errors import BadInput, nearest
 from divulge.metrics import TOLERANCE, Identity
 from divulge.metrics.diversity import recursive_l
@@ -34,6 +35,8 @@ class Assumptions:
     """What is assumed about the adversary and about distances, by attribute; recorded in every result."""
 
     original: Table | None = None
+    original_masses: Mapping[str, Floats] = field(default_factory=dict)
+    """The original's mass of each value of an attribute, where the original has been counted over the same values."""
     priors: Mapping[str, Any] = field(default_factory=dict)
     knowledge: Mapping[str, Knowledge] = field(default_factory=dict)
     ground: GroundChoice = field(default_factory=GroundChoice)
@@ -77,8 +80,36 @@ def measure(
         weight=weight,
         person=person,
     )
+    assumptions = assume(
+        roles,
+        original=original,
+        prior=prior,
+        rule_out=rule_out,
+        rule_in=rule_in,
+        distances=distances,
+        taxonomies=taxonomies,
+        orders=orders,
+        recursive_l=recursive_l,
+    )
+    contingency = count(source, roles, nulls=nulls, joint=joint)
+    return measure_counts(contingency, source, roles, assumptions=assumptions, nulls=nulls, population=population)
+
+
+def assume(
+    roles: Roles,
+    *,
+    original: Any = None,
+    prior: Any = None,
+    rule_out: Values = (),
+    rule_in: Values = (),
+    distances: Mapping[str, str] | None = None,
+    taxonomies: Mapping[str, Taxonomy] | None = None,
+    orders: Mapping[str, Sequence[str]] | None = None,
+    recursive_l: int | None = None,
+) -> Assumptions:
+    """Check what the user assumes against the roles."""
     _check_recursive_l(recursive_l)
-    assumptions = Assumptions(
+    return Assumptions(
         original=None if original is None else read(original),
         priors=_by_attribute(prior, roles),
         knowledge=_known(read_knowledge(rule_out, rule_in), roles, "background knowledge"),
@@ -89,8 +120,6 @@ def measure(
         ),
         recursive_l=recursive_l,
     )
-    contingency = count(source, roles, nulls=nulls, joint=joint)
-    return measure_counts(contingency, source, roles, assumptions=assumptions, nulls=nulls, population=population)
 
 
 def measure_counts(
@@ -127,6 +156,8 @@ def form_belief(
     cells = contingency.cells[attribute]
     if attribute in assumptions.priors:
         prior = read_prior(assumptions.priors[attribute], attribute).against(contingency)
+    elif attribute in assumptions.original_masses:
+        prior = Prior("original", assumptions.original_masses[attribute][None, :])
     elif assumptions.original is not None:
         cells, prior = _prior_of_original(cells, assumptions.original, roles, nulls)
     else:

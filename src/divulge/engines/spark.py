@@ -1,0 +1,206 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Spark, for tables that outgrow one machine: classic or through Spark Connect.
+
+Spark reads "name" as a text constant and answers wrongly without a word, so names stand in backticks. What divulge puts into a
+session (temporary views, cached counts) is taken out again when the engine goes.
+"""
+
+from __future__ import annotations
+
+import itertools
+import pickle
+import uuid
+import weakref
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import pyarrow as pa
+
+from divulge.engines.spark_code import send_code
+from divulge.engines.spark_failures import explain_spark
+from divulge.engines.spark_session import find_session, is_remote, private_directory, quiet, require_pyspark
+from divulge.engines.spark_types import for_spark, type_name
+from divulge.errors import BadInput, DivulgeError, InternalError
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+Result = TypeVar("Result")
+COLLECT_LIMIT = 100_000
+"""Counts of up to this many cells come to the driver and take the ordinary path."""
+_TYPES = {"TIMESTAMP": "TIMESTAMP_NTZ", "TIMESTAMPTZ": "TIMESTAMP_LTZ", "VARCHAR": "STRING"}
+
+
+class SparkEngine:
+    """One Spark session."""
+
+    name = "spark"
+
+    def __init__(
+        self,
+        session: SparkSession | None = None,
+        *,
+        master: str | None = None,
+        remote: str | None = None,
+        config: Mapping[str, str] | None = None,
+        collect_limit: int = COLLECT_LIMIT,
+    ) -> None:
+        """Use a session, or the one that runs in this process, or start one.
+
+        `master` is the address of a cluster (spark://, yarn, k8s://, local[4]); `remote` that of a Spark Connect server
+        (sc://host:port); `config` holds further Spark settings for a session that is started here.
+        """
+        require_pyspark()
+        self.session = session or find_session(master=master, remote=remote, config=config)
+        self.collect_limit = collect_limit
+        self.directory = private_directory()
+        self._numbers = itertools.count(1)
+        self._prefix = f"divulge_{uuid.uuid4().hex}"
+        self._views: list[str] = []
+        self.close = weakref.finalize(self, _drop, self.session, self._views)
+        self.close.atexit = False  # a session that ends with the process takes its views along
+
+    def quote(self, name: str) -> str:
+        """An identifier in backticks."""
+        return "`" + name.replace("`", "``") + "`"
+
+    def literal(self, value: str) -> str:
+        """A text constant; the backslash is an escape character in Spark."""
+        return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
+
+    def full_match(self, cell: str, pattern: str) -> str:
+        """SQL that is true where the whole text matches a regular expression."""
+        whole = self.literal(rf"\A(?:{pattern})\z")
+        return f"({cell} RLIKE {whole})"
+
+    def byte_length(self, cell: str) -> str:
+        """SQL for the number of bytes of a text."""
+        return f"octet_length({cell})"
+
+    def cast(self, cell: str, type_: str, *, attempt: bool = False) -> str:
+        """SQL for a cast to a type by its DuckDB name; an attempt gives null where the value does not fit."""
+        if type_ == "TIMESTAMPTZ":  # Spark wants the seconds before a zone
+            no_seconds = self.literal(r"([ T]\d\d:\d\d)(Z|[-+].*)$")
+            cell = f"regexp_replace({cell}, {no_seconds}, '$1:00$2')"
+        cast = f"{'TRY_CAST' if attempt else 'CAST'}({cell} AS {_TYPES.get(type_, type_)})"
+        # Spark reads 1e999 as infinite; DuckDB does not read it.
+        return f"CASE WHEN abs({cast}) < double('Infinity') THEN {cast} END" if type_ == "DOUBLE" else cast
+
+    def query(self, sql: str, parameters: Sequence[object] = ()) -> pa.Table:
+        """Run one statement and bring its rows here."""
+        with self.explained(sql):
+            return self.frame(sql, parameters).toArrow()
+
+    def frame(self, sql: str, parameters: Sequence[object] = ()) -> DataFrame:
+        """What a statement selects, left on the cluster."""
+        with self.explained(sql):
+            return self.session.sql(sql, args=list(parameters) or None)
+
+    def describe(self, relation: str) -> tuple[tuple[str, str], ...]:
+        """Name and type of each column of `relation`, without reading rows."""
+        schema = self.frame(f"SELECT * FROM {relation}").schema
+        return tuple((field.name, type_name(field.dataType)) for field in schema.fields)
+
+    def view(self, frame: DataFrame) -> str:
+        """Give a frame of this session a name; what stands after FROM comes back."""
+        if frame.isStreaming:
+            raise BadInput("a stream has no end, so it cannot be counted", hint="Write it to a table and measure that")
+        name = f"{self._prefix}_{next(self._numbers)}"
+        with self.explained("create a view"):
+            frame.createOrReplaceTempView(name)
+        self._views.append(name)
+        return self.quote(name)
+
+    def store(self, table: pa.Table, *, source: str) -> str:
+        """Move an Arrow table from the driver to the cluster."""
+        converted, schema = for_spark(table, source=source)
+        with self.explained("create a frame"):
+            return self.view(self.session.createDataFrame(converted, schema=schema))
+
+    def reduce(
+        self,
+        frame: DataFrame,
+        summarize: Callable[[Iterator[pa.RecordBatch]], Result],
+        merge: Callable[[Result, Result], Result],
+    ) -> Result:
+        """Summarize each partition where it is and merge the summaries, in the order of the partitions, on the cluster.
+
+        Both functions are of this package, or partial calls of such, and what they return can be pickled.
+        """
+        with self.explained("summarize the partitions"):
+            send_code(self.session)
+            parts = frame.mapInArrow(_Summarize(summarize), "part int, result binary")
+            ordered = parts.repartition(1).sortWithinPartitions("part")
+            found = ordered.mapInArrow(_Merge(merge), "result binary").toArrow().column("result").to_pylist()
+        if not found:
+            raise InternalError("Spark returned no summary")
+        result = pickle.loads(found[0])  # noqa: S301 - written by our own code, over Spark's own connections
+        if isinstance(result, DivulgeError):
+            raise result
+        return result  # type: ignore[no-any-return]
+
+    @contextmanager
+    def explained(self, sql: str, *, source: str = "") -> Iterator[None]:
+        """Turn what Spark raises into one line."""
+        from py4j.protocol import Py4JError
+        from pyspark.errors import PySparkException
+
+        failures: tuple[type[Exception], ...] = (PySparkException, Py4JError)
+        if is_remote(self.session):
+            from grpc import RpcError
+
+            failures = (*failures, RpcError)
+        try:
+            with quiet():
+                yield
+        except failures as error:
+            raise explain_spark(error, sql=sql, source=source) from error
+
+
+class _Summarize:
+    """A partition becomes one row: its number and its summary. An error of ours is a result too, so that nothing is retried."""
+
+    def __init__(self, summarize: Callable[[Iterator[pa.RecordBatch]], Any]) -> None:
+        self._summarize = summarize
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        from pyspark import TaskContext
+
+        context = TaskContext.get()
+        try:
+            result = self._summarize(batches)
+        except DivulgeError as error:
+            result = error
+        part = context.partitionId() if context is not None else 0
+        yield pa.RecordBatch.from_arrays(
+            [pa.array([part], pa.int32()), pa.array([pickle.dumps(result)], pa.binary())], ["part", "result"]
+        )
+
+
+class _Merge:
+    """All summaries become one; the first error wins."""
+
+    def __init__(self, merge: Callable[[Any, Any], Any]) -> None:
+        self._merge = merge
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        total: Any = None
+        for batch in batches:
+            for packed in batch.column("result"):
+                result = pickle.loads(packed.as_py())  # noqa: S301 - as above
+                if not isinstance(total, DivulgeError):
+                    first = total is None or isinstance(result, DivulgeError)
+                    total = result if first else self._merge(total, result)
+        if total is not None:
+            yield pa.RecordBatch.from_arrays([pa.array([pickle.dumps(total)], pa.binary())], ["result"])
+
+
+def _drop(session: SparkSession, views: list[str]) -> None:
+    """Take the views out of the session, if it is still there."""
+    from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
+
+    with suppress(PySparkException, Py4JError, OSError, AttributeError):
+        for name in views:
+            session.catalog.dropTempView(name)

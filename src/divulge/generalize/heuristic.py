@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Lattices too large to lay out: a search under a time limit that says how much better a solution could still be.
+
+Two searches take turns. One goes down from the top: it takes the cheapest solution whose finer neighbours have not been looked at
+and looks at them. The other goes up from the bottom by bound: a node that lies under one known to exclude all finer ones is
+replaced by its least coarser nodes that do not; a node that excludes nothing is replaced by its coarser neighbours. The least bound that
+waits there is a cost that no solution undercuts; when it reaches the best solution, that is the optimum, and the gap is closed.
+"""
+
+from __future__ import annotations
+
+import heapq
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from divulge.generalize.lattice import Lattice, Node
+from divulge.generalize.problem import Seen
+
+DEFAULT_SECONDS = 30.0
+
+
+@dataclass(eq=False)
+class _Frontier:
+    """Nodes that wait, least bound first, each once."""
+
+    heap: list[tuple[float, Node]] = field(default_factory=list)
+    known: set[Node] = field(default_factory=set)
+
+    def push(self, bound: float, node: Node) -> None:
+        if node not in self.known:
+            self.known.add(node)
+            heapq.heappush(self.heap, (bound, node))
+
+
+@dataclass(eq=False)
+class _Explorer:
+    seen: Seen
+    down: _Frontier = field(default_factory=_Frontier)
+    up: _Frontier = field(default_factory=_Frontier)
+    excluded: list[Node] = field(default_factory=list)
+    """Nodes that exclude every finer one, none finer than another."""
+    looked: dict[Node, tuple[bool, float, float]] = field(default_factory=dict)
+    """Node to whether it excludes finer ones, its cost, and its floor."""
+
+    @property
+    def lattice(self) -> Lattice:
+        return self.seen.problem.rollup.lattice
+
+    def look(self, node: Node) -> tuple[bool, float, float]:
+        """Check a node once."""
+        if node not in self.looked:
+            problem = self.seen.problem
+            candidate, cost = self.seen.look(node)
+            excludes = problem.judge.excludes_finer(candidate)
+            self.looked[node] = excludes, cost, problem.objective.floor(candidate.classes)
+            if excludes and not self.excluder(node):
+                self.excluded = [other for other in self.excluded if not _finer(other, node)] + [node]
+        return self.looked[node]
+
+    def excluder(self, node: Node) -> Node | None:
+        """A node known to exclude this one."""
+        return next((other for other in self.excluded if _finer(node, other)), None)
+
+    def step_down(self) -> None:
+        """Look at the finer neighbours of the cheapest solution."""
+        if not self.down.heap:
+            return
+        _, node = heapq.heappop(self.down.heap)
+        for finer in self.lattice.finer_neighbours(node):
+            if finer in self.down.known or self.excluder(finer) or self.seen.problem.objective.bound(finer) >= self.seen.threshold:
+                continue
+            _, cost, _ = self.look(finer)
+            if np.isfinite(cost):
+                self.down.push(cost, finer)
+            if self.seen.out_of_time:
+                return
+
+    def step_up(self) -> bool:
+        """Raise the least bound; False when it has reached the best solution."""
+        while self.up.heap and not self.seen.out_of_time:
+            bound, node = heapq.heappop(self.up.heap)
+            if bound >= self.seen.threshold:
+                heapq.heappush(self.up.heap, (bound, node))
+                return False
+            above = self.excluder(node)
+            if above is not None:
+                for next_node in self._beyond(node, above):
+                    self.up.push(max(bound, self.seen.problem.objective.bound(next_node)), next_node)
+                continue
+            excludes, _, floor = self.look(node)
+            if excludes:
+                self.up.known.discard(node)
+                self.up.push(bound, node)
+            else:
+                for coarser in self.lattice.coarser_neighbours(node):
+                    self.up.push(max(bound, floor, self.seen.problem.objective.bound(coarser)), coarser)
+            return True
+        return bool(self.up.heap)
+
+    def _beyond(self, node: Node, above: Node) -> Iterator[Node]:
+        """The least coarser nodes of `node` that are not finer than `above`."""
+        for i, level in enumerate(above):
+            if level + 1 < self.lattice.shape[i]:
+                yield (*node[:i], level + 1, *node[i + 1 :])
+
+    @property
+    def lowest(self) -> float:
+        """The least cost that a node not looked at can have."""
+        return self.up.heap[0][0] if self.up.heap else np.inf
+
+
+def explore(seen: Seen) -> float:
+    """Search until the time is up or the gap is closed; returns the least cost a node not looked at could still have."""
+    if not np.isfinite(seen.deadline):
+        seen.deadline = time.monotonic() + DEFAULT_SECONDS
+    explorer = _Explorer(seen)
+    bottom = (0,) * len(explorer.lattice.shape)
+    explorer.up.push(seen.problem.objective.bound(bottom), bottom)
+    _, cost, _ = explorer.look(explorer.lattice.top)
+    if np.isfinite(cost):
+        explorer.down.push(cost, explorer.lattice.top)
+    while explorer.step_up() and not seen.out_of_time:
+        explorer.step_down()
+    return explorer.lowest
+
+
+def _finer(node: Node, other: Node) -> bool:
+    return all(level <= limit for level, limit in zip(node, other, strict=True))

@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A plan: what every search comes down to, as a value that a release can be written from.
+
+A recoding maps each raw class to published labels or to nothing (Afifi et al. 2018, Definition 1: a generalization is a map of values
+and of records). The counts of the release follow from the counts of the table, so promises are checked before a row is written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+import numpy as np
+import pyarrow as pa
+
+from divulge.belief import Belief
+from divulge.count import Cells, Contingency, Domain
+from divulge.count.contingency import Ints, build_cells, class_ids
+from divulge.generalize.check import Candidate
+from divulge.generalize.rollup import Bools, Rollup
+
+
+@dataclass(frozen=True, eq=False)
+class Recoding:
+    """Raw class to published labels, or to nothing."""
+
+    columns: tuple[str, ...]
+    labels: tuple[tuple[str | None, ...], ...]
+    """Per column: the published labels; null stays null."""
+    codes: tuple[Ints, ...] = field(repr=False)
+    """Per column: the position of each raw class's label."""
+    kept: Bools = field(repr=False)
+    """Per raw class; False: its rows are left out."""
+    unchanged: tuple[bool, ...]
+    """Per column: published exactly as it came, so that it keeps its type."""
+
+
+@dataclass(frozen=True)
+class Box:
+    """One class of a local recoding: the published label of each column and what it stands for, so that new rows can be placed."""
+
+    labels: tuple[str | None, ...]
+    ranges: tuple[tuple[Any, Any] | frozenset[str | None], ...]
+    """Per column: the least and the greatest value it holds, or the values (as text) that it holds."""
+    people: int
+
+
+@dataclass(frozen=True)
+class CheckedNode:
+    """One node that a search looked at."""
+
+    levels: Mapping[str, int]
+    feasible: bool
+    value: float | None
+    """The objective, where the node is a solution."""
+    suppressed: int
+    classes: int
+    obstacle: str | None
+    """The promise in the way."""
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """What to publish, and how it was found."""
+
+    method: Literal["full-domain", "mondrian"]
+    levels: Mapping[str, int]
+    """By column; empty for a local recoding."""
+    recoding: Recoding
+    objective: str
+    value: float
+    suppressed: int
+    """People left out."""
+    classes: int
+    lattice: int
+    checked: int
+    gap: float
+    """How much better than this plan a solution could still be, by the bounds; 0: none is better."""
+    settings: Mapping[str, Any]
+    boxes: tuple[Box, ...] = field(default=(), repr=False)
+    optima: tuple[Mapping[str, int], ...] = ()
+    """All solutions of the same value, where they were asked for."""
+    nodes: tuple[CheckedNode, ...] = field(default=(), repr=False)
+    """Every node that was looked at, where that was asked for."""
+
+    def published(self, contingency: Contingency) -> Contingency:
+        """The counts of the release."""
+        return published(contingency, self.recoding)
+
+    def published_beliefs(self, contingency: Contingency, beliefs: Mapping[str, Belief]) -> dict[str, Belief]:
+        """What the release tells, against the priors of the original table; one class per class of `published`."""
+        _, _, of_raw = _merged_classes(contingency, self.recoding)
+        found: dict[str, Belief] = {}
+        for name, belief in beliefs.items():
+            cells, present = _merged_cells(belief.cells, of_raw[belief.classes[belief.cells.class_index]])
+            found[name] = replace(belief, cells=cells, classes=present)
+        return found
+
+    def describe(self) -> dict[str, Any]:
+        """For the manifest."""
+        found = {
+            "method": self.method,
+            "levels": dict(self.levels),
+            "objective": {"name": self.objective, "value": self.value, "gap": self.gap},
+            "suppressed": self.suppressed,
+            "classes": self.classes,
+            "lattice": self.lattice,
+            "checked": self.checked,
+            "settings": dict(self.settings),
+        }
+        if self.boxes:
+            found["boxes"] = len(self.boxes)
+        if self.optima:
+            found["optima"] = [dict(levels) for levels in self.optima]
+        return found
+
+
+def recode(rollup: Rollup, candidate: Candidate) -> Recoding:
+    """The recoding of a full-domain node."""
+    steps = [ladder.levels[level] for ladder, level in zip(rollup.lattice.ladders, candidate.node, strict=True)]
+    return Recoding(
+        columns=tuple(ladder.column for ladder in rollup.lattice.ladders),
+        labels=tuple(step.labels for step in steps),
+        codes=tuple(step.codes[codes] for step, codes in zip(steps, rollup.contingency.codes, strict=True)),
+        kept=~candidate.suppressed_raw,
+        unchanged=tuple(level == 0 for level in candidate.node),
+    )
+
+
+def published(contingency: Contingency, recoding: Recoding) -> Contingency:
+    """The counts of the table that a recoding publishes: merged by labels, without what is left out."""
+    keys, codes, of_raw = _merged_classes(contingency, recoding)
+    place, kept = of_raw[recoding.kept], recoding.kept
+    people = np.bincount(place, weights=contingency.sizes[kept]).astype(np.int64)
+    total = int(people.sum())
+    return Contingency(
+        keys=keys,
+        codes=codes,
+        sizes=people,
+        cells={name: _merged_cells(cells, of_raw[cells.class_index])[0] for name, cells in contingency.cells.items()},
+        rows=total,
+        people=total,
+        population=None if contingency.population is None else np.bincount(place, weights=contingency.population[kept]),
+        notes=contingency.notes,
+    )
+
+
+def _merged_classes(contingency: Contingency, recoding: Recoding) -> tuple[tuple[Domain, ...], tuple[Ints, ...], Ints]:
+    """Key columns and codes of the published classes, in the order of their values, and the class of each raw class (-1: none)."""
+    columns = [_published_column(contingency, recoding, position) for position in range(len(recoding.columns))]
+    keys = tuple(domain for domain, _ in columns)
+    ids, first = class_ids([codes for _, codes in columns], [len(key) for key in keys], rows=int(recoding.kept.sum()))
+    of_raw = np.full(len(recoding.kept), -1, dtype=np.int64)
+    of_raw[recoding.kept] = ids
+    return keys, tuple(codes[first] for _, codes in columns), of_raw
+
+
+def _published_column(contingency: Contingency, recoding: Recoding, position: int) -> tuple[Domain, Ints]:
+    """The labels that are published in ascending order, null last, and the label of each raw class that is kept."""
+    if recoding.unchanged[position]:
+        key = contingency.keys[position]
+        used, codes = np.unique(contingency.codes[position][recoding.kept], return_inverse=True)
+        return Domain(key.name, key.values.take(pa.array(used)), key.kind), codes.astype(np.int64)
+    labels = recoding.labels[position]
+    used, codes = np.unique(recoding.codes[position][recoding.kept], return_inverse=True)
+    order = sorted(range(len(used)), key=lambda i: (labels[used[i]] is None, labels[used[i]] or ""))
+    rank = np.empty(len(used), dtype=np.int64)
+    rank[order] = np.arange(len(used))
+    values = pa.array([labels[used[i]] for i in order], pa.string())
+    return Domain(recoding.columns[position], values, "text"), rank[codes]
+
+
+def _merged_cells(cells: Cells, class_of_cell: Ints) -> tuple[Cells, Ints]:
+    """Cells of the classes that are published, and which of the classes have any."""
+    kept = class_of_cell >= 0
+    present, index = np.unique(class_of_cell[kept], return_inverse=True)
+    return build_cells(cells.domain, index.astype(np.int64), cells.value[kept], cells.mass[kept], classes=len(present)), present

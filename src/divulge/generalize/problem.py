@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a search is given and what it has seen so far: the common ground of the exact search and the one under a time limit."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from divulge.generalize.check import Candidate, Judge
+from divulge.generalize.lattice import Node
+from divulge.generalize.objective import Objective, shown
+from divulge.generalize.plan import CheckedNode
+from divulge.generalize.rollup import Rollup
+
+TIE = 1e-12
+"""Costs closer than this are the same."""
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """Promises to keep and a cost to keep low."""
+
+    judge: Judge
+    objective: Objective
+
+    @property
+    def rollup(self) -> Rollup:
+        return self.judge.rollup
+
+
+@dataclass(eq=False)
+class Seen:
+    """The nodes looked at, the best solution among them, and when to stop."""
+
+    problem: Problem
+    keep_ties: bool = False
+    keep_nodes: bool = False
+    deadline: float = np.inf
+    """On the clock of time.monotonic()."""
+    best: Candidate | None = None
+    cost: float = np.inf
+    ties: list[Node] = field(default_factory=list)
+    nodes: list[CheckedNode] = field(default_factory=list)
+    checked: int = 0
+
+    @property
+    def out_of_time(self) -> bool:
+        return time.monotonic() >= self.deadline
+
+    @property
+    def worthless(self) -> Callable[[float], bool]:
+        """Whether a node with this bound need not be looked at any more."""
+        limit = self.threshold
+        return lambda bound: bound >= limit
+
+    @property
+    def threshold(self) -> float:
+        """Nodes whose bound reaches this need not be looked at any more."""
+        return self.cost + 2 * TIE * max(1.0, abs(self.cost)) if self.keep_ties and self.best is not None else self.cost
+
+    def look(self, node: Node) -> tuple[Candidate, float]:
+        """Check a node; its cost is infinite where it is no solution."""
+        candidate = self.problem.judge.check(node)
+        cost = self.problem.objective.cost(candidate) if candidate.feasible else np.inf
+        self.checked += 1
+        if candidate.feasible:
+            self._compare(candidate, cost)
+        if self.keep_nodes:
+            self.nodes.append(self._summary(candidate, cost))
+        return candidate, cost
+
+    def _compare(self, candidate: Candidate, cost: float) -> None:
+        slack = TIE * max(1.0, abs(cost))
+        if self.best is None or cost < self.cost - slack:
+            self.best, self.cost, self.ties = candidate, cost, [candidate.node]
+        elif cost <= self.cost + slack:
+            self.ties.append(candidate.node)
+
+    def _summary(self, candidate: Candidate, cost: float) -> CheckedNode:
+        problem = self.problem
+        return CheckedNode(
+            levels=problem.rollup.lattice.named(candidate.node),
+            feasible=candidate.feasible,
+            value=shown(problem.objective, cost) if candidate.feasible else None,
+            suppressed=candidate.suppressed,
+            classes=candidate.published_classes,
+            obstacle=None if candidate.obstacle is None else candidate.obstacle.text,
+        )

@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The best full-domain generalization: an exact search over the lattice that looks at few of its nodes.
+
+What is known about a node excludes others. A node where too many people would have to be left out excludes itself and every finer one
+(rules.py says what is proved by which promise; Incognito's pruning is the special case without suppression). A solution excludes every
+node whose bound is no better (objective.py), and a counted floor excludes every coarser node. Of what is left, nodes are looked at by
+turns from the middle and from the upper end of the bounds: the first halves what is left when it is a solution, the second excludes
+the most when it is none. When nothing is left, the best solution seen is the optimum.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from divulge.belief import Belief
+from divulge.count import Contingency
+from divulge.count.contingency import Floats
+from divulge.generalize.check import Judge
+from divulge.generalize.columnwise import find_objective
+from divulge.generalize.diagnosis import nothing_fits
+from divulge.generalize.heuristic import explore
+from divulge.generalize.lattice import Lattice, Node, lattice_of
+from divulge.generalize.objective import UserFunction, shown
+from divulge.generalize.plan import Plan, recode
+from divulge.generalize.problem import Problem, Seen
+from divulge.generalize.protect import Protection, protect
+from divulge.generalize.rollup import Rollup, default_beliefs
+from divulge.generalize.rules import compile_rules
+from divulge.policy import Promise
+from divulge.table.hierarchy import Hierarchy
+
+LARGEST_EXACT = 1_000_000
+"""Beyond this many nodes the lattice is not laid out, and a time limit decides when to stop."""
+
+
+def search(
+    contingency: Contingency,
+    hierarchies: Mapping[str, Hierarchy],
+    promises: Sequence[Promise],
+    *,
+    beliefs: Mapping[str, Belief] | None = None,
+    suppression: float = 0.0,
+    objective: str | UserFunction = "loss",
+    protections: Sequence[Protection] = (),
+    population: Floats | None = None,
+    all_optima: bool = False,
+    keep_nodes: bool = False,
+    time_limit: float | None = None,
+) -> Plan:
+    """The levels that keep all promises at the least cost; Infeasible, with a diagnosis, where there are none.
+
+    `beliefs` are the original table's (default: each attribute's own marginal is the prior); they hold the priors that stay in force
+    after suppression. `population` is the number of people of the population behind each raw class, for k_map and journalist_risk.
+    """
+    lattice = lattice_of(contingency, hierarchies)
+    problem = pose(
+        contingency,
+        lattice,
+        promises,
+        beliefs=beliefs,
+        suppression=suppression,
+        objective=objective,
+        protections=protections,
+        population=population,
+    )
+    return solve(problem, all_optima=all_optima, keep_nodes=keep_nodes, time_limit=time_limit)
+
+
+def pose(
+    contingency: Contingency,
+    lattice: Lattice,
+    promises: Sequence[Promise],
+    *,
+    beliefs: Mapping[str, Belief] | None = None,
+    suppression: float = 0.0,
+    objective: str | UserFunction = "loss",
+    protections: Sequence[Protection] = (),
+    population: Floats | None = None,
+) -> Problem:
+    """Put a search together without starting it."""
+    given = default_beliefs(contingency) if beliefs is None else dict(beliefs)
+    behind = contingency.population if population is None else population
+    rules = compile_rules(promises, given, has_population=behind is not None)
+    more, extra = protect(protections, contingency, given, has_population=behind is not None)
+    rollup = Rollup(contingency, lattice, given | more, behind)
+    return Problem(Judge(rollup, (*rules, *extra), suppression), find_objective(rollup, objective))
+
+
+def solve(problem: Problem, *, all_optima: bool = False, keep_nodes: bool = False, time_limit: float | None = None) -> Plan:
+    """Search, and make a plan of the best solution."""
+    deadline = np.inf if time_limit is None else time.monotonic() + time_limit
+    seen = Seen(problem, keep_ties=all_optima, keep_nodes=keep_nodes, deadline=deadline)
+    lowest = exhaust(seen) if problem.rollup.lattice.size <= LARGEST_EXACT else explore(seen)
+    if seen.best is None:
+        raise nothing_fits(problem, proved=lowest == np.inf)
+    return plan_of(seen, lowest)
+
+
+def exhaust(seen: Seen) -> float:
+    """Look at nodes until none is left that could be better; returns the least cost a node not looked at could still have."""
+    problem = seen.problem
+    shape = problem.rollup.lattice.shape
+    bounds = problem.objective.bounds().reshape(-1)
+    counted = not np.isfinite(bounds[0])
+    order = _relative_levels(shape) if counted else bounds
+    waiting = np.argsort(order, kind="stable")
+    possible = np.ones(shape, dtype=bool)
+    flat = possible.reshape(-1)
+    floors: list[tuple[float, Node]] = []
+    turn = 0
+    while True:
+        if turn % (1 + len(waiting) // 20_000) == 0:
+            waiting = waiting[flat[waiting] & (bounds[waiting] < seen.threshold)]
+        if len(waiting) == 0:
+            return np.inf
+        if seen.out_of_time:
+            return _least(seen, bounds[waiting])
+        pick = waiting[len(waiting) // 2] if turn % 2 == 0 else waiting[-1]
+        turn += 1
+        if not flat[pick]:
+            continue
+        flat[pick] = False
+        node = tuple(int(level) for level in np.unravel_index(pick, shape))
+        candidate, _ = seen.look(node)
+        if problem.judge.excludes_finer(candidate):
+            possible[tuple(slice(0, level + 1) for level in node)] = False
+        if counted:
+            floors.append((problem.objective.floor(candidate.classes), node))
+            floors = _exclude_coarser(possible, floors, seen.threshold)
+
+
+def _relative_levels(shape: tuple[int, ...]) -> Floats:
+    """How far up a node is, for lattices where the cost is known only after counting."""
+    heights = [np.arange(size) / max(size - 1, 1) for size in shape]
+    total: Floats = sum(np.ix_(*heights), start=np.zeros(shape)).reshape(-1)
+    return total
+
+
+def _exclude_coarser(possible: np.ndarray[tuple[int, ...], np.dtype[np.bool_]], floors: list[tuple[float, Node]], limit: float) -> list[tuple[float, Node]]:
+    """Exclude what is no finer than a node whose floor is too high; the floors that may still serve remain."""
+    for floor, node in floors:
+        if floor >= limit:
+            possible[tuple(slice(level, None) for level in node)] = False
+    return [(floor, node) for floor, node in floors if floor < limit]
+
+
+def _least(seen: Seen, bounds: Floats) -> float:
+    bottom = seen.problem.rollup.classes((0,) * len(seen.problem.rollup.lattice.shape))
+    return max(float(bounds.min()), seen.problem.objective.floor(bottom))
+
+
+def plan_of(seen: Seen, lowest: float) -> Plan:
+    """The plan of the best solution seen."""
+    problem, best = seen.problem, seen.best
+    if best is None:
+        raise ValueError("no solution was seen")
+    lattice = problem.rollup.lattice
+    ties = sorted(seen.ties, key=lambda node: (sum(node), node))
+    if seen.keep_ties and ties[0] != best.node:
+        best = problem.judge.check(ties[0])
+    judge = problem.judge
+    return Plan(
+        method="full-domain",
+        levels=lattice.named(best.node),
+        recoding=recode(problem.rollup, best),
+        objective=problem.objective.name,
+        value=shown(problem.objective, seen.cost),
+        suppressed=best.suppressed,
+        classes=best.published_classes,
+        lattice=lattice.size,
+        checked=seen.checked,
+        gap=max(seen.cost - lowest, 0.0),
+        settings={
+            "promises": [rule.text for rule in judge.rules],
+            "suppression": judge.suppression,
+            "objective": problem.objective.name,
+            "prior": {name: belief.prior.name for name, belief in problem.rollup.beliefs.items()},
+            "ground_distance": {name: belief.ground.distance for name, belief in problem.rollup.beliefs.items()},
+        },
+        optima=tuple(lattice.named(node) for node in ties) if seen.keep_ties else (),
+        nodes=tuple(seen.nodes),
+    )

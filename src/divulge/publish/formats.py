@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The file that holds a published table: in which format it is written, and how it is read back with the types it was written with.
+
+A release has the format of its source where that is CSV, Parquet or Arrow; everything else (frames, databases, JSON) becomes Parquet.
+Text is UTF-8; a null is an empty cell and an empty text is "". Nothing but the columns is written: no index, no metadata of
+the source.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, cast, get_args
+
+import pyarrow as pa
+
+from divulge.engines.duckdb import DuckDBEngine
+from divulge.errors import BadInput, nearest
+from divulge.table.dialect import read_dialect
+from divulge.table.paths import find_files
+from divulge.table.read import read
+from divulge.table.table import Table, table_of
+
+Kind = Literal["csv", "parquet", "arrow"]
+
+
+@dataclass(frozen=True)
+class Format:
+    """How a table is written to a file."""
+
+    kind: Kind
+    delimiter: str = ","
+
+    @property
+    def ending(self) -> str:
+        """The end of the file's name."""
+        return ".tsv" if self.kind == "csv" and self.delimiter == "\t" else f".{self.kind}"
+
+
+def choose_format(table: Table, wanted: str | None = None) -> Format:
+    """The format that is asked for, else the source's own, else Parquet."""
+    own = _format_of_source(table)
+    if wanted is None:
+        return own
+    if wanted not in get_args(Kind):
+        raise BadInput(f"a release cannot be written as {wanted!r}", hint=nearest(wanted, get_args(Kind)))
+    return own if wanted == own.kind else Format(cast("Kind", wanted))
+
+
+def _format_of_source(table: Table) -> Format:
+    if table.frame != "none" or not _is_file(table.source):
+        return Format("parquet")
+    files = find_files(table.source)
+    if files.kind == "csv":
+        return Format("csv", _delimiter(files.paths[0]))
+    return Format("arrow" if files.kind in ("arrow", "arrow stream") else "parquet")
+
+
+def _is_file(source: str) -> bool:
+    try:
+        find_files(source)
+    except BadInput:
+        return False
+    return True
+
+
+def _delimiter(path: Path) -> str:
+    """The source's delimiter; a comma where it is not plain UTF-8 and so cannot be looked at again."""
+    try:
+        return read_dialect(path, delimiter=None, header=None, shown=str(path)).delimiter
+    except BadInput:
+        return ","
+
+
+def write_rows(engine: DuckDBEngine, sql: str, path: Path, *, form: Format) -> None:
+    """Run a query and write its rows, in its order, to a file."""
+    if form.kind == "arrow":
+        batches = engine.stream(sql)
+        with pa.ipc.new_file(str(path), batches.schema.remove_metadata()) as sink:
+            for batch in batches:
+                sink.write_batch(batch)
+    elif form.kind == "csv":
+        engine.copy(sql, path, options=f"FORMAT csv, HEADER true, DELIMITER {engine.literal(form.delimiter)}")
+    else:
+        engine.copy(sql, path, options="FORMAT parquet, COMPRESSION zstd")
+
+
+def read_rows(engine: DuckDBEngine, path: Path, *, form: Format, types: Mapping[str, str]) -> Table:
+    """The table in a file that `write_rows` wrote; text says nothing about types, so they are given."""
+    if form.kind != "csv":
+        return read(path, engine=engine)
+    listed = engine.files([path], known_as={path: path.name})
+    options = f"header = true, delim = {engine.literal(form.delimiter)}, quote = '\"', escape = '\"'"
+    relation = (
+        f"read_csv({listed}, auto_detect = false, columns = {engine.struct(types)}, {options}, "
+        f"nullstr = '', allow_quoted_nulls = false, null_padding = false)"
+    )
+    return table_of(engine, relation, source=path.name)

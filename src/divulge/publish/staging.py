@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A private folder beside the target, and the one step that makes what is in it public.
+
+    .NAME.divulge-XXXXXXXX/     private (mode 0700), locked by the process that works in it
+        release/                what will be NAME
+        replaced/               what was NAME, for the moment between two renames
+
+The move is a rename within one file system, so a process that dies at any moment leaves either nothing at the target or all of it. A folder
+whose owner is dead can be told by its lock, which the system takes away with the process: the next run for the same target
+removes it, and puts `replaced` back if the process died between the two renames.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from divulge.errors import BadInput
+
+_MARK = ".divulge-"
+_ATTEMPTS = 10
+
+
+@dataclass(frozen=True)
+class Staging:
+    """A release in the making."""
+
+    target: Path
+    private: Path
+
+    @property
+    def folder(self) -> Path:
+        """Where the files of the release are written."""
+        return self.private / "release"
+
+    @property
+    def replaced(self) -> Path:
+        """Where the release that stood at the target waits until the new one is in place."""
+        return self.private / "replaced"
+
+    def move_into_place(self) -> None:
+        """Make the release public; everything in it is on the disk before its name is."""
+        _sync_tree(self.folder)
+        try:
+            if _is_taken(self.target):
+                self.target.rename(self.replaced)
+                _sync(self.target.parent)
+            self.folder.rename(self.target)
+        except OSError as error:
+            raise BadInput(f"the release cannot be moved to {self.target}: {error.strerror}") from error
+        _sync(self.target.parent)
+
+
+@contextlib.contextmanager
+def stage(out: str | Path, *, replaceable: Callable[[Path], None] | None = None) -> Iterator[Staging]:
+    """A private folder for a release that is to stand at `out`.
+
+    An existing target is refused unless `replaceable` is given, which raises if what stands there is not to be replaced.
+    Whatever happens inside, nothing is left beside the target afterwards.
+    """
+    target = _checked_target(Path(out))
+    _clean(target)
+    if _is_taken(target):
+        if replaceable is None:
+            raise BadInput(f"{out} exists already", hint="Name another folder, or replace the release with --force")
+        replaceable(target)
+    private, lock = _private_folder(target)
+    staging = Staging(target, private)
+    try:
+        staging.folder.mkdir()
+        yield staging
+    finally:
+        _restore(staging)
+        _remove(private, lock)
+
+
+def _checked_target(out: Path) -> Path:
+    target = out.expanduser().absolute()
+    if target.is_symlink():
+        raise BadInput(f"{out} is a link", hint="Name the folder itself")
+    if target.exists() and not target.is_dir():
+        raise BadInput(f"{out} is a file", hint="A release is a folder: name one that does not exist yet")
+    if not target.name or not target.parent.is_dir():
+        raise BadInput(f"{out} cannot be made: its parent folder does not exist", hint="Make the parent folder first")
+    return target
+
+
+def _is_taken(target: Path) -> bool:
+    """An empty folder is as good as none: a rename takes its place."""
+    return target.is_dir() and any(target.iterdir())
+
+
+def _private_folder(target: Path) -> tuple[Path, int | None]:
+    """A new folder that only we may enter, and its lock; another run may take it for a dead one's before we hold the lock."""
+    for _ in range(_ATTEMPTS):
+        try:
+            private = Path(tempfile.mkdtemp(prefix=f".{target.name}{_MARK}", dir=target.parent))
+        except OSError as error:
+            raise BadInput(f"nothing can be written in {target.parent}: {error.strerror}") from error
+        try:
+            lock = _lock(private)
+        except (BlockingIOError, FileNotFoundError):
+            continue
+        if private.is_dir():
+            return private, lock
+        _unlock(lock)
+    raise BadInput(f"other runs write to {target} at the same time", hint="Wait for them, or name another folder")
+
+
+def _clean(target: Path) -> None:
+    """Remove what dead runs for the same target left behind; a release that one of them moved aside comes back."""
+    for private in sorted(target.parent.glob(f".{_escaped(target.name)}{_MARK}*")):
+        try:
+            lock = _lock(private)
+        except (BlockingIOError, FileNotFoundError):
+            continue  # its owner is alive, or has just removed it
+        if lock is not None:
+            _restore(Staging(target, private))
+            _remove(private, lock)
+
+
+def _restore(staging: Staging) -> None:
+    """Put the old release back if the new one did not arrive."""
+    if staging.replaced.is_dir() and not _is_taken(staging.target):
+        staging.replaced.rename(staging.target)
+        _sync(staging.target.parent)
+
+
+def _escaped(name: str) -> str:
+    return "".join(f"[{character}]" if character in "*?[" else character for character in name)
+
+
+def _lock(folder: Path) -> int | None:
+    """Lock a folder; None where the system cannot lock folders, and then nobody can tell whether an owner is alive."""
+    if sys.platform == "win32":
+        return None
+    import fcntl
+
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(descriptor)
+        raise
+    except OSError:  # some network file systems
+        os.close(descriptor)
+        return None
+    return descriptor
+
+
+def _unlock(lock: int | None) -> None:
+    if lock is not None:
+        os.close(lock)
+
+
+def _remove(private: Path, lock: int | None) -> None:
+    shutil.rmtree(private, ignore_errors=True)
+    _unlock(lock)
+
+
+def _sync_tree(folder: Path) -> None:
+    for parent, _, names in os.walk(folder):
+        for name in names:
+            _sync(Path(parent, name))
+        _sync(Path(parent))
+
+
+def _sync(path: Path) -> None:
+    """Have the system write a file or a folder's entries to the disk."""
+    if sys.platform == "win32" and path.is_dir():
+        return  # Windows does not open folders
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Is what lies on the disk what was decided, and does it keep its promises? Nothing is published before both are answered with yes.
+
+The files are read back by an engine that did not write them, counted anew, compared class by class with the counts that the plan foretold,
+and held against the policy.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from divulge.count import Contingency, Domain
+from divulge.count.contingency import Ints
+from divulge.errors import DivulgeError
+from divulge.metrics.measurement import Measurement
+from divulge.policy import Policy, Verdict, judge
+from divulge.table.texts import as_text
+
+_HINT = "Nothing was published. Did the source change meanwhile? Run it again; if it stays so, report it"
+
+
+class Unverified(DivulgeError):
+    """What was staged is not what was decided, or does not keep its promises; nothing was published."""
+
+    exit_code = 1
+
+
+def compare(found: Contingency, expected: Contingency) -> Contingency:
+    """The counts that were found, over the values that were expected; refused if anything at all differs."""
+    if found.rows != expected.rows:
+        raise Unverified(f"the staged table has {found.rows:,} rows where {expected.rows:,} were to be written", hint=_HINT)
+    if len(found) != len(expected):
+        raise Unverified(f"the staged table has {len(found):,} classes where {len(expected):,} were to be made", hint=_HINT)
+    keys = {key.name: (_codes(key, known), known) for key, known in zip(found.keys, expected.keys, strict=True)}
+    recoded = found.roll_up(coarser=keys)
+    recoded = replace(
+        recoded,
+        cells={
+            name: cells.recode(_codes(cells.domain, expected.cells[name].domain), expected.cells[name].domain)
+            for name, cells in recoded.cells.items()
+        },
+    )
+    if not _equal(recoded, expected):
+        raise Unverified("the classes of the staged table are not those that were to be made", hint=_HINT)
+    return recoded
+
+
+def hold(measurement: Measurement, policy: Policy) -> Verdict:
+    """The verdict on what was read back; refused if a promise is broken."""
+    verdict = judge(measurement, policy.promises)
+    if not verdict.holds:
+        broken = ", ".join(
+            f"{outcome.promise.text} (measured {outcome.value:.4g})" for outcome in verdict.outcomes if not outcome.holds
+        )
+        raise Unverified(f"the staged table breaks what was promised: {broken}", hint=_HINT)
+    return verdict
+
+
+def _codes(found: Domain, expected: Domain) -> Ints:
+    """The position of each found value among the expected ones; values are compared as text, for a CSV file holds nothing else."""
+    place = {as_text(label): code for code, label in enumerate(expected.labels)}
+    strange = [label for label in found.labels if as_text(label) not in place]
+    if strange:
+        raise Unverified(f"the staged table has {len(strange)} values of {found.name!r} that were not to be published", hint=_HINT)
+    return np.array([place[as_text(label)] for label in found.labels], dtype=np.int64)
+
+
+def _equal(found: Contingency, expected: Contingency) -> bool:
+    if set(found.cells) != set(expected.cells) or not np.array_equal(found.sizes, expected.sizes):
+        return False
+    same_keys = all(np.array_equal(ours, theirs) for ours, theirs in zip(found.codes, expected.codes, strict=True))
+    return same_keys and all(
+        np.array_equal(cells.start, expected.cells[name].start)
+        and np.array_equal(cells.value, expected.cells[name].value)
+        and np.allclose(cells.mass, expected.cells[name].mass, rtol=1e-9, atol=0.0)
+        for name, cells in found.cells.items()
+    )

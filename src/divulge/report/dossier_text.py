@@ -1,0 +1,219 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Findings about one person's records as sentences a person understands, with a table where it helps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from rich.console import Group, RenderableType
+
+from divulge.dossier.adversary import Attack, Dip
+from divulge.dossier.decide import Increment, Step, Without
+from divulge.dossier.disinformation import Disinformation
+from divulge.dossier.enhance import Enhancement
+from divulge.dossier.leakage import Leakage
+from divulge.dossier.record import Record, show
+from divulge.dossier.resolve import name_of
+from divulge.dossier.simulate import Run, Table5Row, Timing
+from divulge.dossier.tables import TableLeakage
+from divulge.report.text import grid
+
+SHOWN = 20
+"""Rows of a table that are shown on a terminal."""
+
+
+def share(value: float) -> str:
+    """A leakage in percent, with a sign only if it is negative; small ones keep a digit.
+
+    >>> share(8 / 9), share(0.0042), share(0)
+    ('89 %', '0.42 %', '0 %')
+    """
+    percent = 100 * value
+    return f"{percent:.0f} %" if percent == 0 or abs(percent) >= 1 else f"{percent:.2g} %"
+
+
+def leakage_text(found: Leakage) -> str:
+    """What one record gives away, in a sentence."""
+    nearly = "about " if found.method == "taylor" else ""
+    return (
+        f"Whoever holds this record knows {nearly}{share(found.leakage)} of you: {share(found.precision)} of what it "
+        f"says is true, and it covers {share(found.recall)} of what there is to know."
+    )
+
+
+def attack_text(found: Attack, *, kept: Sequence[Without] = (), linked: bool = False) -> RenderableType:
+    """Who knows most, why, and the records behind it."""
+    table = grid("record", "leakage", "made of", right=[1])
+    ranked = sorted(zip(found.records, found.each, strict=True), key=lambda pair: -pair[1])
+    for record, leakage in ranked[:SHOWN]:
+        table.add_row(short(name_of(record)), share(leakage), listed(sorted(record.sources)))
+    more = [f"... and {len(ranked) - SHOWN:,} more records"] if len(ranked) > SHOWN else []
+    return Group(_witness_sentence(found, kept), *(_before_sentence(found) if linked else []), "", table, *more)
+
+
+def resolution_text(records: Sequence[Record], given: int, edges: Sequence[Mapping[str, Any]]) -> RenderableType:
+    """How many records became how many, and which joined."""
+    merged = [record for record in records if len(record.sources) > 1]
+    table = grid("merged record", "of", "says")
+    for record in sorted(merged, key=lambda record: -len(record.sources))[:SHOWN]:
+        table.add_row(short(name_of(record)), f"{len(record.sources)} records", listed(map(show, record.attributes)))
+    joins = [f"  {edge['source']} and {edge['target']}: {_reason(edge)}" for edge in edges[:SHOWN]]
+    parts: list[RenderableType] = [
+        f"{given:,} records are about {len(records):,} people, as far as the adversary can tell."
+    ]
+    if merged:
+        parts += ["", table, "", "Joined because of:", *joins]
+    return Group(*parts)
+
+
+def dip_text(found: Dip, leakage: float | None) -> RenderableType:
+    """What was found out about the query."""
+    reached = (
+        f"leads to {len(found.reached)} records: {listed(sorted(found.reached))}" if found.reached else "leads nowhere"
+    )
+    table = grid("label", "value", "confidence", right=[2])
+    for attribute, confidence in found.record.attributes.items():
+        table.add_row(attribute.label, attribute.value, f"{confidence:.3g}")
+    known = [f"Together that is {share(leakage)} of you."] if leakage is not None else []
+    return Group(f"The query {reached}.", *known, "", table)
+
+
+def timeline_text(steps: Sequence[Step]) -> RenderableType:
+    """How the leakage grew."""
+    table = grid("after record", "leakage", "change", "joined with", right=[1, 2])
+    for step in steps[-SHOWN:]:
+        table.add_row(step.id, share(step.leakage), signed(step.change), listed(sorted(step.joined)))
+    head = f"The last {SHOWN} of {len(steps):,} records:" if len(steps) > SHOWN else "Record by record:"
+    return Group(head, table)
+
+
+def release_text(found: Sequence[Increment]) -> RenderableType:
+    """Which alternative to choose."""
+    best = found[0]
+    table = grid("release", "leakage", "change", "would be joined with", right=[1, 2])
+    for each in found:
+        table.add_row(each.name, share(each.after), signed(each.change), listed(sorted(each.joined)))
+    advice = (
+        f"Release {best.name}: the adversary then knows {share(best.after)} of you, now it is {share(best.before)}."
+    )
+    if len(found) == 1:
+        advice = f"With {best.name}, the adversary knows {share(best.after)} of you; without it, {share(best.before)}."
+    return Group(advice, "", table)
+
+
+def disinformation_text(found: Disinformation) -> RenderableType:
+    """What to release against the adversary."""
+    if not found.chosen:
+        head = f"Nothing that a budget of {found.budget:g} buys lowers the leakage of {share(found.before)}."
+    else:
+        head = f"The leakage falls from {share(found.before)} to {share(found.leakage)} for a cost of {found.cost:g}."
+    table = grid("release", "cost", "says", right=[1])
+    for each in found.chosen:
+        table.add_row(each.name, f"{each.cost:g}", listed(map(show, each.record.attributes)))
+    if found.optimal:
+        quality = f"Nothing better is possible with this budget ({found.method})."
+    else:
+        quality = f"The best possible is at least {share(found.lower_bound)}; the gap is at most {share(found.gap)}."
+    baseline = ["Greedy choice is only a baseline: use exact or bounded."] if found.method == "greedy" else []
+    choice: list[RenderableType] = ["", table, ""] if found.chosen else []
+    return Group(head, *choice, quality, *baseline)
+
+
+def enhancement_text(found: Sequence[Enhancement]) -> RenderableType:
+    """What to verify next."""
+    parts: list[RenderableType] = []
+    for each in found:
+        parts.append(f"{short(name_of(each.record))} is {share(each.certainty)} certain.")
+        table = grid("verify", "in record", "confidence", "gain", "cost", "gain per cost", right=[2, 3, 4, 5])
+        for option in each.options[:SHOWN]:
+            gain, ratio = f"{option.gain:.4f}", f"{option.ratio:.4f}"
+            table.add_row(
+                show(option.attribute), option.source, f"{option.confidence:g}", gain, f"{option.cost:.3g}", ratio
+            )
+        parts += [table, ""] if each.options else ["Nothing is in doubt.", ""]
+    return Group(*parts)
+
+
+def simulation_text(runs: Sequence[Run]) -> RenderableType:
+    """Mean and spread of the leakage for each set of parameters."""
+    table = grid("n", "|R|", "p_c", "p_p", "p_b", "m", "w", "leakage", "spread", "Taylor", right=range(10))
+    for run in runs:
+        p, found = run.parameters, run.leakage
+        given = [f"{value:g}" for value in (p.n, p.records, p.p_c, p.p_p, p.p_b, p.m)]
+        table.add_row(*given, p.w, f"{found.mean:.5f}", f"{found.deviation:.5f}", f"{run.approximate.mean:.5f}")
+    return Group(table)
+
+
+def table5_text(rows: Sequence[Table5Row]) -> RenderableType:
+    """Table 5, the printed values beside ours."""
+    table = grid("n", "p_c", "p_p", "p_b", "m", "w", "printed", "ours", "spread", "|R| = 1000", right=range(10))
+    notes: list[str] = []
+    for row in rows:
+        p, found = row.as_stated.parameters, row.as_stated.leakage
+        mark = ""
+        if row.note:
+            mark = "*" * (len(notes) + 1)
+            notes.append(f"{mark} {row.note}")
+        given = [f"{value:g}" for value in (p.n, p.p_c, p.p_p, p.p_b, p.m)]
+        ours = [f"{found.mean:.5f}", f"{found.deviation:.5f}", f"{row.with_1000.leakage.mean:.5f}"]
+        table.add_row(*given, p.w, f"{row.printed_exact:.5f}{mark}", *ours)
+    return Group(table, *notes)
+
+
+def timings_text(timings: Sequence[Timing]) -> RenderableType:
+    """Fig. 3d as a table."""
+    table = grid("n", "method", "seconds", right=[0, 2])
+    for each in timings:
+        table.add_row(str(each.n), each.method, f"{each.seconds:.2e}")
+    return Group(table)
+
+
+def people_text(found: Sequence[TableLeakage]) -> RenderableType:
+    """What a table says about each person."""
+    table = grid("person", "leakage", "rows behind it", right=[1])
+    for each in found[:SHOWN]:
+        rows = sorted({source for record in each.witnesses for source in record.sources})
+        table.add_row(each.person, share(each.leakage), listed(rows))
+    return Group(table)
+
+
+def listed(names: Iterable[str], *, most: int = 6) -> str:
+    """The first names of a list, and how many more there are."""
+    known = list(names)
+    return ", ".join(known[:most]) + (f" and {len(known) - most:,} more" if len(known) > most else "")
+
+
+def short(name: str, *, most: int = 40) -> str:
+    """A name that fits a table."""
+    return name if len(name) <= most else name[: most - 3] + "..."
+
+
+def signed(change: float) -> str:
+    """A change in percentage points, with its sign."""
+    return f"{'+' if change > 0 else ''}{share(change)}"
+
+
+def _reason(edge: Mapping[str, Any]) -> str:
+    if "rule" in edge:
+        return f"the same {edge['rule']} ({', '.join(edge['values'])})"
+    return f"about one person with probability {edge['probability']:.3g}"
+
+
+def _witness_sentence(found: Attack, kept: Sequence[Without]) -> str:
+    if not found.witnesses:
+        return "Nothing in these records is true of you."
+    sources = sorted(found.witnesses[0].sources)
+    if len(sources) > 1:
+        who = f"An adversary who links these {len(sources)} records ({listed(sources)})"
+    else:
+        who = f"An adversary who holds the record {name_of(found.witnesses[0])}"
+    helpful = [each for each in kept if each.leakage < found.leakage]
+    rest = "".join(f"; without {each.label}, {share(each.leakage)}" for each in helpful[:3])
+    return f"{who} knows {share(found.leakage)} of you{rest}."
+
+
+def _before_sentence(found: Attack) -> list[str]:
+    if found.leakage < found.before:
+        return [f"Linking misleads here: the most telling single record gives away {share(found.before)}."]
+    return [f"Without linking, the most telling record gives away {share(found.before)}."]

@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: Apache-2.0
+"""generalize(): from a table and a policy to a release that keeps it (Afifi et al. 2018, Definitions 1 and 10).
+
+The engine counts, the search decides on the counts, and the engine applies the plan when the release is written. Before anything is
+searched it is known what each column is; before anything is published it has been read back and measured again, against the prior of the
+original table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Literal
+
+from divulge.count import Contingency, Nulls, count
+from divulge.engines.duckdb import DuckDBEngine
+from divulge.errors import BadInput, InternalError, nearest
+from divulge.generalize.objective import UserFunction
+from divulge.generalize.plan import Plan
+from divulge.metrics.measurement import Measurement
+from divulge.policy import Policy, judge
+from divulge.table.hierarchy import Hierarchy
+from divulge.table.hierarchy_builders import Spec, build_hierarchies
+from divulge.table.hierarchy_defaults import Suggestion
+from divulge.table.hierarchy_files import load_hierarchies
+from divulge.table.read import read
+from divulge.table.roles import Names, Roles, resolve_roles
+from divulge.table.table import Table
+from divulge.tasks.hierarchy import suggest
+from divulge.tasks.measure import Assumptions, assume, measure_counts
+from divulge.tasks.plain_columns import check_plain_columns
+from divulge.tasks.release import Counted, Release
+
+Method = Literal["full-domain", "mondrian"]
+Hierarchies = Mapping[str, Spec] | str | Path
+
+
+def generalize(
+    table: Any,
+    *,
+    policy: Policy | str | Path,
+    quasi_identifiers: Names = (),
+    sensitive: Names = (),
+    identifier: Names = (),
+    weight: str | None = None,
+    person: str | None = None,
+    nulls: Nulls | None = None,
+    hierarchies: Hierarchies | None = None,
+    suppression: float | None = None,
+    objective: str | UserFunction = "loss",
+    method: Method = "full-domain",
+    time_limit: float | None = None,
+    keep: Names = (),
+    assumptions: Mapping[str, Any] | None = None,
+) -> Release:
+    """Find the generalization that keeps the policy at the least loss; nothing is written before `Release.write`.
+
+    Roles given here go before the policy's own. `hierarchies` is a folder, or for each column a rule, a file or a Hierarchy; a column without
+    one gets a default, which `Release.suggestions` shows. `keep` names columns without a role that are published although they look like
+    identifiers. `assumptions` are further keyword arguments of `measure`, such as {"distances": {"age": "ordered"}}.
+
+    >>> import pyarrow as pa
+    >>> people = pa.table({"zip": ["4761", "4762", "4791", "4792"], "disease": ["flu", "cold", "flu", "cold"]})
+    >>> release = generalize(people, policy=Policy(k_anonymity=2), quasi_identifiers="zip", sensitive="disease")
+    >>> release.plan.levels, sorted(release.table().column("zip").to_pylist())
+    ({'zip': 1}, ['476*', '476*', '479*', '479*'])
+    """
+    kept = policy if isinstance(policy, Policy) else Policy.load(policy)
+    if suppression is not None:
+        kept = Policy(kept.promises, suppression=suppression, roles=kept.roles, hierarchies=kept.hierarchies)
+    source = _movable(read(table))
+    given = {"quasi_identifiers": quasi_identifiers, "sensitive": sensitive, "identifier": identifier}
+    roles, chosen_nulls = _roles(source, kept, given | {"weight": weight, "person": person, "nulls": nulls})
+    plain = check_plain_columns(source, roles, resolve_roles(source, quasi_identifiers=keep).quasi_identifiers)
+    counted, before = _count(source, roles, chosen_nulls, dict(assumptions or {}))
+    levels, suggestions = choose_hierarchies(counted.people, hierarchies, kept)
+    plan = _search(
+        counted.people, before, levels, policy=kept, objective=objective, method=method, time_limit=time_limit
+    )
+    after = counted.measure(plan.published(counted.people))
+    verdict = judge(after, kept.promises)
+    if not verdict.holds:
+        raise InternalError("the plan does not keep the policy it was made for")
+    return Release(
+        before=before,
+        after=after,
+        verdict=verdict,
+        plan=plan,
+        policy=kept,
+        hierarchies=levels,
+        suggestions=suggestions,
+        plain=plain,
+        counted=counted,
+    )
+
+
+def _movable(table: Table) -> Table:
+    """The table in an engine of our own: a foreign connection gets no lookup tables from us."""
+    if isinstance(table.engine, DuckDBEngine):
+        return table
+    rows = table.engine.query(f"SELECT * FROM {table.relation}")
+    return replace(read(rows), source=table.source, frame=table.frame)
+
+
+def _roles(source: Table, policy: Policy, given: Mapping[str, Any]) -> tuple[Roles, Nulls]:
+    """The roles that are given, else the policy's."""
+    merged = {name: value for name, value in given.items() if value} or {}
+    arguments: dict[str, Any] = {**policy.roles, **merged}
+    nulls: Nulls = arguments.pop("nulls", "category")
+    roles = resolve_roles(source, **arguments)
+    if not roles.quasi_identifiers:
+        raise BadInput(
+            "no quasi-identifiers were named, so there is nothing to generalize",
+            hint="Name the columns that an adversary may know; `divulge profile` suggests some",
+        )
+    return roles, nulls
+
+
+def _count(source: Table, roles: Roles, nulls: Nulls, further: dict[str, Any]) -> tuple[Counted, Measurement]:
+    """Count and measure the original."""
+    joint, population = bool(further.pop("joint", False)), further.pop("population", None)
+    if further.get("original") is not None:
+        raise BadInput("the table that is generalized is the original itself", hint="Leave original out, or give a prior")
+    assumptions: Assumptions = assume(roles, **further)
+    contingency = count(source, roles, nulls=nulls, joint=joint)
+    before = measure_counts(
+        contingency, source, roles, assumptions=assumptions, nulls=nulls, population=population
+    )
+    return Counted.of(before, source, roles, assumptions=assumptions, nulls=nulls, joint=joint), before
+
+
+def choose_hierarchies(
+    contingency: Contingency, given: Hierarchies | None, policy: Policy
+) -> tuple[dict[str, Hierarchy], dict[str, Suggestion]]:
+    """A hierarchy for each quasi-identifier: as given, else as the policy says, else a default for its values."""
+    values = {key.name: key.labels for key in contingency.keys}
+    specs: dict[str, Spec] = dict(policy.hierarchies)
+    if isinstance(given, str | Path):
+        specs |= load_hierarchies(given, columns=list(values))
+    else:
+        specs |= dict(given or {})
+    for column in specs:
+        if column not in values:
+            raise BadInput(f"a hierarchy is given for {column!r}, which is not a quasi-identifier", hint=nearest(column, values))
+    missing: Sequence[str] = [name for name in values if name not in specs]
+    suggestions = {suggestion.column: suggestion for suggestion in suggest(contingency, missing)}
+    chosen = {name: suggestions[name].spec if name in suggestions else specs[name] for name in values}
+    return build_hierarchies(chosen, values), suggestions
+
+
+def _search(
+    contingency: Contingency,
+    before: Measurement,
+    hierarchies: Mapping[str, Hierarchy],
+    *,
+    policy: Policy,
+    objective: str | UserFunction,
+    method: Method,
+    time_limit: float | None,
+) -> Plan:
+    from divulge.generalize.search import search
+
+    if method != "full-domain":
+        raise BadInput(f"there is no method {method!r}", hint=nearest(method, ["full-domain", "mondrian"]))
+    return search(
+        contingency,
+        hierarchies,
+        policy.promises,
+        beliefs=before.beliefs,
+        suppression=policy.suppression,
+        objective=objective,
+        population=contingency.population,
+        time_limit=time_limit,
+    )

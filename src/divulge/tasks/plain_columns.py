@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Columns without a role, before they are published as they are: none of them may name people or number rows.
+
+What nobody has looked at must not leave by accident. A column that looks like an identifier, counts the rows, or cannot be
+looked into is refused until the user says what it is, or says that it is to be kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from divulge.count.spectrum import Spectrum, spectra
+from divulge.errors import BadInput
+from divulge.metrics import Identity, identity
+from divulge.table.roles import Roles
+from divulge.table.table import Column, Table
+from divulge.tasks.profile import suggest_role
+
+
+def check_plain_columns(table: Table, roles: Roles, keep: Collection[str]) -> tuple[str, ...]:
+    """The columns that are published although they have no role; refused if one looks like it names people."""
+    named = {*roles.quasi_identifiers, *roles.sensitive, *roles.identifier, roles.weight, roles.person}
+    plain = [column for column in table.columns if column.name not in named]
+    unknown = [column for column in plain if column.name not in keep]
+    counted = spectra(table, [column.name for column in unknown if column.kind != "nested"])
+    reasons = {column.name: _objection(table, column, counted.get(column.name)) for column in unknown}
+    refused = {name: reason for name, reason in reasons.items() if reason}
+    if refused:
+        told = "; ".join(f"{name!r} {reason}" for name, reason in refused.items())
+        raise BadInput(
+            f"columns without a role would be published as they are, and some must not be by accident: {told}",
+            hint="Name them as identifiers, which are left out, or give them another role, or ask for them with keep",
+        )
+    return tuple(column.name for column in plain)
+
+
+def _objection(table: Table, column: Column, spectrum: Spectrum | None) -> str | None:
+    """Why a column must not be published unasked."""
+    if spectrum is None:
+        return "holds nested values, which nobody has looked into"
+    if _numbers_rows(table, column, spectrum):
+        return "numbers the rows"
+    rate = identity.discrimination_rate(Identity.of_spectrum(spectrum.sizes, spectrum.repeats))
+    role, reason = suggest_role(column, spectrum, rate)
+    return f"looks like an identifier: {reason}" if role == "identifier" else None
+
+
+def _numbers_rows(table: Table, column: Column, spectrum: Spectrum) -> bool:
+    """Whole numbers without gaps, each once."""
+    if not _is_whole(column) or spectrum.nulls or spectrum.rows < 2 or spectrum.distinct != spectrum.rows:
+        return False
+    name = table.engine.quote(column.name)
+    ends: Sequence[dict[str, int]] = table.engine.query(
+        f"SELECT MIN({name}) AS low, MAX({name}) AS high FROM {table.relation}"
+    ).to_pylist()
+    return int(ends[0]["high"]) - int(ends[0]["low"]) == spectrum.rows - 1
+
+
+def _is_whole(column: Column) -> bool:
+    return column.kind == "number" and column.type.endswith("INT") or column.type == "INTEGER" or column.type == "UINTEGER"

@@ -1,0 +1,240 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A release that has been decided: its plan, what it tells before and after, and how it is written and verified."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from divulge.count import Contingency, Nulls, count
+from divulge.count.contingency import Floats
+from divulge.engines.duckdb import DuckDBEngine
+from divulge.errors import BadInput, DivulgeError, InternalError
+from divulge.generalize.plan import Plan
+from divulge.metrics.measurement import Measurement, as_frame
+from divulge.policy import Policy, Verdict
+from divulge.publish.formats import Format, choose_format, read_rows, write_rows
+from divulge.publish.manifest import describe_policy, numbers
+from divulge.publish.mapping import FOLDER, ORIGINAL, mapping_of, write_mapping, write_original
+from divulge.publish.recoded import published_columns, recoded_rows
+from divulge.publish.release import Part, publish
+from divulge.publish.shuffle import draw_secret, shuffled
+from divulge.publish.verify import Unverified, compare, hold
+from divulge.table.hierarchy import Hierarchy
+from divulge.table.hierarchy_defaults import Suggestion
+from divulge.table.hierarchy_files import file_name
+from divulge.table.roles import Roles, resolve_roles
+from divulge.table.table import Table, table_of
+from divulge.table.texts import as_text
+from divulge.tasks.measure import Assumptions, measure_counts
+
+
+@dataclass(frozen=True, eq=False)
+class Counted:
+    """The original table, counted, and everything that a measurement of its releases depends on."""
+
+    source: Table
+    roles: Roles
+    people: Contingency
+    """Counts of people; the search works on these."""
+    assumptions: Assumptions
+    nulls: Nulls
+    joint: bool
+    has_person: bool
+
+    @classmethod
+    def of(
+        cls, before: Measurement, source: Table, roles: Roles, *, assumptions: Assumptions, nulls: Nulls, joint: bool
+    ) -> Counted:
+        """From the measured original; people whose rows lie in several classes cannot be followed while classes merge."""
+        people = before.contingency
+        memberships = int(people.sizes.sum())
+        if memberships != people.people:
+            raise BadInput(
+                f"the rows of a person differ in the quasi-identifiers: {people.people:,} people stand in {memberships:,} places, "
+                "and who is hidden among whom cannot be counted when classes merge",
+                hint="Reduce the table to one row per person, or make the quasi-identifiers the same in all rows of a person",
+            )
+        masses = {name: cells.marginal for name, cells in people.cells.items()}
+        return cls(
+            source=source,
+            roles=roles,
+            # With one class for each person, people add up like rows.
+            people=replace(people, person_entropy=None, population=_population(before, roles), notes=()),
+            assumptions=replace(assumptions, original_masses=masses),
+            nulls=nulls,
+            joint=joint,
+            has_person=roles.person is not None,
+        )
+
+    @property
+    def engine(self) -> DuckDBEngine:
+        """Where the original lies."""
+        if not isinstance(self.source.engine, DuckDBEngine):
+            raise InternalError(f"a release cannot be written by {type(self.source.engine).__name__}")
+        return self.source.engine
+
+    def measure(self, published: Contingency) -> Measurement:
+        """What a release of this table tells, against the prior of the original."""
+        released = replace(self.source, source=f"{self.source.source}, generalized")
+        measured = measure_counts(published, released, self.roles, assumptions=self.assumptions, nulls=self.nulls)
+        if self.roles.weight is not None or self.people.population is None:
+            return measured
+        return replace(measured, settings={**measured.settings, "population": "table"})
+
+    @cached_property
+    def rows(self) -> Contingency:
+        """Counts of rows, which is what a file can be held against: it does not say whose a row is."""
+        if not self.has_person:
+            return self.people
+        return count(self.source, replace(self.roles, person=None), nulls=self.nulls, joint=self.joint)
+
+
+def _population(before: Measurement, roles: Roles) -> Floats | None:
+    """The people of the population behind each class: weights are counted again with every release, a population table is not."""
+    return before.contingency.population if roles.weight is not None else before.identity_view.population
+
+
+@dataclass(frozen=True, eq=False)
+class Release:
+    """What will be published."""
+
+    before: Measurement
+    after: Measurement
+    verdict: Verdict
+    plan: Plan
+    policy: Policy
+    hierarchies: Mapping[str, Hierarchy] = field(repr=False)
+    suggestions: Mapping[str, Suggestion]
+    """The hierarchies that were chosen from the data, because none was given."""
+    plain: tuple[str, ...]
+    """Columns without a role; they are published as they are."""
+    counted: Counted = field(repr=False)
+
+    def write(self, out: str | Path, *, force: bool = False, format: str | None = None, seed: int | None = None) -> Path:  # noqa: A002
+        """Write the release to a new folder: table, manifest.json and mapping/; verified before it appears there.
+
+        The table has the source's format (CSV, Parquet, Arrow; else Parquet), or the one named by `format`. `seed` fixes the order of the rows,
+        for tests. A folder that holds a release is replaced with `force`.
+        """
+        form = choose_format(self.counted.source, format)
+        rows = self._rows()
+        name = f"table{form.ending}"
+        types = dict(self.counted.engine.describe(f"({rows})"))
+        query = self._shuffled(rows, seed)
+        parts = [
+            Part(name, lambda path: write_rows(self.counted.engine, query, path, form=form)),
+            *self._mapping_parts(),
+        ]
+
+        def verify(folder: Path) -> dict[str, Any]:
+            measured = self._read_back(folder / name, form, types)
+            table = {"file": name, "format": form.kind, "delimiter": form.delimiter, "types": types}
+            return self._document(measured, table, seed_given=seed is not None)
+
+        return publish(out, parts, verify=verify, force=force)
+
+    def table(self, *, seed: int | None = None) -> Any:
+        """The published rows as a frame of the kind that was handed in (Arrow for a file), counted and checked like a file."""
+        rows = self.counted.engine.query(self._shuffled(self._rows(), seed)).replace_schema_metadata(None)
+        fresh = DuckDBEngine()
+        try:
+            relation = fresh.register(fresh.fresh_name("released"), rows)
+            self._verify(table_of(fresh, relation, source="the released table"))
+        finally:
+            fresh.close()
+        return as_frame(rows, self.counted.source.frame)
+
+    def _rows(self) -> str:
+        counted = self.counted
+        return recoded_rows(
+            counted.source, counted.engine, counted.people, self.plan.recoding, roles=counted.roles, nulls=counted.nulls
+        )
+
+    def _shuffled(self, rows: str, seed: int | None) -> str:
+        columns = published_columns(self.counted.source, self.counted.roles)
+        return shuffled(self.counted.engine, rows, columns, secret=draw_secret(seed))
+
+    def _read_back(self, path: Path, form: Format, types: Mapping[str, str]) -> Measurement:
+        """Measure a staged file with an engine that has not seen the original."""
+        roles = self.counted.roles
+        needed = {*roles.quasi_identifiers, *roles.sensitive, roles.weight}
+        fresh = DuckDBEngine()
+        try:
+            return self._verify(
+                read_rows(fresh, path, form=form, types={name: types[name] if name in needed else "VARCHAR" for name in types})
+            )
+        except Unverified:
+            raise
+        except DivulgeError as error:
+            raise Unverified(f"the staged table cannot be read back: {error.message}", hint="Nothing was published") from error
+        finally:
+            fresh.close()
+
+    def _verify(self, table: Table) -> Measurement:
+        """Count a published table, compare it with the plan, measure it and hold it against the policy."""
+        counted = self.counted
+        roles = resolve_roles(
+            table,
+            quasi_identifiers=counted.roles.quasi_identifiers,
+            sensitive=counted.roles.sensitive,
+            weight=counted.roles.weight,
+        )
+        found = compare(count(table, roles, joint=counted.joint), self.plan.published(counted.rows))
+        if counted.has_person:
+            # The file has exactly the rows that were planned; whose they are is known to the original alone.
+            found = self.plan.published(counted.people)
+        elif counted.roles.weight is None:
+            found = replace(found, population=self.plan.published(counted.people).population)
+        measured = counted.measure(found)
+        hold(measured, self.policy)
+        return measured
+
+    def _mapping_parts(self) -> list[Part]:
+        masses = {
+            name: {as_text(label): float(mass) for label, mass in zip(cells.domain.labels, cells.marginal, strict=True)}
+            for name, cells in self.counted.people.cells.items()
+        }
+        mappings = {name: mapping_of(self.hierarchies[name], level) for name, level in self.plan.levels.items()}
+        return [
+            *(
+                Part(f"{FOLDER}/{file_name(name)}", lambda path, mapping=mapping: write_mapping(path, mapping), public=False)
+                for name, mapping in mappings.items()
+            ),
+            Part(ORIGINAL, lambda path: write_original(path, masses), public=False),
+        ]
+
+    def _document(self, measured: Measurement, table: Mapping[str, Any], *, seed_given: bool) -> dict[str, Any]:
+        """What the manifest says."""
+        roles, source = self.counted.roles, self.counted.source
+        chosen = {name: name in self.suggestions for name in self.hierarchies}
+        return {
+            "kind": "generalized",
+            "policy": describe_policy(self.policy),
+            "roles": {
+                "quasi_identifiers": list(roles.quasi_identifiers),
+                "sensitive": list(roles.sensitive),
+                "identifier": list(roles.identifier),
+                "person": roles.person,
+                "weight": roles.weight,
+                "plain": list(self.plain),
+            },
+            "plan": self.plan.describe(),
+            "hierarchies": {
+                name: {"height": hierarchy.height, "from": "the data" if chosen[name] else "the publisher"}
+                for name, hierarchy in self.hierarchies.items()
+            },
+            "table": dict(table),
+            "rows": {"original": self.before.rows, "published": self.plan.published(self.counted.rows).rows},
+            "row_order": "shuffled with a seed given by the publisher" if seed_given else "shuffled with a secret",
+            "engine": source.engine.name,
+            "before": numbers(self.before),
+            "after": numbers(measured),
+            "verdict": [
+                {"promise": outcome.promise.text, "attribute": outcome.attribute, "value": outcome.value, "holds": outcome.holds}
+                for outcome in self.verdict.outcomes
+            ],
+        }

@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The prior of the original table: suppressed rows, several attributes, people, weights, types."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+
+from divulge.errors import BadInput
+from tests.metrics.drawn import measured
+
+
+def test_the_original_with_rows_that_were_suppressed() -> None:
+    """Half of the originals had cancer, none of those published has: the prior stays the original's."""
+    original = pa.table({"age": list("abcd"), "disease": ["Cancer", "Cancer", "flu", "flu"]})
+    published = pa.table({"age": ["x", "x"], "disease": ["flu", "flu"]})
+    found = measured(published, quasi_identifiers="age", sensitive="disease", original=original)
+    assert found.settings["prior"] == {"disease": "original"}
+    assert found["surprise"].value == 1
+    assert found["values_ruled_out"].value == 1
+    assert found["delta_disclosure"].value == float("inf")
+    assert found["l_max"].value == 2
+    # What the published table itself says is not the prior's matter.
+    assert (found["mutual_information"].value, found["discrimination_rate"].value) == (0, 0)
+    assert measured(published, quasi_identifiers="age", sensitive="disease")["surprise"].value == 0
+
+
+def test_the_original_of_several_attributes_and_of_both_together() -> None:
+    original = pa.table({"d": ["x", "x", "y", "y"], "e": [1, 2, 1, 2]})
+    published = pa.table({"q": [0, 0], "d": ["x", "y"], "e": [1, 2]})
+    found = measured(published, quasi_identifiers="q", sensitive=["d", "e"], joint=True, original=original)
+    assert [found.sensitive[name]["surprise"].value for name in ("d", "e", "d + e")] == [0, 0, 1]
+    assert found.sensitive["d + e"]["values_ruled_out"].value == 2
+
+
+def test_the_original_counts_people_where_the_table_does() -> None:
+    """Ann's three rows are one person, before and after."""
+    original = pa.table({"who": ["Ann", "Ann", "Ann", "Bob"], "d": ["x", "x", "x", "y"]})
+    published = pa.table({"who": ["Ann", "Bob"], "q": [0, 0], "d": ["x", "y"]})
+    found = measured(published, quasi_identifiers="q", sensitive="d", person="who", original=original)
+    assert found["surprise"].value == 0
+
+
+def test_the_original_is_weighted_where_the_table_is() -> None:
+    original = pa.table({"d": ["x", "y"], "w": [3.0, 1.0]})
+    published = pa.table({"q": [0, 0], "d": ["x", "y"], "w": [3.0, 1.0]})
+    found = measured(published, quasi_identifiers="q", sensitive="d", weight="w", original=original)
+    assert found["t_closeness"].value == 0
+    assert found["alpha"].value == 0.75
+
+
+@pytest.mark.parametrize("type_", [pa.date32(), pa.string(), pa.float64()])
+def test_an_original_of_another_type_is_refused(type_: pa.DataType) -> None:
+    values = {pa.date32(): [0], pa.string(): ["x"], pa.float64(): [2.5]}[type_]
+    published = pa.table({"q": [0, 0], "d": [1, 2]})
+    with pytest.raises(BadInput, match="column 'd' has type int64 in one table and"):
+        measured(published, quasi_identifiers="q", sensitive="d", original=pa.table({"d": pa.array(values, type_)}))
+
+
+def test_whole_numbers_may_come_as_floats() -> None:
+    published = pa.table({"q": [0, 0], "d": [1, 2]})
+    found = measured(published, quasi_identifiers="q", sensitive="d", original=pa.table({"d": [1.0, 2.0]}))
+    assert found["surprise"].value == 0
+
+
+def test_an_original_without_the_attribute_is_refused() -> None:
+    with pytest.raises(BadInput, match=r"the original table .* has no column 'disease'.*did you mean 'diseases'"):
+        measured(
+            pa.table({"age": ["a"], "disease": ["x"]}),
+            quasi_identifiers="age",
+            sensitive="disease",
+            original=pa.table({"diseases": ["x"]}),
+        )

@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: Apache-2.0
+"""ARX projects: a small one, laid out as ARX lays it out, and what is refused."""
+
+from __future__ import annotations
+
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from divulge.errors import BadInput
+from divulge.table.arx_project import read_project
+
+# [sic]: ARX writes <assigment>.
+DEFINITION = """<definition>
+\t<assigment>
+\t\t<name>name</name>
+\t\t<type>IDENTIFYING_ATTRIBUTE</type>
+\t\t<datatype>String</datatype>
+\t</assigment>
+\t<assigment>
+\t\t<name>age &amp; year</name>
+\t\t<type>QUASI_IDENTIFYING_ATTRIBUTE</type>
+\t\t<datatype>Integer</datatype>
+\t\t<ref>hierarchies/age &amp; year.csv</ref>
+\t\t<min>All</min>
+\t\t<max>All</max>
+\t</assigment>
+\t<assigment>
+\t\t<name>zip</name>
+\t\t<type>QUASI_IDENTIFYING_ATTRIBUTE</type>
+\t\t<datatype>String</datatype>
+\t</assigment>
+\t<assigment>
+\t\t<name>disease</name>
+\t\t<type>SENSITIVE_ATTRIBUTE</type>
+\t\t<datatype>String</datatype>
+\t</assigment>
+\t<assigment>
+\t\t<name>note</name>
+\t\t<type>INSENSITIVE_ATTRIBUTE</type>
+\t\t<datatype>String</datatype>
+\t</assigment>
+</definition>
+"""
+FILES = {
+    "metadata.xml": "<metadata>\n\t<version>3.9.1</version>\n\t<vocabulary>2.0</vocabulary>\n</metadata>\n",
+    "project.xml": "<project>\n\t<name>study</name>\n\t<separator>;</separator>\n</project>\n",
+    "project.dat": "\x00 a serialized Java object",
+    "input/definition.xml": DEFINITION,
+    "input/hierarchies/age & year.csv": "34;30-39;*\n41;40-49;*\nNULL;NULL;*\n",
+    "input/hierarchies/zip.csv": "",
+    "data/input.csv": 'name;age & year;zip;disease;note\nAnn;34;02139;"flu; mild";NULL\nBob;NULL;02138;Köln disease;x\n',
+}
+
+
+def project(path: Path, changed: dict[str, str | None] | None = None, *, encoding: str = "utf-8") -> Path:
+    """Write a project with some files changed or left out (None)."""
+    by_name: dict[str, str | None] = {**FILES, **(changed or {})}
+    with zipfile.ZipFile(path / "study.deid", "w") as archive:
+        for name, text in by_name.items():
+            if text is not None:
+                archive.writestr(name, text.encode(encoding))
+    return path / "study.deid"
+
+
+def test_roles_hierarchies_and_data_are_read(tmp_path: Path) -> None:
+    found = read_project(project(tmp_path))
+    assert found.roles == {
+        "identifier": ("name",),
+        "quasi_identifiers": ("age & year", "zip"),
+        "sensitive": ("disease",),
+    }
+    assert dict(found.hierarchies["age & year"].rows) == {
+        "34": ("34", "30-39", "*"),
+        "41": ("41", "40-49", "*"),
+        None: (None, None, "*"),
+    }
+    assert list(found.hierarchies) == ["age & year"]
+    table = found.open()
+    rows = table.engine.query(f"SELECT * FROM {table.relation} ORDER BY name").to_pylist()
+    assert rows == [
+        {"name": "Ann", "age & year": 34, "zip": "02139", "disease": "flu; mild", "note": None},
+        {"name": "Bob", "age & year": None, "zip": "02138", "disease": "Köln disease", "note": "x"},
+    ]
+    assert table.source.endswith("study.deid:data/input.csv")
+
+
+def test_the_delimiter_is_the_projects(tmp_path: Path) -> None:
+    path = project(
+        tmp_path,
+        {
+            "project.xml": "<project><separator>,</separator></project>",
+            "input/hierarchies/age & year.csv": None,
+            "input/hierarchies/zip.csv": "1;2,*\n",
+            "data/input.csv": "zip,disease\n1;2,flu\n",
+        },
+    )
+    found = read_project(path)
+    assert dict(found.hierarchies["zip"].rows) == {"1;2": ("1;2", "*")}
+    assert found.open().names == ("zip", "disease")
+
+
+def test_another_encoding_is_asked_for(tmp_path: Path) -> None:
+    path = project(tmp_path, encoding="cp1252")
+    with pytest.raises(BadInput, match="encoding='cp1252'"):
+        read_project(path).extract(tmp_path / "data.csv")
+    read_project(path, encoding="cp1252").extract(tmp_path / "data.csv")
+    assert "Köln" in (tmp_path / "data.csv").read_text(encoding="utf-8")
+    with pytest.raises(BadInput, match="no encoding 'latin-17'"):
+        read_project(path, encoding="latin-17")
+
+
+@pytest.mark.parametrize(
+    ("changed", "told"),
+    [
+        ({"input/definition.xml": None}, "has no input/definition.xml"),
+        ({"input/definition.xml": "<definition>"}, "is not XML"),
+        ({"input/definition.xml": '<!DOCTYPE x [<!ENTITY a "b">]><definition/>'}, "declares entities"),
+        ({"input/definition.xml": DEFINITION.replace("SENSITIVE_", "SECRET_")}, "none of ARX's"),
+        ({"project.xml": "<project><separator>;;</separator></project>"}, "not one character"),
+        ({"input/hierarchies/zip.csv": "1;A;*\n2;*\n"}, "rows of 2, 3 levels"),
+    ],
+)
+def test_what_is_no_project_is_refused(tmp_path: Path, changed: dict[str, str | None], told: str) -> None:
+    with pytest.raises(BadInput) as refused:
+        read_project(project(tmp_path, changed))
+    assert told in str(refused.value)
+
+
+def test_a_project_without_data_still_has_roles(tmp_path: Path) -> None:
+    found = read_project(project(tmp_path, {"data/input.csv": None}))
+    assert found.roles["sensitive"] == ("disease",)
+    with pytest.raises(BadInput, match=r"has no data/input\.csv"):
+        found.open()
+
+
+def test_a_file_that_is_no_zip_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "x.deid").write_text("no zip", encoding="utf-8")
+    with pytest.raises(BadInput, match="no ZIP file"):
+        read_project(tmp_path / "x.deid")
+    with pytest.raises(BadInput, match="there is no ARX project"):
+        read_project(tmp_path / "none.deid")
