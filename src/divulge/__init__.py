@@ -12,6 +12,8 @@ from typing import Any
 __version__ = "0.1.0"
 
 _PUBLIC = {
+    "generalize": "divulge.tasks.generalize",
+    "Policy": "divulge.policy",
     "measure": "divulge.tasks.measure",
     "check": "divulge.tasks.check",
     "profile": "divulge.tasks.profile",

@@ -85,6 +85,19 @@ def test_knowledge_with_a_given_prior() -> None:
     assert number(found, "surprise", CARL) == pytest.approx(np.log2(4 / 3))
 
 
+def test_knowledge_with_a_prior_for_each_class() -> None:
+    """Class a is excluded, and its prior with it; the others keep their own."""
+    table = pa.table({"q": ["a", "b", "b", "c"], "s": ["x", "y", "z", "z"]})
+    rows = [
+        {"q": q, "s": s, "probability": share}
+        for q, shares in {"a": (1, 0, 0), "b": (0, 0.5, 0.5), "c": (0, 0.75, 0.25)}.items()
+        for s, share in zip("xyz", shares, strict=True)
+    ]
+    found = measured(table, quasi_identifiers="q", sensitive="s", prior=rows, rule_out={"s": ["x"]})
+    assert found.beliefs["s"].classes.tolist() == [1, 2]
+    assert found.per_class("surprise", "s")[1:] == pytest.approx([0, 2])
+
+
 def test_numbers_and_nulls_can_be_ruled_out() -> None:
     table = pa.table({"q": ["a", "a", "a", "b"], "s": [1, 2, None, None]})
     for values in (1, [1], ["1"]):

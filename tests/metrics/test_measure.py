@@ -97,6 +97,13 @@ def test_weights_below_one_make_no_risk_above_one() -> None:
     assert found.identity["journalist_risk"].value == 1
 
 
+def test_weights_that_do_not_add_up_exactly() -> None:
+    """Three values are not four: (c,4)-diversity holds for no c, though 0.1 + 0.2 + 0.3 is not 0.3 + 0.2 + 0.1 in floats."""
+    table = pa.table({"q": [1, 1, 1], "s": ["a", "b", "c"], "w": [0.1, 0.2, 0.3]})
+    found = measured(table, quasi_identifiers="q", sensitive="s", weight="w", recursive_l=4)
+    assert found["recursive_c_l_diversity"].value == np.inf
+
+
 SAMPLE = pa.table({"zip": ["1", "1", "2", None], "age": [30, 30, 40, 40]})
 POPULATION = pa.table({"zip": ["1"] * 5 + ["2"] * 2 + [None] * 3 + ["3"] * 9, "age": [30] * 5 + [40] * 14})
 

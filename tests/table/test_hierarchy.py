@@ -63,7 +63,7 @@ def test_a_null_without_suppression_on_top_stays_null() -> None:
 def test_a_null_that_the_hierarchy_lists_has_the_labels_it_says() -> None:
     listed = Hierarchy("x", {"a": ("a", "A"), None: (None, "A")})
     assert listed.null_labels == (None, "A")
-    assert listed.leaf_shares(1, ["a", None]).tolist() == [1.0, 1.0]
+    assert listed.leaf_shares(0, ["a", None]).tolist() == [0.5, 0.5]
 
 
 def test_nodes_below_root_leave_out_a_root_and_only_a_root() -> None:

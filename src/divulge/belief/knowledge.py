@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from divulge.belief.prior import Prior
 from divulge.count import Cells
@@ -57,10 +58,17 @@ class Knowledge:
         renumbered[left] = np.arange(len(left))
         starts = np.searchsorted(renumbered[cells.class_index[kept]], np.arange(len(left) + 1))
         struck = Cells(cells.domain, starts.astype(np.int64), cells.value[kept], cells.mass[kept])
-        weights = prior.weights * possible
+        return struck, self._strike(prior, possible, left), left
+
+    def _strike(self, prior: Prior, possible: npt.NDArray[np.bool_], left: Ints) -> Prior:
+        """The prior of the classes that are left, without the impossible values."""
+        weights, row = prior.weights * possible, None
+        if prior.row is not None:
+            used, row = np.unique(prior.row[left], return_inverse=True)
+            weights = weights[used]
         if np.any(weights.sum(axis=1) <= 0):
             raise BadInput(f"the prior of {self.attribute!r} gives no weight to what is left after ruling values out")
-        return struck, Prior(prior.name, weights, None if prior.row is None else prior.row[left]), left
+        return Prior(prior.name, weights, row)
 
 
 def read_knowledge(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from divulge.cli.common import emit_json, new_app, show
+from divulge.cli.common import emit_json, new_app, progress_bar, show
 from divulge.cli.dossier_options import (
     AdversaryOptions,
     DatabaseOption,
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from divulge.dossier.measure import Measure
 
 app = new_app()
-app.command()(disinform)
-app.command()(enhance)
-app.command()(simulate)
+
+EXPLAINED = 1000
+"""Records up to which the text says what each label contributes without being asked."""
 
 
 @app.callback()
@@ -52,7 +52,13 @@ def leakage(
     database: Annotated[str | None, typer.Option(help="Many records: .json, .jsonl or .csv.")] = None,
     method: Annotated[str, typer.Option(help="exact, naive, algorithm1 or taylor (approximate).")] = "exact",
     timeline: Annotated[bool, typer.Option("--timeline", help="Also how the leakage grew, record by record.")] = False,
-    without: Annotated[bool, typer.Option("--without", help="Also the leakage if a label had been kept back.")] = False,
+    without: Annotated[
+        bool,
+        typer.Option(
+            "--without",
+            help="Also the leakage if a label had been kept back; the text says it for up to 1,000 records anyway.",
+        ),
+    ] = False,
     json_: JsonOption = False,
 ) -> None:
     """Measure how much one record, many records or a published table tell about a person.
@@ -107,12 +113,12 @@ def _database_leakage(
     records, truth = read_database(database), read_record(reference)
     adversary.warn_about_labels(records)
     operator = adversary.operator(options)
-    found = attack(records, truth, operator, measure=options)
-    kept = decide.without(records, truth, operator=operator, measure=options) if without else ()
-    steps: tuple[decide.Step, ...] = ()
-    if grow:
-        with tracked(records) as each:
-            steps = tuple(decide.timeline(each, truth, operator=operator, measure=options))
+    explain = without or (not json_ and adversary.merges and len(records) <= EXPLAINED)
+    with progress_bar("linking records"):
+        found = attack(records, truth, operator, measure=options)
+        kept = decide.without(records, truth, operator=operator, measure=options) if explain else ()
+    growing = decide.timeline(records, truth, operator=operator, measure=options) if grow else ()
+    steps = tuple(tracked(growing, len(records), what="timeline"))
     if json_:
         graph = adversary.merge(records, options)[1] if adversary.merges else None
         emit_json(dossier_document.attack_document(found, graph=graph, kept=kept, steps=steps))
@@ -176,7 +182,7 @@ def dip(
 
     records, start, options = read_database(database), read_record(query), measure.read()
     adversary.warn_about_labels([*records, start])
-    found = run_dip(records, start, adversary.operator(options, anchor="q"))
+    found = run_dip(records, start, adversary.operator(options))
     document = {"record": dossier_document.record_document(found.record), "reached": sorted(found.reached)}
     leaked = float(options.each([found.record], read_record(reference))[0]) if reference else None
     if json_:
@@ -212,3 +218,8 @@ def release(
     adversary.warn_about_labels([*records, *offered.values()])
     found = compare(records, read_record(reference), offered, operator=adversary.operator(options), measure=options)
     emit_json(dossier_document.release_document(found)) if json_ else show(dossier_text.release_text(found))
+
+
+app.command()(disinform)
+app.command()(enhance)
+app.command()(simulate)

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from divulge.cli.common import emit_json, show
+from divulge.cli.common import emit_json, progress_bar, show
 from divulge.cli.dossier_options import AdversaryOptions, DatabaseOption, MeasureOptions, ReferenceOption, numbers
 from divulge.cli.options import JsonOption, takes_groups
 from divulge.errors import BadInput
@@ -47,20 +47,22 @@ def disinform(
 
     records, truth, options = read_database(database), read_record(reference), measure.read()
     adversary.warn_about_labels(records)
-    if candidates:
-        found = choose_disinformation(
-            records,
-            truth,
-            priced(read_database(candidates), costs=numbers(cost or [], "--cost")),
-            budget=budget,
-            operator=adversary.operator(options),
-            measure=options,
-            method=method,  # type: ignore[arg-type]
-            steps=steps,
-        )
-    else:
+    if not candidates:
         adversary.only_rule()
-        found = plan_disinformation(records, truth, rule=adversary.match_rule(), budget=budget, measure=options)
+    with progress_bar("looking for disinformation"):
+        if candidates:
+            found = choose_disinformation(
+                records,
+                truth,
+                priced(read_database(candidates), costs=numbers(cost or [], "--cost")),
+                budget=budget,
+                operator=adversary.operator(options),
+                measure=options,
+                method=method,  # type: ignore[arg-type]
+                steps=steps,
+            )
+        else:
+            found = plan_disinformation(records, truth, rule=adversary.match_rule(), budget=budget, measure=options)
     emit_json(dossier_document.disinformation_document(found)) if json_ else show(
         dossier_text.disinformation_text(found)
     )
@@ -127,21 +129,20 @@ def simulate(
     if table5 and figure:
         raise BadInput("--table5 and --figure were both given", hint="ask for one of them")
     chosen = range(seeds)
-    if table5:
-        rows = simulation.table5(seeds=chosen, records=records)
-        emit_json(dossier_document.table5_document(rows)) if json_ else show(dossier_text.table5_text(rows))
-    elif figure == "d":
-        timings = simulation.figure3d()
-        emit_json({"figure": "3d", "timings": [asdict(each) for each in timings]}) if json_ else show(
-            dossier_text.timings_text(timings)
-        )
-    else:
-        parameters = simulation.Parameters(n, records, p_c, p_p, p_b, m, w)  # type: ignore[arg-type]
-        runs = (
-            simulation.figure3(figure, seeds=chosen, records=records)  # type: ignore[arg-type]
-            if figure
-            else (simulation.run(parameters, seeds=chosen),)
-        )
-        documents = [dossier_document.simulation_document(run) for run in runs]
-        document = {"figure": f"3{figure}", "runs": documents} if figure else documents[0]
-        emit_json(document) if json_ else show(dossier_text.simulation_text(runs))
+    with progress_bar("simulating"):
+        if table5:
+            rows = simulation.table5(seeds=chosen, records=records)
+            document, text = dossier_document.table5_document(rows), dossier_text.table5_text(rows)
+        elif figure == "d":
+            timings = simulation.figure3d()
+            document = {"figure": "3d", "timings": [asdict(each) for each in timings]}
+            text = dossier_text.timings_text(timings)
+        elif figure:
+            runs = simulation.figure3(figure, seeds=chosen, records=records)  # type: ignore[arg-type]
+            document = {"figure": f"3{figure}", "runs": [dossier_document.simulation_document(run) for run in runs]}
+            text = dossier_text.simulation_text(runs)
+        else:
+            parameters = simulation.Parameters(n, records, p_c, p_p, p_b, m, w)  # type: ignore[arg-type]
+            run = simulation.run(parameters, seeds=chosen)
+            document, text = dossier_document.simulation_document(run), dossier_text.simulation_text([run])
+    emit_json(document) if json_ else show(text)

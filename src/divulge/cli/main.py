@@ -22,6 +22,8 @@ COMMANDS = {
     "measure": "measure every metric of a table, and name the classes that are worst",
     "rank": "rank quasi-identifiers and their combinations by risk",
     "check": "hold a table against a policy: exit code 0 or 1",
+    "generalize": "make a table coarser until it keeps a policy, and publish it",
+    "apply": "publish new rows as an earlier release was published",
     "hierarchy": "build, check, convert and show the levels of columns",
     "perturbed": "measure a release whose values were changed at random, against its original",
     "distances": "compare distances between distributions for sensitivity and independence",

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from divulge.count.contingency import Cells, Contingency, Domain, Ints, build_cells, class_ids, combined_key, sum_by_id
-from divulge.errors import BadInput
+from divulge.errors import BadInput, InternalError
 from divulge.table.table import Column, Kind
 
 JOINT = " + "
@@ -163,7 +163,7 @@ def joint_domain(parts: Sequence[tuple[Domain, Ints]]) -> tuple[Domain, Ints]:
 
 def encode(column: pa.ChunkedArray | pa.Array, *, name: str, kind: Kind) -> tuple[Domain, Ints]:
     """The distinct values in ascending order, nulls last, and each row's position among them."""
-    array = _plain(column)
+    array = plain_values(column)
     try:
         coded = array.dictionary_encode(null_encoding="encode")
         order = pc.array_sort_indices(coded.dictionary, null_placement="at_end")
@@ -179,14 +179,17 @@ def encode(column: pa.ChunkedArray | pa.Array, *, name: str, kind: Kind) -> tupl
 
 def domain_codes(domain: Domain, column: pa.ChunkedArray | pa.Array) -> Ints:
     """The position of each row's value in a domain that holds them all."""
-    array = _plain(column)
+    array = plain_values(column)
     if array.type != domain.values.type:
         array = array.cast(domain.values.type)
-    found: Ints = pc.index_in(array, value_set=domain.values).to_numpy(zero_copy_only=False).astype(np.int64)
-    return found
+    found = pc.index_in(array, value_set=domain.values)
+    if found.null_count:
+        raise InternalError(f"a value of {domain.name!r} is not among the values that were counted")
+    codes: Ints = found.to_numpy(zero_copy_only=False).astype(np.int64)
+    return codes
 
 
-def _plain(column: pa.ChunkedArray | pa.Array) -> pa.Array:
+def plain_values(column: pa.ChunkedArray | pa.Array) -> pa.Array:
     """One array without dictionaries, with one zero and with moments in UTC."""
     array = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
     if pa.types.is_dictionary(array.type):

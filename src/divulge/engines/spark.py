@@ -121,12 +121,13 @@ class SparkEngine:
     def reduce(
         self,
         frame: DataFrame,
-        summarize: Callable[[Iterator[pa.RecordBatch]], Result],
+        summarize: Callable[[Iterator[pa.RecordBatch]], Result | None],
         merge: Callable[[Result, Result], Result],
     ) -> Result:
         """Summarize each partition where it is and merge the summaries, in the order of the partitions, on the cluster.
 
-        Both functions are of this package, or partial calls of such, and what they return can be pickled.
+        Both functions are of this package, or partial calls of such, and what they return can be pickled. A partition without rows
+        may have None for a summary.
         """
         with self.explained("summarize the partitions"):
             send_code(self.session)
@@ -172,10 +173,9 @@ class _Summarize:
             result = self._summarize(batches)
         except DivulgeError as error:
             result = error
-        part = context.partitionId() if context is not None else 0
-        yield pa.RecordBatch.from_arrays(
-            [pa.array([part], pa.int32()), pa.array([pickle.dumps(result)], pa.binary())], ["part", "result"]
-        )
+        if result is not None:
+            part = pa.array([context.partitionId() if context is not None else 0], pa.int32())
+            yield pa.RecordBatch.from_arrays([part, pa.array([pickle.dumps(result)], pa.binary())], ["part", "result"])
 
 
 class _Merge:

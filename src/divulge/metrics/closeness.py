@@ -119,7 +119,7 @@ def enhanced_beta(belief: Belief) -> Floats:
     gain = _gain(belief)
     with np.errstate(divide="ignore"):
         beyond_any = gain > -np.log(belief.prior_of_cell) + _TOLERANCE
-    return np.maximum(belief.cells.max_by_class(np.where(beyond_any & (gain > 0), np.inf, gain)), 0.0)
+    return np.maximum(belief.cells.max_by_class(np.where(beyond_any, np.inf, gain)), 0.0)
 
 
 def _gain(belief: Belief) -> Floats:

@@ -18,6 +18,7 @@ from divulge.dossier.resolve import name_of
 from divulge.dossier.simulate import Run, Table5Row, Timing
 from divulge.dossier.tables import TableLeakage
 from divulge.report.text import grid
+from divulge.report.words import people
 
 SHOWN = 20
 """Rows of a table that are shown on a terminal."""
@@ -60,7 +61,7 @@ def resolution_text(records: Sequence[Record], given: int, edges: Sequence[Mappi
         table.add_row(short(name_of(record)), f"{len(record.sources)} records", listed(map(show, record.attributes)))
     joins = [f"  {edge['source']} and {edge['target']}: {_reason(edge)}" for edge in edges[:SHOWN]]
     parts: list[RenderableType] = [
-        f"{given:,} records are about {len(records):,} people, as far as the adversary can tell."
+        f"{given:,} records are about {people(len(records))}, as far as the adversary can tell."
     ]
     if merged:
         parts += ["", table, "", "Joined because of:", *joins]

@@ -8,7 +8,7 @@ original table.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
@@ -53,12 +53,14 @@ def generalize(
     time_limit: float | None = None,
     keep: Names = (),
     assumptions: Mapping[str, Any] | None = None,
+    announce: Callable[[Mapping[str, Suggestion]], None] | None = None,
 ) -> Release:
     """Find the generalization that keeps the policy at the least loss; nothing is written before `Release.write`.
 
     Roles given here go before the policy's own. `hierarchies` is a folder, or for each column a rule, a file or a Hierarchy; a column without
     one gets a default, which `Release.suggestions` shows. `keep` names columns without a role that are published although they look like
-    identifiers. `assumptions` are further keyword arguments of `measure`, such as {"distances": {"age": "ordered"}}.
+    identifiers. `assumptions` are further keyword arguments of `measure`, such as {"distances": {"age": "ordered"}}. `announce` is
+    called with the default hierarchies before they are used.
 
     >>> import pyarrow as pa
     >>> people = pa.table({"zip": ["4761", "4762", "4791", "4792"], "disease": ["flu", "cold", "flu", "cold"]})
@@ -75,6 +77,8 @@ def generalize(
     plain = check_plain_columns(source, roles, resolve_roles(source, quasi_identifiers=keep).quasi_identifiers)
     counted, before = _count(source, roles, chosen_nulls, dict(assumptions or {}))
     levels, suggestions = choose_hierarchies(counted.people, hierarchies, kept)
+    if suggestions and announce is not None:
+        announce(suggestions)
     plan = _search(
         counted.people, before, levels, policy=kept, objective=objective, method=method, time_limit=time_limit
     )

@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`divulge generalize`: make a table coarser until it keeps a policy, and publish it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+
+from divulge.cli.common import emit_json, new_app, show
+from divulge.cli.options import BeliefOptions, JsonOption, RoleOptions, TableOptions, pairs, takes_groups
+from divulge.cli.promises import PolicyOption, policy_of, takes_promises
+from divulge.errors import BadInput
+from divulge.policy import Policy
+
+app = new_app()
+
+FormatOption = Annotated[
+    Literal["csv", "parquet", "arrow"] | None,
+    typer.Option("--format", help="How the table is written; as it came, if that is one of these, else Parquet."),
+]
+ForceOption = Annotated[bool, typer.Option("--force", help="Replace the release that is there.")]
+SeedOption = Annotated[
+    int | None, typer.Option(help="Fixes the order of the rows, for tests; a fresh secret if not given.", min=0)
+]
+
+
+@app.command()
+@takes_promises
+@takes_groups
+def generalize(
+    table: TableOptions,
+    roles: RoleOptions,
+    belief: BeliefOptions,
+    policy: PolicyOption = None,
+    out: Annotated[Path | None, typer.Option(metavar="DIR", help="The folder to publish in; it must not exist yet.")] = None,
+    hierarchies: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Folder of <column>.csv or *_hierarchy_<column>.csv.")
+    ] = None,
+    suppression: Annotated[
+        float | None, typer.Option(help="The share of records that may be left out: 0.05 for 5 %.", min=0, max=1)
+    ] = None,
+    objective: Annotated[str, typer.Option(help="What is to be lost least: loss, discernibility, precision, ...")] = "loss",
+    method: Annotated[
+        Literal["full-domain", "mondrian"], typer.Option(help="One level per column, or boxes of any shape.")
+    ] = "full-domain",
+    time_limit: Annotated[float | None, typer.Option(metavar="SECONDS", help="When to stop searching.", min=0)] = None,
+    keep: Annotated[
+        list[str] | None, typer.Option(help="Column without a role to publish although it looks like an identifier.")
+    ] = None,
+    format_: FormatOption = None,
+    seed: SeedOption = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Search and report; write nothing.")] = False,
+    force: ForceOption = False,
+    json_: JsonOption = False,
+    bounds: dict[str, str] | None = None,
+) -> None:
+    """Make a table coarser until it keeps a policy, at the least loss, and publish it: exit code 3 if nothing can.
+
+    --hierarchy COLUMN=FILE also takes a rule: --hierarchy 'age={intervals = [5, 10, 20]}'. Columns without a
+    hierarchy get one from the data, which is shown.
+
+    \b
+    Examples:
+      divulge generalize patients.csv --policy divulge.toml --out release/
+      divulge generalize patients.csv --qi zip,age --sensitive disease --identifier name --k-anonymity 5 --dry-run
+    """
+    from divulge.report.release import release_document, release_text, suggestions_text
+    from divulge.table.roles import split_names
+    from divulge.tasks.generalize import generalize as run_generalize
+
+    if out is None and not dry_run:
+        raise BadInput("--out is missing", hint="Name a folder to publish in, or search only with --dry-run")
+    opened = table.read()
+    kept = policy_of(policy, bounds, suppression=suppression)
+    given = roles.resolve(opened) | {"nulls": roles.nulls}
+    levels, assumptions = _hierarchies(opened, kept, given, hierarchies=hierarchies, belief=belief)
+    release = run_generalize(
+        opened,
+        policy=kept,
+        **given,
+        hierarchies=levels,
+        objective=objective,
+        method=method,
+        time_limit=time_limit,
+        keep=split_names(opened, keep or []),
+        assumptions=assumptions,
+        announce=None if json_ else lambda suggestions: show(suggestions_text(suggestions)),
+    )
+    written = None
+    if out is not None and not dry_run:
+        written = release.write(out, force=force, format=format_, seed=seed)
+    if json_:
+        emit_json(release_document(release, written=written))
+    else:
+        show(release_text(release, written=written))
+
+
+def _hierarchies(
+    opened: Any, policy: Policy, given: dict[str, Any], *, hierarchies: Path | None, belief: BeliefOptions
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Hierarchies of quasi-identifiers, and the assumptions with the taxonomies of sensitive columns."""
+    from divulge.table.hierarchy_files import load_hierarchies
+    from divulge.table.roles import resolve_roles
+
+    names = given["quasi_identifiers"] or policy.roles.get("quasi_identifiers", ())
+    columns = resolve_roles(opened, quasi_identifiers=names).quasi_identifiers
+    one_by_one = pairs(belief.hierarchy or [], "--hierarchy")
+    found: dict[str, Any] = {} if hierarchies is None else dict(load_hierarchies(hierarchies, columns=columns))
+    found |= {name: spec for name, spec in one_by_one.items() if name in columns}
+    taxonomies = {name: file for name, file in one_by_one.items() if name not in columns}
+    return found, belief.resolve() | {"taxonomies": taxonomies}

@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Counts that stay on the cluster: the cells of a counting statement as a Spark frame, counted once and kept there.
+
+Small counts are collected and become an ordinary contingency. Large ones are arranged so that each partition holds whole classes,
+sorted, and are summarized where they are.
+"""
+
+from __future__ import annotations
+
+import math
+import weakref
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, TypeVar
+
+import numpy as np
+import pyarrow as pa
+
+from divulge.count.assemble import JOINT, Coding, Layout, assemble, domain_codes
+from divulge.count.contingency import Contingency, Domain, combined_key
+from divulge.count.counting import Request, check_weights, contingency_of, no_rows
+from divulge.engines.spark import SparkEngine
+from divulge.errors import BadInput
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+Result = TypeVar("Result")
+_CELLS_PER_PARTITION = 100_000
+_MOST_PARTITIONS = 10_000
+_LARGEST_TUPLE = 2**62
+
+
+@dataclass(frozen=True, eq=False)
+class ClusterCounts:
+    """What a counting statement found, left on the cluster."""
+
+    request: Request
+    engine: SparkEngine
+    frame: DataFrame
+    cells: int
+    """How many rows the statement has: cells of all sensitive attributes."""
+
+    @property
+    def layout(self) -> Layout:
+        """The columns of the frame."""
+        return self.request.layout
+
+    @property
+    def is_small(self) -> bool:
+        """Whether the driver may take all of them."""
+        return self.cells <= self.engine.collect_limit
+
+    def collect(self) -> Contingency:
+        """Bring the counts here."""
+        with self.engine.explained("collect the counts"):
+            return contingency_of(self.request, self.frame.toArrow())
+
+    def roll_up(self, columns: Sequence[str]) -> ClusterCounts:
+        """The counts of fewer quasi-identifiers, from these counts; where people own several rows, from the rows again."""
+        request = replace(self.request, roles=replace(self.request.roles, quasi_identifiers=tuple(columns)))
+        if self.layout.by_person:
+            return count_on_cluster(request)
+        places = {column.name: place for place, column in enumerate(self.layout.keys)}
+        keys = [f"k{places[name]}" for name in columns]
+        return _kept(request, self.engine, self._summed(keys))
+
+    def one_class(self) -> tuple[Contingency, dict[str, Coding]]:
+        """The whole table as one class, that is its marginals, and how it numbers the values of each target."""
+        layout = replace(self.layout, keys=())
+        with self.engine.explained("sum up the values"):
+            counted = self._summed([]).toArrow()
+        found = assemble(layout, counted)
+        return found, _codings(layout, found, counted)
+
+    def summarize(
+        self,
+        summary: Callable[[Iterator[pa.RecordBatch]], Result | None],
+        merge: Callable[[Result, Result], Result],
+        *,
+        population: ClusterCounts | None = None,
+    ) -> Result:
+        """Summarize partitions of whole classes; people of the population come as rows of their own, counted in p."""
+        arranged = self._arranged if population is None else self._with_population(population)
+        return self.engine.reduce(arranged, summary, merge)
+
+    @cached_property
+    def _arranged(self) -> DataFrame:
+        return _kept_frame(self.engine, self._by_class(self.frame), self)
+
+    def _with_population(self, population: ClusterCounts) -> DataFrame:
+        for ours, theirs in zip(self.layout.keys, population.layout.keys, strict=True):
+            if ours.type != theirs.type and not ours.kind == theirs.kind == "number":
+                raise BadInput(
+                    f"column {ours.name!r} has type {ours.type} in one table and {theirs.type} in the other",
+                    hint="give both the same type",
+                )
+        with self.engine.explained("join the population"):
+            register = population.frame.withColumnRenamed("n", "p")
+            return self._by_class(self.frame.unionByName(register, allowMissingColumns=True))
+
+    def _by_class(self, frame: DataFrame) -> DataFrame:
+        """Partitions that hold whole classes, sorted as we sort them: ascending, nulls last."""
+        keys = [f"k{place}" for place in range(len(self.layout.keys))]
+        parts = min(max(-(-self.cells // _CELLS_PER_PARTITION), 2), _MOST_PARTITIONS)
+        with self.engine.explained("arrange the counts by class"):
+            return frame.repartition(parts, *keys).sortWithinPartitions(*(frame[key].asc_nulls_last() for key in keys))
+
+    def _summed(self, keys: Sequence[str]) -> DataFrame:
+        """The cells added up over the classes of these keys."""
+        present = set(self.frame.columns)
+        values = [f"{letter}{place}" for letter in "sg" for place in range(len(self.layout.values))]
+        kept = [name for name in values if name in present]
+        sums = [f"SUM({name}) AS {name}" for name in ("n", "w", "unweighted") if name in present]
+        sums += ["MIN(lightest) AS lightest"] if "lightest" in present else []
+        selected = [*(f"{key} AS k{place}" for place, key in enumerate(keys)), *kept, *sums]
+        grouped = [*keys, *kept]
+        by = f" GROUP BY {', '.join(grouped)}" if grouped else ""
+        return self.engine.frame(f"SELECT {', '.join(selected)} FROM {self.engine.view(self.frame)}{by}")
+
+
+def count_on_cluster(request: Request) -> ClusterCounts:
+    """Run the counting statement of a request and keep what it finds on the cluster."""
+    engine = request.table.engine
+    if not isinstance(engine, SparkEngine):
+        raise TypeError("only Spark keeps counts to itself")
+    found = _kept(request, engine, engine.frame(request.sql()))
+    if found.cells == 0:
+        raise no_rows(request)
+    return found
+
+
+def _kept(request: Request, engine: SparkEngine, frame: DataFrame) -> ClusterCounts:
+    with engine.explained(request.sql(), source=request.table.source):
+        cached = frame.persist()
+        counts = ClusterCounts(request, engine, cached, cached.count())
+    weakref.finalize(counts, _release, cached).atexit = False
+    if request.roles.weight is not None and not counts.is_small:
+        summed = counts._summed([])  # noqa: SLF001 - our own
+        with engine.explained("check the weights"):
+            check_weights(summed.toArrow(), request)
+    return counts
+
+
+def _kept_frame(engine: SparkEngine, frame: DataFrame, owner: ClusterCounts) -> DataFrame:
+    with engine.explained("keep the counts"):
+        cached = frame.persist()
+    weakref.finalize(owner, _release, cached).atexit = False
+    return cached
+
+
+def _release(frame: DataFrame) -> None:
+    from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
+
+    with suppress(PySparkException, Py4JError, OSError, AttributeError):
+        frame.unpersist()
+
+
+def _codings(layout: Layout, marginals: Contingency, counted: pa.Table) -> dict[str, Coding]:
+    alone = {column.name: marginals.cells[column.name].domain for column in layout.values}
+    codings = {name: Coding(domain, (domain,)) for name, domain in alone.items()}
+    for target in layout.targets:
+        if len(target) > 1:
+            codings[JOINT.join(target)] = _joint_coding(layout, marginals, counted, [alone[name] for name in target])
+    return codings
+
+
+def _joint_coding(layout: Layout, marginals: Contingency, counted: pa.Table, parts: Sequence[Domain]) -> Coding:
+    radices = [len(part) for part in parts]
+    if math.prod(radices) > _LARGEST_TUPLE:
+        raise BadInput(
+            f"{JOINT.join(part.name for part in parts)} has too many possible values to be measured as one on a cluster",
+            hint="measure fewer sensitive attributes together",
+        )
+    together = np.logical_and.reduce([counted.column(f"g{place}").to_numpy() == 0 for place in range(len(layout.values))])
+    rows = counted.filter(pa.array(together))
+    codes = [domain_codes(part, rows.column(f"s{place}")) for place, part in enumerate(parts)]
+    tuples = np.unique(combined_key(codes, radices, rows=rows.num_rows))
+    return Coding(marginals.cells[JOINT.join(part.name for part in parts)].domain, tuple(parts), tuples)

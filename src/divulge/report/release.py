@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A generalized release in words, and as the JSON document of `divulge generalize`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.padding import Padding
+from rich.text import Text
+
+from divulge.policy import judge
+from divulge.report.document import measurement_document, verdict_document
+from divulge.report.text import bullet, grid, heading, number, settings_sentence
+from divulge.report.words import people, percent
+from divulge.table.hierarchy import SUPPRESSED
+from divulge.table.hierarchy_defaults import Suggestion
+from divulge.tasks.release import Release
+
+_EXAMPLES = 3
+
+
+def release_document(release: Release, *, written: Path | None = None) -> dict[str, Any]:
+    """Everything `divulge generalize --json` prints; before and after as `divulge measure --json` prints them."""
+    plan = release.plan
+    return {
+        "levels": dict(plan.levels),
+        "objective": {"name": plan.objective, "value": plan.value, "gap": plan.gap},
+        "suppressed": plan.suppressed,
+        "classes": plan.classes,
+        "lattice": plan.lattice,
+        "checked": plan.checked,
+        "method": plan.method,
+        "promises": verdict_document(release.verdict, release.after)["promises"],
+        "chosen_hierarchies": {name: dict(item.spec) for name, item in release.suggestions.items()},
+        "published_as_is": list(release.plain),
+        "written": None if written is None else str(written),
+        "before": measurement_document(release.before),
+        "after": measurement_document(release.after),
+    }
+
+
+def suggestions_text(suggestions: Mapping[str, Suggestion]) -> RenderableType:
+    """The hierarchies that were chosen from the data, as they would stand in a policy."""
+    return Group(
+        Text("Hierarchies chosen from the data; put them into your policy file and change what does not suit:", style="bold"),
+        *(Padding(Text(item.toml()), (0, 0, 0, 2)) for item in suggestions.values()),
+        Text(""),
+    )
+
+
+def release_text(release: Release, *, written: Path | None = None) -> RenderableType:
+    """What was done to each column, what it does to the promises, what it costs, and where it lies."""
+    parts: list[RenderableType] = [
+        Text(f"{release.before.settings['source']}: {release.before.rows:,} rows, {people(release.before.people)}"),
+        heading("What was done"),
+        *(bullet(sentence) for sentence in _columns(release)),
+        heading("What it promises"),
+        _promises(release),
+        heading("What it costs"),
+        *(bullet(sentence) for sentence in _costs(release)),
+    ]
+    if written is None:
+        parts.append(heading("Nothing was written (dry run)."))
+    else:
+        parts += [
+            heading(f"Published in {written}"),
+            bullet("table and manifest.json may be handed out; the manifest holds no value of the original."),
+            bullet("mapping/ tells what each original value became, for `divulge apply`: keep it to yourself."),
+        ]
+    return Group(*parts, Padding(Text(settings_sentence(release.after.settings), style="dim"), (1, 0, 0, 0)))
+
+
+def _columns(release: Release) -> Iterator[str]:
+    """One sentence per column."""
+    roles, recoding = release.counted.roles, release.plan.recoding
+    published = {key.name: key for key in release.after.contingency.keys}
+    for position, name in enumerate(recoding.columns):
+        before, after = release.counted.people.keys[position], published[name]
+        if recoding.unchanged[position]:
+            yield f"{name}: published as it is ({len(after):,} of {len(before):,} values)."
+        elif after.labels == [SUPPRESSED]:
+            yield f"{name}: suppressed, every value is {SUPPRESSED}."
+        else:
+            level = release.plan.levels.get(name)
+            on = "" if level is None else f" (level {level} of {release.hierarchies[name].height})"
+            shown = ", ".join(str(label) for label in after.labels[:_EXAMPLES])
+            yield f"{name}{on}: {len(before):,} values become {len(after):,}, such as {shown}."
+    dropped = list(dict.fromkeys([*roles.identifier, *([roles.person] if roles.person else [])]))
+    if dropped:
+        yield f"{', '.join(dropped)}: left out."
+    if release.plain:
+        yield f"{', '.join(release.plain)}: without a role, published as they are."
+
+
+def _promises(release: Release) -> RenderableType:
+    table = grid("promise", "before", "after", "", right=[1, 2])
+    before = judge(release.before, release.policy.promises)
+    for old, new in zip(before.outcomes, release.verdict.outcomes, strict=True):
+        about = f" ({new.attribute})" if new.attribute and not new.promise.attribute else ""
+        table.add_row(f"{new.promise.text}{about}", number(old.value), number(new.value), "holds" if new.holds else "BROKEN")
+    return table
+
+
+def _costs(release: Release) -> Iterator[str]:
+    plan, before, after = release.plan, release.before, release.after
+    better = f"; a solution better by {number(plan.gap)} may exist" if plan.gap else ""
+    yield f"{plan.objective}: {number(plan.value)}, the best of {plan.lattice:,} combinations ({plan.checked:,} looked at){better}."
+    share = plan.suppressed / before.people
+    yield f"{people(plan.suppressed)} left out ({percent(share)}; allowed: {percent(release.policy.suppression)})."
+    yield f"{len(before.contingency):,} classes become {len(after.contingency):,}."
