@@ -7,18 +7,20 @@ The public names are imported when first used: `import divulge` itself loads no 
 from __future__ import annotations
 
 import importlib
+import sys
+from types import ModuleType
 from typing import Any
 
 __version__ = "0.1.0"
 
 _PUBLIC = {
-    "generalize": "divulge.tasks.generalize",
-    "Policy": "divulge.policy",
     "measure": "divulge.tasks.measure",
     "check": "divulge.tasks.check",
     "profile": "divulge.tasks.profile",
     "rank": "divulge.tasks.rank",
     "perturbed": "divulge.tasks.perturbed",
+    "generalize": "divulge.tasks.generalize",
+    "apply": "divulge.tasks.apply",
     "compare_distances": "divulge.metrics.distances",
     "read": "divulge.table.read",
     "METRICS": "divulge.metrics",
@@ -41,3 +43,15 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return sorted(__all__)
+
+
+class _Package(ModuleType):
+    """A package where a folder does not hide the function of the same name: divulge.generalize(...) is the function."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        # The import system binds each folder as an attribute; `from divulge.generalize.plan import Plan` does not need it.
+        if not (name in _PUBLIC and isinstance(value, ModuleType)):
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package

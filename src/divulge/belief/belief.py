@@ -107,6 +107,8 @@ class Belief:
     """The l of recursive (c,l)-diversity; by default the table's own distinct l."""
     given_whole: Whole | None = field(default=None, repr=False)
     """Facts about the whole table, where the cells are only a part of it."""
+    given_mean_prior_entropy: float | None = None
+    """H(W) under the priors of all classes on average, where the cells are only a part of the table."""
 
     @cached_property
     def whole(self) -> Whole:
@@ -150,6 +152,12 @@ class Belief:
     def prior_entropy(self) -> Floats:
         """H(W) in bits under the prior of each class."""
         return self.prior.of_classes(self.prior.entropy, len(self.classes))
+
+    @cached_property
+    def mean_prior_entropy(self) -> float:
+        """The same on average over people."""
+        given = self.given_mean_prior_entropy
+        return float(self.class_share @ self.prior_entropy) if given is None else given
 
     @cached_property
     def class_share(self) -> Floats:

@@ -56,7 +56,7 @@ def leakage(
         bool,
         typer.Option(
             "--without",
-            help="Also the leakage if a label had been kept back; the text says it for up to 1,000 records anyway.",
+            help="Also what keeping a label back would have brought.",
         ),
     ] = False,
     json_: JsonOption = False,

@@ -76,8 +76,15 @@ class Coding:
         return position if self.codes is None else self.codes[position]
 
 
-def assemble(layout: Layout, counted: pa.Table, *, codings: Mapping[str, Coding] | None = None) -> Contingency:
-    """The contingency of counted rows; `codings` number the values by target where the rows are a part of a table."""
+def assemble(layout: Layout, counted: pa.Table) -> Contingency:
+    """The contingency of counted rows."""
+    return assemble_part(layout, counted)[0]
+
+
+def assemble_part(
+    layout: Layout, counted: pa.Table, *, codings: Mapping[str, Coding] | None = None
+) -> tuple[Contingency, Ints]:
+    """The same, with the class of each row; `codings` number the values of each target where the rows are a part of a table."""
     coded = _encode_columns(layout, counted, values=codings is None)
     keys = tuple(coded[f"k{i}"][0] for i in range(len(layout.keys)))
     codes = tuple(coded[f"k{i}"][1] for i in range(len(layout.keys)))
@@ -102,7 +109,8 @@ def assemble(layout: Layout, counted: pa.Table, *, codings: Mapping[str, Coding]
             value = codings[name].of([_take(counted.column(alias), rows) for alias in _aliases(layout, target)])
         cells[name] = build_cells(domain, class_of_row[rows], value, mass[rows], classes=len(first))
     total = int(sizes.sum())
-    return Contingency(keys, tuple(column[first] for column in codes), sizes, cells, total, total, population)
+    found = Contingency(keys, tuple(column[first] for column in codes), sizes, cells, total, total, population)
+    return found, class_of_row
 
 
 def _aliases(layout: Layout, target: Sequence[str]) -> list[str]:

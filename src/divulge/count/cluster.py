@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import math
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -27,7 +26,6 @@ from divulge.errors import BadInput
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-Result = TypeVar("Result")
 _CELLS_PER_PARTITION = 100_000
 _MOST_PARTITIONS = 10_000
 _LARGEST_TUPLE = 2**62
@@ -75,38 +73,23 @@ class ClusterCounts:
         found = assemble(layout, counted)
         return found, _codings(layout, found, counted)
 
-    def summarize(
-        self,
-        summary: Callable[[Iterator[pa.RecordBatch]], Result | None],
-        merge: Callable[[Result, Result], Result],
-        *,
-        population: ClusterCounts | None = None,
-    ) -> Result:
-        """Summarize partitions of whole classes; people of the population come as rows of their own, counted in p."""
-        arranged = self._arranged if population is None else self._with_population(population)
-        return self.engine.reduce(arranged, summary, merge)
-
-    @cached_property
-    def _arranged(self) -> DataFrame:
-        return _kept_frame(self.engine, self._by_class(self.frame), self)
-
-    def _with_population(self, population: ClusterCounts) -> DataFrame:
-        for ours, theirs in zip(self.layout.keys, population.layout.keys, strict=True):
-            if ours.type != theirs.type and not ours.kind == theirs.kind == "number":
-                raise BadInput(
-                    f"column {ours.name!r} has type {ours.type} in one table and {theirs.type} in the other",
-                    hint="give both the same type",
-                )
-        with self.engine.explained("join the population"):
-            register = population.frame.withColumnRenamed("n", "p")
-            return self._by_class(self.frame.unionByName(register, allowMissingColumns=True))
+    def arrange(self, population: ClusterCounts | None = None) -> DataFrame:
+        """The cells in partitions that hold whole classes; people of the population are rows of their own, counted in p."""
+        frame = self.frame
+        with self.engine.explained("arrange the counts by class"):
+            if population is not None:
+                _check_same_types(self.layout, population.layout)
+                register = population.frame.withColumnRenamed("n", "p")
+                frame = frame.unionByName(register, allowMissingColumns=True)
+            arranged = self._by_class(frame).persist()
+        weakref.finalize(self, _release, arranged).atexit = False
+        return arranged
 
     def _by_class(self, frame: DataFrame) -> DataFrame:
         """Partitions that hold whole classes, sorted as we sort them: ascending, nulls last."""
         keys = [f"k{place}" for place in range(len(self.layout.keys))]
         parts = min(max(-(-self.cells // _CELLS_PER_PARTITION), 2), _MOST_PARTITIONS)
-        with self.engine.explained("arrange the counts by class"):
-            return frame.repartition(parts, *keys).sortWithinPartitions(*(frame[key].asc_nulls_last() for key in keys))
+        return frame.repartition(parts, *keys).sortWithinPartitions(*(frame[key].asc_nulls_last() for key in keys))
 
     def _summed(self, keys: Sequence[str]) -> DataFrame:
         """The cells added up over the classes of these keys."""
@@ -144,11 +127,13 @@ def _kept(request: Request, engine: SparkEngine, frame: DataFrame) -> ClusterCou
     return counts
 
 
-def _kept_frame(engine: SparkEngine, frame: DataFrame, owner: ClusterCounts) -> DataFrame:
-    with engine.explained("keep the counts"):
-        cached = frame.persist()
-    weakref.finalize(owner, _release, cached).atexit = False
-    return cached
+def _check_same_types(ours: Layout, theirs: Layout) -> None:
+    for mine, yours in zip(ours.keys, theirs.keys, strict=True):
+        if mine.type != yours.type and not mine.kind == yours.kind == "number":
+            raise BadInput(
+                f"column {mine.name!r} has type {mine.type} in one table and {yours.type} in the other",
+                hint="give both the same type",
+            )
 
 
 def _release(frame: DataFrame) -> None:

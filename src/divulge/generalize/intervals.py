@@ -15,12 +15,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from divulge.belief import Belief
 from divulge.count import Cells, Contingency, Domain
-from divulge.count.contingency import Floats
-from divulge.errors import BadInput, Infeasible
+from divulge.count.contingency import Floats, Ints
+from divulge.errors import BadInput, Infeasible, nearest
 from divulge.generalize.rollup import Bools, default_beliefs
 from divulge.generalize.rules import Rule, compile_rules
 from divulge.metrics import Identity
@@ -97,12 +96,12 @@ def optimal_cuts(
     if most is not None and most < 1:
         raise BadInput(f"at most {most} ranges", hint="at least one range holds everybody")
     line = _Line.of(contingency, column, order, default_beliefs(contingency) if beliefs is None else beliefs)
-    rules = compile_rules(promises, line.beliefs, has_population=line.contingency.population is not None)
+    rules = compile_rules(promises, line.beliefs, has_population=line.population is not None)
     for rule in rules:
         if rule.looks_at != "class":
             raise BadInput(f"{rule.text} depends on all ranges together", hint="choose promises about a range by itself")
-    gains = np.full((line.values, line.values), -np.inf)
-    for first in range(line.values):
+    gains = np.full((len(line), len(line)), -np.inf)
+    for first in range(len(line)):
         gains[first, first:] = np.where(line.allowed(first, rules), line.information(first, attribute), -np.inf)
     bounds = _best_ranges(gains, most)
     if bounds is None:
@@ -116,75 +115,132 @@ def optimal_cuts(
 
 @dataclass(frozen=True, eq=False)
 class _Line:
-    """The counts of one column with its values in order."""
+    """The counts of one column, value by value in their order."""
 
-    contingency: Contingency
-    """One class per value."""
+    column: str
+    labels: tuple[Any, ...]
+    sizes: Floats
+    population: Floats | None
     beliefs: Mapping[str, Belief]
+    tables: Mapping[str, Floats]
+    """For each belief: mass by value of the column and value of the attribute."""
+    counts: Mapping[str, Floats]
+    """The same for each attribute, without background knowledge."""
 
     @classmethod
     def of(cls, contingency: Contingency, column: str, order: Sequence[str] | None, beliefs: Mapping[str, Belief]) -> _Line:
-        alone = contingency.roll_up([column])
-        domain = alone.keys[0]
-        if None in domain.labels:
-            raise BadInput(f"{column!r} has nulls, which have no place in an order", hint="leave these rows out with nulls='drop'")
-        rank = np.arange(len(domain))
-        if order is not None:
-            texts = [as_text(label) for label in domain.labels]
-            missing = [repr(text) for text in texts if text not in order]
-            if missing:
-                raise BadInput(f"the order of {column!r} misses {', '.join(missing)}")
-            rank = np.argsort(np.argsort([list(order).index(str(text)) for text in texts]))
-        elif not domain.is_ordered:
-            raise BadInput(f"the values of {column!r} are text and have no order", hint="give their order from low to high")
-        values = domain.values.take(pa.array(np.argsort(rank)))
-        ordered = contingency.roll_up([column], coarser={column: (rank, Domain(column, values, domain.kind))})
-        codes = rank[contingency.codes[[key.name for key in contingency.keys].index(column)]]
-        return cls(ordered, {name: _along(belief, codes, len(domain)) for name, belief in beliefs.items()})
+        names = [key.name for key in contingency.keys]
+        if column not in names:
+            raise BadInput(f"{column!r} is not among the counted columns", hint=nearest(column, names))
+        domain = contingency.keys[names.index(column)]
+        rank = _ranks(domain, order)
+        codes = rank[contingency.codes[names.index(column)]]
+        values = len(domain)
 
-    @property
-    def values(self) -> int:
-        return len(self.contingency)
+        def table(cells: Cells, raw_class: Ints) -> Floats:
+            place = codes[raw_class] * len(cells.domain) + cells.value
+            return np.bincount(place, weights=cells.mass, minlength=values * len(cells.domain)).reshape(values, -1)
+
+        behind = contingency.population
+        return cls(
+            column=column,
+            labels=tuple(domain.labels[i] for i in np.argsort(rank)),
+            sizes=np.bincount(codes, weights=contingency.sizes, minlength=values),
+            population=None if behind is None else np.bincount(codes, weights=behind, minlength=values),
+            beliefs=beliefs,
+            tables={name: table(belief.cells, belief.classes[belief.cells.class_index]) for name, belief in beliefs.items()},
+            counts={name: table(cells, cells.class_index) for name, cells in contingency.cells.items()},
+        )
+
+    def __len__(self) -> int:
+        return len(self.labels)
 
     def allowed(self, first: int, rules: Sequence[Rule]) -> Bools:
         """For the ranges from the first value to each later one: do they keep every promise?"""
-        fine: Bools = np.ones(self.values - first, dtype=bool)
+        fine: Bools = np.ones(len(self) - first, dtype=bool)
+        views: dict[str, Belief] = {}
         for rule in rules:
             if rule.attribute is None:
                 fine &= ~rule.broken(rule.values(self._identity(first)))
                 continue
-            belief = _from(self.beliefs[rule.attribute], first, self.values)
-            fine[belief.classes] &= ~rule.broken(rule.values(belief))
+            view = views.setdefault(rule.attribute, self._belief(rule.attribute, first))
+            fine[view.classes] &= ~rule.broken(rule.values(view))
         return fine
 
     def information(self, first: int, attribute: str) -> Floats:
         """Their parts of I(X~;W)."""
-        raw = self.contingency.cells[attribute]
-        belief = _from(Belief.of_table(raw), first, self.values)
-        bits = belief.cells.sum_by_class(belief.cells.mass * belief.log_ratio) / raw.marginal.sum()
+        table = self.counts[attribute]
+        ranges = np.cumsum(table[first:], axis=0)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ratio = ranges / ranges.sum(axis=1, keepdims=True) / (table.sum(axis=0) / table.sum())
+            bits = np.where(ranges > 0, ranges * np.log2(ratio), 0.0).sum(axis=1) / table.sum()
         return np.maximum(bits, 0.0)
 
     def _identity(self, first: int) -> Identity:
-        sizes = np.cumsum(self.contingency.sizes[first:]).astype(np.float64)
-        population = self.contingency.population
-        behind = None if population is None else np.maximum(np.cumsum(population[first:]), sizes)
-        return Identity(sizes, np.ones(len(sizes)), float(np.log2(self.contingency.people)), behind)
+        sizes = np.cumsum(self.sizes[first:])
+        behind = None if self.population is None else np.maximum(np.cumsum(self.population[first:]), sizes)
+        return Identity(sizes, np.ones(len(sizes)), float(np.log2(self.sizes.sum())), behind)
+
+    def _belief(self, attribute: str, first: int) -> Belief:
+        """One class per range; background knowledge can leave some without a value."""
+        belief = self.beliefs[attribute]
+        ranges = np.cumsum(self.tables[attribute][first:], axis=0)
+        rows, values = np.nonzero(ranges)
+        present, start = np.unique(rows, return_index=True)
+        cells = Cells(belief.cells.domain, np.append(start, len(rows)), values, ranges[rows, values])
+        return Belief(cells, belief.prior, belief.ground, present, belief.recursive_l)
 
 
-def _along(belief: Belief, codes: Any, values: int) -> Belief:
-    """A belief about raw classes as one about the values of the column, as a dense table of counts."""
-    if belief.prior.row is not None:
-        raise BadInput(
-            f"the prior of {belief.cells.domain.name!r} depends on quasi-identifiers, which ranges change", hint="give one prior for the whole table"
-        )
-    cells = belief.cells
-    place = codes[belief.classes[cells.class_index]] * len(cells.domain) + cells.value
-    table = np.bincount(place, weights=cells.mass, minlength=values * len(cells.domain))
-    return Belief(_dense_cells(cells.domain, table.reshape(values, -1))[0], belief.prior, belief.ground, np.arange(values), belief.recursive_l)
+def _ranks(domain: Domain, order: Sequence[str] | None) -> Ints:
+    """The place of each value in the order."""
+    if None in domain.labels:
+        raise BadInput(f"{domain.name!r} has nulls, which have no place in an order", hint="leave these rows out with nulls='drop'")
+    if order is None:
+        if not domain.is_ordered:
+            raise BadInput(f"the values of {domain.name!r} are text and have no order", hint="give their order from low to high")
+        return np.arange(len(domain))
+    texts = [str(as_text(label)) for label in domain.labels]
+    missing = [repr(text) for text in texts if text not in order]
+    if missing:
+        raise BadInput(f"the order of {domain.name!r} misses {', '.join(missing)}")
+    return np.argsort(np.argsort([list(order).index(text) for text in texts]))
 
 
-def _dense_cells(domain: Domain, table: Floats) -> tuple[Cells, Any]:
-    """Cells of a table of counts, class by value, and which classes have any."""
-    rows, columns = np.nonzero(table)
-    present, start = np.unique(rows, return_index=True)
-    return Cells(domain, np.append(start, len(rows)).astype(np.int64), columns.astype(np.int64), table[rows, columns]), present
+def _best_ranges(gains: Floats, most: int | None) -> list[tuple[int, int]] | None:
+    """First and last value of each range of the best division; the fewest ranges where several are as good."""
+    values = len(gains)
+    # One more range in each round; no division has more ranges than there are values.
+    reached = np.full(values + 1, -np.inf)
+    reached[0] = 0.0
+    rounds: list[Ints] = []
+    best, best_round = -np.inf, 0
+    for number in range(1, (values if most is None else min(most, values)) + 1):
+        totals = reached[:-1, None] + gains
+        origin = np.argmax(totals, axis=0)
+        rounds.append(origin)
+        reached = np.concatenate([[-np.inf], totals[origin, np.arange(values)]])
+        if reached[-1] > best + _TIE:
+            best, best_round = float(reached[-1]), number
+    if best_round == 0:
+        return None
+    found: list[tuple[int, int]] = []
+    last = values - 1
+    for origin in reversed(rounds[:best_round]):
+        found.append((int(origin[last]), last))
+        last = int(origin[last]) - 1
+    return found[::-1]
+
+
+def _cuts(line: _Line, attribute: str, gains: Floats, bounds: Sequence[tuple[int, int]]) -> Cuts:
+    ranges = tuple(
+        Range(line.labels[first], line.labels[last], int(line.sizes[first : last + 1].sum()), float(gains[first, last]))
+        for first, last in bounds
+    )
+    original = sum(float(line.information(value, attribute)[0]) for value in range(len(line)))
+    return Cuts(line.column, attribute, ranges, sum(item.information for item in ranges), original)
+
+
+def _why_not(line: _Line, rules: Sequence[Rule]) -> str:
+    """Which promise even one range of everybody breaks, or that only a division breaks them."""
+    broken = [rule.text for rule in rules if not line.allowed(0, [rule])[-1]]
+    return f"Even one range of everybody breaks {' and '.join(broken)}" if broken else "Allow more ranges"

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The rows of a table under a recoding: the pass in which the engine applies what the search decided.
 
-Each row's quasi-identifiers are looked up among the raw classes, null for null; the row gets the labels of its class, or is left out with it.
-A row that no counted class knows is left out too, so rows that appeared after counting are not published unseen.
+Each row's quasi-identifiers are looked up among the raw classes, null for null; the row gets the labels of its class, or is left out with
+it. A row that no counted class knows is left out too, so rows that appeared after counting are not published unseen.
 Identifiers and the person never are.
 """
 

@@ -57,10 +57,10 @@ def generalize(
 ) -> Release:
     """Find the generalization that keeps the policy at the least loss; nothing is written before `Release.write`.
 
-    Roles given here go before the policy's own. `hierarchies` is a folder, or for each column a rule, a file or a Hierarchy; a column without
-    one gets a default, which `Release.suggestions` shows. `keep` names columns without a role that are published although they look like
-    identifiers. `assumptions` are further keyword arguments of `measure`, such as {"distances": {"age": "ordered"}}. `announce` is
-    called with the default hierarchies before they are used.
+    Roles given here go before the policy's own. `hierarchies` is a folder, or for each column a rule, a file or a Hierarchy;
+    a column without one gets a default, which `Release.suggestions` shows. `keep` names columns without a role that are published
+    although they look like identifiers. `assumptions` are further keyword arguments of `measure`, such as {"distances": {"age": "ordered"}}.
+    `announce` is called with the default hierarchies before they are used.
 
     >>> import pyarrow as pa
     >>> people = pa.table({"zip": ["4761", "4762", "4791", "4792"], "disease": ["flu", "cold", "flu", "cold"]})

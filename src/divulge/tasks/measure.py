@@ -16,8 +16,8 @@ import numpy as np
 from divulge.belief import Belief, GroundChoice, Knowledge, Prior, Taxonomy, as_share, read_knowledge, read_prior
 from divulge.count import Cells, Contingency, Nulls, count
 from divulge.count.align import align, population_sizes
-from divulge.count.contingency import Floats
 from divulge.count.assemble import joint_domain
+from divulge.count.contingency import Floats
 from divulge.errors import BadInput, nearest
 from divulge.metrics import TOLERANCE, Identity
 from divulge.metrics.diversity import recursive_l

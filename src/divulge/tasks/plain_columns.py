@@ -57,4 +57,4 @@ def _numbers_rows(table: Table, column: Column, spectrum: Spectrum) -> bool:
 
 
 def _is_whole(column: Column) -> bool:
-    return column.kind == "number" and column.type.endswith("INT") or column.type == "INTEGER" or column.type == "UINTEGER"
+    return column.kind == "number" and column.type.removeprefix("U").endswith(("INT", "INTEGER"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -117,8 +117,8 @@ class Release:
     def write(self, out: str | Path, *, force: bool = False, format: str | None = None, seed: int | None = None) -> Path:  # noqa: A002
         """Write the release to a new folder: table, manifest.json and mapping/; verified before it appears there.
 
-        The table has the source's format (CSV, Parquet, Arrow; else Parquet), or the one named by `format`. `seed` fixes the order of the rows,
-        for tests. A folder that holds a release is replaced with `force`.
+        The table has the source's format (CSV, Parquet, Arrow; else Parquet), or the one named by `format`. `seed` fixes the order
+        of the rows, for tests. A folder that holds a release is replaced with `force`.
         """
         form = choose_format(self.counted.source, format)
         rows = self._rows()
@@ -201,10 +201,10 @@ class Release:
         mappings = {name: mapping_of(self.hierarchies[name], level) for name, level in self.plan.levels.items()}
         return [
             *(
-                Part(f"{FOLDER}/{file_name(name)}", lambda path, mapping=mapping: write_mapping(path, mapping), public=False)
+                Part(f"{FOLDER}/{file_name(name)}", partial(write_mapping, mapping=mapping), public=False)
                 for name, mapping in mappings.items()
             ),
-            Part(ORIGINAL, lambda path: write_original(path, masses), public=False),
+            Part(ORIGINAL, partial(write_original, counts=masses), public=False),
         ]
 
     def _document(self, measured: Measurement, table: Mapping[str, Any], *, seed_given: bool) -> dict[str, Any]:
