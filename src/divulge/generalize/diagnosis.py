@@ -10,7 +10,6 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from itertools import product
 from typing import Any
 
 import numpy as np
@@ -82,12 +81,11 @@ class Diagnosis:
     @property
     def text(self) -> str:
         """One line of advice."""
-        parts = [f"{item.promise} would fit" for item in self.nearest]
+        parts = [item.promise for item in self.nearest]
         if self.suppression is not None:
-            parts.append(f"so would a suppression limit of {_rounded_up(self.suppression)}" if parts else f"a suppression limit of {_rounded_up(self.suppression)} would fit")
-        if self.columns:
-            parts.append(f"or drop {' or '.join(map(repr, self.columns))}")
-        advice = ", ".join(parts)
+            parts.append(f"suppression = {self.suppression:g}")
+        parts += [f"leaving out the column {column!r}" for column in self.columns]
+        advice = f"What would fit: {', or '.join(parts)}" if parts else ""
         if self.in_the_way is not None:
             way = self.in_the_way
             value = f", where {way.value!r} stands out" if way.value is not None else ""
@@ -101,3 +99,150 @@ class NothingFits(Infeasible):
     def __init__(self, message: str, *, diagnosis: Diagnosis) -> None:
         self.diagnosis = diagnosis
         super().__init__(message, hint=diagnosis.text)
+
+
+def nothing_fits(problem: Problem, *, proved: bool) -> NothingFits:
+    """The error to raise when no solution was found."""
+    diagnosis = diagnose(problem, proved=proved)
+    judge = problem.judge
+    wanted = " and ".join(rule.text for rule in judge.rules)
+    limit = f" with at most {judge.suppression:.4g} of the records suppressed" if judge.suppression else " without suppression"
+    found = "no generalization keeps" if proved else "the time was up before a generalization was found that keeps"
+    return NothingFits(f"{found} {wanted}{limit}", diagnosis=diagnosis)
+
+
+def diagnose(problem: Problem, *, proved: bool) -> Diagnosis:
+    """Look at the most general nodes for what would fit."""
+    judge = problem.judge
+    lattice = problem.rollup.lattice
+    unlimited = replace(judge, suppression=1.0)
+    relaxed = {rule: tuple(other for other in judge.rules if other is not rule) for rule in judge.rules}
+    reached: dict[Rule, tuple[float, Node]] = {}
+    fewest: tuple[int, Node] | None = None
+    deadline = time.monotonic() + _SECONDS
+    looked_at = 0
+    for node in _downwards(lattice):
+        if looked_at >= _MOST_NODES or (looked_at and time.monotonic() >= deadline):
+            break
+        looked_at += 1
+        for rule, others in relaxed.items():
+            value = _reached(judge, rule, others, node)
+            if value is not None and (rule not in reached or _better(rule, value, reached[rule][0])):
+                reached[rule] = value, node
+        candidate = unlimited.check(node)
+        if candidate.feasible and (fewest is None or candidate.suppressed < fewest[0]):
+            fewest = candidate.suppressed, node
+    return Diagnosis(
+        proved=proved,
+        nearest=tuple(_nearest(rule, value, lattice.named(node)) for rule, (value, node) in reached.items()),
+        suppression=None if fewest is None else _outwards(fewest[0] / problem.rollup.people),
+        suppression_levels={} if fewest is None else lattice.named(fewest[1]),
+        columns=tuple(_columns_in_the_way(judge)),
+        in_the_way=_class_in_the_way(judge, lattice.top if fewest is None else fewest[1]),
+        looked_at=looked_at,
+    )
+
+
+def _downwards(lattice: Lattice) -> Iterator[Node]:
+    """Nodes from the top, level sum by level sum."""
+    layer = [lattice.top]
+    while layer:
+        yield from layer
+        layer = list(dict.fromkeys(finer for node in layer for finer in lattice.finer_neighbours(node)))
+
+
+def _reached(judge: Judge, rule: Rule, others: tuple[Rule, ...], node: Node) -> float | None:
+    """The bound that a rule could have at a node where the others hold; what may be suppressed is, worst first."""
+    candidate = replace(judge, rules=others).check(node) if others else _all_published(judge.rollup, node)
+    if not candidate.feasible:
+        return None
+    view, members = judge.view(rule.attribute, candidate.classes, candidate.kept)
+    if rule.looks_at != "class":
+        value = rule.value(view)
+        return value if np.isfinite(value) else None
+    values = rule.values(view)
+    people = candidate.classes.sizes[members]
+    if rule.only is not None:
+        subject = judge.rollup.sums(candidate.classes, rule.only.astype(np.float64))[members] > 0
+        values, people = values[subject], people[subject]
+    worst_first = np.argsort(-values if rule.metric.worse == "high" else values, kind="stable")
+    droppable = int(np.searchsorted(np.cumsum(people[worst_first]), judge.limit - candidate.suppressed, side="right"))
+    if droppable >= len(values):
+        return None
+    value = float(values[worst_first[droppable]])
+    return value if np.isfinite(value) else None
+
+
+def _all_published(rollup: Rollup, node: Node) -> Candidate:
+    classes = rollup.classes(node)
+    return Candidate(node, classes, np.ones(len(classes), dtype=bool), 0, None, 0.0)
+
+
+def _better(rule: Rule, value: float, than: float) -> bool:
+    return value < than if rule.metric.worse == "high" else value > than
+
+
+def _nearest(rule: Rule, value: float, levels: Mapping[str, int]) -> Nearest:
+    """The bound in four digits, rounded so that it still fits."""
+    bound = _outwards(value, up=rule.metric.worse == "high", strict=rule.metric.strict)
+    return Nearest(replace(rule, promise=replace(rule.promise, bound=bound)).text, bound, levels)
+
+
+def _outwards(value: float, *, up: bool = True, strict: bool = False) -> float:
+    """Four digits, rounded to the safe side.
+
+    >>> _outwards(0.123456), _outwards(17.0, up=False), _outwards(2.58699, up=False)
+    (0.1235, 17.0, 2.586)
+    """
+    if value == 0:
+        return 1e-4 if strict else 0.0
+    step = 10.0 ** (np.floor(np.log10(abs(value))) - 3)
+    exact = round(value / step, 6)
+    steps = (np.floor(exact) + 1 if strict else np.ceil(exact)) if up else np.floor(exact)
+    return float(f"{steps * step:.6g}")
+
+
+def _columns_in_the_way(judge: Judge) -> Iterator[str]:
+    """Columns without which the most general node fits."""
+    lattice = judge.rollup.lattice
+    for position, ladder in enumerate(lattice.ladders):
+        if len(ladder.levels[-1].labels) == 1:
+            continue
+        without = Lattice((*lattice.ladders[:position], with_drop(ladder), *lattice.ladders[position + 1 :]))
+        if replace(judge, rollup=replace(judge.rollup, lattice=without)).check(without.top).feasible:
+            yield ladder.column
+
+
+def _class_in_the_way(judge: Judge, node: Node) -> InTheWay | None:
+    """The worst class for the promise that the node breaks first."""
+    candidate = judge.check(node)
+    rule, classes = candidate.obstacle, candidate.classes
+    if rule is None or rule.looks_at == "table":
+        return None
+    view, members = judge.view(rule.attribute, classes, np.ones(len(classes), dtype=bool))
+    values = rule.values(view)
+    worst = int(np.argmax(values) if rule.metric.worse == "high" else np.argmin(values))
+    number = int(members[worst])
+    return InTheWay(
+        rule.text,
+        _labels(judge.rollup, classes, number),
+        int(classes.sizes[number]),
+        _telling_value(view, worst) if isinstance(view, Belief) else None,
+    )
+
+
+def _labels(rollup: Rollup, classes: Classes, number: int) -> dict[str, str | None]:
+    """The published labels of a class."""
+    raw = int(np.argmax(classes.of_raw == number))
+    return {
+        ladder.column: ladder.levels[level].labels[ladder.levels[level].codes[codes[raw]]]
+        for ladder, level, codes in zip(rollup.lattice.ladders, classes.node, rollup.contingency.codes, strict=True)
+    }
+
+
+def _telling_value(belief: Belief, number: int) -> str | None:
+    """The value whose share in a class differs most from the prior."""
+    share: Floats = np.zeros(len(belief.cells.domain))
+    here = belief.cells.of_class(number)
+    share[list(here)] = np.array(list(here.values())) / sum(here.values())
+    return as_text(belief.cells.domain.labels[int(np.argmax(np.abs(share - belief.prior.shares[0])))])

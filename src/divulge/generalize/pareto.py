@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The trade-off between leakage and utility over the whole lattice, as data for a chart.
+
+Afifi et al. 2018 leave the trade-off open (sections 2 and 7): every node is a point (a metric, an objective), and the front is made of
+the nodes that none beats in both. Promises and a suppression limit may narrow the field first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from divulge.belief import Belief
+from divulge.count import Contingency
+from divulge.errors import BadInput
+from divulge.generalize.check import Judge
+from divulge.generalize.columnwise import find_objective
+from divulge.generalize.diagnosis import all_published
+from divulge.generalize.lattice import Lattice, lattice_of
+from divulge.generalize.objective import Objective, UserFunction, shown
+from divulge.generalize.rollup import Rollup, default_beliefs
+from divulge.generalize.rules import Rule, compile_rules
+from divulge.policy import Promise
+from divulge.table.hierarchy import Hierarchy
+
+MOST_NODES = 100_000
+
+
+@dataclass(frozen=True)
+class Point:
+    """One node of the lattice."""
+
+    levels: Mapping[str, int]
+    leakage: float
+    """The metric's number for the table that would be published."""
+    value: float
+    """The objective's."""
+    suppressed: int
+    classes: int
+    on_front: bool
+
+
+@dataclass(frozen=True)
+class Front:
+    """All nodes, and which of them are beaten by none."""
+
+    metric: str
+    attribute: str | None
+    objective: str
+    points: tuple[Point, ...] = field(repr=False)
+
+    @property
+    def front(self) -> tuple[Point, ...]:
+        """The nodes on the front, the cheapest first."""
+        return tuple(point for point in self.points if point.on_front)
+
+    def document(self) -> dict[str, Any]:
+        """For JSON and charts."""
+        return {
+            "metric": self.metric,
+            "attribute": self.attribute,
+            "objective": self.objective,
+            "points": [
+                {
+                    "levels": dict(point.levels),
+                    "leakage": point.leakage,
+                    "value": point.value,
+                    "suppressed": point.suppressed,
+                    "classes": point.classes,
+                    "on_front": point.on_front,
+                }
+                for point in self.points
+            ],
+        }
+
+
+def pareto_front(
+    contingency: Contingency,
+    hierarchies: Mapping[str, Hierarchy] | Lattice,
+    metric: str,
+    *,
+    attribute: str | None = None,
+    objective: str | UserFunction = "loss",
+    promises: Sequence[Promise] = (),
+    suppression: float = 0.0,
+    beliefs: Mapping[str, Belief] | None = None,
+) -> Front:
+    """Every node as a point (metric, objective), those that keep the promises; the front is what none of them beats in both."""
+    lattice = hierarchies if isinstance(hierarchies, Lattice) else lattice_of(contingency, hierarchies)
+    if lattice.size > MOST_NODES:
+        raise BadInput(f"the lattice has {lattice.size} nodes, more than the {MOST_NODES} of which all are looked at", hint="use fewer levels")
+    given = default_beliefs(contingency) if beliefs is None else dict(beliefs)
+    rollup = Rollup(contingency, lattice, given, contingency.population)
+    has_population = contingency.population is not None
+    measured = compile_rules([Promise.make(metric, 0.0, attribute=attribute)], given, has_population=has_population)
+    rules = compile_rules(promises, given, has_population=has_population)
+    judge = Judge(rollup, rules or measured, suppression)
+    goal = find_objective(rollup, objective)
+    found: list[tuple[float, float, Point]] = []
+    for node in product(*map(range, lattice.shape)):
+        candidate = judge.check(node) if rules else all_published(rollup, node)
+        if not candidate.feasible:
+            continue
+        leakage = max((_risk(rule, judge.view(rule.attribute, candidate.classes, candidate.kept)[0]) for rule in measured))
+        cost = goal.cost(candidate)
+        value = leakage if measured[0].metric.worse == "high" else 0.0 - leakage
+        found.append((cost, leakage, Point(lattice.named(node), value, shown(goal, cost), candidate.suppressed, candidate.published_classes, False)))
+    return Front(metric, attribute, goal.name, tuple(_mark(found)))
