@@ -58,7 +58,7 @@ lock: ## write requirements.lock anew, from the newest versions that fit
 	@git --no-pager diff --stat -- requirements.lock
 
 clean: ## remove everything that make creates
-	@rm -rf $(VENV) build dist site .benchmarks .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	@rm -rf $(VENV) build dist site divulge-demo .benchmarks .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	@find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # Stamps: a file newer than what it was made from means "installed"; nothing is asked of the network then.

@@ -131,7 +131,12 @@ def test_closure_is_the_connected_components(database: list[Record], rule: Match
 
 
 @settings(deadline=None, max_examples=200)
-@given(databases(confidences=(0.3, 0.9)), rules(thresholds=(0.0, 0.5)), st.randoms(), st.sampled_from(["swoosh", "closure"]))
+@given(
+    databases(confidences=(0.3, 0.9)),
+    rules(thresholds=(0.0, 0.5)),
+    st.randoms(),
+    st.sampled_from(["swoosh", "closure"]),
+)
 def test_the_order_of_the_records_does_not_matter(
     database: list[Record], rule: MatchRule, random: object, method: Method
 ) -> None:

@@ -36,7 +36,9 @@ def golden_rule(case: Mapping[str, Any]) -> str:
 
 
 @st.composite
-def databases(draw: st.DrawFn, *, most: int = 9, values: int = 4, confidences: Sequence[float] = (1.0,)) -> list[Record]:
+def databases(
+    draw: st.DrawFn, *, most: int = 9, values: int = 4, confidences: Sequence[float] = (1.0,)
+) -> list[Record]:
     """Records with several values per label, ids r0, r1, ..."""
     attribute = st.tuples(st.sampled_from(LABELS), st.integers(0, values - 1).map(str), st.sampled_from(confidences))
     records = draw(st.lists(st.lists(attribute, max_size=5, unique_by=lambda entry: entry[:2]), max_size=most))

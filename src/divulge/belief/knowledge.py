@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from divulge.belief.prior import Prior
-from divulge.count import Cells
+from divulge.count import Cells, Domain
 from divulge.count.contingency import Ints
 from divulge.errors import BadInput, nearest
 from divulge.table.texts import as_text
@@ -38,9 +38,9 @@ class Knowledge:
         """As it stands in the settings of a result."""
         return {"ruled_out": list(self.out)} if self.out else {"ruled_in": list(self.only)}
 
-    def apply(self, cells: Cells, prior: Prior) -> tuple[Cells, Prior, Ints]:
-        """Strike the impossible values from counts and prior; also which classes are left."""
-        labels = [as_text(label) for label in cells.domain.labels]
+    def possible(self, domain: Domain) -> npt.NDArray[np.bool_]:
+        """Which values of the attribute are left."""
+        labels = [as_text(label) for label in domain.labels]
         for value in (*self.out, *self.only):
             if value not in labels:
                 raise BadInput(
@@ -50,6 +50,11 @@ class Knowledge:
         possible = np.array([label in self.only if self.only else label not in self.out for label in labels])
         if not possible.any():
             raise BadInput(f"every value of {self.attribute!r} is ruled out")
+        return possible
+
+    def apply(self, cells: Cells, prior: Prior) -> tuple[Cells, Prior, Ints]:
+        """Strike the impossible values from counts and prior; also which classes are left."""
+        possible = self.possible(cells.domain)
         kept = possible[cells.value]
         left = np.flatnonzero(cells.sum_by_class(kept.astype(np.float64)) > 0)
         if len(left) == 0:

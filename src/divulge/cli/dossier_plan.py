@@ -40,7 +40,7 @@ def disinform(
       divulge dossier disinform --database shops.json --reference p.json --resolve N --budget 5
       divulge dossier disinform --database shops.json --reference p.json --resolve N --budget 6 --candidates decoys.json
     """
-    from divulge.dossier.disinformation import choose_disinformation, priced
+    from divulge.dossier.disinformation import candidates_of, choose_disinformation
     from divulge.dossier.files import read_database, read_record
     from divulge.dossier.plan import plan_disinformation
     from divulge.report import dossier_document, dossier_text
@@ -54,7 +54,7 @@ def disinform(
             found = choose_disinformation(
                 records,
                 truth,
-                priced(read_database(candidates), costs=numbers(cost or [], "--cost")),
+                candidates_of(read_database(candidates), costs=numbers(cost or [], "--cost")),
                 budget=budget,
                 operator=adversary.operator(options),
                 measure=options,

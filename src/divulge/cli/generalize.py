@@ -34,14 +34,18 @@ def generalize(
     roles: RoleOptions,
     belief: BeliefOptions,
     policy: PolicyOption = None,
-    out: Annotated[Path | None, typer.Option(metavar="DIR", help="The folder to publish in; it must not exist yet.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="The folder to publish in; it must not exist yet.")
+    ] = None,
     hierarchies: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Folder of <column>.csv or *_hierarchy_<column>.csv.")
     ] = None,
     suppression: Annotated[
         float | None, typer.Option(help="The share of records that may be left out: 0.05 for 5 %.", min=0, max=1)
     ] = None,
-    objective: Annotated[str, typer.Option(help="What is to be lost least: loss, discernibility, precision, ...")] = "loss",
+    objective: Annotated[
+        str, typer.Option(help="What is to be lost least: loss, discernibility, precision, ...")
+    ] = "loss",
     method: Annotated[
         Literal["full-domain", "mondrian"], typer.Option(help="One level per column, or boxes of any shape.")
     ] = "full-domain",
@@ -90,7 +94,7 @@ def generalize(
     )
     written = None
     if out is not None and not dry_run:
-        written = release.write(out, force=force, format=format_, seed=seed)
+        written = release.write(out, force=force, file_format=format_, seed=seed)
     if json_:
         emit_json(release_document(release, written=written))
     else:

@@ -44,7 +44,7 @@ def measure(
       divulge measure patients.csv --qi zip,age --sensitive disease
       divulge measure patients.csv --about age --given zip,disease --json
     """
-    from divulge.metrics.conditions import conditions
+    from divulge.metrics.conditions import conditions_of
     from divulge.report.document import measurement_document
     from divulge.report.text import measurement_text
     from divulge.tasks.measure import measure as run_measure
@@ -55,7 +55,9 @@ def measure(
         raise BadInput("--l must be at least 1 and --t at least 0")
     asked = t is not None or l_value is not None
     held = (
-        {name: conditions(item, t=t, l_value=l_value) for name, item in measurement.beliefs.items()} if asked else None
+        {name: conditions_of(measurement, name, t=t, l_value=l_value) for name in measurement.beliefs}
+        if asked
+        else None
     )
     if json_:
         emit_json(measurement_document(measurement, classes=classes, worst=worst, by=by, conditions=held))

@@ -44,12 +44,38 @@ class TableOptions:
         str | None, typer.Option(help="What separates the cells of a CSV file; found by itself if not given.")
     ] = None
     encoding: Annotated[str, typer.Option(help="The encoding of a CSV file.")] = "utf-8"
+    engine: Annotated[
+        str | None,
+        typer.Option(help="What counts: duckdb (default) or spark. With spark, TABLE may name a catalog's table."),
+    ] = None
+    master: Annotated[
+        str | None, typer.Option(metavar="URL", help="With spark: the cluster to run on, such as spark://host:7077.")
+    ] = None
+    remote: Annotated[
+        str | None, typer.Option(metavar="URL", help="With spark: the Spark Connect server, such as sc://host:15002.")
+    ] = None
 
     def read(self) -> Table:
         """Open the table."""
         from divulge.table.read import read
 
-        return read(self.source, table=self.table, header=self.header, delimiter=self.delimiter, encoding=self.encoding)
+        return read(
+            self.source,
+            table=self.table,
+            header=self.header,
+            delimiter=self.delimiter,
+            encoding=self.encoding,
+            engine=self._engine(),
+        )
+
+    def _engine(self) -> Any:
+        if self.master is None and self.remote is None:
+            return self.engine
+        if self.engine not in (None, "spark"):
+            raise BadInput(f"--master and --remote are Spark's, and --engine {self.engine} was asked for")
+        from divulge.engines.spark import SparkEngine
+
+        return SparkEngine(master=self.master, remote=self.remote)
 
 
 @dataclass(frozen=True)

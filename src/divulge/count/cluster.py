@@ -160,7 +160,9 @@ def _joint_coding(layout: Layout, marginals: Contingency, counted: pa.Table, par
             f"{JOINT.join(part.name for part in parts)} has too many possible values to be measured as one on a cluster",
             hint="measure fewer sensitive attributes together",
         )
-    together = np.logical_and.reduce([counted.column(f"g{place}").to_numpy() == 0 for place in range(len(layout.values))])
+    together = np.logical_and.reduce(
+        [counted.column(f"g{place}").to_numpy() == 0 for place in range(len(layout.values))]
+    )
     rows = counted.filter(pa.array(together))
     codes = [domain_codes(part, rows.column(f"s{place}")) for place, part in enumerate(parts)]
     tuples = np.unique(combined_key(codes, radices, rows=rows.num_rows))

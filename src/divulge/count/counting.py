@@ -177,9 +177,7 @@ def check_weights(counted: pa.Table, request: Request) -> None:
         )
 
 
-def notes_on(
-    request: Request, rows: int, constant: Mapping[str, Any], domains: Sequence[Domain]
-) -> tuple[str, ...]:
+def notes_on(request: Request, rows: int, constant: Mapping[str, Any], domains: Sequence[Domain]) -> tuple[str, ...]:
     """What a user should know about the counts; `constant` holds the quasi-identifiers with one value only."""
     notes = [
         f"quasi-identifier {name!r} has one value only ({value!r}): it separates nobody"

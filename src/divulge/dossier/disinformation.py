@@ -75,7 +75,7 @@ class Disinformation:
         return self.gap <= EQUAL
 
 
-def priced(records: Iterable[Record], *, costs: Mapping[str, float] | None = None) -> tuple[Candidate, ...]:
+def candidates_of(records: Iterable[Record], *, costs: Mapping[str, float] | None = None) -> tuple[Candidate, ...]:
     """The records as candidates; one costs as much as it has attributes unless its id is among the costs."""
     given = dict(costs or {})
     found = [

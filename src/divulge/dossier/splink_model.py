@@ -83,7 +83,7 @@ def match(
         table = api.register(_as_table(records, columns))
         linker = splink.Linker(table, splink.SettingsCreator(**settings), log_level=None)
         if not compared[0].levels:
-            _learn(linker, splink, columns, first, seed)
+            _learn(linker, splink, _repeated(records, columns), first=first, seed=seed)
         learnt = _completed(linker.misc.save_model_to_json(), columns)
         linker = splink.Linker(table, learnt, log_level=None)
         rows = linker.inference.predict(threshold_match_probability=threshold, warning_mode="never").as_pyarrow_table()
@@ -104,16 +104,21 @@ def _spark_api(splink: Any, spark: Any) -> Any:
     return splink.SparkAPI(spark_session=spark, break_lineage_method="persist", register_udfs_automatically=False)
 
 
-def _learn(linker: Any, splink: Any, columns: Mapping[str, str], first: int, seed: int) -> None:
-    """Learn u from random pairs; m from the pairs that agree on one label, for all other labels, label after label."""
-    from splink.internals.exceptions import EMTrainingException
-
+def _learn(linker: Any, splink: Any, columns: Sequence[str], *, first: int, seed: int) -> None:
+    """Learn u from random pairs, and m of all other labels from the pairs that agree on one of these columns."""
     linker.training.estimate_u_using_random_sampling(max_pairs=5e6, seed=seed)
-    for column in columns.values():
-        try:
-            linker.training.estimate_parameters_using_expectation_maximisation(splink.block_on(f"{column}[{first}]"))
-        except EMTrainingException:
-            continue  # no two records agree on this label; the others may still teach enough, which _completed checks
+    for column in columns:
+        linker.training.estimate_parameters_using_expectation_maximisation(splink.block_on(f"{column}[{first}]"))
+
+
+def _repeated(records: Database, columns: Mapping[str, str]) -> list[str]:
+    """Columns whose most confident value occurs in two records: without a pair, Splink's training breaks off."""
+    found = []
+    for label, column in columns.items():
+        firsts = [values[0] for record in records if (values := _values(record, label))]
+        if len(set(firsts)) < len(firsts):
+            found.append(column)
+    return found
 
 
 def _completed(model: dict[str, Any], columns: Mapping[str, str]) -> dict[str, Any]:

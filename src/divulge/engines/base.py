@@ -2,7 +2,7 @@
 """What the rest of divulge may ask of an engine: quote, run one statement, say what columns a relation has.
 
 Statements are written once in the part of SQL that all engines share; what differs (how a name and a constant are
-quoted) is asked of the engine.
+quoted, how a text is matched and cast) is asked of the engine.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ class Engine(Protocol):
 
     @property
     def name(self) -> str:
-        """The engine's name as a user knows it: "duckdb"."""
+        """The engine's name as a user knows it: "duckdb" or "spark"."""
 
     def quote(self, name: str) -> str:
         """An identifier, quoted for this engine."""
@@ -32,6 +32,39 @@ class Engine(Protocol):
 
     def describe(self, relation: str) -> tuple[tuple[str, str], ...]:
         """Name and type of each column of what stands after FROM, without reading rows."""
+
+    def full_match(self, cell: str, pattern: str) -> str:
+        """SQL that is true where the whole text matches a regular expression."""
+
+    def byte_length(self, cell: str) -> str:
+        """SQL for the number of bytes of a text."""
+
+    def cast(self, cell: str, type_: str, *, attempt: bool = False) -> str:
+        """SQL for a cast to a type by its DuckDB name; an attempt gives null where the value does not fit."""
+
+
+class DuckDBDialect:
+    """What is special in DuckDB's SQL."""
+
+    def quote(self, name: str) -> str:
+        """An identifier in double quotes."""
+        return double_quoted(name)
+
+    def literal(self, value: str) -> str:
+        """A text constant in single quotes."""
+        return single_quoted(value)
+
+    def full_match(self, cell: str, pattern: str) -> str:
+        """SQL that is true where the whole text matches a regular expression."""
+        return f"regexp_full_match({cell}, {self.literal(pattern)})"
+
+    def byte_length(self, cell: str) -> str:
+        """SQL for the number of bytes of a text."""
+        return f"strlen({cell})"
+
+    def cast(self, cell: str, type_: str, *, attempt: bool = False) -> str:
+        """SQL for a cast; an attempt gives null where the value does not fit."""
+        return f"{'TRY_CAST' if attempt else 'CAST'}({cell} AS {type_})"
 
 
 def double_quoted(name: str) -> str:

@@ -2,8 +2,9 @@
 """DuckDB inside this process: the default engine.
 
 Each engine owns one private connection and one private directory (mode 0700), where DuckDB spills what does not fit
-into memory and where data that can be read only once is kept. The directory goes away with the engine. Nothing phones
-home: extensions are neither fetched nor loaded by themselves, and SQL cannot see the caller's Python variables.
+into memory and where data that can be read only once is kept. The directory goes away with the engine (see scratch).
+Nothing phones home: extensions are neither fetched nor loaded by themselves, and SQL cannot see the caller's Python
+variables.
 """
 
 from __future__ import annotations
@@ -11,26 +12,30 @@ from __future__ import annotations
 import itertools
 import os
 import re
-import shutil
-import tempfile
+import threading
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import duckdb
 
-from divulge.engines.base import double_quoted, single_quoted
+from divulge.engines.base import DuckDBDialect
 from divulge.engines.failures import explain
+from divulge.engines.scratch import Scratch
 from divulge.errors import BadInput
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+Progress = Callable[[int, int], None]
+"""Called with (done, total)."""
 _WILDCARD = re.compile(r"[*?\[]")
+_SECONDS_BETWEEN_LOOKS = 0.25
 
 
-class DuckDBEngine:
+class DuckDBEngine(DuckDBDialect):
     """One private, in-process DuckDB."""
 
     name = "duckdb"
@@ -42,13 +47,17 @@ class DuckDBEngine:
         temp_directory: str | Path | None = None,
         threads: int | None = None,
         preserve_order: bool = False,
+        progress: Progress | None = None,
     ) -> None:
         """Open the connection.
 
-        `temp_directory` is where the private directory is made (default: the system's). `preserve_order` keeps the
-        order of input rows through a scan, which joins by position need and which costs memory on large files.
+        `memory_limit` ("4GB") is what DuckDB itself may use before it spills to disk. `temp_directory` is where the
+        private directory is made (default: the system's). `preserve_order` keeps the order of input rows through a scan,
+        which joins by position need and which costs memory on large files. `progress` hears, a few times a second and
+        from another thread, how many percent of a statement are done, and (100, 100) at its end.
         """
-        self.directory = _private_directory(temp_directory)
+        scratch = Scratch(temp_directory)
+        self.directory = scratch.directory
         settings: dict[str, str | bool | int | float | list[str]] = {
             "autoinstall_known_extensions": False,
             "autoload_known_extensions": False,
@@ -63,28 +72,31 @@ class DuckDBEngine:
         try:
             self._connection = duckdb.connect(":memory:", config=settings)
         except duckdb.Error as error:
-            shutil.rmtree(self.directory)
+            scratch.remove()
             raise BadInput(f"DuckDB cannot start: {error}", hint="Check memory_limit and threads") from error
-        self._connection.execute("SET enable_progress_bar = false")
+        # DuckDB follows a statement only where its own bar is on; that bar itself stays unseen.
+        self._connection.execute("SET enable_progress_bar_print = false")
+        self._connection.execute(f"SET enable_progress_bar = {str(progress is not None).lower()}")
+        self._progress = progress
+        self._preserve_order = preserve_order
         self._numbers = itertools.count(1)
         self._storage = ""
         self._known_as: dict[str, str] = {}
-        self.close = weakref.finalize(self, _close, self._connection, self.directory, os.getpid())
-
-    def quote(self, name: str) -> str:
-        """An identifier in double quotes."""
-        return double_quoted(name)
-
-    def literal(self, value: str) -> str:
-        """A text constant in single quotes."""
-        return single_quoted(value)
+        self.close = weakref.finalize(self, _close, self._connection, scratch, os.getpid())
 
     def query(self, sql: str, parameters: Sequence[object] = ()) -> pa.Table:
         """Run one statement and return its rows as an Arrow table."""
-        try:
+        with self._watched(sql):
             return self._connection.sql(sql, params=list(parameters) or None).to_arrow_table()
-        except duckdb.Error as error:
-            raise explain(error, sql=sql, known_as=self._known_as) from error
+
+    @contextmanager
+    def in_row_order(self) -> Iterator[None]:
+        """Meanwhile a scan keeps the order of its rows, so that columns read one after the other fit together."""
+        self._run("SET preserve_insertion_order = true")
+        try:
+            yield
+        finally:
+            self._run(f"SET preserve_insertion_order = {str(self._preserve_order).lower()}")
 
     def describe(self, relation: str) -> tuple[tuple[str, str], ...]:
         """Name and type of each column of `relation`, without reading rows."""
@@ -148,24 +160,38 @@ class DuckDBEngine:
             raise explain(error, sql=sql, known_as=self._known_as) from error
 
     def _run(self, sql: str) -> None:
-        try:
+        with self._watched(sql):
             self._connection.execute(sql)
+
+    @contextmanager
+    def _watched(self, sql: str) -> Iterator[None]:
+        """Report how far the statement is, and explain why it fails."""
+        done = threading.Event()
+        watcher = threading.Thread(target=_watch, args=(self._connection, self._progress, done), daemon=True)
+        if self._progress is not None:
+            watcher.start()
+        try:
+            yield
         except duckdb.Error as error:
             raise explain(error, sql=sql, known_as=self._known_as) from error
+        finally:
+            done.set()
+            if watcher.is_alive():
+                watcher.join()
 
 
-def _private_directory(parent: str | Path | None) -> Path:
-    try:
-        return Path(tempfile.mkdtemp(prefix="divulge-", dir=parent))
-    except OSError as error:
-        raise BadInput(
-            f"no temporary directory can be made in {parent or tempfile.gettempdir()}: {error.strerror}",
-            hint="Give another temp_directory",
-        ) from error
+def _watch(connection: duckdb.DuckDBPyConnection, progress: Progress, done: threading.Event) -> None:
+    """Tell how far a statement is until it is done; one that is done before the first look is not told about."""
+    reported = False
+    while not done.wait(_SECONDS_BETWEEN_LOOKS):
+        progress(max(int(connection.query_progress()), 0), 100)
+        reported = True
+    if reported:
+        progress(100, 100)
 
 
-def _close(connection: duckdb.DuckDBPyConnection, directory: Path, owner: int) -> None:
-    """Clean up, unless this is a forked copy of the process that owns the directory."""
+def _close(connection: duckdb.DuckDBPyConnection, scratch: Scratch, owner: int) -> None:
+    """Clean up, unless this is a forked copy of the process that owns the connection."""
     if os.getpid() == owner:
         connection.close()
-        shutil.rmtree(directory, ignore_errors=True)
+        scratch.remove()

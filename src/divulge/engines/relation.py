@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import duckdb
 
-from divulge.engines.base import double_quoted, single_quoted
+from divulge.engines.base import DuckDBDialect
 from divulge.engines.failures import explain
 from divulge.errors import InternalError
 
@@ -28,7 +28,7 @@ _PLACEHOLDER = re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|\?""")
 _VIEW = "divulge_relation"
 
 
-class RelationEngine:
+class RelationEngine(DuckDBDialect):
     """Runs SQL where the relation lives; the relation is called `divulge_relation` there."""
 
     name = "duckdb"
@@ -36,14 +36,6 @@ class RelationEngine:
     def __init__(self, relation: duckdb.DuckDBPyRelation) -> None:
         self._relation = relation
         self.relation = self.quote(_VIEW)
-
-    def quote(self, name: str) -> str:
-        """An identifier in double quotes."""
-        return double_quoted(name)
-
-    def literal(self, value: str) -> str:
-        """A text constant in single quotes."""
-        return single_quoted(value)
 
     def query(self, sql: str, parameters: Sequence[object] = ()) -> pa.Table:
         """Run one statement and return its rows as an Arrow table."""

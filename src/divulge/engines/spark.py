@@ -61,6 +61,11 @@ class SparkEngine:
         self.close = weakref.finalize(self, _drop, self.session, self._views)
         self.close.atexit = False  # a session that ends with the process takes its views along
 
+    @property
+    def ignores_case(self) -> bool:
+        """Whether names that differ only in case are the same to the session."""
+        return self.session.conf.get("spark.sql.caseSensitive", "false") != "true"
+
     def quote(self, name: str) -> str:
         """An identifier in backticks."""
         return "`" + name.replace("`", "``") + "`"

@@ -19,7 +19,11 @@ _INPUT = (
     ("FAILED_READ_FILE.FILE_NOT_EXIST", "a file does not exist", "Every worker must see the file under the same path"),
     ("FAILED_READ_FILE", "a file cannot be read", "Is it damaged?"),
     ("CANNOT_READ_FILE_FOOTER", "a file cannot be read", "Is it damaged?"),
-    ("MALFORMED_CSV_RECORD", "a line does not have the fields of the first one", "Mend the file, or pass the right delimiter"),
+    (
+        "MALFORMED_CSV_RECORD",
+        "a line does not have the fields of the first one",
+        "Mend the file, or pass the right delimiter",
+    ),
     ("MALFORMED_RECORD_IN_PARSING", "a record is malformed", "Mend the file, or pass the right delimiter"),
     ("UNABLE_TO_INFER_SCHEMA", "the files hold no columns", "Name files that hold a table"),
 )
@@ -27,7 +31,13 @@ _MEMORY = (
     ("maxResultSize", "the result is too large for the driver", "Raise spark.driver.maxResultSize"),
     ("OutOfMemoryError", "memory ran out", "Raise spark.driver.memory or spark.executor.memory"),
 )
-_CLOSED = ("stopped SparkContext", "SparkContext was shut down", "NO_ACTIVE_SESSION", "INVALID_HANDLE.SESSION", "UNAVAILABLE")
+_CLOSED = (
+    "stopped SparkContext",
+    "SparkContext was shut down",
+    "NO_ACTIVE_SESSION",
+    "INVALID_HANDLE.SESSION",
+    "UNAVAILABLE",
+)
 _NO_MODULE = re.compile(r"ModuleNotFoundError: No module named '([\w.]+)'")
 
 
@@ -43,9 +53,13 @@ def explain_spark(error: Exception, *, sql: str, source: str = "") -> DivulgeErr
         if sign in text:
             return DivulgeError(f"{where}{reason}", hint=hint)
     if module := _NO_MODULE.search(text):
-        return BadInput(f"the Python of Spark's workers has no {module.group(1)}", hint="Install numpy and pyarrow there")
+        return BadInput(
+            f"the Python of Spark's workers has no {module.group(1)}", hint="Install numpy and pyarrow there"
+        )
     if "PYTHON_VERSION_MISMATCH" in text:
-        return BadInput("Spark's workers run another Python than this one", hint="Set spark.pyspark.python to the same version")
+        return BadInput(
+            "Spark's workers run another Python than this one", hint="Set spark.pyspark.python to the same version"
+        )
     if any(sign in text for sign in _CLOSED):
         return DivulgeError(f"the Spark session is gone: {first_line(error)}", hint="Start it again")
     return InternalError(f"Spark refused a statement: {first_line(error)}; the statement was: {sql}")

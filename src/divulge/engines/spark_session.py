@@ -45,9 +45,8 @@ _OWN_SETTINGS = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.log.level": "ERROR",
-    "spark.pyspark.python": sys.executable,
-    "spark.pyspark.driver.python": sys.executable,
 }
+_WORKER_PYTHON = "PYSPARK_PYTHON"
 
 
 def find_session(
@@ -73,7 +72,9 @@ def require_pyspark() -> None:
     import pyspark
 
     if int(pyspark.__version__.partition(".")[0]) < _OLDEST:
-        raise MissingDependency(f"the Spark engine needs pyspark 4, and {pyspark.__version__} is installed", hint=_INSTALL)
+        raise MissingDependency(
+            f"the Spark engine needs pyspark 4, and {pyspark.__version__} is installed", hint=_INSTALL
+        )
 
 
 def is_remote(session: SparkSession) -> bool:
@@ -111,9 +112,13 @@ def _refuse_other(running: SparkSession, master: str | None, remote: str | None)
     """A process has one Spark: a second address would be ignored without a word."""
     where = "a Spark Connect server" if is_remote(running) else running.sparkContext.master
     if remote is not None and not is_remote(running):
-        raise BadInput(f"{remote} was asked for, and a Spark session on {where} runs in this process", hint="Stop it first")
+        raise BadInput(
+            f"{remote} was asked for, and a Spark session on {where} runs in this process", hint="Stop it first"
+        )
     if master is not None and master != where:
-        raise BadInput(f"{master} was asked for, and a Spark session on {where} runs in this process", hint="Stop it first")
+        raise BadInput(
+            f"{master} was asked for, and a Spark session on {where} runs in this process", hint="Stop it first"
+        )
 
 
 def _start(master: str | None, config: Mapping[str, str]) -> SparkSession:
@@ -130,7 +135,7 @@ def _start(master: str | None, config: Mapping[str, str]) -> SparkSession:
         builder = builder.config(key, value)
     log = private_directory() / "spark.log"
     try:
-        with _stderr_into(log):
+        with _stderr_into(log), _same_python(alone=chosen.startswith("local")):
             session: SparkSession = builder.master(chosen).getOrCreate()
     except (PySparkException, Py4JError) as error:
         raise _did_not_start(chosen, log, error) from error
@@ -157,7 +162,7 @@ def _start_remote(remote: str, config: Mapping[str, str]) -> SparkSession:
     for key, value in (_SQL_SETTINGS | dict(config)).items():
         builder = builder.config(key, value)
     try:
-        with _stderr_into(private_directory() / "spark.log"):
+        with _stderr_into(private_directory() / "spark.log"), _same_python(alone=remote.startswith("local")):
             session: SparkSession = builder.getOrCreate()
             session.version  # noqa: B018 - the first question to the server
     except ImportError as error:
@@ -188,6 +193,19 @@ def first_line(error: BaseException) -> str:
     """What an error says first; the rest is Java's."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return lines[0] if lines else type(error).__name__
+
+
+@contextmanager
+def _same_python(*, alone: bool) -> Iterator[None]:
+    """Workers on this machine run this Python, unless the user has chosen one; pyspark asks the environment, once."""
+    if not alone or _WORKER_PYTHON in os.environ:
+        yield
+        return
+    os.environ[_WORKER_PYTHON] = sys.executable
+    try:
+        yield
+    finally:
+        del os.environ[_WORKER_PYTHON]
 
 
 @contextmanager

@@ -10,7 +10,7 @@ marketer risk) are checked on what remains.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -40,10 +40,12 @@ class Candidate:
 
     @property
     def feasible(self) -> bool:
+        """Whether it is a solution."""
         return self.obstacle is None
 
     @property
     def published_classes(self) -> int:
+        """How many classes would be published."""
         return int(self.kept.sum())
 
     @property
@@ -51,6 +53,12 @@ class Candidate:
         """Which raw classes are left out."""
         left_out: Bools = ~self.kept[self.classes.of_raw]
         return left_out
+
+
+def all_published(rollup: Rollup, node: Node) -> Candidate:
+    """A node with nothing promised, so that nothing is left out."""
+    classes = rollup.classes(node)
+    return Candidate(node, classes, np.ones(len(classes), dtype=bool), 0, None, 0.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,9 +71,13 @@ class Judge:
 
     def __post_init__(self) -> None:
         if not self.rules:
-            raise BadInput("no promise was made, so nothing needs to be generalized", hint="for example k_anonymity = 5")
+            raise BadInput(
+                "no promise was made, so nothing needs to be generalized", hint="for example k_anonymity = 5"
+            )
         if not 0.0 <= self.suppression <= 1.0:
-            raise BadInput(f"suppression = {self.suppression!r} is not a fraction", hint="give a number from 0 to 1, 0.05 for 5 %")
+            raise BadInput(
+                f"suppression = {self.suppression!r} is not a fraction", hint="give a number from 0 to 1, 0.05 for 5 %"
+            )
 
     @property
     def limit(self) -> int:
@@ -86,6 +98,27 @@ class Judge:
     @cached_property
     def _averages(self) -> list[Rule]:
         return [rule for rule in self.rules if rule.looks_at == "table"]
+
+    @property
+    def looks_at_the_table(self) -> bool:
+        """Whether some rule depends on more than a class by itself."""
+        return bool(self._together or self._averages)
+
+    def breaking(self, classes: Classes, kept: Bools) -> Bools:
+        """Which of the kept classes break a rule by themselves."""
+        broken: Bools = np.zeros(len(classes), dtype=bool)
+        for about, rules in self._alone:
+            broken |= self._break_alone(rules, about, classes, kept)[0]
+        return broken
+
+    def first_broken(self, classes: Classes) -> Rule | None:
+        """The first rule that these classes break, all of them published."""
+        kept: Bools = np.ones(len(classes), dtype=bool)
+        for about, rules in self._alone:
+            _, first, _ = self._break_alone(rules, about, classes, kept)
+            if first is not None:
+                return first
+        return replace(self, suppression=0.0)._check_together(classes, kept, 0.0)[0]  # noqa: SLF001
 
     def excludes_finer(self, candidate: Candidate) -> bool:
         """Whether no finer node can be a solution: too many people would be left out, or all of them."""
@@ -138,7 +171,11 @@ class Judge:
     def _concerned(self, rule: Rule, view: View, classes: Classes, members: Ints) -> Floats:
         """People of each class about whom a broken rule proves something; fewer is safe."""
         if isinstance(view, Identity):
-            return view.sizes if rule.only is None else self.rollup.sums(classes, np.where(rule.only, self.rollup.sizes, 0.0))[members]
+            return (
+                view.sizes
+                if rule.only is None
+                else self.rollup.sums(classes, np.where(rule.only, self.rollup.sizes, 0.0))[members]
+            )
         if rule.only is not None:
             return np.zeros(len(members))
         # Weights are no head count; where knowledge strikes values out, the mass is the people with the others.

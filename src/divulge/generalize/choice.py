@@ -49,16 +49,32 @@ def choose_columns(
     for name in keep:
         if name not in names:
             raise BadInput(f"{name!r} is to be kept and is not a quasi-identifier", hint=nearest(name, names))
-    lattice = Lattice(tuple(_ladder(key, ladder, may_go=key.name not in keep) for key, ladder in _ladders(contingency, hierarchies)))
+    lattice = Lattice(
+        tuple(_ladder(key, ladder, may_go=key.name not in keep) for key, ladder in _ladders(contingency, hierarchies))
+    )
     problem = pose(
-        contingency, lattice, promises, beliefs=beliefs, suppression=suppression, objective=objective, protections=protections
+        contingency,
+        lattice,
+        promises,
+        beliefs=beliefs,
+        suppression=suppression,
+        objective=objective,
+        protections=protections,
     )
     plan = solve(problem, keep_nodes=keep_nodes, time_limit=time_limit)
-    gone = {ladder.column for ladder in lattice.ladders if ladder.column not in keep and plan.levels[ladder.column] == ladder.height}
-    return Choice(tuple(name for name in names if name not in gone), tuple(name for name in names if name in gone), plan)
+    gone = {
+        ladder.column
+        for ladder in lattice.ladders
+        if ladder.column not in keep and plan.levels[ladder.column] == ladder.height
+    }
+    return Choice(
+        tuple(name for name in names if name not in gone), tuple(name for name in names if name in gone), plan
+    )
 
 
-def _ladders(contingency: Contingency, hierarchies: Mapping[str, Hierarchy] | None) -> list[tuple[Domain, Ladder | None]]:
+def _ladders(
+    contingency: Contingency, hierarchies: Mapping[str, Hierarchy] | None
+) -> list[tuple[Domain, Ladder | None]]:
     if hierarchies is None:
         return [(key, None) for key in contingency.keys]
     return list(zip(contingency.keys, lattice_of(contingency, hierarchies).ladders, strict=True))

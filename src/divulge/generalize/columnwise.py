@@ -21,7 +21,15 @@ from divulge.count.contingency import Floats
 from divulge.errors import BadInput, nearest
 from divulge.generalize.check import Candidate
 from divulge.generalize.lattice import Ladder, Node
-from divulge.generalize.objective import AverageClassSize, Better, Discernibility, Information, Objective, Own, UserFunction
+from divulge.generalize.objective import (
+    AverageClassSize,
+    Better,
+    Discernibility,
+    Information,
+    Objective,
+    Own,
+    UserFunction,
+)
 from divulge.generalize.rollup import Classes, Rollup
 
 
@@ -39,6 +47,7 @@ class ColumnCost:
     """... and the one that counts as 1."""
 
     def relative(self, total: float) -> float:
+        """A total on the scale from least to most."""
         return (total - self.least) / (self.most - self.least) if self.most > self.least else 0.0
 
 
@@ -59,16 +68,19 @@ class Columnwise:
         """For each column the total cost at each level, nobody suppressed."""
         counted = self.rollup.contingency
         people = [
-            np.bincount(codes, weights=self.rollup.sizes, minlength=len(key)) for key, codes in zip(counted.keys, counted.codes, strict=True)
+            np.bincount(codes, weights=self.rollup.sizes, minlength=len(key))
+            for key, codes in zip(counted.keys, counted.codes, strict=True)
         ]
         return tuple(
-            np.array([here @ level for level in column.published]) for here, column in zip(people, self.columns, strict=True)
+            np.array([here @ level for level in column.published])
+            for here, column in zip(people, self.columns, strict=True)
         )
 
     @cached_property
     def _relative(self) -> tuple[Floats, ...]:
         return tuple(
-            np.array([column.relative(total) for total in totals]) for column, totals in zip(self.columns, self._by_level, strict=True)
+            np.array([column.relative(total) for total in totals])
+            for column, totals in zip(self.columns, self._by_level, strict=True)
         )
 
     def _combined(self, relative: Sequence[float]) -> float:
@@ -121,7 +133,10 @@ def _precision(rollup: Rollup) -> Columnwise:
     def column(ladder: Ladder) -> ColumnCost:
         values, height = len(ladder.levels[0].codes), max(ladder.height, 1)
         return ColumnCost(
-            tuple(np.full(values, level / height) for level in range(len(ladder.levels))), np.ones(values), 0.0, float(rollup.people)
+            tuple(np.full(values, level / height) for level in range(len(ladder.levels))),
+            np.ones(values),
+            0.0,
+            float(rollup.people),
         )
 
     return _columnwise(rollup, "precision", column, better="high")
@@ -142,7 +157,12 @@ def _non_uniform_entropy(rollup: Rollup) -> Columnwise:
 
 
 def _columnwise(
-    rollup: Rollup, name: str, column: Callable[[Ladder], ColumnCost], *, geometric: bool = False, better: Better = "low"
+    rollup: Rollup,
+    name: str,
+    column: Callable[[Ladder], ColumnCost],
+    *,
+    geometric: bool = False,
+    better: Better = "low",
 ) -> Columnwise:
     columns = tuple(column(ladder) for ladder in rollup.lattice.ladders)
     return Columnwise(rollup, name, columns, np.full(len(columns), 1.0 / len(columns)), geometric, better)

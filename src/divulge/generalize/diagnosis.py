@@ -17,15 +17,16 @@ import numpy as np
 from divulge.belief import Belief
 from divulge.count.contingency import Floats
 from divulge.errors import Infeasible
-from divulge.generalize.check import Candidate, Judge
+from divulge.generalize.check import Judge, all_published
 from divulge.generalize.lattice import Lattice, Node, with_drop
 from divulge.generalize.problem import Problem
 from divulge.generalize.rollup import Classes, Rollup
 from divulge.generalize.rules import Rule
+from divulge.metrics import TOLERANCE
 from divulge.table.texts import as_text
 
-_SECONDS = 2.0
-_MOST_NODES = 2000
+_SECONDS = 1.0
+_MOST_NODES = 1000
 
 
 @dataclass(frozen=True)
@@ -68,7 +69,9 @@ class Diagnosis:
         way = self.in_the_way
         return {
             "proved": self.proved,
-            "nearest": [{"promise": item.promise, "bound": item.bound, "levels": dict(item.levels)} for item in self.nearest],
+            "nearest": [
+                {"promise": item.promise, "bound": item.bound, "levels": dict(item.levels)} for item in self.nearest
+            ],
             "suppression": self.suppression,
             "suppression_levels": dict(self.suppression_levels),
             "columns": list(self.columns),
@@ -106,7 +109,11 @@ def nothing_fits(problem: Problem, *, proved: bool) -> NothingFits:
     diagnosis = diagnose(problem, proved=proved)
     judge = problem.judge
     wanted = " and ".join(rule.text for rule in judge.rules)
-    limit = f" with at most {judge.suppression:.4g} of the records suppressed" if judge.suppression else " without suppression"
+    limit = (
+        f" with at most {judge.suppression:.4g} of the records suppressed"
+        if judge.suppression
+        else " without suppression"
+    )
     found = "no generalization keeps" if proved else "the time was up before a generalization was found that keeps"
     return NothingFits(f"{found} {wanted}{limit}", diagnosis=diagnosis)
 
@@ -153,7 +160,7 @@ def _downwards(lattice: Lattice) -> Iterator[Node]:
 
 def _reached(judge: Judge, rule: Rule, others: tuple[Rule, ...], node: Node) -> float | None:
     """The bound that a rule could have at a node where the others hold; what may be suppressed is, worst first."""
-    candidate = replace(judge, rules=others).check(node) if others else _all_published(judge.rollup, node)
+    candidate = replace(judge, rules=others).check(node) if others else all_published(judge.rollup, node)
     if not candidate.feasible:
         return None
     view, members = judge.view(rule.attribute, candidate.classes, candidate.kept)
@@ -173,11 +180,6 @@ def _reached(judge: Judge, rule: Rule, others: tuple[Rule, ...], node: Node) -> 
     return value if np.isfinite(value) else None
 
 
-def _all_published(rollup: Rollup, node: Node) -> Candidate:
-    classes = rollup.classes(node)
-    return Candidate(node, classes, np.ones(len(classes), dtype=bool), 0, None, 0.0)
-
-
 def _better(rule: Rule, value: float, than: float) -> bool:
     return value < than if rule.metric.worse == "high" else value > than
 
@@ -189,13 +191,15 @@ def _nearest(rule: Rule, value: float, levels: Mapping[str, int]) -> Nearest:
 
 
 def _outwards(value: float, *, up: bool = True, strict: bool = False) -> float:
-    """Four digits, rounded to the safe side.
+    """Four digits, rounded to the safe side; whole numbers stay.
 
-    >>> _outwards(0.123456), _outwards(17.0, up=False), _outwards(2.58699, up=False)
-    (0.1235, 17.0, 2.586)
+    >>> _outwards(0.123456), _outwards(30162.0, up=False), _outwards(2.58699, up=False)
+    (0.1235, 30162.0, 2.586)
     """
     if value == 0:
         return 1e-4 if strict else 0.0
+    if value.is_integer() and not strict:
+        return value
     step = 10.0 ** (np.floor(np.log10(abs(value))) - 3)
     exact = round(value / step, 6)
     steps = (np.floor(exact) + 1 if strict else np.ceil(exact)) if up else np.floor(exact)
@@ -223,12 +227,10 @@ def _class_in_the_way(judge: Judge, node: Node) -> InTheWay | None:
     values = rule.values(view)
     worst = int(np.argmax(values) if rule.metric.worse == "high" else np.argmin(values))
     number = int(members[worst])
-    return InTheWay(
-        rule.text,
-        _labels(judge.rollup, classes, number),
-        int(classes.sizes[number]),
-        _telling_value(view, worst) if isinstance(view, Belief) else None,
-    )
+    value = _telling_value(view, worst) if isinstance(view, Belief) else None
+    if len(classes) == 1 and value is None:
+        return None
+    return InTheWay(rule.text, _labels(judge.rollup, classes, number), int(classes.sizes[number]), value)
 
 
 def _labels(rollup: Rollup, classes: Classes, number: int) -> dict[str, str | None]:
@@ -241,8 +243,9 @@ def _labels(rollup: Rollup, classes: Classes, number: int) -> dict[str, str | No
 
 
 def _telling_value(belief: Belief, number: int) -> str | None:
-    """The value whose share in a class differs most from the prior."""
+    """The value whose share in a class differs most from the prior; None where none does."""
     share: Floats = np.zeros(len(belief.cells.domain))
     here = belief.cells.of_class(number)
     share[list(here)] = np.array(list(here.values())) / sum(here.values())
-    return as_text(belief.cells.domain.labels[int(np.argmax(np.abs(share - belief.prior.shares[0])))])
+    apart = np.abs(share - belief.prior.shares[0])
+    return as_text(belief.cells.domain.labels[int(np.argmax(apart))]) if apart.max() > TOLERANCE else None

@@ -12,7 +12,7 @@ from __future__ import annotations
 import heapq
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -70,7 +70,11 @@ class _Explorer:
             return
         _, node = heapq.heappop(self.down.heap)
         for finer in self.lattice.finer_neighbours(node):
-            if finer in self.down.known or self.excluder(finer) or self.seen.problem.objective.bound(finer) >= self.seen.threshold:
+            if (
+                finer in self.down.known
+                or self.excluder(finer)
+                or self.seen.problem.objective.bound(finer) >= self.seen.threshold
+            ):
                 continue
             _, cost, _ = self.look(finer)
             if np.isfinite(cost):

@@ -20,7 +20,7 @@ from divulge.belief import Belief
 from divulge.count import Cells, Contingency, Domain
 from divulge.count.contingency import Floats, Ints
 from divulge.errors import BadInput, Infeasible, nearest
-from divulge.generalize.rollup import Bools, default_beliefs
+from divulge.generalize.rollup import Bools, default_beliefs, sum_by
 from divulge.generalize.rules import Rule, compile_rules
 from divulge.metrics import Identity
 from divulge.policy import Promise
@@ -68,7 +68,12 @@ class Cuts:
             "column": self.column,
             "attribute": self.attribute,
             "ranges": [
-                {"low": as_text(item.low), "high": as_text(item.high), "people": item.people, "information": item.information}
+                {
+                    "low": as_text(item.low),
+                    "high": as_text(item.high),
+                    "people": item.people,
+                    "information": item.information,
+                }
                 for item in self.ranges
             ],
             "information": self.information,
@@ -92,14 +97,19 @@ def optimal_cuts(
     `order` gives the order of a text column's values from low to high. `beliefs` are those of the contingency's own classes.
     """
     if attribute not in contingency.cells:
-        raise BadInput(f"{attribute!r} is not a sensitive attribute here", hint=f"there are: {', '.join(contingency.cells) or 'none'}")
+        raise BadInput(
+            f"{attribute!r} is not a sensitive attribute here",
+            hint=f"there are: {', '.join(contingency.cells) or 'none'}",
+        )
     if most is not None and most < 1:
         raise BadInput(f"at most {most} ranges", hint="at least one range holds everybody")
     line = _Line.of(contingency, column, order, default_beliefs(contingency) if beliefs is None else beliefs)
     rules = compile_rules(promises, line.beliefs, has_population=line.population is not None)
     for rule in rules:
         if rule.looks_at != "class":
-            raise BadInput(f"{rule.text} depends on all ranges together", hint="choose promises about a range by itself")
+            raise BadInput(
+                f"{rule.text} depends on all ranges together", hint="choose promises about a range by itself"
+            )
     gains = np.full((len(line), len(line)), -np.inf)
     for first in range(len(line)):
         gains[first, first:] = np.where(line.allowed(first, rules), line.information(first, attribute), -np.inf)
@@ -128,7 +138,9 @@ class _Line:
     """The same for each attribute, without background knowledge."""
 
     @classmethod
-    def of(cls, contingency: Contingency, column: str, order: Sequence[str] | None, beliefs: Mapping[str, Belief]) -> _Line:
+    def of(
+        cls, contingency: Contingency, column: str, order: Sequence[str] | None, beliefs: Mapping[str, Belief]
+    ) -> _Line:
         names = [key.name for key in contingency.keys]
         if column not in names:
             raise BadInput(f"{column!r} is not among the counted columns", hint=nearest(column, names))
@@ -139,16 +151,18 @@ class _Line:
 
         def table(cells: Cells, raw_class: Ints) -> Floats:
             place = codes[raw_class] * len(cells.domain) + cells.value
-            return np.bincount(place, weights=cells.mass, minlength=values * len(cells.domain)).reshape(values, -1)
+            return sum_by(place, cells.mass, values * len(cells.domain)).reshape(values, -1)
 
         behind = contingency.population
         return cls(
             column=column,
             labels=tuple(domain.labels[i] for i in np.argsort(rank)),
-            sizes=np.bincount(codes, weights=contingency.sizes, minlength=values),
-            population=None if behind is None else np.bincount(codes, weights=behind, minlength=values),
+            sizes=sum_by(codes, contingency.sizes.astype(np.float64), values),
+            population=None if behind is None else sum_by(codes, behind, values),
             beliefs=beliefs,
-            tables={name: table(belief.cells, belief.classes[belief.cells.class_index]) for name, belief in beliefs.items()},
+            tables={
+                name: table(belief.cells, belief.classes[belief.cells.class_index]) for name, belief in beliefs.items()
+            },
             counts={name: table(cells, cells.class_index) for name, cells in contingency.cells.items()},
         )
 
@@ -156,14 +170,16 @@ class _Line:
         return len(self.labels)
 
     def allowed(self, first: int, rules: Sequence[Rule]) -> Bools:
-        """For the ranges from the first value to each later one: do they keep every promise?"""
+        """Which of the ranges from the first value to each later one keep every promise."""
         fine: Bools = np.ones(len(self) - first, dtype=bool)
         views: dict[str, Belief] = {}
         for rule in rules:
             if rule.attribute is None:
                 fine &= ~rule.broken(rule.values(self._identity(first)))
                 continue
-            view = views.setdefault(rule.attribute, self._belief(rule.attribute, first))
+            if rule.attribute not in views:
+                views[rule.attribute] = self._belief(rule.attribute, first)
+            view = views[rule.attribute]
             fine[view.classes] &= ~rule.broken(rule.values(view))
         return fine
 
@@ -174,7 +190,7 @@ class _Line:
         with np.errstate(divide="ignore", invalid="ignore"):
             ratio = ranges / ranges.sum(axis=1, keepdims=True) / (table.sum(axis=0) / table.sum())
             bits = np.where(ranges > 0, ranges * np.log2(ratio), 0.0).sum(axis=1) / table.sum()
-        return np.maximum(bits, 0.0)
+        return np.maximum(np.asarray(bits, dtype=np.float64), 0.0)
 
     def _identity(self, first: int) -> Identity:
         sizes = np.cumsum(self.sizes[first:])
@@ -194,10 +210,14 @@ class _Line:
 def _ranks(domain: Domain, order: Sequence[str] | None) -> Ints:
     """The place of each value in the order."""
     if None in domain.labels:
-        raise BadInput(f"{domain.name!r} has nulls, which have no place in an order", hint="leave these rows out with nulls='drop'")
+        raise BadInput(
+            f"{domain.name!r} has nulls, which have no place in an order", hint="leave these rows out with nulls='drop'"
+        )
     if order is None:
         if not domain.is_ordered:
-            raise BadInput(f"the values of {domain.name!r} are text and have no order", hint="give their order from low to high")
+            raise BadInput(
+                f"the values of {domain.name!r} are text and have no order", hint="give their order from low to high"
+            )
         return np.arange(len(domain))
     texts = [str(as_text(label)) for label in domain.labels]
     missing = [repr(text) for text in texts if text not in order]

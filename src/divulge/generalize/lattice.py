@@ -44,6 +44,7 @@ class Ladder:
 
     @property
     def height(self) -> int:
+        """The highest level."""
         return len(self.levels) - 1
 
     @property
@@ -60,10 +61,12 @@ class Lattice:
 
     @cached_property
     def shape(self) -> tuple[int, ...]:
+        """How many levels each column has."""
         return tuple(len(ladder.levels) for ladder in self.ladders)
 
     @property
     def size(self) -> int:
+        """How many nodes there are."""
         return math.prod(self.shape)
 
     @property
@@ -122,4 +125,6 @@ def with_drop(ladder: Ladder) -> Ladder:
     if len(ladder.levels[-1].labels) == 1 and ladder.height > 0:
         return ladder
     values = len(ladder.levels[0].codes)
-    return Ladder(ladder.column, (*ladder.levels, Level(np.zeros(values, dtype=np.int64), (SUPPRESSED,), np.ones(values))))
+    return Ladder(
+        ladder.column, (*ladder.levels, Level(np.zeros(values, dtype=np.int64), (SUPPRESSED,), np.ones(values)))
+    )

@@ -24,8 +24,8 @@ from divulge.count import Contingency
 from divulge.count.contingency import Floats
 from divulge.errors import BadInput
 from divulge.generalize.check import Candidate
-from divulge.generalize.lattice import Lattice, Node
-from divulge.generalize.plan import recode, published
+from divulge.generalize.lattice import Node
+from divulge.generalize.plan import published, recode
 from divulge.generalize.rollup import Bools, Classes, Rollup, merge_cells
 
 Better = Literal["low", "high"]
@@ -89,6 +89,7 @@ class Discernibility(_Counted):
         return float(classes.sizes @ classes.sizes)
 
     def cost(self, candidate: Candidate) -> float:
+        """Squares of what is published, and the whole table for each of the others."""
         sizes = candidate.classes.sizes[candidate.kept]
         return float(sizes @ sizes) + float(candidate.suppressed) * self.rollup.people
 
@@ -105,6 +106,7 @@ class AverageClassSize(_Counted):
         return self.rollup.people / len(classes)
 
     def cost(self, candidate: Candidate) -> float:
+        """The suppressed are one class."""
         return self.rollup.people / (candidate.published_classes + (candidate.suppressed > 0))
 
 
@@ -117,13 +119,17 @@ class Information(_Counted):
 
     def __post_init__(self) -> None:
         if not self.rollup.contingency.cells:
-            raise BadInput("the objective 'information' is about a sensitive attribute, and none was named", hint="name it with sensitive=")
+            raise BadInput(
+                "the objective 'information' is about a sensitive attribute, and none was named",
+                hint="name it with sensitive=",
+            )
 
     def floor(self, classes: Classes) -> float:
         """All classes together: no part of the sum is negative, and merging lets none grow."""
         return self._lost(classes, np.ones(len(classes), dtype=bool))
 
     def cost(self, candidate: Candidate) -> float:
+        """What the published classes tell."""
         return self._lost(candidate.classes, candidate.kept)
 
     def _lost(self, classes: Classes, kept: Bools) -> float:
@@ -148,8 +154,11 @@ class Own(_Counted):
         return -np.inf
 
     def cost(self, candidate: Candidate) -> float:
+        """Whatever the function says."""
         counts = published(self.rollup.contingency, recode(self.rollup, candidate))
         cost = float(self.function(self.rollup.lattice.named(candidate.node), counts, candidate.suppressed))
         if np.isnan(cost):
-            raise BadInput(f"the objective function gave no number for levels {self.rollup.lattice.named(candidate.node)}")
+            raise BadInput(
+                f"the objective function gave no number for levels {self.rollup.lattice.named(candidate.node)}"
+            )
         return cost

@@ -7,8 +7,8 @@ the nodes that none beats in both. Promises and a suppression limit may narrow t
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import Any
 
@@ -17,13 +17,13 @@ import numpy as np
 from divulge.belief import Belief
 from divulge.count import Contingency
 from divulge.errors import BadInput
-from divulge.generalize.check import Judge
+from divulge.generalize.check import Judge, all_published
 from divulge.generalize.columnwise import find_objective
-from divulge.generalize.diagnosis import all_published
 from divulge.generalize.lattice import Lattice, lattice_of
-from divulge.generalize.objective import Objective, UserFunction, shown
+from divulge.generalize.objective import UserFunction, shown
+from divulge.generalize.problem import TIE
 from divulge.generalize.rollup import Rollup, default_beliefs
-from divulge.generalize.rules import Rule, compile_rules
+from divulge.generalize.rules import Rule, View, compile_rules
 from divulge.policy import Promise
 from divulge.table.hierarchy import Hierarchy
 
@@ -92,7 +92,10 @@ def pareto_front(
     """Every node as a point (metric, objective), those that keep the promises; the front is what none of them beats in both."""
     lattice = hierarchies if isinstance(hierarchies, Lattice) else lattice_of(contingency, hierarchies)
     if lattice.size > MOST_NODES:
-        raise BadInput(f"the lattice has {lattice.size} nodes, more than the {MOST_NODES} of which all are looked at", hint="use fewer levels")
+        raise BadInput(
+            f"the lattice has {lattice.size} nodes, more than the {MOST_NODES} of which all are looked at",
+            hint="use fewer levels",
+        )
     given = default_beliefs(contingency) if beliefs is None else dict(beliefs)
     rollup = Rollup(contingency, lattice, given, contingency.population)
     has_population = contingency.population is not None
@@ -105,8 +108,34 @@ def pareto_front(
         candidate = judge.check(node) if rules else all_published(rollup, node)
         if not candidate.feasible:
             continue
-        leakage = max((_risk(rule, judge.view(rule.attribute, candidate.classes, candidate.kept)[0]) for rule in measured))
+        risk = max(_risk(rule, judge.view(rule.attribute, candidate.classes, candidate.kept)[0]) for rule in measured)
         cost = goal.cost(candidate)
-        value = leakage if measured[0].metric.worse == "high" else 0.0 - leakage
-        found.append((cost, leakage, Point(lattice.named(node), value, shown(goal, cost), candidate.suppressed, candidate.published_classes, False)))
+        leakage = risk if measured[0].metric.worse == "high" else 0.0 - risk
+        point = Point(
+            lattice.named(node),
+            leakage,
+            shown(goal, cost),
+            candidate.suppressed,
+            candidate.published_classes,
+            on_front=False,
+        )
+        found.append((cost, risk, point))
     return Front(metric, attribute, goal.name, tuple(_mark(found)))
+
+
+def _risk(rule: Rule, view: View) -> float:
+    """The metric, so that high is worse."""
+    value = rule.value(view)
+    return value if rule.metric.worse == "high" else 0.0 - value
+
+
+def _mark(found: list[tuple[float, float, Point]]) -> Iterator[Point]:
+    """The cheapest first, each with whether any other is at least as good in both and better in one."""
+    found = sorted(found, key=lambda item: (item[0], item[1], tuple(item[2].levels.values())))
+    least, cheapest = np.inf, -np.inf
+    for cost, risk, point in found:
+        as_good_as_the_last = cost <= cheapest + TIE and risk <= least + TIE
+        on_front = risk < least - TIE or as_good_as_the_last
+        if on_front:
+            least, cheapest = min(least, risk), cost
+        yield replace(point, on_front=on_front)

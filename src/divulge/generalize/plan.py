@@ -18,7 +18,7 @@ from divulge.belief import Belief
 from divulge.count import Cells, Contingency, Domain
 from divulge.count.contingency import Ints, build_cells, class_ids
 from divulge.generalize.check import Candidate
-from divulge.generalize.rollup import Bools, Rollup
+from divulge.generalize.rollup import Bools, Rollup, sum_by
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,8 +41,8 @@ class Box:
     """One class of a local recoding: the published label of each column and what it stands for, so that new rows can be placed."""
 
     labels: tuple[str | None, ...]
-    ranges: tuple[tuple[Any, Any] | frozenset[str | None], ...]
-    """Per column: the least and the greatest value it holds, or the values (as text) that it holds."""
+    spans: tuple[tuple[Any, Any] | frozenset[str | None] | None, ...]
+    """Per column: the least and the greatest value it holds, or its values as text, or None for anything."""
     people: int
 
 
@@ -99,7 +99,7 @@ class Plan:
 
     def describe(self) -> dict[str, Any]:
         """For the manifest."""
-        found = {
+        found: dict[str, Any] = {
             "method": self.method,
             "levels": dict(self.levels),
             "objective": {"name": self.objective, "value": self.value, "gap": self.gap},
@@ -132,7 +132,7 @@ def published(contingency: Contingency, recoding: Recoding) -> Contingency:
     """The counts of the table that a recoding publishes: merged by labels, without what is left out."""
     keys, codes, of_raw = _merged_classes(contingency, recoding)
     place, kept = of_raw[recoding.kept], recoding.kept
-    people = np.bincount(place, weights=contingency.sizes[kept]).astype(np.int64)
+    people = sum_by(place, contingency.sizes[kept].astype(np.float64)).astype(np.int64)
     total = int(people.sum())
     return Contingency(
         keys=keys,
@@ -141,7 +141,7 @@ def published(contingency: Contingency, recoding: Recoding) -> Contingency:
         cells={name: _merged_cells(cells, of_raw[cells.class_index])[0] for name, cells in contingency.cells.items()},
         rows=total,
         people=total,
-        population=None if contingency.population is None else np.bincount(place, weights=contingency.population[kept]),
+        population=None if contingency.population is None else sum_by(place, contingency.population[kept]),
         notes=contingency.notes,
     )
 
@@ -175,4 +175,6 @@ def _merged_cells(cells: Cells, class_of_cell: Ints) -> tuple[Cells, Ints]:
     """Cells of the classes that are published, and which of the classes have any."""
     kept = class_of_cell >= 0
     present, index = np.unique(class_of_cell[kept], return_inverse=True)
-    return build_cells(cells.domain, index.astype(np.int64), cells.value[kept], cells.mass[kept], classes=len(present)), present
+    return build_cells(
+        cells.domain, index.astype(np.int64), cells.value[kept], cells.mass[kept], classes=len(present)
+    ), present

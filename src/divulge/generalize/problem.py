@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -28,6 +27,7 @@ class Problem:
 
     @property
     def rollup(self) -> Rollup:
+        """The counts."""
         return self.judge.rollup
 
 
@@ -48,13 +48,8 @@ class Seen:
 
     @property
     def out_of_time(self) -> bool:
+        """Whether to stop."""
         return time.monotonic() >= self.deadline
-
-    @property
-    def worthless(self) -> Callable[[float], bool]:
-        """Whether a node with this bound need not be looked at any more."""
-        limit = self.threshold
-        return lambda bound: bound >= limit
 
     @property
     def threshold(self) -> float:

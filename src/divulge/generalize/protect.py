@@ -28,7 +28,12 @@ from divulge.table.texts import as_text
 
 Condition = str | Sequence[str | None]
 _COMPARISON = re.compile(r"\s*(<=|>=|<|>)\s*(.+?)\s*")
-_OPERATORS: dict[str, Callable[[Any, Any], bool]] = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
+_OPERATORS: dict[str, Callable[[Any, Any], bool]] = {
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
 
 
 @dataclass(frozen=True)
@@ -47,9 +52,14 @@ class Protection:
         if not self.promises:
             raise BadInput("a protection without a promise protects nobody", hint="for example k_anonymity = 20")
         if not self.where and not self.values:
-            raise BadInput("a protection must choose people (where) or values", hint='for example where = {age = ">75"}')
+            raise BadInput(
+                "a protection must choose people (where) or values", hint='for example where = {age = ">75"}'
+            )
         if self.values and self.attribute is None:
-            raise BadInput(f"of which attribute are the chosen values {', '.join(map(repr, self.values))}?", hint="name it with attribute")
+            raise BadInput(
+                f"of which attribute are the chosen values {', '.join(map(repr, self.values))}?",
+                hint="name it with attribute",
+            )
 
     @classmethod
     def make(
@@ -63,7 +73,12 @@ class Protection:
         """From plain values, as they stand in a policy file: Protection.make({"k_anonymity": 20}, where={"age": ">75"})."""
         chosen = (values,) if isinstance(values, str) else tuple(values)
         about = attribute if not chosen else None
-        return cls(tuple(Promise.make(name, bound, attribute=about) for name, bound in promises.items()), dict(where or {}), attribute, chosen)
+        return cls(
+            tuple(Promise.make(name, bound, attribute=about) for name, bound in promises.items()),
+            dict(where or {}),
+            attribute,
+            chosen,
+        )
 
 
 def protect(
@@ -86,7 +101,11 @@ def protect(
 
 def _about_these(promise: Promise, protection: Protection, about: Mapping[str, Belief]) -> Promise:
     """With chosen values, every promise about an attribute is about them."""
-    return replace(promise, attribute=next(iter(about))) if protection.values and promise.metric.scope == "sensitive" else promise
+    return (
+        replace(promise, attribute=next(iter(about)))
+        if protection.values and promise.metric.scope == "sensitive"
+        else promise
+    )
 
 
 def _chosen_people(protection: Protection, contingency: Contingency) -> Bools:
@@ -95,11 +114,16 @@ def _chosen_people(protection: Protection, contingency: Contingency) -> Bools:
     chosen: Bools = np.ones(len(contingency), dtype=bool)
     for column, condition in protection.where.items():
         if column not in names:
-            raise BadInput(f"people are chosen by {column!r}, which is not a quasi-identifier", hint=nearest(column, names))
+            raise BadInput(
+                f"people are chosen by {column!r}, which is not a quasi-identifier", hint=nearest(column, names)
+            )
         position = names.index(column)
         chosen &= _meeting(contingency.keys[position], condition)[contingency.codes[position]]
     if not chosen.any():
-        raise BadInput(f"nobody in the table is chosen by {dict(protection.where)}", hint="look at the values with `divulge profile`")
+        raise BadInput(
+            f"nobody in the table is chosen by {dict(protection.where)}",
+            hint="look at the values with `divulge profile`",
+        )
     return chosen
 
 
@@ -113,7 +137,10 @@ def _meeting(domain: Domain, condition: Condition) -> Bools:
     wanted = [condition] if isinstance(condition, str) else [as_text(value) for value in condition]
     for value in wanted:
         if value not in texts:
-            raise BadInput(f"{domain.name!r} has no value {value!r}", hint=nearest(str(value), [text for text in texts if text is not None]))
+            raise BadInput(
+                f"{domain.name!r} has no value {value!r}",
+                hint=nearest(str(value), [text for text in texts if text is not None]),
+            )
     return np.array([text in wanted for text in texts])
 
 
@@ -136,14 +163,22 @@ def _chosen_values(protection: Protection, beliefs: Mapping[str, Belief]) -> tup
     texts = [as_text(label) for label in belief.cells.domain.labels]
     for value in protection.values:
         if value not in texts:
-            raise BadInput(f"{attribute!r} has no value {value!r}", hint=nearest(str(value), [text for text in texts if text is not None]))
+            raise BadInput(
+                f"{attribute!r} has no value {value!r}",
+                hint=nearest(str(value), [text for text in texts if text is not None]),
+            )
     codes = np.array([0 if text in protection.values else 1 for text in texts])
     if codes.max() == 0:
-        raise BadInput(f"all values of {attribute!r} are chosen, so there is nothing to tell them from", hint="choose fewer")
+        raise BadInput(
+            f"all values of {attribute!r} are chosen, so there is nothing to tell them from", hint="choose fewer"
+        )
     chosen = ", ".join("null" if value is None else value for value in protection.values)
     name = f"{attribute} = {chosen}"
     domain = Domain(name, pa.array([chosen, f"not {chosen}"]), "text")
     weights = np.stack([belief.prior.weights[:, codes == code].sum(axis=1) for code in (0, 1)], axis=1)
     return name, replace(
-        belief, cells=belief.cells.recode(codes, domain), prior=Prior(belief.prior.name, weights, belief.prior.row), ground=Ground("equal")
+        belief,
+        cells=belief.cells.recode(codes, domain),
+        prior=Prior(belief.prior.name, weights, belief.prior.row),
+        ground=Ground("equal"),
     )

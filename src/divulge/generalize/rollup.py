@@ -7,8 +7,7 @@ once per choice of levels and remembered, so that a node costs one multiplicatio
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 
@@ -67,10 +66,12 @@ class Rollup:
 
     @property
     def people(self) -> int:
+        """Everybody in the table."""
         return int(self.contingency.sizes.sum())
 
     @cached_property
     def sizes(self) -> Floats:
+        """People in each raw class, as whole floats."""
         return self.contingency.sizes.astype(np.float64)
 
     @cached_property
@@ -85,7 +86,7 @@ class Rollup:
         return tuple(halves[0]), tuple(halves[1])
 
     @cached_property
-    def _numbered_half(self) -> lru_cache[tuple[Ints, int]]:
+    def _numbered_half(self) -> Callable[[int, tuple[int, ...]], tuple[Ints, int]]:
         return lru_cache(maxsize=_REMEMBERED_HALVES)(self._number_half)
 
     def _number_half(self, half: int, levels: tuple[int, ...]) -> tuple[Ints, int]:
@@ -95,10 +96,10 @@ class Rollup:
         for position, level in zip(self._halves[half], levels, strict=True):
             step = self.lattice.ladders[position].levels[level]
             if span > 1 and span * len(step.labels) > _slots(len(key)):
-                key, span = _renumber(key, span)
+                key, span = renumber(key, span)
             key = key * len(step.labels) + step.codes[self.contingency.codes[position]]
             span *= len(step.labels)
-        return (key, span) if span <= _ROOM else _renumber(key, span)
+        return (key, span) if span <= _ROOM else renumber(key, span)
 
     def classes(self, node: Node) -> Classes:
         """Merge the raw classes that have the same labels at these levels."""
@@ -106,12 +107,12 @@ class Rollup:
         second, radix = self._numbered_half(1, tuple(node[i] for i in self._halves[1]))
         key = first * radix
         key += second
-        of_raw, _ = _renumber(key, int(key.max()) + 1)
-        return Classes(node, of_raw, np.bincount(of_raw, weights=self.sizes))
+        of_raw, _ = renumber(key, int(key.max()) + 1)
+        return Classes(node, of_raw, sum_by(of_raw, self.sizes))
 
     def sums(self, classes: Classes, per_raw: Floats) -> Floats:
         """Sum a number of the raw classes over each class."""
-        return np.bincount(classes.of_raw, weights=per_raw, minlength=len(classes))
+        return sum_by(classes.of_raw, per_raw, len(classes))
 
     def identity(self, classes: Classes, kept: Bools) -> Identity:
         """Class sizes of what is published."""
@@ -141,11 +142,16 @@ def default_beliefs(contingency: Contingency) -> dict[str, Belief]:
     return {name: Belief.of_table(cells) for name, cells in contingency.cells.items()}
 
 
+def sum_by(number: Ints, mass: Floats, count: int = 0) -> Floats:
+    """The sum of the masses with each number."""
+    return np.asarray(np.bincount(number, weights=mass, minlength=count), dtype=np.float64)
+
+
 def _slots(entries: int) -> int:
     return _ROOM + 4 * entries
 
 
-def _renumber(key: Ints, span: int) -> tuple[Ints, int]:
+def renumber(key: Ints, span: int) -> tuple[Ints, int]:
     """Dense numbers in the order of the keys, and how many there are."""
     if span <= _slots(len(key)):
         seen = np.zeros(span, dtype=np.int64)
@@ -167,7 +173,7 @@ def merge_cells(raw: Cells, class_of_cell: Ints, kept: Bools) -> tuple[Cells, In
         classes = int(renumbered[-1]) + 1
     values = len(raw.domain)
     if classes * values <= _slots(len(value)):
-        table = np.bincount(class_of_cell * values + value, weights=mass, minlength=classes * values)
+        table = sum_by(class_of_cell * values + value, mass, classes * values)
         place = np.flatnonzero(table)
         start = np.searchsorted(place, np.arange(classes + 1) * values)
         cells = Cells(raw.domain, start, place % values, table[place])
@@ -177,16 +183,3 @@ def merge_cells(raw: Cells, class_of_cell: Ints, kept: Bools) -> tuple[Cells, In
     if len(present) < classes:
         cells = Cells(cells.domain, np.append(cells.start[present], cells.start[-1]), cells.value, cells.mass)
     return cells, present
-
-
-def levels_of(lattice: Lattice, levels: Mapping[str, int]) -> Node:
-    """A node from levels by column."""
-    names: Sequence[str] = [ladder.column for ladder in lattice.ladders]
-    if set(levels) != set(names) or any(not 0 <= levels[name] < size for name, size in zip(names, lattice.shape, strict=True)):
-        raise BadInput(f"{dict(levels)} is not a level for each of {', '.join(names)}", hint=f"the highest are {lattice.named(lattice.top)}")
-    return tuple(levels[name] for name in names)
-
-
-def entries(lattice: Lattice) -> int:
-    """How many numbers an array over the lattice holds."""
-    return math.prod(lattice.shape)

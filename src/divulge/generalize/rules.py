@@ -66,7 +66,8 @@ ABSORBING = frozenset(
 # What is convex in the posterior and may not exceed the bound, from the promised number; entropy leakage is treated by its convex half.
 CONVEX: dict[str, Callable[[Floats], Floats]] = {
     **dict.fromkeys(
-        ("alpha", "t_closeness", "basic_beta_likeness", "surprise", "specific_information", "distribution_leakage"), lambda values: values
+        ("alpha", "t_closeness", "basic_beta_likeness", "surprise", "specific_information", "distribution_leakage"),
+        lambda values: values,
     ),
     "entropy_l_diversity": lambda values: -np.log2(values),
     "entropy_l_risk": np.log2,
@@ -90,6 +91,7 @@ class Rule:
 
     @property
     def metric(self) -> Metric[Any]:
+        """What is measured."""
         return self.promise.metric
 
     @property
@@ -143,7 +145,11 @@ class Rule:
 
 
 def compile_rules(
-    promises: Sequence[Promise], beliefs: Mapping[str, Belief], *, has_population: bool = False, only: Bools | None = None
+    promises: Sequence[Promise],
+    beliefs: Mapping[str, Belief],
+    *,
+    has_population: bool = False,
+    only: Bools | None = None,
 ) -> tuple[Rule, ...]:
     """One rule per promise and attribute, in the order in which they are cheapest to check."""
     rules: list[Rule] = []
@@ -165,11 +171,16 @@ def _attributes(promise: Promise, beliefs: Mapping[str, Belief], *, has_populati
     if not beliefs:
         if promise.attribute is None and any(other.name == metric.name for other in IDENTITY):
             return [None]
-        raise BadInput(f"{promise.text} is about a sensitive attribute, and none was named", hint="name it with sensitive=")
+        raise BadInput(
+            f"{promise.text} is about a sensitive attribute, and none was named", hint="name it with sensitive="
+        )
     if promise.attribute is None:
         return list(beliefs)
     if promise.attribute not in beliefs:
-        raise BadInput(f"{promise.text}: {promise.attribute!r} is not a sensitive attribute here", hint=nearest(promise.attribute, beliefs))
+        raise BadInput(
+            f"{promise.text}: {promise.attribute!r} is not a sensitive attribute here",
+            hint=nearest(promise.attribute, beliefs),
+        )
     return [promise.attribute]
 
 
@@ -183,7 +194,10 @@ def _rule(promise: Promise, about: str | None, belief: Belief | None, only: Bool
     metric = promise.metric
     if metric.per_class is None or metric.of_table is not None:
         if only is not None:
-            raise BadInput(f"{promise.text} is about the whole table and cannot protect chosen people", hint="choose a promise about classes")
+            raise BadInput(
+                f"{promise.text} is about the whole table and cannot protect chosen people",
+                hint="choose a promise about classes",
+            )
         return Rule(promise, about, "table")
     looks_at: Literal["class", "class within the table"] = "class"
     if (metric.scope, metric.name) in NEEDS_THE_WHOLE:

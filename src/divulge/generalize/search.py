@@ -89,7 +89,9 @@ def pose(
     return Problem(Judge(rollup, (*rules, *extra), suppression), find_objective(rollup, objective))
 
 
-def solve(problem: Problem, *, all_optima: bool = False, keep_nodes: bool = False, time_limit: float | None = None) -> Plan:
+def solve(
+    problem: Problem, *, all_optima: bool = False, keep_nodes: bool = False, time_limit: float | None = None
+) -> Plan:
     """Search, and make a plan of the best solution."""
     deadline = np.inf if time_limit is None else time.monotonic() + time_limit
     seen = Seen(problem, keep_ties=all_optima, keep_nodes=keep_nodes, deadline=deadline)
@@ -139,7 +141,9 @@ def _relative_levels(shape: tuple[int, ...]) -> Floats:
     return total
 
 
-def _exclude_coarser(possible: np.ndarray[tuple[int, ...], np.dtype[np.bool_]], floors: list[tuple[float, Node]], limit: float) -> list[tuple[float, Node]]:
+def _exclude_coarser(
+    possible: np.ndarray[tuple[int, ...], np.dtype[np.bool_]], floors: list[tuple[float, Node]], limit: float
+) -> list[tuple[float, Node]]:
     """Exclude what is no finer than a node whose floor is too high; the floors that may still serve remain."""
     for floor, node in floors:
         if floor >= limit:

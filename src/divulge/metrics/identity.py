@@ -37,7 +37,9 @@ class Identity:
         return self if self.given_whole is None else self.given_whole
 
     @classmethod
-    def of(cls, contingency: Contingency, population: Floats | None = None, *, whole: Identity | None = None) -> Identity:
+    def of(
+        cls, contingency: Contingency, population: Floats | None = None, *, whole: Identity | None = None
+    ) -> Identity:
         """The identity view of a counted table, or of some classes of the table that `whole` is the view of."""
         sizes = contingency.sizes.astype(np.float64)
         entropy = contingency.person_entropy if whole is None else whole.person_entropy

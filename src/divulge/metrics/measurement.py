@@ -3,10 +3,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -18,6 +18,7 @@ from divulge.errors import BadInput, nearest
 from divulge.metrics.catalogue import IDENTITY, SENSITIVE, find_metric
 from divulge.metrics.identity import Identity
 from divulge.metrics.metric import Metric
+from divulge.metrics.questions import Answer, Question, answer
 
 _WHOLE_UNITS = ("people", "classes", "values")
 
@@ -51,11 +52,27 @@ def as_number(metric: Metric[Any], value: float) -> float | int:
     return int(value) if metric.unit in _WHOLE_UNITS and float(value).is_integer() else float(value)
 
 
+class Survey(Protocol):
+    """Classes that are not all here: they stayed on a cluster, and the worst of them were sent."""
+
+    @property
+    def classes(self) -> int:
+        """How many there are."""
+
+    @property
+    def kept(self) -> int:
+        """How many of the worst classes were sent for each metric."""
+
+    def ask(self, questions: Sequence[Question], *, most: int) -> list[Answer]:
+        """Answer questions about all of them."""
+
+
 @dataclass(frozen=True, eq=False)
 class Measurement:
     """All metrics of one table under one choice of roles."""
 
     contingency: Contingency = field(repr=False)
+    """The classes; where they stayed on a cluster, the worst of them by each metric."""
     identity_view: Identity = field(repr=False)
     beliefs: Mapping[str, Belief] = field(repr=False)
     identity: Mapping[str, Score]
@@ -63,6 +80,22 @@ class Measurement:
     settings: Mapping[str, Any]
     notes: tuple[str, ...] = ()
     frame: str = "arrow"
+    survey: Survey | None = field(default=None, repr=False)
+    """All classes, where they stayed on a cluster."""
+
+    @property
+    def class_count(self) -> int:
+        """How many classes the table has."""
+        return len(self.contingency) if self.survey is None else self.survey.classes
+
+    def ask(self, questions: Sequence[Question], *, most: int = 10) -> list[Answer]:
+        """Which classes are beyond a bound, among all classes of the table; up to `most` of them are named."""
+        if self.survey is not None:
+            return self.survey.ask(questions, most=most)
+        return [
+            answer(question, self.contingency, question.view(self.identity_view, self.beliefs), most=most)
+            for question in questions
+        ]
 
     @property
     def rows(self) -> int:
@@ -112,9 +145,10 @@ class Measurement:
             key.name: self.contingency.key_column(position) for position, key in enumerate(self.contingency.keys)
         }
         columns["size" if "size" not in columns else "class size"] = self.contingency.sizes
+        prefix = "identity" if "identity" not in self.sensitive else "(identity)"
         for name, score in self.identity.items():
             if score.metric.per_class is not None:
-                columns[f"identity.{name}"] = self.per_class(name)
+                columns[f"{prefix}.{name}"] = self.per_class(name)
         for attribute, scores in self.sensitive.items():
             for name, score in scores.items():
                 if score.metric.per_class is not None:

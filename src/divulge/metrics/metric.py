@@ -9,7 +9,7 @@ from typing import Any, Generic, Literal, TypeVar
 
 import numpy as np
 
-from divulge.count.contingency import Floats
+from divulge.count.contingency import Floats, Ints
 
 View = TypeVar("View")
 Scope = Literal["identity", "sensitive"]
@@ -30,6 +30,20 @@ def without_residue(bits: Floats) -> Floats:
 def never_negative(bits: float) -> float:
     """A number that cannot be below 0 but for rounding; its residue is 0 too."""
     return bits if bits >= _RESIDUE else 0.0
+
+
+def worst_first(badness: Floats, sizes: Any, *, most: int) -> Ints:
+    """The positions of the largest numbers, largest first; in a tie the larger class goes first, then the first one.
+
+    Numbers that agree to 12 digits are a tie: engines add up in different orders.
+    """
+    rounded = np.round(badness, 12)
+    chosen = np.arange(len(rounded))
+    if len(rounded) > most > 0:
+        least = np.partition(rounded, len(rounded) - most)[len(rounded) - most]
+        chosen = np.flatnonzero(rounded >= least)
+    order: Ints = np.lexsort((chosen, -sizes[chosen], -rounded[chosen]))
+    return chosen[order[:most]]
 
 
 @dataclass(frozen=True)
@@ -64,13 +78,20 @@ class Metric(Generic[View]):
         value = None
         if self.per_class is not None:
             numbers = self.per_class(view)
-            worst = int(np.argmax(numbers) if self.worse == "high" else np.argmin(numbers))
-            value = float(numbers[worst])
+            value = float(numbers.max() if self.worse == "high" else numbers.min())
+            worst = self.first_worst(numbers)
         if self.of_table is not None:
             value = self.of_table(view)
         if value is None:
             raise TypeError(f"metric {self.name} has neither a class nor a table function")
         return value + 0.0, worst  # -0.0 + 0.0 is 0.0
+
+    def first_worst(self, numbers: Floats) -> int:
+        """The first class that has the worst number but for rounding, so that engines name the same class."""
+        badness = numbers if self.worse == "high" else -numbers
+        worst = badness.max()
+        slack = 1e-12 * max(abs(worst), 1.0) if np.isfinite(worst) else 0.0
+        return int(np.argmax(badness >= worst - slack))
 
     def holds(self, value: Any, bound: float) -> Any:
         """Whether a value (or an array of them) keeps a bound, with the common tolerance."""

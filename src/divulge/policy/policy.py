@@ -96,7 +96,10 @@ class Policy:
             elif key not in ("roles", "hierarchies"):
                 known = [*_ROLES, "roles", "suppression", "promises", "hierarchies", *sorted(_METRIC_NAMES)]
                 raise BadInput(f"{origin}: unknown key {key!r}", hint=nearest(key, known))
-        suppression = document.get("promises", {}).get("suppression", suppression)
+        inner = document.get("promises", {}).get("suppression")
+        if inner is not None and "suppression" in document:
+            raise BadInput(f"{origin}: suppression is given twice, at the top and in [promises]")
+        suppression = suppression if inner is None else inner
         rules = _table(document.get("hierarchies", {}), "hierarchies", "tables, one for each column", origin)
         hierarchies = {column: _anchored(rule, folder or Path()) for column, rule in rules.items()}
         return cls(promises, suppression=suppression, roles=_checked_roles(roles, origin), hierarchies=hierarchies)

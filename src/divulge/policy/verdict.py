@@ -7,13 +7,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
-
-from divulge.belief import Belief
-from divulge.count.contingency import Floats
 from divulge.errors import BadInput, nearest
-from divulge.metrics import Identity
 from divulge.metrics.measurement import Measurement, as_number
+from divulge.metrics.questions import Answer, Question
 from divulge.policy.promise import Promise
 
 
@@ -37,7 +33,7 @@ class Outcome:
     breaking_classes: int
     breaking_people: int
     sample: tuple[BreakingClass, ...]
-    """The worst of them, worst first."""
+    """The worst of them, worst first; in a tie those with more people first."""
 
 
 @dataclass(frozen=True)
@@ -56,65 +52,42 @@ def judge(measurement: Measurement, promises: Sequence[Promise], *, sample: int 
     """Hold a measured table against promises."""
     if not promises:
         raise BadInput("the policy makes no promise, so there is nothing to check", hint="for example k_anonymity = 5")
-    return Verdict(tuple(outcome for promise in promises for outcome in _outcomes(measurement, promise, sample)))
+    held = [pair for promise in promises for pair in _spread(measurement, promise)]
+    questions = [Question(promise.metric, promise.bound, attribute, promise.l_value) for promise, attribute in held]
+    answers = measurement.ask(questions, most=sample)
+    return Verdict(tuple(_outcome(*pair, answer) for pair, answer in zip(held, answers, strict=True)))
 
 
-def _outcomes(measurement: Measurement, promise: Promise, sample: int) -> Iterator[Outcome]:
+def _spread(measurement: Measurement, promise: Promise) -> Iterator[tuple[Promise, str | None]]:
+    """The promise for each attribute it is made for; None stands for identity."""
     metric = promise.metric
     means_identity = not measurement.beliefs and promise.attribute is None and metric.name in measurement.identity
     if metric.scope == "identity" or means_identity:
         if metric.name not in measurement.identity:
             raise BadInput(f"{metric.name} needs a population", hint="give a population table or a weight column")
-        identity = measurement.identity[metric.name].metric
-        yield _outcome(measurement, replace(promise, metric=identity), measurement.identity_view, None, sample)
+        yield replace(promise, metric=measurement.identity[metric.name].metric), None
         return
     if not measurement.beliefs:
         raise BadInput(
             f"{promise.text} is about a sensitive attribute, and none was named", hint="name it with sensitive="
         )
-    attributes = list(measurement.beliefs) if promise.attribute is None else [promise.attribute]
-    for attribute in attributes:
+    for attribute in measurement.beliefs if promise.attribute is None else [promise.attribute]:
         if attribute not in measurement.beliefs:
             raise BadInput(
                 f"{promise.text}: {attribute!r} is not a sensitive attribute here",
                 hint=nearest(attribute, measurement.beliefs),
             )
-        belief = measurement.beliefs[attribute]
-        if promise.l_value is not None:
-            belief = replace(belief, recursive_l=promise.l_value)
-        yield _outcome(measurement, promise, belief, attribute, sample)
+        yield promise, attribute
 
 
-def _outcome(
-    measurement: Measurement, promise: Promise, view: Belief | Identity, attribute: str | None, sample: int
-) -> Outcome:
+def _outcome(promise: Promise, attribute: str | None, answer: Answer) -> Outcome:
     metric = promise.metric
-    value, _ = metric.value(view)
-    holds = bool(metric.holds(value, promise.bound))
-    breaking, numbers = np.empty(0, dtype=np.int64), np.empty(0)
-    # An average is kept or broken by the table, not by a class, so only metrics that are a worst class name classes.
-    if not holds and metric.per_class is not None and metric.of_table is None:
-        numbers = metric.per_class(view)
-        breaking = _worst_first(numbers, np.flatnonzero(~metric.holds(numbers, promise.bound)), metric.worse)
-    classes = view.classes if isinstance(view, Belief) else np.arange(len(measurement.contingency))
     return Outcome(
         promise=promise,
         attribute=attribute,
-        value=as_number(metric, value),
-        holds=holds,
-        breaking_classes=len(breaking),
-        breaking_people=int(measurement.contingency.sizes[classes[breaking]].sum()),
-        sample=tuple(
-            BreakingClass(
-                measurement.contingency.class_key(int(classes[index])),
-                int(measurement.contingency.sizes[classes[index]]),
-                as_number(metric, float(numbers[index])),
-            )
-            for index in breaking[:sample]
-        ),
+        value=as_number(metric, answer.value),
+        holds=bool(metric.holds(answer.value, promise.bound)),
+        breaking_classes=answer.tally.classes,
+        breaking_people=answer.tally.people,
+        sample=tuple(BreakingClass(dict(item.key), item.size, as_number(metric, item.value)) for item in answer.worst),
     )
-
-
-def _worst_first(numbers: Floats, which: Any, worse: str) -> Any:
-    order = np.argsort(-numbers[which] if worse == "high" else numbers[which], kind="stable")
-    return which[order]

@@ -8,6 +8,7 @@ the source.
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -87,13 +88,25 @@ def write_rows(engine: DuckDBEngine, sql: str, path: Path, *, form: Format) -> N
 
 
 def read_rows(engine: DuckDBEngine, path: Path, *, form: Format, types: Mapping[str, str]) -> Table:
-    """The table in a file that `write_rows` wrote; text says nothing about types, so they are given."""
-    if form.kind != "csv":
-        return read(path, engine=engine)
+    """The table in a file that `write_rows` wrote, with exactly these columns; text says nothing about types, so they are given."""
+    table = _typed_text(engine, path, form, types) if form.kind == "csv" else read(path, engine=engine)
+    names = _header(path, form) if form.kind == "csv" else table.names
+    if names != tuple(types):
+        raise BadInput(f"{path.name} has the columns {', '.join(names)} where {', '.join(types)} were expected")
+    return table
+
+
+def _typed_text(engine: DuckDBEngine, path: Path, form: Format, types: Mapping[str, str]) -> Table:
     listed = engine.files([path], known_as={path: path.name})
-    options = f"header = true, delim = {engine.literal(form.delimiter)}, quote = '\"', escape = '\"'"
+    options = f"header = true, delim = {engine.literal(form.delimiter)}, quote = '\"', escape = '\"', null_padding = false"
     relation = (
         f"read_csv({listed}, auto_detect = false, columns = {engine.struct(types)}, {options}, "
-        f"nullstr = '', allow_quoted_nulls = false, null_padding = false)"
+        f"nullstr = '', allow_quoted_nulls = false)"
     )
     return table_of(engine, relation, source=path.name)
+
+
+def _header(path: Path, form: Format) -> tuple[str, ...]:
+    """The names in the file: DuckDB skips the header when it is told the columns."""
+    with path.open(encoding="utf-8", newline="") as file:
+        return tuple(next(csv.reader(file, delimiter=form.delimiter), ()))

@@ -48,10 +48,13 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     """The manifest of a release, after every file has been held against its hash."""
     document = _read(folder)
     problems = [problem for name, entry in document["files"].items() if (problem := _problem(folder, name, entry))]
-    problems += [f"{name} is not in the manifest" for name in sorted(_present(folder) - set(document["files"]) - {NAME})]
+    problems += [
+        f"{name} is not in the manifest" for name in sorted(_present(folder) - set(document["files"]) - {NAME})
+    ]
     if problems:
         raise BadInput(
-            f"{folder} is not as it was released: {'; '.join(problems)}", hint="Take the release from where it was published"
+            f"{folder} is not as it was released: {'; '.join(problems)}",
+            hint="Take the release from where it was published",
         )
     return document
 
@@ -62,7 +65,8 @@ def refuse_unless_release(folder: Path) -> None:
         read_manifest(folder)
     except BadInput as error:
         raise BadInput(
-            f"{folder} is not replaced: {error.message}", hint="Only a release that nobody has changed is; move it away first"
+            f"{folder} is not replaced: {error.message}",
+            hint="Only a release that nobody has changed is; move it away first",
         ) from None
 
 
@@ -121,7 +125,11 @@ def _read(folder: Path) -> dict[str, Any]:
         raise BadInput(f"{path} cannot be read: {error.strerror}") from None
     except ValueError:
         raise BadInput(f"{path} is not JSON", hint="Take the release from where it was published") from None
-    if not isinstance(document, dict) or not isinstance(document.get("files"), dict) or "divulge_release" not in document:
+    if (
+        not isinstance(document, dict)
+        or not isinstance(document.get("files"), dict)
+        or "divulge_release" not in document
+    ):
         raise BadInput(f"{path} is not the manifest of a release")
     if document["divulge_release"] != FORMAT:
         raise BadInput(f"{path} has the format {document['divulge_release']!r}; this divulge reads {FORMAT}")

@@ -33,7 +33,9 @@ def shuffled(engine: Engine, rows: str, columns: Sequence[str], *, secret: int) 
     renamed = ", ".join(f"{name} AS {short}" for name, short in zip(names, alias, strict=True))
     restored = ", ".join(f"{short} AS {name}" for name, short in zip(names, alias, strict=True))
     listed = ", ".join(alias)
-    counted = f"SELECT {listed}, COUNT(*) AS copies FROM (SELECT {renamed} FROM ({rows}) AS given) AS plain GROUP BY {listed}"
+    counted = (
+        f"SELECT {listed}, COUNT(*) AS copies FROM (SELECT {renamed} FROM ({rows}) AS given) AS plain GROUP BY {listed}"
+    )
     numbered = f"SELECT {listed}, UNNEST(RANGE(copies)) AS copy FROM ({counted}) AS counted"
     total = ", ".join(f"{short} NULLS LAST" for short in alias)
     return f"SELECT {restored} FROM ({numbered}) AS numbered ORDER BY HASH({secret}, copy, {listed}), {total}, copy"

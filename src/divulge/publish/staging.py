@@ -27,12 +27,17 @@ _MARK = ".divulge-"
 _ATTEMPTS = 10
 
 
+Replaceable = Callable[[Path], None]
+"""Raises if what stands at the target is not to be replaced."""
+
+
 @dataclass(frozen=True)
 class Staging:
     """A release in the making."""
 
     target: Path
     private: Path
+    replaceable: Replaceable | None = None
 
     @property
     def folder(self) -> Path:
@@ -47,8 +52,9 @@ class Staging:
     def move_into_place(self) -> None:
         """Make the release public; everything in it is on the disk before its name is."""
         _sync_tree(self.folder)
+        replaces = self.has_to_replace()
         try:
-            if _is_taken(self.target):
+            if replaces:
                 self.target.rename(self.replaced)
                 _sync(self.target.parent)
             self.folder.rename(self.target)
@@ -56,22 +62,29 @@ class Staging:
             raise BadInput(f"the release cannot be moved to {self.target}: {error.strerror}") from error
         _sync(self.target.parent)
 
+    def has_to_replace(self) -> bool:
+        """Whether something stands at the target; refused if it must stay there."""
+        if not _is_taken(self.target):
+            return False
+        if self.replaceable is None:
+            raise BadInput(
+                f"{self.target} exists already", hint="Name another folder, or replace the release with --force"
+            )
+        self.replaceable(self.target)
+        return True
+
 
 @contextlib.contextmanager
-def stage(out: str | Path, *, replaceable: Callable[[Path], None] | None = None) -> Iterator[Staging]:
-    """A private folder for a release that is to stand at `out`.
+def stage(out: str | Path, *, replaceable: Replaceable | None = None) -> Iterator[Staging]:
+    """A private folder for a release that is to stand at `out`; an existing target is refused unless it is `replaceable`.
 
-    An existing target is refused unless `replaceable` is given, which raises if what stands there is not to be replaced.
     Whatever happens inside, nothing is left beside the target afterwards.
     """
     target = _checked_target(Path(out))
     _clean(target)
-    if _is_taken(target):
-        if replaceable is None:
-            raise BadInput(f"{out} exists already", hint="Name another folder, or replace the release with --force")
-        replaceable(target)
+    Staging(target, target, replaceable).has_to_replace()
     private, lock = _private_folder(target)
-    staging = Staging(target, private)
+    staging = Staging(target, private, replaceable)
     try:
         staging.folder.mkdir()
         yield staging

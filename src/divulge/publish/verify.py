@@ -30,9 +30,13 @@ class Unverified(DivulgeError):
 def compare(found: Contingency, expected: Contingency) -> Contingency:
     """The counts that were found, over the values that were expected; refused if anything at all differs."""
     if found.rows != expected.rows:
-        raise Unverified(f"the staged table has {found.rows:,} rows where {expected.rows:,} were to be written", hint=_HINT)
+        raise Unverified(
+            f"the staged table has {found.rows:,} rows where {expected.rows:,} were to be written", hint=_HINT
+        )
     if len(found) != len(expected):
-        raise Unverified(f"the staged table has {len(found):,} classes where {len(expected):,} were to be made", hint=_HINT)
+        raise Unverified(
+            f"the staged table has {len(found):,} classes where {len(expected):,} were to be made", hint=_HINT
+        )
     keys = {key.name: (_codes(key, known), known) for key, known in zip(found.keys, expected.keys, strict=True)}
     recoded = found.roll_up(coarser=keys)
     recoded = replace(
@@ -52,7 +56,9 @@ def hold(measurement: Measurement, policy: Policy) -> Verdict:
     verdict = judge(measurement, policy.promises)
     if not verdict.holds:
         broken = ", ".join(
-            f"{outcome.promise.text} (measured {outcome.value:.4g})" for outcome in verdict.outcomes if not outcome.holds
+            f"{outcome.promise.text} (measured {outcome.value:.4g})"
+            for outcome in verdict.outcomes
+            if not outcome.holds
         )
         raise Unverified(f"the staged table breaks what was promised: {broken}", hint=_HINT)
     return verdict
@@ -63,7 +69,9 @@ def _codes(found: Domain, expected: Domain) -> Ints:
     place = {as_text(label): code for code, label in enumerate(expected.labels)}
     strange = [label for label in found.labels if as_text(label) not in place]
     if strange:
-        raise Unverified(f"the staged table has {len(strange)} values of {found.name!r} that were not to be published", hint=_HINT)
+        raise Unverified(
+            f"the staged table has {len(strange)} values of {found.name!r} that were not to be published", hint=_HINT
+        )
     return np.array([place[as_text(label)] for label in found.labels], dtype=np.int64)
 
 

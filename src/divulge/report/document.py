@@ -24,7 +24,7 @@ def measurement_document(
     document: dict[str, Any] = {
         "rows": measurement.rows,
         "people": measurement.people,
-        "classes": len(measurement.contingency),
+        "classes": measurement.class_count,
         "settings": dict(measurement.settings),
         "notes": list(measurement.notes),
         "identity": _numbers(measurement.identity),
@@ -48,7 +48,7 @@ def verdict_document(verdict: Verdict, measurement: Measurement) -> dict[str, An
         "holds": verdict.holds,
         "rows": measurement.rows,
         "people": measurement.people,
-        "classes": len(measurement.contingency),
+        "classes": measurement.class_count,
         "settings": dict(measurement.settings),
         "promises": [
             {

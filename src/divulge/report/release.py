@@ -17,6 +17,7 @@ from divulge.report.text import bullet, grid, heading, number, settings_sentence
 from divulge.report.words import people, percent
 from divulge.table.hierarchy import SUPPRESSED
 from divulge.table.hierarchy_defaults import Suggestion
+from divulge.tasks.apply import Applied
 from divulge.tasks.release import Release
 
 _EXAMPLES = 3
@@ -45,7 +46,10 @@ def release_document(release: Release, *, written: Path | None = None) -> dict[s
 def suggestions_text(suggestions: Mapping[str, Suggestion]) -> RenderableType:
     """The hierarchies that were chosen from the data, as they would stand in a policy."""
     return Group(
-        Text("Hierarchies chosen from the data; put them into your policy file and change what does not suit:", style="bold"),
+        Text(
+            "Hierarchies chosen from the data; put them into your policy file and change what does not suit:",
+            style="bold",
+        ),
         *(Padding(Text(item.toml()), (0, 0, 0, 2)) for item in suggestions.values()),
         Text(""),
     )
@@ -100,14 +104,61 @@ def _promises(release: Release) -> RenderableType:
     before = judge(release.before, release.policy.promises)
     for old, new in zip(before.outcomes, release.verdict.outcomes, strict=True):
         about = f" ({new.attribute})" if new.attribute and not new.promise.attribute else ""
-        table.add_row(f"{new.promise.text}{about}", number(old.value), number(new.value), "holds" if new.holds else "BROKEN")
+        table.add_row(
+            f"{new.promise.text}{about}", number(old.value), number(new.value), "holds" if new.holds else "BROKEN"
+        )
     return table
 
 
 def _costs(release: Release) -> Iterator[str]:
     plan, before, after = release.plan, release.before, release.after
-    better = f"; a solution better by {number(plan.gap)} may exist" if plan.gap else ""
-    yield f"{plan.objective}: {number(plan.value)}, the best of {plan.lattice:,} combinations ({plan.checked:,} looked at){better}."
+    if plan.method == "full-domain":
+        better = f"; a solution better by {number(plan.gap)} may exist" if plan.gap else ""
+        searched = f", the best of {plan.lattice:,} combinations ({plan.checked:,} looked at){better}"
+    else:
+        searched = f" in {len(plan.boxes):,} boxes; other boxes may lose less"
+    yield f"{plan.objective}: {number(plan.value)}{searched}."
     share = plan.suppressed / before.people
     yield f"{people(plan.suppressed)} left out ({percent(share)}; allowed: {percent(release.policy.suppression)})."
     yield f"{len(before.contingency):,} classes become {len(after.contingency):,}."
+
+
+def applied_document(applied: Applied) -> dict[str, Any]:
+    """Everything `divulge apply --json` prints."""
+    verdict = None if applied.verdict is None else verdict_document(applied.verdict, applied.together)["promises"]
+    return {
+        "rows": applied.rows,
+        "published": applied.rows - applied.suppressed,
+        "suppressed": applied.suppressed,
+        "promises": verdict,
+        "alone": None if applied.alone is None else verdict_document(applied.alone, applied.together)["promises"],
+        "unchecked": list(applied.unchecked),
+        "written": str(applied.folder),
+        "together": measurement_document(applied.together),
+    }
+
+
+def applied_text(applied: Applied) -> RenderableType:
+    """How many rows were published, and how far the promises could be checked again."""
+    parts: list[RenderableType] = [
+        Text(f"{applied.rows - applied.suppressed:,} of {applied.rows:,} new rows published in {applied.folder}")
+    ]
+    if applied.verdict is not None:
+        table = grid("promise", "with the new rows", "", right=[1])
+        for outcome in applied.verdict.outcomes:
+            table.add_row(outcome.promise.text, number(outcome.value), "holds" if outcome.holds else "BROKEN")
+        parts += [heading("The earlier release and the new rows together"), table]
+    parts += [
+        heading("What this does not prove"),
+        bullet("Whether a person of the new rows is in the earlier release too was not checked."),
+        *(bullet(told) for told in _alone(applied)),
+        *(bullet(f"{told}.") for told in applied.unchecked),
+    ]
+    return Group(*parts)
+
+
+def _alone(applied: Applied) -> Iterator[str]:
+    broken = [] if applied.alone is None else [outcome for outcome in applied.alone.outcomes if not outcome.holds]
+    if broken:
+        told = ", ".join(f"{outcome.promise.text} is broken there ({number(outcome.value)})" for outcome in broken)
+        yield f"Who knows that somebody is among the new rows looks for them there alone: {told}."

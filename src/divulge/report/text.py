@@ -14,6 +14,7 @@ from rich.text import Text
 
 from divulge.metrics.conditions import Conditions
 from divulge.metrics.measurement import Measurement, Score
+from divulge.metrics.questions import Question
 from divulge.policy import Outcome, Verdict
 from divulge.report.words import class_name, classes, people, percent, worst_classes
 
@@ -68,7 +69,7 @@ def story_text(
     parts: list[RenderableType] = [
         Text(
             f"{settings['source']}: {measurement.rows:,} rows, {people(measurement.people)}, "
-            f"{len(measurement.contingency):,} classes of {' + '.join(settings['quasi_identifiers'])}"
+            f"{measurement.class_count:,} classes of {' + '.join(settings['quasi_identifiers'])}"
         ),
         heading("In short"),
         bullet(_identity_in_short(measurement)),
@@ -128,17 +129,14 @@ def _average_and_worst(measurement: Measurement, attribute: str) -> str:
     average, worst = scores["mutual_information"].value, scores["surprise"]
     if worst.worst is None:
         return f"{attribute}: {number(average)} bits on average."
-    numbers = measurement.per_class("surprise", attribute)
-    belief = measurement.beliefs[attribute]
-    hidden = numbers[belief.classes] > 2 * average + 1e-9
-    share = float(belief.class_share[hidden].sum())
+    hidden = measurement.ask([Question(worst.metric, 2 * average, attribute)])[0].tally
     told = (
         f"On average a class gives {number(average)} bits about {attribute}; "
         f"the worst, {class_name(worst.worst.key)}, gives {number(worst.value)}."
     )
     return (
-        f"{told} {percent(share)} of people are in classes that give more than twice the average."
-        if hidden.any()
+        f"{told} {percent(hidden.share)} of people are in classes that give more than twice the average."
+        if hidden.classes
         else told
     )
 
@@ -184,7 +182,7 @@ def verdict_text(verdict: Verdict, measurement: Measurement, *, sample: int = 10
         else f"The policy does not hold: {len(broken)} of {len(verdict.outcomes)} promises are broken."
     )
     parts: list[RenderableType] = [
-        Text(f"{measurement.settings['source']}: {measurement.rows:,} rows, {len(measurement.contingency):,} classes"),
+        Text(f"{measurement.settings['source']}: {measurement.rows:,} rows, {measurement.class_count:,} classes"),
         table,
         *(Padding(_broken(outcome, sample), (1, 0, 0, 0)) for outcome in broken),
         Padding(Text(told, style="bold"), (1, 0, 0, 0)),

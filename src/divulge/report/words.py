@@ -12,6 +12,7 @@ import numpy as np
 from divulge.errors import BadInput
 from divulge.metrics import find_metric
 from divulge.metrics.measurement import Measurement, as_number
+from divulge.metrics.metric import worst_first
 
 _SHOWN = 3
 
@@ -64,12 +65,15 @@ def worst_classes(measurement: Measurement, *, most: int = 10, by: str | None = 
     elif attributes == [None]:
         raise BadInput(f"{name!r} is about a sensitive attribute, and none was named")
     sizes = measurement.contingency.sizes
+    most = most if measurement.survey is None else min(most, measurement.survey.kept)
     candidates: list[tuple[float, int, int, str | None]] = []
     for attribute in attributes:
         numbers = measurement.per_class(name, attribute)
         badness = np.where(np.isnan(numbers), -np.inf, numbers if metric.worse == "high" else -numbers)
-        order = np.lexsort((np.arange(len(sizes)), -sizes, -badness))[:most]
-        candidates += [(-float(badness[i]), -int(sizes[i]), int(i), attribute) for i in order if badness[i] > -np.inf]
+        order = worst_first(badness, sizes, most=most)
+        candidates += [
+            (round(-float(badness[i]), 12), -int(sizes[i]), int(i), attribute) for i in order if badness[i] > -np.inf
+        ]
     candidates.sort(key=lambda item: item[:3])
     return [explain(measurement, index, attribute, name) for _, _, index, attribute in candidates[:most]]
 

@@ -22,7 +22,7 @@ def read_parquet(files: Files, *, source: str, engine: DuckDBEngine) -> Table:
     """The table in one or more Parquet files; key=value folders (Hive) become columns."""
     listed = engine.files(files.paths, known_as=dict(zip(files.paths, files.shown(source), strict=True)))
     check_names(_stored_names(engine, files.paths[0], source=source), source=source)
-    hive = _hive_types(files)
+    hive = hive_types(files)
     options = f"hive_partitioning = true, hive_types = {engine.struct(hive)}" if hive else "hive_partitioning = false"
     return table_of(engine, f"read_parquet({listed}, {options})", source=source)
 
@@ -98,7 +98,7 @@ def _stored_names(engine: DuckDBEngine, path: Path, *, source: str) -> list[str]
     return names
 
 
-def _hive_types(files: Files) -> dict[str, str]:
+def hive_types(files: Files) -> dict[str, str]:
     """The columns that key=value folders below the root add: whole numbers if all are written so, else text."""
     found: dict[str, list[str]] = {}
     for path in files.paths:

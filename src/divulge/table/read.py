@@ -5,11 +5,14 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from typing import Any
 
 import duckdb
 
+from divulge.engines.choose import as_spark_frame, choose_engine
 from divulge.engines.duckdb import DuckDBEngine
 from divulge.engines.relation import RelationEngine
+from divulge.engines.spark import SparkEngine
 from divulge.errors import BadInput
 from divulge.table.columnar import read_arrow, read_arrow_stream, read_parquet
 from divulge.table.delimited import read_delimited
@@ -18,6 +21,7 @@ from divulge.table.jsonlines import read_json
 from divulge.table.paths import find_files
 from divulge.table.postgres import read_postgres
 from divulge.table.postgres_url import SCHEMES
+from divulge.table.spark import find_spark_source, moved_to_spark, read_spark_frame
 from divulge.table.sqlite import read_sqlite
 from divulge.table.table import Table, table_of
 
@@ -31,31 +35,46 @@ def read(
     header: bool | None = None,
     delimiter: str | None = None,
     encoding: str = "utf-8",
-    engine: DuckDBEngine | None = None,
+    engine: Any = None,
 ) -> Table:
     """Open a table.
 
     `source` is a file (CSV, JSON lines, Parquet, Arrow, SQLite), a folder or glob of such files, a postgresql:// URL, a
-    pandas or Polars frame, an Arrow table, reader or dataset, a DuckDB relation, or a Table, which comes back as it is.
-    `table` picks one table of a database; `header`, `delimiter` and `encoding` are for delimited text.
+    pandas, Polars or Spark frame, an Arrow table, reader or dataset, a DuckDB relation, or a Table, which comes back as it
+    is. `table` picks one table of a database; `header`, `delimiter` and `encoding` are for delimited text. `engine` is
+    "duckdb" (the default), "spark", an engine or a Spark session; with Spark, `source` may also be the name of a table
+    in a catalog. A Spark frame is read in its own session.
     """
     text = _TextOptions(header, delimiter, encoding)
+    chosen = choose_engine(engine)
     if isinstance(source, str | os.PathLike):
-        return _read_path(os.fspath(source), table=table, text=text, engine=engine or DuckDBEngine())
+        path = os.fspath(source)
+        if isinstance(chosen, SparkEngine):
+            return _read_with_spark(path, table=table, text=text, engine=chosen)
+        return _read_path(path, table=table, text=text, engine=chosen or DuckDBEngine())
     text.refuse_for("it is not a file")
     _refuse_table(table, "it is not a database")
     if isinstance(source, Table):
-        return source
+        return _refuse_other_engine(source, chosen)
+    if (frame := as_spark_frame(source)) is not None:
+        return read_spark_frame(frame, engine=chosen)
+    if isinstance(chosen, SparkEngine):
+        return moved_to_spark(read(source), engine=chosen)
     if isinstance(source, duckdb.DuckDBPyRelation):
         own = RelationEngine(source)
         return table_of(own, own.relation, source="the DuckDB relation")
-    found = read_frame(source, engine=engine or DuckDBEngine())
+    found = read_frame(source, engine=chosen or DuckDBEngine())
     if found is None:
         raise BadInput(
             f"a table cannot be read from {type(source).__module__}.{type(source).__qualname__}",
-            hint="Give a path, a URL, a pandas or Polars frame, an Arrow table, reader or dataset, a DuckDB relation",
+            hint="Give a path, a URL, a pandas, Polars or Spark frame, an Arrow table, reader or dataset, a DuckDB relation",
         )
     return found
+
+
+def read_beside(table: Table, source: object) -> Table:
+    """Open another table to be compared with this one, on the same Spark if this one is there."""
+    return read(source, engine=table.engine if isinstance(table.engine, SparkEngine) else None)
 
 
 @dataclass(frozen=True)
@@ -80,6 +99,26 @@ class _TextOptions:
 def _refuse_table(table: str | None, why: str) -> None:
     if table is not None:
         raise BadInput(f"table={table!r} picks a table of a database, and {why}", hint="Leave it out")
+
+
+def _refuse_other_engine(source: Table, chosen: DuckDBEngine | SparkEngine | None) -> Table:
+    if chosen is not None and chosen.name != source.engine.name:
+        raise BadInput(
+            f"{source.source} was opened with {source.engine.name}, and {chosen.name} was asked for",
+            hint="Open it with the engine that is to count it",
+        )
+    return source
+
+
+def _read_with_spark(source: str, *, table: str | None, text: _TextOptions, engine: SparkEngine) -> Table:
+    """What Spark reads well it reads itself, on its workers; the rest is read here and moved."""
+    found = find_spark_source(source, encoding=text.encoding, engine=engine)
+    if found is None:
+        return moved_to_spark(_read_path(source, table=table, text=text, engine=DuckDBEngine()), engine=engine)
+    _refuse_table(table, f"{source} is {found.kind}")
+    if found.kind != "csv":
+        text.refuse_for(f"{source} is {found.kind}")
+    return found.read(engine=engine, header=text.header, delimiter=text.delimiter)
 
 
 def _read_path(source: str, *, table: str | None, text: _TextOptions, engine: DuckDBEngine) -> Table:

@@ -34,6 +34,9 @@ def column_types(engine: Engine, relation: str, names: Sequence[str], *, numbers
     """
     if not names:
         return {}
+    if engine.name == "spark":  # it starts a job for each statement, so it looks at all rows at once
+        masks = _all_shapes(engine, relation, dict.fromkeys(names, 0), numbers=numbers)
+        return {name: _type(mask) for name, mask in masks.items()}
     masks, rows = _first_shapes(engine, relation, names, numbers=numbers)
     if rows == _FIRST_ROWS:
         undecided = {name: mask for name, mask in masks.items() if not mask or _type(mask) != "VARCHAR"}
@@ -72,17 +75,17 @@ def _shape(engine: Engine, cell: str, *, numbers: bool, dates: bool) -> str:
     """SQL for the shape of one cell; an empty cell has none."""
 
     def like(pattern: str) -> str:
-        return f"regexp_full_match({cell}, {engine.literal(f' *{pattern}')})"
+        return engine.full_match(cell, f" *{pattern}")
 
     def valid(type_: str) -> str:
-        return f"TRY_CAST({cell} AS {type_}) IS NOT NULL"
+        return f"{engine.cast(cell, type_, attempt=True)} IS NOT NULL"
 
-    digits = f"least(strlen({cell}) - instr({cell}, '.'), {_MOST_DIGITS})"
+    digits = f"least({engine.byte_length(cell)} - instr({cell}, '.'), {_MOST_DIGITS})"
     # A last zero says nothing in 2.0, which is how a whole number prints as a decimal.
-    padded = f"CASE WHEN suffix({cell}, '0') AND {digits} > 1 THEN {_PADDED} ELSE 0 END"
+    padded = f"CASE WHEN {cell} LIKE '%0' AND {digits} > 1 THEN {_PADDED} ELSE 0 END"
     number = (
         f"WHEN {like('-?(0|[1-9][0-9]{0,14}) *')} THEN {_INTEGER} "
-        f"WHEN {like(_FIXED_POINT)} THEN {_DECIMAL} + {padded} + {_FRACTION} * (1 << {digits}::INTEGER) "
+        f"WHEN {like(_FIXED_POINT)} THEN {_DECIMAL} + {padded} + {_FRACTION} * (1 << CAST({digits} AS INTEGER)) "
         f"WHEN {like('-?[1-9][0-9]{15,18}')} AND {valid('BIGINT')} THEN {_LONG} "
         f"WHEN {like(_FLOATING_POINT)} AND {valid('DOUBLE')} THEN {_DECIMAL} "
     )

@@ -20,10 +20,11 @@ def check(
     sensitive: Names = (),
     assumptions: Mapping[str, Any] | None = None,
     sample: int = 10,
+    engine: Any = None,
 ) -> tuple[Verdict, Measurement]:
     """Measure a table and hold it against a policy; roles given here go before the policy's own.
 
-    `assumptions` are further keyword arguments of `measure`, such as {"person": "patient_id"}.
+    `assumptions` are further keyword arguments of `measure`, such as {"person": "patient_id"}; `engine` is as there.
     """
     kept = policy if isinstance(policy, Policy) else Policy.load(policy)
     arguments = dict(kept.roles) | {name: value for name, value in (assumptions or {}).items() if value is not None}
@@ -32,5 +33,5 @@ def check(
     if sensitive:
         arguments["sensitive"] = sensitive
     arguments.setdefault("quasi_identifiers", ())
-    measurement = measure(table, **arguments)
+    measurement = measure(table, **arguments, engine=engine)
     return judge(measurement, kept.promises, sample=sample), measurement

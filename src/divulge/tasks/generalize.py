@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from divulge.count import Contingency, Nulls, count
 from divulge.engines.duckdb import DuckDBEngine
@@ -25,7 +25,7 @@ from divulge.table.hierarchy_builders import Spec, build_hierarchies
 from divulge.table.hierarchy_defaults import Suggestion
 from divulge.table.hierarchy_files import load_hierarchies
 from divulge.table.read import read
-from divulge.table.roles import Names, Roles, resolve_roles
+from divulge.table.roles import Names, Roles, resolve_roles, split_names
 from divulge.table.table import Table
 from divulge.tasks.hierarchy import suggest
 from divulge.tasks.measure import Assumptions, assume, measure_counts
@@ -59,8 +59,8 @@ def generalize(
 
     Roles given here go before the policy's own. `hierarchies` is a folder, or for each column a rule, a file or a Hierarchy;
     a column without one gets a default, which `Release.suggestions` shows. `keep` names columns without a role that are published
-    although they look like identifiers. `assumptions` are further keyword arguments of `measure`, such as {"distances": {"age": "ordered"}}.
-    `announce` is called with the default hierarchies before they are used.
+    although they look like identifiers. `assumptions` are further keyword arguments of `measure`, such as
+    {"distances": {"age": "ordered"}}. `announce` is called with the default hierarchies before they are used.
 
     >>> import pyarrow as pa
     >>> people = pa.table({"zip": ["4761", "4762", "4791", "4792"], "disease": ["flu", "cold", "flu", "cold"]})
@@ -74,9 +74,9 @@ def generalize(
     source = _movable(read(table))
     given = {"quasi_identifiers": quasi_identifiers, "sensitive": sensitive, "identifier": identifier}
     roles, chosen_nulls = _roles(source, kept, given | {"weight": weight, "person": person, "nulls": nulls})
-    plain = check_plain_columns(source, roles, resolve_roles(source, quasi_identifiers=keep).quasi_identifiers)
+    plain = check_plain_columns(source, roles, split_names(source, [keep] if isinstance(keep, str) else keep))
     counted, before = _count(source, roles, chosen_nulls, dict(assumptions or {}))
-    levels, suggestions = choose_hierarchies(counted.people, hierarchies, kept)
+    levels, suggestions = choose_hierarchies(counted.people, hierarchies, kept, defaults=method == "full-domain")
     if suggestions and announce is not None:
         announce(suggestions)
     plan = _search(
@@ -123,21 +123,22 @@ def _roles(source: Table, policy: Policy, given: Mapping[str, Any]) -> tuple[Rol
 
 def _count(source: Table, roles: Roles, nulls: Nulls, further: dict[str, Any]) -> tuple[Counted, Measurement]:
     """Count and measure the original."""
-    joint, population = bool(further.pop("joint", False)), further.pop("population", None)
+    joint, people = bool(further.pop("joint", False)), further.pop("population", None)
+    population = None if people is None else read(people)
     if further.get("original") is not None:
-        raise BadInput("the table that is generalized is the original itself", hint="Leave original out, or give a prior")
+        raise BadInput(
+            "the table that is generalized is the original itself", hint="Leave original out, or give a prior"
+        )
     assumptions: Assumptions = assume(roles, **further)
     contingency = count(source, roles, nulls=nulls, joint=joint)
-    before = measure_counts(
-        contingency, source, roles, assumptions=assumptions, nulls=nulls, population=population
-    )
+    before = measure_counts(contingency, source, roles, assumptions=assumptions, nulls=nulls, population=population)
     return Counted.of(before, source, roles, assumptions=assumptions, nulls=nulls, joint=joint), before
 
 
 def choose_hierarchies(
-    contingency: Contingency, given: Hierarchies | None, policy: Policy
+    contingency: Contingency, given: Hierarchies | None, policy: Policy, *, defaults: bool = True
 ) -> tuple[dict[str, Hierarchy], dict[str, Suggestion]]:
-    """A hierarchy for each quasi-identifier: as given, else as the policy says, else a default for its values."""
+    """A hierarchy for each quasi-identifier: as given, else as the policy says, else (with `defaults`) one chosen for its values."""
     values = {key.name: key.labels for key in contingency.keys}
     specs: dict[str, Spec] = dict(policy.hierarchies)
     if isinstance(given, str | Path):
@@ -146,10 +147,12 @@ def choose_hierarchies(
         specs |= dict(given or {})
     for column in specs:
         if column not in values:
-            raise BadInput(f"a hierarchy is given for {column!r}, which is not a quasi-identifier", hint=nearest(column, values))
-    missing: Sequence[str] = [name for name in values if name not in specs]
+            raise BadInput(
+                f"a hierarchy is given for {column!r}, which is not a quasi-identifier", hint=nearest(column, values)
+            )
+    missing: Sequence[str] = [name for name in values if name not in specs] if defaults else []
     suggestions = {suggestion.column: suggestion for suggestion in suggest(contingency, missing)}
-    chosen = {name: suggestions[name].spec if name in suggestions else specs[name] for name in values}
+    chosen = specs | {name: suggestion.spec for name, suggestion in suggestions.items()}
     return build_hierarchies(chosen, values), suggestions
 
 
@@ -163,10 +166,20 @@ def _search(
     method: Method,
     time_limit: float | None,
 ) -> Plan:
+    if method == "mondrian":
+        from divulge.generalize.mondrian import mondrian
+
+        return mondrian(
+            contingency,
+            policy.promises,
+            hierarchies=hierarchies,
+            beliefs=before.beliefs,
+            population=contingency.population,
+        )
+    if method != "full-domain":
+        raise BadInput(f"there is no method {method!r}", hint=nearest(method, get_args(Method)))
     from divulge.generalize.search import search
 
-    if method != "full-domain":
-        raise BadInput(f"there is no method {method!r}", hint=nearest(method, ["full-domain", "mondrian"]))
     return search(
         contingency,
         hierarchies,

@@ -18,11 +18,12 @@ from divulge.count import Cells, Contingency, Nulls, count
 from divulge.count.align import align, population_sizes
 from divulge.count.assemble import joint_domain
 from divulge.count.contingency import Floats
+from divulge.count.counting import Request
 from divulge.errors import BadInput, nearest
 from divulge.metrics import TOLERANCE, Identity
 from divulge.metrics.diversity import recursive_l
-from divulge.metrics.measurement import Measurement, score_attribute, score_identity
-from divulge.table.read import read
+from divulge.metrics.measurement import Measurement, Survey, score_attribute, score_identity
+from divulge.table.read import read, read_beside
 from divulge.table.roles import Roles, resolve_roles
 from divulge.table.table import Table
 
@@ -62,8 +63,11 @@ def measure(
     orders: Mapping[str, Sequence[str]] | None = None,
     recursive_l: int | None = None,
     population: Any = None,
+    engine: Any = None,
 ) -> Measurement:
     """Measure what a table gives away about the people in it.
+
+    `engine` is "duckdb" (the default), "spark", or an engine of yours; a Spark frame brings its own session.
 
     >>> import pyarrow as pa
     >>> people = pa.table({"zip": ["1", "1", "2", "2"], "disease": ["flu", "flu", "flu", "cancer"]})
@@ -71,7 +75,7 @@ def measure(
     >>> m["k_anonymity"].value, m["l_diversity"].worst.key
     (2.0, {'zip': '1'})
     """
-    source = read(table)
+    source = read(table, engine=engine)
     roles = resolve_roles(
         source,
         quasi_identifiers=quasi_identifiers,
@@ -82,7 +86,7 @@ def measure(
     )
     assumptions = assume(
         roles,
-        original=original,
+        original=None if original is None else read_beside(source, original),
         prior=prior,
         rule_out=rule_out,
         rule_in=rule_in,
@@ -91,8 +95,14 @@ def measure(
         orders=orders,
         recursive_l=recursive_l,
     )
+    everybody = None if population is None else read_beside(source, population)
+    if source.engine.name == "spark":
+        from divulge.tasks.on_spark import measure_on_spark
+
+        request = Request(source, roles, nulls, joint)
+        return measure_on_spark(request, assumptions=assumptions, population=everybody)
     contingency = count(source, roles, nulls=nulls, joint=joint)
-    return measure_counts(contingency, source, roles, assumptions=assumptions, nulls=nulls, population=population)
+    return measure_counts(contingency, source, roles, assumptions=assumptions, nulls=nulls, population=everybody)
 
 
 def assume(
@@ -135,17 +145,34 @@ def measure_counts(
     beliefs = {
         name: form_belief(contingency, name, assumptions, roles=roles, nulls=nulls) for name in contingency.cells
     }
-    view = Identity.of(contingency, _population(contingency, roles, nulls, population))
-    sensitive = {name: score_attribute(contingency, belief) for name, belief in beliefs.items()}
+    sizes = None
+    if population is not None:
+        counted = population_request(population, roles, nulls)
+        sizes = population_sizes(contingency, count(counted.table, counted.roles, nulls=nulls))
+    settings = settings_of(source, roles, beliefs, assumptions, nulls=nulls, population=population is not None)
+    return measurement_of(contingency, Identity.of(contingency, sizes), beliefs, settings=settings, frame=source.frame)
+
+
+def measurement_of(
+    contingency: Contingency,
+    view: Identity,
+    beliefs: Mapping[str, Belief],
+    *,
+    settings: Mapping[str, Any],
+    frame: str,
+    survey: Survey | None = None,
+) -> Measurement:
+    """Score every metric; `survey` knows all classes where the contingency holds only the worst."""
     return Measurement(
         contingency=contingency,
         identity_view=view,
         beliefs=beliefs,
         identity=score_identity(contingency, view),
-        sensitive=sensitive,
-        settings=_settings(source, roles, beliefs, assumptions, nulls=nulls, population=population is not None),
+        sensitive={name: score_attribute(contingency, belief) for name, belief in beliefs.items()},
+        settings=settings,
         notes=contingency.notes,
-        frame=source.frame,
+        frame=frame,
+        survey=survey,
     )
 
 
@@ -194,14 +221,13 @@ def _prior_of_original(cells: Cells, original: Table, roles: Roles, nulls: Nulls
     return cells.recode(ours, domain), Prior("original", weights)
 
 
-def _population(contingency: Contingency, roles: Roles, nulls: Nulls, population: Any) -> Any:
-    if population is None:
-        return None
+def population_request(population: Any, roles: Roles, nulls: Nulls) -> Request:
+    """Count everybody by the quasi-identifiers."""
     everybody = read(population)
     # A register that does not name the person holds one row for each.
     person = roles.person if roles.person in everybody.names else None
     known = resolve_roles(everybody, quasi_identifiers=roles.quasi_identifiers, person=person)
-    return population_sizes(contingency, count(everybody, known, nulls=nulls))
+    return Request(everybody, known, nulls, joint=False)
 
 
 def _check_recursive_l(given: Any) -> None:
@@ -234,7 +260,7 @@ def _known(given: Mapping[str, Any], roles: Roles, what: str) -> Mapping[str, An
     return given
 
 
-def _settings(
+def settings_of(
     source: Table,
     roles: Roles,
     beliefs: Mapping[str, Belief],
@@ -242,6 +268,7 @@ def _settings(
     *,
     nulls: Nulls,
     population: bool,
+    counts: str = "collected",
 ) -> dict[str, Any]:
     """Everything that a number depends on."""
     from divulge import __version__
@@ -249,6 +276,7 @@ def _settings(
     return {
         "divulge": __version__,
         "engine": source.engine.name,
+        "counts": counts,
         "source": source.source,
         "quasi_identifiers": list(roles.quasi_identifiers),
         "sensitive": list(beliefs),
@@ -257,8 +285,10 @@ def _settings(
         "weight": roles.weight,
         "nulls": nulls,
         "prior": {name: belief.prior.name for name, belief in beliefs.items()},
+        "original": None if assumptions.original is None else assumptions.original.source,
         "background": {name: known.describe() for name, known in assumptions.knowledge.items()},
         "ground_distance": {name: belief.ground.distance for name, belief in beliefs.items()},
+        "orders": {name: list(order) for name, order in assumptions.ground.orders.items()},
         "recursive_l": {name: recursive_l(belief) for name, belief in beliefs.items()},
         "population": "table" if population else ("weights" if roles.weight else None),
         "log_base": 2,

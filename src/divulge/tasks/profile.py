@@ -55,15 +55,15 @@ class ColumnProfile:
         return asdict(self)
 
 
-def profile(table: Any) -> list[ColumnProfile]:
-    """Describe every column of a table; one pass over the rows.
+def profile(table: Any, *, engine: Any = None) -> list[ColumnProfile]:
+    """Describe every column of a table; one pass over the rows; `engine` is as in `measure`.
 
     >>> import pyarrow as pa
     >>> people = pa.table({"zip": ["1", "1", "2"], "disease": ["flu", "cold", None]})
     >>> [(item.column, item.distinct, item.nulls, item.role) for item in profile(people)]
     [('zip', 2, 0, 'quasi_identifier'), ('disease', 2, 1, 'sensitive')]
     """
-    source = read(table)
+    source = read(table, engine=engine)
     counted = spectra(source, [column.name for column in source.columns if column.kind != "nested"])
     return [_describe(column, counted.get(column.name)) for column in source.columns]
 

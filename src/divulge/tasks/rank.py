@@ -9,12 +9,13 @@ Fig. 4 of Afifi et al. 2018.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Protocol
 
 from divulge.belief import Belief
 from divulge.count import Contingency, Nulls, count
+from divulge.count.counting import Request
 from divulge.errors import BadInput, nearest
 from divulge.metrics import TOLERANCE, Identity, Scope, find_metric
 from divulge.metrics.identity import distinction, separation
@@ -98,25 +99,26 @@ def rank(
     threshold: float = 0.8,
     sets: Sequence[Sequence[str]] = (),
     progress: Callable[[int, int], None] | None = None,
+    engine: Any = None,
 ) -> Ranking:
-    """Rank attributes and their combinations up to a size; `progress` is called with (done, total)."""
+    """Rank attributes and their combinations up to a size; `progress` is called with (done, total), `engine` is as in `measure`."""
     if up_to < 1:
         raise BadInput(f"up_to={up_to} is not possible", hint="combinations have at least 1 attribute")
     if not 0 <= threshold <= 1:
         raise BadInput(f"threshold={threshold} is not possible", hint="the discrimination rate lies between 0 and 1")
-    source = read(table)
+    source = read(table, engine=engine)
     roles = resolve_roles(source, quasi_identifiers=quasi_identifiers, sensitive=sensitive, person=person)
     names = roles.quasi_identifiers
     for name in itertools.chain.from_iterable(sets):
         if name not in names:
             raise BadInput(f"{name!r} of a set is not among the quasi-identifiers", hint=nearest(name, names))
-    counter = _Counter(source, roles, nulls, count(source, roles, nulls=nulls))
+    counter = _Counter(_views(source, roles, nulls))
     everything = counter.score(names)
     combinations = list(_scored(counter, names, min(up_to, len(names)), progress))
     alone = {item.columns[0]: item for item in combinations if len(item.columns) == 1}
     ranked = [_attribute(counter, everything, names, alone[name]) for name in names]
     return Ranking(
-        rows=counter.whole.rows,
+        rows=counter.views.rows,
         everything=everything,
         attributes=tuple(sorted(ranked, key=lambda item: -item.alone.identity["discrimination_rate"])),
         combinations=tuple(
@@ -140,8 +142,48 @@ def rank(
     )
 
 
+class _Views(Protocol):
+    """What the metrics of any combination are functions of."""
+
+    @property
+    def rows(self) -> int:
+        """Rows counted."""
+
+    def of(self, columns: tuple[str, ...]) -> tuple[Identity, Mapping[str, Belief]]:
+        """The views of one combination."""
+
+
+def _views(source: Table, roles: Roles, nulls: Nulls) -> _Views:
+    if source.engine.name == "spark":
+        from divulge.count.cluster import count_on_cluster
+        from divulge.tasks.on_spark import ClusterViews
+
+        counts = count_on_cluster(Request(source, roles, nulls, joint=False))
+        if not counts.is_small:
+            return ClusterViews(counts, metrics=(*_IDENTITY, *_SENSITIVE))
+        return _RolledUp(source, roles, nulls, counts.collect())
+    return _RolledUp(source, roles, nulls, count(source, roles, nulls=nulls))
+
+
 @dataclass(frozen=True)
 class _Counter:
+    """Scores combinations."""
+
+    views: _Views
+
+    def score(self, columns: tuple[str, ...]) -> Combination:
+        """Every number of one combination."""
+        view, beliefs = self.views.of(columns)
+        identity = _values(_IDENTITY, "identity", view) | {
+            "distinction": distinction(view),
+            "separation": separation(view),
+        }
+        sensitive = {name: _values(_SENSITIVE, "sensitive", belief) for name, belief in beliefs.items()}
+        return Combination(columns, identity, sensitive)
+
+
+@dataclass(frozen=True)
+class _RolledUp:
     """Counts of any subset of the quasi-identifiers: a roll-up, or a count of its own where people own several rows."""
 
     table: Table
@@ -149,18 +191,15 @@ class _Counter:
     nulls: Nulls
     whole: Contingency
 
-    def score(self, columns: tuple[str, ...]) -> Combination:
-        """Every number of one combination."""
+    @property
+    def rows(self) -> int:
+        """Rows counted."""
+        return self.whole.rows
+
+    def of(self, columns: tuple[str, ...]) -> tuple[Identity, Mapping[str, Belief]]:
+        """The views of one combination."""
         part = self._counted(columns)
-        view = Identity.of(part)
-        identity = _values(_IDENTITY, "identity", view) | {
-            "distinction": distinction(view),
-            "separation": separation(view),
-        }
-        sensitive = {
-            name: _values(_SENSITIVE, "sensitive", Belief.of_table(cells)) for name, cells in part.cells.items()
-        }
-        return Combination(columns, identity, sensitive)
+        return Identity.of(part), {name: Belief.of_table(cells) for name, cells in part.cells.items()}
 
     def _counted(self, columns: tuple[str, ...]) -> Contingency:
         if columns == self.roles.quasi_identifiers:

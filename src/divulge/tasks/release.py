@@ -9,6 +9,8 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+
 from divulge.count import Contingency, Nulls, count
 from divulge.count.contingency import Floats
 from divulge.engines.duckdb import DuckDBEngine
@@ -16,6 +18,7 @@ from divulge.errors import BadInput, DivulgeError, InternalError
 from divulge.generalize.plan import Plan
 from divulge.metrics.measurement import Measurement, as_frame
 from divulge.policy import Policy, Verdict
+from divulge.publish.boxes import BOXES, write_boxes
 from divulge.publish.formats import Format, choose_format, read_rows, write_rows
 from divulge.publish.manifest import describe_policy, numbers
 from divulge.publish.mapping import FOLDER, ORIGINAL, mapping_of, write_mapping, write_original
@@ -114,16 +117,18 @@ class Release:
     """Columns without a role; they are published as they are."""
     counted: Counted = field(repr=False)
 
-    def write(self, out: str | Path, *, force: bool = False, format: str | None = None, seed: int | None = None) -> Path:  # noqa: A002
+    def write(
+        self, out: str | Path, *, force: bool = False, file_format: str | None = None, seed: int | None = None
+    ) -> Path:
         """Write the release to a new folder: table, manifest.json and mapping/; verified before it appears there.
 
-        The table has the source's format (CSV, Parquet, Arrow; else Parquet), or the one named by `format`. `seed` fixes the order
+        The table has the source's format (CSV, Parquet, Arrow; else Parquet), or the one named by `file_format`. `seed` fixes the order
         of the rows, for tests. A folder that holds a release is replaced with `force`.
         """
-        form = choose_format(self.counted.source, format)
+        form = choose_format(self.counted.source, file_format)
         rows = self._rows()
         name = f"table{form.ending}"
-        types = dict(self.counted.engine.describe(f"({rows})"))
+        types = self._types(rows)
         query = self._shuffled(rows, seed)
         parts = [
             Part(name, lambda path: write_rows(self.counted.engine, query, path, form=form)),
@@ -146,7 +151,22 @@ class Release:
             self._verify(table_of(fresh, relation, source="the released table"))
         finally:
             fresh.close()
-        return as_frame(rows, self.counted.source.frame)
+        return as_frame(self._with_categories(rows), self.counted.source.frame)
+
+    def _with_categories(self, rows: pa.Table) -> pa.Table:
+        """Columns that came with categories get them back, without those that no row has any more."""
+        for position, name in enumerate(rows.column_names):
+            came = self.counted.source.column(name).type
+            if came == "ENUM" and name in self._unchanged:
+                rows = rows.set_column(position, name, rows.column(position).dictionary_encode())
+        return rows
+
+    @property
+    def _unchanged(self) -> frozenset[str]:
+        """Columns that are published as they came."""
+        recoding = self.plan.recoding
+        changed = {name for name, same in zip(recoding.columns, recoding.unchanged, strict=True) if not same}
+        return frozenset(self.counted.source.names) - changed
 
     def _rows(self) -> str:
         counted = self.counted
@@ -158,19 +178,24 @@ class Release:
         columns = published_columns(self.counted.source, self.counted.roles)
         return shuffled(self.counted.engine, rows, columns, secret=draw_secret(seed))
 
+    def _types(self, rows: str) -> dict[str, str]:
+        """The types to read the published columns with; those that are not counted are taken as text."""
+        roles = self.counted.roles
+        counted = {*roles.quasi_identifiers, *roles.sensitive, roles.weight}
+        described = self.counted.engine.describe(f"({rows})")
+        return {name: type_ if name in counted else "VARCHAR" for name, type_ in described}
+
     def _read_back(self, path: Path, form: Format, types: Mapping[str, str]) -> Measurement:
         """Measure a staged file with an engine that has not seen the original."""
-        roles = self.counted.roles
-        needed = {*roles.quasi_identifiers, *roles.sensitive, roles.weight}
         fresh = DuckDBEngine()
         try:
-            return self._verify(
-                read_rows(fresh, path, form=form, types={name: types[name] if name in needed else "VARCHAR" for name in types})
-            )
+            return self._verify(read_rows(fresh, path, form=form, types=types))
         except Unverified:
             raise
         except DivulgeError as error:
-            raise Unverified(f"the staged table cannot be read back: {error.message}", hint="Nothing was published") from error
+            raise Unverified(
+                f"the staged table cannot be read back: {error.message}", hint="Nothing was published"
+            ) from error
         finally:
             fresh.close()
 
@@ -199,7 +224,9 @@ class Release:
             for name, cells in self.counted.people.cells.items()
         }
         mappings = {name: mapping_of(self.hierarchies[name], level) for name, level in self.plan.levels.items()}
+        boxes = [Part(BOXES, partial(write_boxes, boxes=self.plan.boxes), public=False)] if self.plan.boxes else []
         return [
+            *boxes,
             *(
                 Part(f"{FOLDER}/{file_name(name)}", partial(write_mapping, mapping=mapping), public=False)
                 for name, mapping in mappings.items()
@@ -223,6 +250,11 @@ class Release:
                 "plain": list(self.plain),
             },
             "plan": self.plan.describe(),
+            "unchanged": [
+                name
+                for name, same in zip(self.plan.recoding.columns, self.plan.recoding.unchanged, strict=True)
+                if same
+            ],
             "hierarchies": {
                 name: {"height": hierarchy.height, "from": "the data" if chosen[name] else "the publisher"}
                 for name, hierarchy in self.hierarchies.items()
@@ -231,10 +263,17 @@ class Release:
             "rows": {"original": self.before.rows, "published": self.plan.published(self.counted.rows).rows},
             "row_order": "shuffled with a seed given by the publisher" if seed_given else "shuffled with a secret",
             "engine": source.engine.name,
+            "joint": self.counted.joint,
+            "background": list(self.counted.assumptions.knowledge),
             "before": numbers(self.before),
             "after": numbers(measured),
             "verdict": [
-                {"promise": outcome.promise.text, "attribute": outcome.attribute, "value": outcome.value, "holds": outcome.holds}
+                {
+                    "promise": outcome.promise.text,
+                    "attribute": outcome.attribute,
+                    "value": outcome.value,
+                    "holds": outcome.holds,
+                }
                 for outcome in self.verdict.outcomes
             ],
         }

@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: Apache-2.0
+"""RowCodes: the rows of a table as small integers, one array per column.
+
+Anatomization assigns records to groups, so it needs rows where the metrics need only counts. Each column becomes the positions of its
+values in a Domain, in the smallest integer type that holds them; null is a value of its own. The order of rows in a database means nothing
+and may differ from one run to the next, so `read_rows` sorts the rows by their values: with a seed, the same table gives the same release.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from divulge.count import Domain, Nulls
+from divulge.count.assemble import encode
+from divulge.count.contingency import class_ids, combined_key
+from divulge.errors import BadInput, nearest
+from divulge.table.table import Table, kind_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+Codes = npt.NDArray[np.integer[Any]]
+Ints = npt.NDArray[np.int64]
+
+_SMALLEST_LOOKUP = 2**20
+
+
+@dataclass(frozen=True, eq=False)
+class RowCodes:
+    """Some columns of a table, row by row."""
+
+    domains: tuple[Domain, ...]
+    codes: tuple[Codes, ...] = field(repr=False)
+
+    def __len__(self) -> int:
+        return len(self.codes[0])
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The columns' names."""
+        return tuple(domain.name for domain in self.domains)
+
+    def domain(self, name: str) -> Domain:
+        """The values of a column."""
+        return self.domains[self._position(name)]
+
+    def column(self, name: str) -> Codes:
+        """The code of each row in a column."""
+        return self.codes[self._position(name)]
+
+    def values(self, name: str, rows: Ints | slice = slice(None)) -> pa.Array:
+        """The values of a column, of some rows or of all."""
+        return self.domain(name).values.take(pa.array(self.column(name)[rows]))
+
+    def tuples(self, names: Sequence[str]) -> Tuples:
+        """The distinct tuples of some columns, numbered in ascending order."""
+        codes, radices = [self.column(name) for name in names], [len(self.domain(name)) for name in names]
+        if len(names) == 1:
+            return Tuples(codes[0].astype(np.int32), radices[0])
+        wide = [column.astype(np.int64) for column in codes]
+        span = int(np.prod([float(radix) for radix in radices]))
+        if span <= max(2 * len(self), _SMALLEST_LOOKUP):
+            return _by_lookup(combined_key(wide, radices, rows=len(self)), span)
+        ids, first = class_ids(wide, radices, rows=len(self))
+        return Tuples(ids.astype(np.int32), len(first))
+
+    def take(self, rows: Ints) -> RowCodes:
+        """Some of the rows, with the same domains."""
+        return RowCodes(self.domains, tuple(column[rows] for column in self.codes))
+
+    def _position(self, name: str) -> int:
+        try:
+            return self.names.index(name)
+        except ValueError:
+            raise BadInput(f"the column {name!r} was not read", hint=nearest(name, self.names)) from None
+
+
+@dataclass(frozen=True, eq=False)
+class Tuples:
+    """For each row the number of its tuple in one table of the release."""
+
+    ids: npt.NDArray[np.int32] = field(repr=False)
+    distinct: int
+
+
+def read_rows(table: Table, names: Sequence[str], *, nulls: Nulls = "category") -> RowCodes:
+    """Read columns of a table, in one pass; with nulls="drop" only the rows that lack none of them."""
+    quoted = [table.engine.quote(table.column(name).name) for name in names]
+    selected = ", ".join(f"{name} AS c{i}" for i, name in enumerate(quoted))
+    complete = " AND ".join(f"{name} IS NOT NULL" for name in quoted)
+    where = f" WHERE {complete}" if nulls == "drop" else ""
+    rows = table.engine.query(f"SELECT {selected} FROM {table.relation}{where}")
+    if rows.num_rows == 0:
+        raise BadInput(f"{table.source} has no rows", hint="There is nothing to anatomize")
+    kinds = [table.column(name).kind for name in names]
+    coded = [
+        encode(rows.column(f"c{i}"), name=name, kind=kind)
+        for i, (name, kind) in enumerate(zip(names, kinds, strict=True))
+    ]
+    found = _narrow(coded)
+    return found.take(np.lexsort(found.codes[::-1]))
+
+
+def rows_of(columns: Mapping[str, Iterable[Any]]) -> RowCodes:
+    """Rows given as Python values, in their own order.
+
+    >>> rows = rows_of({"sex": ["F", "M", "F"], "age": [30, 33, 45]})
+    >>> rows.column("age").tolist(), rows.domain("sex").labels
+    ([0, 1, 2], ['F', 'M'])
+    """
+    coded = []
+    for name, cells in columns.items():
+        array = pa.array(list(cells))
+        coded.append(encode(array, name=name, kind=_kind(array.type)))
+    return _narrow(coded)
+
+
+def _kind(type_: pa.DataType) -> Any:
+    return kind_of({"int64": "BIGINT", "double": "DOUBLE", "bool": "BOOLEAN"}.get(str(type_), "VARCHAR"))
+
+
+def _narrow(coded: Sequence[tuple[Domain, Ints]]) -> RowCodes:
+    codes = tuple(column.astype(np.int16 if len(domain) <= 2**15 else np.int32) for domain, column in coded)
+    return RowCodes(tuple(domain for domain, _ in coded), codes)
+
+
+def _by_lookup(key: Ints, span: int) -> Tuples:
+    """Number the keys that occur without sorting the rows."""
+    occurs = np.zeros(span, dtype=bool)
+    occurs[key] = True
+    number = (np.cumsum(occurs) - 1).astype(np.int32)
+    return Tuples(number[key], int(occurs.sum()))

@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Can any grouping keep the model? Decided before a record is moved, exactly where that is possible.
+
+For alpha, beta and delta the answer is known. The count of the commonest value is the sum of its counts in the groups, each at most beta
+times the group, so it is at most beta times the table; and if it is, the table as one group keeps beta, alpha likewise, and delta with
+difference 0. Hence alpha and beta can be kept exactly if the whole table keeps them, and delta always. Yao et al. 2021 (section 4.4) state
+weaker conditions, one of them wrong ("alpha > 1/min is always met": the column M, M, M, F breaks alpha = 0.6).
+
+Gamma is different: the union of two groups that keep it may break it. It can be kept if the whole table keeps it or if it is at least
+alpha^k beta; it cannot if it is below `least_gamma`; between the two a search decides, and what it does not find stays unproved, except on
+tables so small that every grouping can be tried.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+
+from divulge.anatomize.levels import Bools
+from divulge.anatomize.model import AlphaBetaGammaDelta, Levels
+from divulge.anatomize.problem import Groups, Problem
+from divulge.errors import Infeasible
+
+SMALL = 12
+"""Up to so many records every grouping is tried."""
+
+
+class InfeasibleModel(Infeasible):
+    """No grouping keeps the model, or none was found."""
+
+    def __init__(self, because: str, *, nearest: Levels, model: AlphaBetaGammaDelta, largest: int, proved: bool) -> None:
+        self.because = because
+        self.nearest = nearest
+        """The least alpha, beta and delta that some grouping keeps, and a gamma that is kept together with them."""
+        self.records_per_group = largest
+        """N*: the most records per group that a grouping without repeated sensitive values can have."""
+        self.proved = proved
+        """False where a search for gamma ended without success, which proves nothing."""
+        wanted = [
+            f"{name} to {getattr(nearest, name)} (about {float(getattr(nearest, name)):.4g})"
+            for name in model.broken_by(nearest)
+        ]
+        super().__init__(
+            ("no grouping keeps the model: " if proved else "no grouping was found that keeps the model: ") + because,
+            hint=f"Raise {' and '.join(wanted)}" if wanted else "",
+        )
+
+    def as_json(self) -> dict[str, str | int | bool]:
+        """The nearest values that can be kept, as exact texts, and why the request cannot."""
+        return {
+            **self.nearest.texts(),
+            "records_per_group": self.records_per_group,
+            "because": self.because,
+            "proved": self.proved,
+        }
+
+
+def check_feasible(problem: Problem) -> None:
+    """Refuse what no grouping can keep."""
+    model, whole = problem.model, problem.whole
+    reasons = _tuples_in_the_way(problem) + _values_in_the_way(problem)
+    if not reasons and model.gamma < (least := least_gamma(problem)):
+        reasons.append(f"gamma is {model.gamma}, and no grouping of these tables reaches less than {least}")
+    if reasons:
+        raise refusal(problem, "; ".join(reasons), gamma=whole.gamma, proved=True)
+
+
+def gamma_is_certain(problem: Problem) -> bool:
+    """Gamma follows from alpha and beta, or the table as one group keeps it."""
+    model = problem.model
+    return model.gamma >= min(problem.whole.gamma, model.alpha ** len(problem.tables) * model.beta)
+
+
+def least_gamma(problem: Problem) -> Fraction:
+    """A gamma that no grouping goes below.
+
+    In each group the commonest of at most m tuples has a share of at least 1/m, and for each table there is a group where it has at least
+    its share in the whole table.
+    """
+    shares = [(Fraction(_highest(table.ids), len(problem)), table.distinct) for table in problem.tables]
+    found = []
+    for attribute in problem.sensitive:
+        all_shares = [*shares, (Fraction(attribute.highest, len(problem)), len(attribute.totals))]
+        floor = Fraction(1)
+        for _, distinct in all_shares:
+            floor /= distinct
+        found.append(floor * max(share * distinct for share, distinct in all_shares))
+    return max(found)
+
+
+def refusal(problem: Problem, because: str, *, gamma: Fraction, proved: bool) -> InfeasibleModel:
+    """The error to raise; `gamma` is the best that is known to be kept together with the others."""
+    whole = problem.whole
+    return InfeasibleModel(
+        because,
+        nearest=Levels(whole.alpha, whole.beta, min(gamma, whole.gamma), Fraction(0)),
+        model=problem.model,
+        largest=min(len(problem) // attribute.highest for attribute in problem.sensitive),
+        proved=proved,
+    )
+
+
+def search_all(problem: Problem) -> Groups | None:
+    """A grouping with the most groups among all groupings of a small table, or None: then there is none.
+
+    best[s] is the most groups that the set of records s (as bits) can be divided into; the group of its lowest record is tried in all ways.
+    """
+    size = len(problem)
+    valid = _valid_sets(problem)
+    best = [-1] * (1 << size)
+    best[0] = 0
+    choice = [0] * (1 << size)
+    for records in range(1, 1 << size):
+        lowest = records & -records
+        rest = records ^ lowest
+        part = rest
+        while True:
+            group = part | lowest
+            if valid[group] and best[records ^ group] >= 0 and best[records ^ group] + 1 > best[records]:
+                best[records], choice[records] = best[records ^ group] + 1, group
+            if part == 0:
+                break
+            part = (part - 1) & rest
+    if best[-1] < 0:
+        return None
+    found = np.zeros(size, dtype=np.int32)
+    left, number = (1 << size) - 1, 0
+    while left:
+        found[[i for i in range(size) if choice[left] >> i & 1]] = number
+        left, number = left ^ choice[left], number + 1
+    return found
+
+
+def _valid_sets(problem: Problem) -> Bools:
+    """Which sets of records keep the model as a group."""
+    size = len(problem)
+    sets, records = np.nonzero((np.arange(1 << size)[:, None] >> np.arange(size)) & 1)
+    return problem.measure(sets, groups=1 << size, records=records).keeps(problem.model)
+
+
+def _tuples_in_the_way(problem: Problem) -> list[str]:
+    reasons = []
+    for names, table in zip(problem.names, problem.tables, strict=True):
+        counts = np.bincount(table.ids)
+        highest = int(counts.max())
+        if highest > problem.model.alpha * len(problem):
+            row = np.flatnonzero(table.ids == counts.argmax())[:1]
+            shown = ", ".join(f"{name} = {problem.rows.values(name, row)[0].as_py()!r}" for name in names)
+            reasons.append(_because(shown, highest, problem, "alpha", problem.model.alpha))
+    return reasons
+
+
+def _values_in_the_way(problem: Problem) -> list[str]:
+    return [
+        _because(
+            f"{attribute.name} = {attribute.labels[0]!r}", attribute.highest, problem, "beta", problem.model.beta
+        )
+        for attribute in problem.sensitive
+        if attribute.highest > problem.model.beta * len(problem)
+    ]
+
+
+def _because(what: str, count: int, problem: Problem, name: str, bound: Fraction) -> str:
+    share = float(Fraction(count, len(problem)))
+    return f"{what} is in {count} of {len(problem)} records ({share:.4g}), which is above {name} = {bound}"
+
+
+def _highest(ids: np.ndarray[tuple[int], np.dtype[np.int32]]) -> int:
+    return int(np.bincount(ids).max())

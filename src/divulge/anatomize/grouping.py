@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Group division that cannot fail where a grouping exists: feasibility, deal, swaps, merges, verification.
+
+Yao et al. 2021 give Algorithm 1 (paper_algorithm.py), which fails on many tables that can be grouped, on their own Table 1 among them. Here
+the deal settles beta and delta, swaps of records with the same sensitive value and merges settle alpha and gamma, and at the end all four are
+checked on every group in whole numbers. Only gamma can remain: then the search has failed, and says so, with the gamma it reached.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from divulge.anatomize.codes import Codes, Ints
+from divulge.anatomize.deal import deal, deals_keep, most_groups
+from divulge.anatomize.feasibility import SMALL, check_feasible, gamma_is_certain, refusal, search_all
+from divulge.anatomize.levels import Bools, tally
+from divulge.anatomize.merge import merge
+from divulge.anatomize.model import AlphaBetaGammaDelta
+from divulge.anatomize.mondrian import Cells, mondrian
+from divulge.anatomize.problem import Groups, Problem
+from divulge.anatomize.repair import repair
+from divulge.errors import InternalError
+
+
+def group_records(
+    problem: Problem, *, rng: np.random.Generator, group_size: int = 1, locality: bool = False
+) -> Groups:
+    """A group for each record such that every group keeps the model, or InfeasibleModel.
+
+    Groups have at least `group_size` records. With `locality`, records of a group are near each other in their quasi-identifiers.
+    """
+    check_feasible(problem)
+    ordered = _hardest_first(problem)
+    count = most_groups(ordered.sensitive[0].totals, problem.model, smallest=min(group_size, len(problem)))
+    cells = _regions(ordered, len(problem) // count) if locality else None
+    region = None if cells is None else cells.cell
+    sizes = np.array([len(problem)]) if region is None else np.bincount(region)
+    groups = sizes // (len(problem) // count)
+    dealt = deal(ordered, groups=groups, rng=rng, region=region)
+    found = settle(ordered, dealt, groups=int(groups.sum()), rng=rng, region=region)
+    return verified(problem, found, rng=rng, group_size=group_size)
+
+
+def _regions(problem: Problem, size: int) -> Cells:
+    """Cells of similar records that keep the model as one group, and beta and delta when dealt to groups of `size` records."""
+    attribute = problem.sensitive[0]
+
+    def allowed(cell: Ints, records: Ints, cells: int) -> Bools:
+        levels = problem.measure(cell, groups=cells, records=records)
+        ranked = tally(cell, attribute.ids[records], groups=cells, values=len(attribute.totals))
+        groups = np.maximum(levels.sizes // size, 1)
+        deals = deals_keep(
+            ranked, levels.sizes, groups, totals=attribute.totals, model=problem.model, rows=len(problem)
+        )
+        return deals & (levels.sizes >= size) & levels.keeps(problem.model)
+
+    columns = [name for names in problem.names for name in names]
+    return mondrian(problem.rows, columns, allowed=allowed)
+
+
+def settle(
+    problem: Problem, group: Groups, *, groups: int, rng: np.random.Generator, region: Codes | None = None
+) -> Groups:
+    """Repair by swaps, then merge what still breaks the model."""
+    repaired = repair(problem, group, groups=groups, rng=rng, region=region)
+    return merge(problem, repaired, groups=groups, rng=rng, region=region)
+
+
+def verified(problem: Problem, group: Groups, *, rng: np.random.Generator, group_size: int = 1) -> Groups:
+    """The grouping, its numbers shuffled, if every group keeps the model."""
+    levels = problem.measure(group, groups=int(group.max()) + 1)
+    if levels.keeps(problem.model).all():
+        return _renumbered(group, rng)
+    broken = problem.model.broken_by(levels.worst())
+    if broken != ("gamma",) or gamma_is_certain(problem):
+        raise InternalError(f"the grouping breaks {', '.join(broken)}")
+    return _last_resort(problem, rng, group_size)
+
+
+def _last_resort(problem: Problem, rng: np.random.Generator, group_size: int) -> Groups:
+    """Try everything on a small table; otherwise say which gamma goes with the other bounds."""
+    every_grouping = len(problem) <= SMALL and group_size == 1
+    if every_grouping:
+        found = search_all(problem)
+        if found is not None:
+            return _renumbered(found, rng)
+    loose = replace(problem, model=_without_gamma(problem.model))
+    reached = loose.measure(group := group_records(loose, rng=rng), groups=int(group.max()) + 1).worst().gamma
+    reached = min(reached, problem.whole.gamma)
+    because = f"gamma is {problem.model.gamma}; groups that keep the other bounds reach {reached}"
+    raise refusal(problem, because, gamma=reached, proved=every_grouping)
+
+
+def _renumbered(group: Groups, rng: np.random.Generator) -> Groups:
+    """The same groups under random numbers: a number says nothing about how its group came about."""
+    return rng.permutation(int(group.max()) + 1).astype(np.int32)[group]
+
+
+def _without_gamma(model: AlphaBetaGammaDelta) -> AlphaBetaGammaDelta:
+    return AlphaBetaGammaDelta(alpha=model.alpha, beta=model.beta, delta=model.delta)
+
+
+def _hardest_first(problem: Problem) -> Problem:
+    """Deal by the attribute whose commonest value is the most common."""
+    return replace(problem, sensitive=tuple(sorted(problem.sensitive, key=lambda attribute: -attribute.highest)))

@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Records laid out group by group, so that the members of any groups can be gathered without touching the others."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from divulge.anatomize.codes import Codes, Ints
+
+
+@dataclass(frozen=True, eq=False)
+class Layout:
+    """Members of group g are members[start[g]] up to members[start[g + 1]]."""
+
+    members: Ints = field(repr=False)
+    start: Ints = field(repr=False)
+
+    def gather(self, groups: Ints) -> tuple[Ints, Ints]:
+        """The members of some groups, one after the other, and for each member the place of its group in `groups`."""
+        begins, lengths = self.start[groups], self.start[groups + 1] - self.start[groups]
+        return self.members[ranges(begins, lengths)], np.repeat(np.arange(len(groups)), lengths)
+
+
+def lay_out(ids: Codes, count: int) -> Layout:
+    """Lay out things by their id."""
+    narrow = ids.astype(np.int16) if count <= 2**15 else ids  # 16 bits are sorted by radix
+    start = np.concatenate([[0], np.cumsum(np.bincount(ids, minlength=count))])
+    return Layout(np.argsort(narrow, kind="stable"), start.astype(np.int64))
+
+
+def ranges(begins: Ints, lengths: Ints) -> Ints:
+    """begins[0], begins[0] + 1, ... (lengths[0] numbers), then begins[1], ...
+
+    >>> ranges(np.array([5, 0]), np.array([2, 3])).tolist()
+    [5, 6, 0, 1, 2]
+    """
+    ends = np.cumsum(lengths)
+    total = int(ends[-1]) if len(ends) else 0
+    return np.arange(total) + np.repeat(begins - (ends - lengths), lengths)

@@ -1,0 +1,232 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The four levels of every group, exactly, from counts (Yao et al. 2021, eqs. 1 to 8).
+
+All that matters of a group is its size and how often each tuple of each table occurs in it, so the same code measures our own groupings, a
+release that was read back and another's release. A bound p/q on a count in a group of n records means: the count is at most floor(n p/q).
+That floor is taken once per group size, in whole numbers of any length, and the groups are then compared in NumPy.
+
+Several sensitive attributes: each by itself together with the tables of quasi-identifiers, and the worst decides.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from divulge.anatomize.codes import Codes, Ints
+from divulge.anatomize.model import AlphaBetaGammaDelta, Levels
+
+Bools = npt.NDArray[np.bool_]
+
+_LARGEST = 2**62
+
+
+@dataclass(frozen=True, eq=False)
+class Tally:
+    """How often each tuple of one table occurs in each group, for tuples that occur; sorted by group, then tuple."""
+
+    groups: int
+    group: Ints = field(repr=False)
+    value: Ints = field(repr=False)
+    count: Ints = field(repr=False)
+
+    def modal(self) -> Ints:
+        """The count of the commonest tuple of each group; 0 for a group without records."""
+        return self.largest(self.count)
+
+    def largest(self, per_entry: Ints) -> Ints:
+        """The largest entry of each group."""
+        found = np.zeros(self.groups, dtype=np.int64)
+        if len(self.group):
+            begins = np.flatnonzero(np.concatenate([[True], self.group[1:] != self.group[:-1]]))
+            found[self.group[begins]] = np.maximum.reduceat(per_entry, begins)
+        return found
+
+    def sizes(self) -> Ints:
+        """The records of each group."""
+        return sums(self.group, self.count, self.groups)
+
+
+def tally(group: Codes, value: Codes, *, groups: int, values: int, count: Ints | None = None) -> Tally:
+    """Count the tuples of each group; `count` says how many records a row stands for."""
+    key = group.astype(np.int64)
+    key *= values
+    key += value
+    if count is None:
+        key.sort()
+        begins = np.flatnonzero(np.concatenate([[True], key[1:] != key[:-1]])) if len(key) else np.zeros(0, np.int64)
+        found, counts = key[begins], np.diff(begins, append=len(key))
+    else:
+        found, place = np.unique(key, return_inverse=True)
+        counts = sums(place, count, len(found))
+    return Tally(groups, found // max(values, 1), found % max(values, 1), counts)
+
+
+def sums(ids: Codes, numbers: Ints, size: int) -> Ints:
+    """Exact sums by id."""
+    found = np.zeros(size, dtype=np.int64)
+    np.add.at(found, ids, numbers)
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class GroupLevels:
+    """What each group shows: enough to state its four levels exactly."""
+
+    rows: int
+    """Records of the whole table, whose shares are the prior of delta."""
+    sizes: Ints = field(repr=False)
+    modal: tuple[Ints, ...] = field(repr=False)
+    """For each table of quasi-identifiers, the count of the commonest tuple of each group."""
+    sensitive: tuple[Ints, ...] = field(repr=False)
+    """For each sensitive attribute, the count of the commonest value of each group."""
+    shift: tuple[Ints, ...] = field(repr=False)
+    """For each sensitive attribute, |c rows - h size| of the value whose share moved most: delta is shift / (rows size)."""
+
+    def __len__(self) -> int:
+        return len(self.sizes)
+
+    def keeps_alpha(self, model: AlphaBetaGammaDelta) -> Bools:
+        """Which groups keep alpha."""
+        return _all_within(self.modal, floors(self.sizes, lambda size: model.alpha * size))
+
+    def keeps_beta(self, model: AlphaBetaGammaDelta) -> Bools:
+        """Which groups keep beta."""
+        return _all_within(self.sensitive, floors(self.sizes, lambda size: model.beta * size))
+
+    def keeps_delta(self, model: AlphaBetaGammaDelta) -> Bools:
+        """Which groups keep delta."""
+        return _all_within(self.shift, floors(self.sizes, lambda size: model.delta * size * self.rows))
+
+    def keeps_gamma(self, model: AlphaBetaGammaDelta) -> Bools:
+        """Which groups keep gamma."""
+        factors = len(self.modal) + 1
+        found = self.combinations()
+        bound = floors(self.sizes, lambda size: model.gamma * size**factors, long=found.dtype == object)
+        kept: Bools = np.asarray(found <= bound, dtype=np.bool_)
+        return kept
+
+    def keeps(self, model: AlphaBetaGammaDelta) -> Bools:
+        """Which groups keep all four."""
+        return self.keeps_alpha(model) & self.keeps_beta(model) & self.keeps_delta(model) & self.keeps_gamma(model)
+
+    def combinations(self) -> npt.NDArray[Any]:
+        """The numerator of eq. 6 for each group; Python's whole numbers where 64 bits might not hold it."""
+        worst = _elementwise_largest(self.sensitive, self.sizes)
+        largest = int(worst.max(initial=1))
+        for modal in self.modal:
+            largest *= max(int(modal.max(initial=1)), 1)
+        product: npt.NDArray[Any] = worst if largest < _LARGEST else worst.astype(object)
+        for modal in self.modal:
+            product = product * modal
+        return product
+
+    def of_group(self, group: int) -> Levels:
+        """The exact levels of one group."""
+        chosen = [group]
+        return GroupLevels(
+            rows=self.rows,
+            sizes=self.sizes[chosen],
+            modal=tuple(counts[chosen] for counts in self.modal),
+            sensitive=tuple(counts[chosen] for counts in self.sensitive),
+            shift=tuple(counts[chosen] for counts in self.shift),
+        ).worst()
+
+    def worst(self) -> Levels:
+        """The exact levels of the whole release: the worst group decides each."""
+        factors = len(self.modal) + 1
+        return Levels(
+            alpha=_worst_share(_elementwise_largest(self.modal, self.sizes), self.sizes, lambda size: size),
+            beta=_worst_share(_elementwise_largest(self.sensitive, self.sizes), self.sizes, lambda size: size),
+            gamma=_worst_share(self.combinations(), self.sizes, lambda size: size**factors),
+            delta=_worst_share(_elementwise_largest(self.shift, self.sizes), self.sizes, lambda size: size * self.rows),
+        )
+
+
+def levels_of_tallies(tables: Sequence[Tally], sensitive: Sequence[Tally]) -> GroupLevels:
+    """The levels of a release of which only the tables are known; the prior of delta is its own sum over the groups."""
+    sizes = (sensitive or tables)[0].sizes()
+    rows = int(sizes.sum())
+    shifts = []
+    for counted in sensitive:
+        totals = sums(counted.value, counted.count, int(counted.value.max(initial=-1)) + 1)
+        rank, ordered = by_frequency(totals)
+        entries = np.lexsort((rank[counted.value], counted.group))
+        ranked = Tally(
+            counted.groups, counted.group[entries], rank[counted.value[entries]], counted.count[entries]
+        )
+        shifts.append(largest_shift(ranked, sizes, ordered, rows=rows))
+    return GroupLevels(
+        rows=rows,
+        sizes=sizes,
+        modal=tuple(counted.modal() for counted in tables),
+        sensitive=tuple(counted.modal() for counted in sensitive),
+        shift=tuple(shifts),
+    )
+
+
+def by_frequency(totals: Ints) -> tuple[Ints, Ints]:
+    """The rank of each value, the commonest first, and the totals in that order."""
+    order = np.argsort(-totals, kind="stable")
+    rank = np.empty(len(order), dtype=np.int64)
+    rank[order] = np.arange(len(order))
+    return rank, totals[order]
+
+
+def largest_shift(ranked: Tally, sizes: Ints, totals: Ints, *, rows: int) -> Ints:
+    """For each group the largest |c rows - h size| over all values, also over those that the group lacks."""
+    present = ranked.largest(np.abs(ranked.count * rows - totals[ranked.value] * sizes[ranked.group]))
+    return np.maximum(present, commonest_absent(ranked, totals) * sizes)
+
+
+def commonest_absent(ranked: Tally, totals: Ints) -> Ints:
+    """For each group the total of the commonest value that it lacks; 0 where it lacks none.
+
+    Values are ranked by frequency, so that value is the first rank missing in the group: ranks of a group ascend strictly, and an entry
+    stands at its own rank exactly as long as none before it is missing.
+    """
+    entries = np.bincount(ranked.group, minlength=ranked.groups)
+    begins = np.cumsum(entries) - entries
+    in_place = ranked.value == np.arange(len(ranked.value)) - begins[ranked.group]
+    first_missing = np.bincount(ranked.group[in_place], minlength=ranked.groups)
+    absent: Ints = np.append(totals, 0)[first_missing]
+    return absent
+
+
+def floors(sizes: Ints, bound: Callable[[int], Fraction], *, long: bool = False) -> npt.NDArray[Any]:
+    """floor(bound(size)) for each group, worked out once per size; cut at 2^62 unless the counts may be longer."""
+    distinct, place = np.unique(sizes, return_inverse=True)
+    allowed = [math.floor(bound(size)) for size in distinct.tolist()]
+    if long:
+        return np.array(allowed, dtype=object)[place]
+    return np.array([min(limit, _LARGEST) for limit in allowed], dtype=np.int64)[place]
+
+
+def _all_within(counts: Sequence[Ints], bound: Ints) -> Bools:
+    kept = np.ones(len(bound), dtype=np.bool_)
+    for column in counts:
+        kept &= column <= bound
+    return kept
+
+
+def _elementwise_largest(columns: Sequence[Ints], like: Ints) -> Ints:
+    found = np.zeros_like(like)
+    for column in columns:
+        found = np.maximum(found, column)
+    return found
+
+
+def _worst_share(numerators: npt.NDArray[Any], sizes: Ints, denominator: Callable[[int], int]) -> Fraction:
+    """The largest numerator / denominator(size): the largest numerator of each size, then exact fractions."""
+    order = np.argsort(sizes, kind="stable")
+    ordered = sizes[order]
+    begins = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
+    largest = np.maximum.reduceat(numerators[order], begins)
+    pairs = zip(largest.tolist(), ordered[begins].tolist(), strict=True)
+    return max(Fraction(int(numerator), denominator(size)) for numerator, size in pairs)

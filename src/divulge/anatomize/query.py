@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Counts, sums and averages estimated from a release (Yao et al. 2021, section 5.1, eq. 11).
+
+A source turns a condition into one statement over its tables: group_query.py for anatomized releases, spread.py for generalized ones. What
+comes back says in how many ways the condition can hold; hits.py forms the estimate, its variance and its bounds. A condition over
+one anatomized table is answered exactly, for its values are published as they are.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Literal, Protocol
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+
+from divulge.anatomize.condition import Expression, Tree, conjunction, operator, parse
+from divulge.anatomize.hits import Hits
+from divulge.count.contingency import Floats, Ints
+from divulge.engines.base import Engine
+from divulge.errors import BadInput, InternalError
+
+What = Literal["count", "sum", "average"]
+_HALVINGS = 60
+_EVERYTHING = "true"
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A number that a release gives, and how far the truth may be from it."""
+
+    what: What
+    estimate: float | None
+    """None: the average of no records."""
+    low: float | None
+    """No table that could have led to this release has less ..."""
+    high: float | None
+    """... nor more. For a count over one table low = estimate = high."""
+    variance: float | None
+    """Over all tables that could have led to this release, each as likely as any other; of an average, to first order."""
+
+    @property
+    def standard_error(self) -> float | None:
+        """The square root of the variance."""
+        return None if self.variance is None else float(np.sqrt(self.variance))
+
+
+class Source(Protocol):
+    """A release that can be asked."""
+
+    @property
+    def engine(self) -> Engine:
+        """Where its tables can be read."""
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """What a condition may name."""
+
+    @property
+    def records(self) -> int:
+        """How many records were released."""
+
+    def hits(self, condition: Tree, value: Tree | None) -> Hits:
+        """The combinations of released values for which a condition holds."""
+
+    def opposite(self, condition: Tree) -> Tree | None:
+        """A condition that holds exactly where this one does not, if its bounds are better."""
+
+
+def estimate(source: Source, condition: str = _EVERYTHING, *, total: str | None = None, average: str | None = None) -> Estimate:
+    """Count the records for which a condition holds, or sum up or average an expression over them.
+
+    `total` and `average` take an expression such as "hours * wage"; records where it is null are left out, as in SQL.
+    """
+    if total is not None and average is not None:
+        raise BadInput("a sum and an average were both asked for", hint="Ask for one of them")
+    asked = parse(source.engine, condition, source.columns)
+    measured = total if total is not None else average
+    try:
+        if measured is None:
+            return _count(source, asked.tree)
+        value = parse(source.engine, measured, source.columns)
+        known = conjunction("AND", [asked.tree, operator("IS_NOT_NULL", value.tree)])
+        hits = source.hits(known, value.tree)
+    except InternalError as error:
+        raise _refusal(error, asked, measured) from error
+    if not np.all(np.isfinite(hits.value)):
+        raise BadInput(f"{measured!r} is infinite or not a number for some records", hint="Leave them out by a condition")
+    return _sum(hits) if total is not None else _average(hits)
+
+
+def _count(source: Source, condition: Tree) -> Estimate:
+    opposite = source.opposite(condition)
+    if opposite is None:
+        return replace(_sum(source.hits(condition, None)), what="count")
+    without = _sum(source.hits(opposite, None))
+    everyone = source.records
+    return Estimate(
+        what="count",
+        estimate=everyone - (without.estimate or 0.0),
+        low=everyone - (without.high or 0.0),
+        high=everyone - (without.low or 0.0),
+        variance=without.variance,
+    )
+
+
+def _sum(hits: Hits) -> Estimate:
+    value = hits.value
+    mean, low, high = hits.mean(value), -hits.most(-value) + 0.0, hits.most(value)
+    # Rounding in the mean must not put it outside of bounds that are whole numbers.
+    return Estimate("sum", min(max(mean, low), high), low, high, hits.variance(value))
+
+
+def _average(hits: Hits) -> Estimate:
+    value = hits.value
+    expected = hits.mean(np.ones(len(value)))
+    if expected == 0:
+        return Estimate("average", None, None, None, None)
+    ratio = hits.mean(value) / expected
+    high, low = _highest_average(hits, value), -_highest_average(hits, -value) + 0.0
+    return Estimate("average", min(max(ratio, low), high), low, high, hits.variance(value - ratio) / expected**2)
+
+
+def _highest_average(hits: Hits, value: Floats) -> float:
+    """The least number a such that no table has a sum of (value - a) above 0."""
+    low, high = float(value.min()), float(value.max())
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        if hits.most(value - middle) > 0:
+            low = middle
+        else:
+            high = middle
+    return high
+
+
+def _refusal(error: InternalError, condition: Expression, measured: str | None) -> Exception:
+    """A condition that DuckDB cannot run on these columns (age = 'old') is the user's matter, anything else ours."""
+    if not isinstance(error.__cause__, duckdb.Error):
+        return error
+    reason = str(error.__cause__).strip().splitlines()[0].partition(": ")[2]
+    asked = repr(condition.text) if measured is None else f"{measured!r} where {condition.text!r}"
+    return BadInput(f"{asked} cannot be worked out: {reason}", hint="Do the kinds of the columns fit the condition?")
+
+
+def ints_of(found: pa.Table, name: str) -> Ints:
+    """A column of whole numbers."""
+    numbers: Ints = found.column(name).to_numpy().astype(np.int64, copy=False)
+    return numbers
+
+
+def floats_of(found: pa.Table, name: str) -> Floats:
+    """A column of numbers."""
+    numbers: Floats = found.column(name).to_numpy().astype(np.float64, copy=False)
+    return numbers

@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The tables that are published: group, columns, and how many records a row stands for where rows repeat (Yao et al. 2021, Table 3).
+
+Rows of a group that are equal become one row with a count, so nothing is left of the order in which records came. Groups get new numbers and
+the rows of a group a new order, drawn from a secret that has nothing to do with how the records were grouped: who works the
+secret out from the order of the rows has learnt nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+
+from divulge.anatomize.anatomized import Anatomized
+from divulge.anatomize.codes import Ints
+from divulge.anatomize.published import COUNT, GROUP
+
+
+@dataclass(frozen=True, eq=False)
+class ReleasedTable:
+    """One table of a release, in memory."""
+
+    name: str
+    """What its file is called, without an ending."""
+    columns: tuple[str, ...]
+    sensitive: bool
+    counted: bool
+    rows: pa.Table = field(repr=False)
+
+
+@dataclass(frozen=True, eq=False)
+class Released:
+    """The tables of a release, in memory."""
+
+    tables: tuple[ReleasedTable, ...]
+    group: str
+    """The column that holds the group; another name than usual where the table has a column of that name."""
+    count: str
+
+
+def released(anatomized: Anatomized, *, secret: int) -> Released:
+    """The tables to publish; the same secret gives the same tables."""
+    rng = np.random.default_rng(secret)
+    number = rng.permutation(anatomized.groups).astype(np.int32)[anatomized.group]
+    group, count = _free_name(GROUP, anatomized), _free_name(COUNT, anatomized)
+    made = [
+        _table(anatomized, columns, ids=ids, number=number, name=name, names=(group, count), rng=rng)
+        for columns, ids, name in _parts(anatomized)
+    ]
+    return Released(tuple(made), group, count)
+
+
+def _parts(anatomized: Anatomized) -> Iterator[tuple[tuple[str, ...], Ints, str]]:
+    """Each table's columns, the number of each record's tuple in it, and a name for its file."""
+    problem = anatomized.problem
+    for place, (names, tuples) in enumerate(zip(problem.names, problem.tables, strict=True), start=1):
+        yield names, tuples.ids, f"quasi_identifiers_{place}" if len(problem.names) > 1 else "quasi_identifiers"
+    for place, name in enumerate(anatomized.sensitive, start=1):
+        ids = anatomized.rows.column(name).astype(np.int32)
+        yield (name,), ids, f"sensitive_{place}" if len(anatomized.sensitive) > 1 else "sensitive"
+
+
+def _table(
+    anatomized: Anatomized,
+    columns: tuple[str, ...],
+    *,
+    ids: Ints,
+    number: Ints,
+    name: str,
+    names: tuple[str, str],
+    rng: np.random.Generator,
+) -> ReleasedTable:
+    key = number.astype(np.int64)
+    key *= int(ids.max()) + 1
+    key += ids
+    order = np.argsort(key)
+    ordered = key[order]
+    begins = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
+    counts, first = np.diff(begins, append=len(key)), order[begins]
+    del key, order, ordered
+    shuffled = rng.permutation(len(first))
+    shuffled = shuffled[np.argsort(number[first[shuffled]], kind="stable")]
+    first, counts = first[shuffled], counts[shuffled]
+    counted = bool(counts.max() > 1)
+    group, count = names
+    found = {group: pa.array(number[first] + 1)}
+    found |= {column: _values(anatomized, column, first) for column in columns}
+    if counted:
+        found[count] = pa.array(counts.astype(np.int32))
+    sensitive = columns[0] in anatomized.sensitive
+    return ReleasedTable(name, columns, sensitive, counted, pa.table(found))
+
+
+def _values(anatomized: Anatomized, column: str, rows: Ints) -> pa.DictionaryArray:
+    """The values of a column, as codes into its domain, so that a large table stays small in memory."""
+    codes = pa.array(anatomized.rows.column(column)[rows].astype(np.int32))
+    return pa.DictionaryArray.from_arrays(codes, anatomized.rows.domain(column).values)
+
+
+def _free_name(wanted: str, anatomized: Anatomized) -> str:
+    taken = {name.casefold() for names in anatomized.tables for name in names}
+    while wanted.casefold() in taken:
+        wanted += "_"
+    return wanted

@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Swap records of the same sensitive value between groups until alpha and gamma hold.
+
+A group that breaks a bound gives away a record with its commonest tuple, and takes one with the same sensitive value from another group, if
+that leaves it no worse and the other group as good as it was. The sensitive values of both groups stay what they were, so beta and delta
+cannot break. Further sensitive attributes are treated like tables of quasi-identifiers with the bound beta. All groups in need try one swap
+at a time, together; a group takes part in one swap of a round. The number of rounds is bounded, and what is left is merged (merge.py).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from divulge.anatomize.codes import Codes, Ints
+from divulge.anatomize.layout import Layout, lay_out
+from divulge.anatomize.levels import Bools, GroupLevels, floors, tally
+from divulge.anatomize.problem import Groups, Problem
+
+ROUNDS = 60
+_PATIENCE = 8
+"""Rounds without a repaired group before giving up."""
+
+
+@dataclass(frozen=True, eq=False)
+class Judged:
+    """Groups as the search sees them; `count` first, then `chance`, say how far a group is from the model."""
+
+    valid: Bools
+    count: Ints
+    """Records by which the commonest tuples exceed alpha, and further sensitive values exceed beta and delta."""
+    chance: npt.NDArray[np.float64]
+    """Eq. 6, as a float: it orders candidates, it decides nothing."""
+
+    def no_worse_than(self, other: Judged) -> Bools:
+        """Each group is valid, or at least as near to the model as the other's."""
+        nearer = (self.count < other.count) | ((self.count == other.count) & (self.chance <= other.chance))
+        return self.valid | (~other.valid & nearer)
+
+    def take(self, chosen: Ints | Bools) -> Judged:
+        """Some of the groups."""
+        return Judged(self.valid[chosen], self.count[chosen], self.chance[chosen])
+
+
+def judge_groups(problem: Problem, levels: GroupLevels) -> Judged:
+    """See groups as the search does."""
+    model, sizes = problem.model, levels.sizes
+    alpha, beta = floors(sizes, lambda n: model.alpha * n), floors(sizes, lambda n: model.beta * n)
+    delta = floors(sizes, lambda n: model.delta * n * levels.rows)
+    count = np.zeros(len(sizes), dtype=np.int64)
+    chance = np.zeros(len(sizes))
+    for modal in levels.modal:
+        count += np.maximum(modal - alpha, 0)
+    for common, shift in zip(levels.sensitive, levels.shift, strict=True):
+        count += np.maximum(common - beta, 0) + -(-np.maximum(shift - delta, 0) // levels.rows)
+        chance = np.maximum(chance, common / sizes)
+    for modal in levels.modal:
+        chance *= modal / sizes
+    return Judged(levels.keeps(model), count, chance)
+
+
+def repair(
+    problem: Problem, group: Groups, *, groups: int, rng: np.random.Generator, region: Codes | None = None
+) -> Groups:
+    """A grouping with the same group sizes and the same first sensitive values in each group, and fewer groups that break the model.
+
+    With regions, records change places inside their region only.
+    """
+    found = group.copy()
+    judged = judge_groups(problem, problem.measure(found, groups=groups))
+    if judged.valid.all():
+        return found
+    layout = lay_out(found, groups)
+    members, place = layout.members.copy(), np.empty(len(found), dtype=np.int64)
+    place[members] = np.arange(len(members))
+    layout = Layout(members, layout.start)
+    partners = _Partners.of(problem, region)
+    idle = 0
+    for _ in range(ROUNDS):
+        broken = np.flatnonzero(~judged.valid)
+        if len(broken) == 0 or idle == _PATIENCE:
+            break
+        given = _commonest(problem, layout, broken, rng)
+        taken = partners.draw(given, rng)
+        first, second = broken, found[taken].astype(np.int64)
+        free = _one_each(first, second, groups, rng)
+        first, second, given, taken = first[free], second[free], given[free], taken[free]
+        after = _after_swaps(problem, layout, (first, second), (given, taken))
+        before = judged.take(np.concatenate([first, second]))
+        kept = after.no_worse_than(before)
+        half = len(first)
+        kept = kept[:half] & kept[half:]
+        both = np.concatenate([kept, kept])
+        touched = np.concatenate([first, second])[both]
+        mended = int(np.count_nonzero(after.valid[both] & ~judged.valid[touched]))
+        judged.valid[touched], judged.count[touched] = after.valid[both], after.count[both]
+        judged.chance[touched] = after.chance[both]
+        given, taken = given[kept], taken[kept]
+        found[given], found[taken] = found[taken], found[given]
+        members[place[given]], members[place[taken]] = taken, given
+        place[given], place[taken] = place[taken], place[given]
+        idle = 0 if mended else idle + 1
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class _Partners:
+    """Records by region and first sensitive value."""
+
+    pool: Ints
+    layout: Layout
+
+    @classmethod
+    def of(cls, problem: Problem, region: Codes | None) -> _Partners:
+        attribute = problem.sensitive[0]
+        pool = attribute.ids.astype(np.int64)
+        if region is not None:
+            pool += region.astype(np.int64) * len(attribute.totals)
+            pool = np.unique(pool, return_inverse=True)[1]
+        return cls(pool, lay_out(pool, int(pool.max()) + 1))
+
+    def draw(self, records: Ints, rng: np.random.Generator) -> Ints:
+        """For each record a random one of its pool, perhaps itself."""
+        start = self.layout.start[self.pool[records]]
+        length = self.layout.start[self.pool[records] + 1] - start
+        drawn: Ints = self.layout.members[start + rng.integers(0, length)]
+        return drawn
+
+
+def _commonest(problem: Problem, layout: Layout, broken: Ints, rng: np.random.Generator) -> Ints:
+    """For each broken group a record with the commonest tuple of the table that is furthest above its bound."""
+    records, place = layout.gather(broken)
+    sizes = np.bincount(place, minlength=len(broken))
+    bounds = [floors(sizes, lambda n: problem.model.alpha * n), floors(sizes, lambda n: problem.model.beta * n)]
+    columns = [(table.ids, table.distinct, bounds[0]) for table in problem.tables]
+    columns += [(extra.ids, len(extra.totals), bounds[1]) for extra in problem.sensitive[1:]]
+    furthest = np.full(len(broken), -np.inf)
+    wanted = np.zeros(len(records), dtype=bool)
+    for ids, distinct, bound in columns:
+        counted = tally(place, ids[records], groups=len(broken), values=distinct)
+        modal = counted.modal()
+        # Below 1, the random part only chooses between tables that are equally far.
+        distance = modal - bound + rng.random(len(broken))
+        better = distance > furthest
+        furthest[better] = distance[better]
+        top = counted.count == modal[counted.group]
+        commonest = np.zeros(len(broken), dtype=np.int64)
+        commonest[counted.group[top]] = counted.value[top]
+        wanted = np.where(better[place], ids[records] == commonest[place], wanted)
+    lot = np.where(wanted, rng.random(len(records)), -1.0)
+    order = np.lexsort((lot, place))
+    last = np.cumsum(sizes) - 1
+    chosen: Ints = records[order[last]]
+    return chosen
+
+
+def _one_each(first: Ints, second: Ints, groups: int, rng: np.random.Generator) -> Ints:
+    """Pairs of different groups in which no group occurs twice."""
+    turn = rng.permutation(len(first))
+    earliest = np.full(groups, len(first), dtype=np.int64)
+    np.minimum.at(earliest, first, turn)
+    np.minimum.at(earliest, second, turn)
+    return np.flatnonzero((first != second) & (earliest[first] == turn) & (earliest[second] == turn))
+
+
+def _after_swaps(
+    problem: Problem, layout: Layout, pairs: tuple[Ints, Ints], swapped: tuple[Ints, Ints]
+) -> Judged:
+    """The groups of the pairs, the first ones and then the second ones, as they would be after the swaps."""
+    records, place = layout.gather(np.concatenate(pairs))
+    leaves, comes = np.concatenate(swapped), np.concatenate(swapped[::-1])
+    records = np.where(records == leaves[place], comes[place], records)
+    return judge_groups(problem, problem.measure(place, groups=len(leaves), records=records))

@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`divulge apply`: publish new rows as an earlier release was published."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from divulge.cli.common import emit_json, new_app, show
+from divulge.cli.options import JsonOption, TableOptions, takes_groups
+
+app = new_app()
+
+
+@app.command()
+@takes_groups
+def apply(
+    release: Annotated[Path, typer.Argument(metavar="RELEASE", help="The folder of a release, with its mappings.")],
+    table: TableOptions,
+    out: Annotated[Path, typer.Option(metavar="DIR", help="The folder to publish in; it must not exist yet.")],
+    suppress_unseen: Annotated[
+        bool,
+        typer.Option(
+            "--suppress-unseen",
+            help="Leave out rows with values the release does not know, or whose class breaks a promise.",
+        ),
+    ] = False,
+    seed: Annotated[
+        int | None, typer.Option(help="Fixes the order of the rows, for tests; a fresh secret if not given.", min=0)
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace the release that is there.")] = False,
+    json_: JsonOption = False,
+) -> None:
+    """Publish new rows as an earlier release was published, if both together still keep its promises (else exit code 1).
+
+    \b
+    Example:
+      divulge apply release/ new-patients.csv --out release-2/
+    """
+    from divulge.report.release import applied_document, applied_text
+    from divulge.tasks.apply import apply as run_apply
+
+    applied = run_apply(
+        release, table.read(), out, unseen="suppress" if suppress_unseen else "refuse", force=force, seed=seed
+    )
+    if json_:
+        emit_json(applied_document(applied))
+    else:
+        show(applied_text(applied))

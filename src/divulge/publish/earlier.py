@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An earlier release, read from its folder: its table, its promises, and the mappings that later rows are published by."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from divulge.engines.duckdb import DuckDBEngine
+from divulge.errors import BadInput
+from divulge.policy import Promise
+from divulge.publish.boxes import BOXES, Placed, read_boxes
+from divulge.publish.formats import Format, read_rows
+from divulge.publish.manifest import read_manifest
+from divulge.publish.mapping import FOLDER, ORIGINAL, Mapped, read_mapping, read_original
+from divulge.table.hierarchy_files import file_name
+from divulge.table.table import Table
+
+
+@dataclass(frozen=True)
+class Earlier:
+    """A release whose files are all there and unchanged."""
+
+    folder: Path
+    document: dict[str, Any]
+
+    @classmethod
+    def open(cls, folder: str | Path) -> Earlier:
+        """Read the manifest and hold every file against it; refused if later rows cannot be published by this release."""
+        where = Path(folder)
+        document = read_manifest(where)
+        if document.get("kind") != "generalized":
+            raise BadInput(
+                f"{folder} is a release of the kind {document.get('kind')!r}, which has no mappings for later rows",
+                hint="Name the folder that `divulge generalize` wrote",
+            )
+        if document["before"]["rows"] != document["before"]["people"]:
+            raise BadInput(
+                f"{folder} hides people who own several rows, and does not say whose a row is, so later rows cannot be checked with it",
+                hint="Generalize the old and the new rows together",
+            )
+        return cls(where, document)
+
+    @property
+    def quasi_identifiers(self) -> tuple[str, ...]:
+        """The columns that were made coarser, or looked at for it."""
+        return tuple(self.document["roles"]["quasi_identifiers"])
+
+    @property
+    def sensitive(self) -> tuple[str, ...]:
+        """The sensitive columns."""
+        return tuple(self.document["roles"]["sensitive"])
+
+    @property
+    def weight(self) -> str | None:
+        """The weight column, if there is one."""
+        weight: str | None = self.document["roles"]["weight"]
+        return weight
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What the numbers of the release depend on."""
+        settings: dict[str, Any] = self.document["after"]["settings"]
+        return settings
+
+    @property
+    def unchanged(self) -> frozenset[str]:
+        """The columns that were published as they came."""
+        return frozenset(self.columns) - set(self.quasi_identifiers) | set(self.document["unchanged"])
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns of the published table, in its order."""
+        return tuple(self.document["table"]["types"])
+
+    @property
+    def form(self) -> Format:
+        """How its table is written."""
+        table = self.document["table"]
+        return Format(table["format"], table["delimiter"])
+
+    @cached_property
+    def promises(self) -> tuple[Promise, ...]:
+        """What was promised."""
+        return tuple(
+            Promise.make(
+                item["metric"],
+                item["bound"] if item["l"] is None else {"c": item["bound"], "l": item["l"]},
+                attribute=item["attribute"],
+                scope=item["scope"],
+            )
+            for item in self.document["policy"]["promises"]
+        )
+
+    @cached_property
+    def mappings(self) -> dict[str, Mapped]:
+        """What each value of each quasi-identifier is published as."""
+        return {name: read_mapping(self._private(f"{FOLDER}/{file_name(name)}")) for name in self.quasi_identifiers}
+
+    @cached_property
+    def boxes(self) -> tuple[Placed, ...]:
+        """What each class of a local recoding stands for; empty where columns were mapped one by one."""
+        return read_boxes(self._private(BOXES)) if self.document["plan"]["method"] == "mondrian" else ()
+
+    @cached_property
+    def masses(self) -> dict[str, dict[str | None, float]]:
+        """How often each sensitive value occurred in the original."""
+        return read_original(self._private(ORIGINAL))
+
+    def read(self, engine: DuckDBEngine) -> Table:
+        """Its published table."""
+        return read_rows(
+            engine, self.folder / self.document["table"]["file"], form=self.form, types=self.document["table"]["types"]
+        )
+
+    def _private(self, name: str) -> Path:
+        if name not in self.document["files"]:
+            raise BadInput(
+                f"{self.folder} has no {name}", hint="Take the release from its publisher, with its mappings"
+            )
+        return self.folder / name

@@ -1,0 +1,241 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reads tables with Spark: frames, tables of a catalog, and files, by the same rules as with DuckDB.
+
+Parquet, CSV, JSON lines and ORC are read by Spark's workers, from any place Spark can reach. Whatever else divulge reads is read here,
+on the driver, and moved. Text gets its types from a look at every row (see shapes), so a zip code keeps its leading zero.
+"""
+
+from __future__ import annotations
+
+import codecs
+import glob
+import re
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Any, Literal
+
+import pyarrow as pa
+
+from divulge.engines.duckdb import DuckDBEngine
+from divulge.engines.spark import SparkEngine
+from divulge.errors import BadInput
+from divulge.table.columnar import hive_types
+from divulge.table.dialect import Dialect, read_dialect
+from divulge.table.paths import Files, compression, find_files
+from divulge.table.postgres_url import SCHEMES
+from divulge.table.shapes import column_types
+from divulge.table.table import Table, check_names, table_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+SparkKind = Literal["csv", "json", "parquet", "orc", "a table"]
+
+_BY_NAME: dict[str, SparkKind] = {
+    ".csv": "csv", ".tsv": "csv", ".tab": "csv", ".txt": "csv", ".json": "json", ".jsonl": "json", ".ndjson": "json", ".orc": "orc",
+}  # fmt: skip
+_SPECIAL = re.compile(r"[*?\[\]{}\\]")
+# Up to here one worker reads a CSV file alone, so that a quoted line end is no row's end; above, a record must stand on one line.
+_LARGEST_WHOLE_FILE = 1 << 30
+_SAMPLE_LINES = 1_000
+
+
+@dataclass(frozen=True)
+class SparkSource:
+    """Something that Spark reads itself."""
+
+    shown: str
+    kind: SparkKind
+    paths: tuple[str, ...]
+    files: Files | None = None
+    """The files, where the driver sees them too."""
+
+    def read(self, *, engine: SparkEngine, header: bool | None, delimiter: str | None) -> Table:
+        """Open it; header and delimiter are for delimited text."""
+        if self.kind == "csv":
+            return _read_csv(self, engine=engine, header=header, delimiter=delimiter)
+        with engine.explained(f"read {self.kind}", source=self.shown):
+            if self.kind == "a table":
+                return _table(engine, engine.session.table(self.paths[0]), self.shown)
+            if self.kind == "json":
+                return _read_json(self, engine=engine)
+            if self.kind == "parquet":
+                return _read_parquet(self, engine=engine)
+            return _table(engine, engine.session.read.orc(list(self.paths)), self.shown)
+
+
+def find_spark_source(source: str, *, encoding: str, engine: SparkEngine) -> SparkSource | None:
+    """What Spark can read itself; None for a file or address that only the driver can read."""
+    scheme, separator, rest = source.partition("://")
+    if separator and scheme.isalnum():
+        return None if scheme in SCHEMES else SparkSource(source, _kind_by_name(rest), (source,))
+    if not Path(source).expanduser().exists() and not glob.has_magic(source) and _is_table(source, engine):
+        return SparkSource(source, "a table", (source,))
+    files = find_files(source)
+    if files.kind not in ("csv", "json", "parquet") or any(compression(path) == "zstd" for path in files.paths):
+        return None
+    if files.kind == "csv" and codecs.lookup(encoding).name not in ("utf-8", "utf-8-sig", "ascii"):
+        return None
+    return SparkSource(source, files.kind, tuple(_uri(path) for path in files.paths), files)
+
+
+def read_spark_frame(frame: DataFrame, *, engine: Any) -> Table:
+    """A Spark frame, read in its own session."""
+    if isinstance(engine, DuckDBEngine):
+        raise BadInput("a Spark frame cannot be read by DuckDB", hint="Pass frame.toArrow(), or leave the engine out")
+    session = frame.sparkSession
+    own = engine if isinstance(engine, SparkEngine) and engine.session is session else SparkEngine(session)
+    return _table(own, frame, "the Spark frame")
+
+
+def moved_to_spark(table: Table, *, engine: SparkEngine) -> Table:
+    """A table that was opened on the driver, moved to the cluster."""
+    rows = table.engine.query(f"SELECT * FROM {table.relation}")
+    return table_of(engine, engine.store(rows, source=table.source), source=table.source, frame=table.frame)
+
+
+def _table(engine: SparkEngine, frame: DataFrame, shown: str) -> Table:
+    names = frame.columns
+    check_names(names, source=shown)
+    if engine.ignores_case and len({name.lower() for name in names}) < len(names):
+        raise BadInput(
+            f"names of {shown} differ only in upper and lower case, and this Spark session does not tell them apart",
+            hint="Rename one of them, or set spark.sql.caseSensitive",
+        )
+    return table_of(engine, engine.view(frame), source=shown)
+
+
+def _is_table(name: str, engine: SparkEngine) -> bool:
+    from pyspark.errors import PySparkException
+
+    try:
+        return bool(engine.session.catalog.tableExists(name))
+    except PySparkException:  # not written like a table's name
+        return False
+
+
+def _kind_by_name(path: str) -> SparkKind:
+    """By the ending; a folder without one is taken for Parquet, which is what Spark writes."""
+    endings = [ending for ending in PurePosixPath(path).suffixes if ending not in (".gz", ".bz2", ".zst", ".snappy")]
+    return _BY_NAME.get(endings[-1].lower(), "parquet") if endings else "parquet"
+
+
+def _uri(path: Path) -> str:
+    """A local file as Spark wants it: it takes a path for a glob, and for one of its default file system."""
+    return "file:" + _SPECIAL.sub(r"\\\g<0>", str(path))
+
+
+def _read_parquet(source: SparkSource, *, engine: SparkEngine) -> Table:
+    files = source.files
+    hive = hive_types(files) if files is not None else {}
+    if files is not None:
+        _check_same_columns(files, source.shown)
+    reader = (
+        engine.session.read.option("basePath", f"file:{files.root}")
+        if files is not None and hive
+        else engine.session.read
+    )
+    frame = reader.parquet(*source.paths)
+    if hive:
+        columns = [_hive_cell(engine, name, hive.get(name)) for name in frame.columns]
+        frame = engine.frame(f"SELECT {', '.join(columns)} FROM {engine.view(frame)}")
+    return _table(engine, frame, source.shown)
+
+
+def _hive_cell(engine: SparkEngine, name: str, type_: str | None) -> str:
+    cell = engine.quote(name)
+    return cell if type_ is None else f"{engine.cast(cell, type_)} AS {cell}"
+
+
+def _check_same_columns(files: Files, shown: str) -> None:
+    """Spark fills a column that a file lacks with nulls, without a word."""
+    import pyarrow.parquet as pq
+
+    first: set[str] | None = None
+    for path, name in zip(files.paths, files.shown(shown), strict=True):
+        try:
+            names = pq.read_schema(path).names
+        except (pa.ArrowException, OSError) as error:
+            raise BadInput(f"{name} is not a readable Parquet file", hint="Is it cut off?") from error
+        check_names(names, source=name)
+        if first is not None and set(names) != first:
+            raise BadInput(
+                f"{name} does not have the columns of {files.shown(shown)[0]}",
+                hint="Files that are read as one table need the same columns",
+            )
+        first = set(names)
+
+
+def _read_csv(source: SparkSource, *, engine: SparkEngine, header: bool | None, delimiter: str | None) -> Table:
+    dialect = _dialect(source, engine=engine, header=header, delimiter=delimiter)
+    check_names(dialect.names, source=source.shown)
+    with engine.explained("read csv", source=source.shown):
+        from pyspark.sql.types import StringType, StructField, StructType
+
+        text = engine.session.read.csv(
+            list(source.paths),
+            schema=StructType([StructField(name, StringType()) for name in dialect.names]),
+            sep=dialect.delimiter,
+            quote='"',
+            escape='"',
+            header=dialect.header,
+            mode="FAILFAST",
+            nullValue="",
+            emptyValue="",
+            multiLine=source.files is not None
+            and max(path.stat().st_size for path in source.files.paths) <= _LARGEST_WHOLE_FILE,
+            maxCharsPerColumn=-1,
+            # Without all columns a line with too few or too many would pass.
+            columnPruning=False,  # type: ignore[call-arg]
+        )
+        return _typed(engine, text, dialect.names, source.shown, numbers=True)
+
+
+def _dialect(source: SparkSource, *, engine: SparkEngine, header: bool | None, delimiter: str | None) -> Dialect:
+    if source.files is None:
+        with engine.explained("read the first lines", source=source.shown):
+            lines = [row[0] for row in engine.session.read.text(list(source.paths)).limit(_SAMPLE_LINES).collect()]
+        sample = engine.directory / f"sample{PurePosixPath(source.paths[0]).suffix}"
+        sample.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        return read_dialect(sample, delimiter=delimiter, header=header, shown=source.shown)
+    shown = source.files.shown(source.shown)
+    first, *others = (
+        read_dialect(path, delimiter=delimiter, header=header, shown=name)
+        for path, name in zip(source.files.paths, shown, strict=True)
+    )
+    for other, name in zip(others, shown[1:], strict=True):
+        if other.names != first.names or other.delimiter != first.delimiter:
+            raise BadInput(
+                f"{name} is not written like {shown[0]}",
+                hint="Files that are read as one table need the same columns in the same order",
+            )
+    return first
+
+
+def _read_json(source: SparkSource, *, engine: SparkEngine) -> Table:
+    is_array = source.files is not None and any(_starts_array(path) for path in source.files.paths)
+    frame = engine.session.read.json(list(source.paths), mode="FAILFAST", multiLine=is_array)
+    if not frame.columns:
+        raise BadInput(f"{source.shown} holds no JSON objects with named values", hint="Write one object per line")
+    texts = [field.name for field in frame.schema.fields if field.dataType.simpleString() == "string"]
+    return _typed(engine, frame, texts, source.shown, numbers=False)
+
+
+def _starts_array(path: Path) -> bool:
+    with pa.input_stream(str(path), compression=compression(path)) as stream:
+        return bool(stream.read(1 << 16).lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"["))
+
+
+def _typed(engine: SparkEngine, frame: DataFrame, texts: Any, shown: str, *, numbers: bool) -> Table:
+    """Give text columns the narrowest types that keep every value apart."""
+    relation = engine.view(frame)
+    types = column_types(engine, relation, list(texts), numbers=numbers)
+    changed = {name: type_ for name, type_ in types.items() if type_ != "VARCHAR"}
+    if not changed:
+        return _table(engine, frame, shown)
+    cells = (engine.quote(name) for name in frame.columns)
+    columns = [
+        cell if name not in changed else f"{engine.cast(cell, changed[name])} AS {cell}"
+        for name, cell in zip(frame.columns, cells, strict=True)
+    ]
+    return _table(engine, engine.frame(f"SELECT {', '.join(columns)} FROM {relation}"), shown)

@@ -1,0 +1,276 @@
+# SPDX-License-Identifier: Apache-2.0
+"""apply(): publish later rows the way an earlier release was published, if both together still keep its promises.
+
+Every value gets the label it got then. A value that the mappings do not know is refused, or its rows are left out. The earlier table and
+the new rows are then counted together and held against the earlier promises, with the prior of the old original and the new rows
+together. What this does not prove is said: whether a person is in both, what the new rows tell somebody who knows that a person is among
+them (`Applied.alone`), and promises that rest on assumptions which a manifest does not hold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from divulge.count import Contingency, count
+from divulge.count.contingency import Ints
+from divulge.engines.duckdb import DuckDBEngine
+from divulge.errors import BadInput
+from divulge.generalize.plan import Recoding, published
+from divulge.metrics.measurement import Measurement
+from divulge.policy import Policy, Promise, Verdict, judge
+from divulge.publish.boxes import place
+from divulge.publish.earlier import Earlier
+from divulge.publish.formats import read_rows, write_rows
+from divulge.publish.manifest import NAME as MANIFEST
+from divulge.publish.manifest import describe_policy, sha256
+from divulge.publish.manifest import numbers as numbers_of
+from divulge.publish.recoded import recoded_rows
+from divulge.publish.release import Part, publish
+from divulge.publish.shuffle import draw_secret, shuffled
+from divulge.publish.verify import Unverified, compare, hold
+from divulge.table.read import read
+from divulge.table.roles import Roles
+from divulge.table.table import Table, table_of
+from divulge.table.texts import as_text
+from divulge.tasks.later import checkable, measure_later
+
+Unseen = Literal["refuse", "suppress"]
+_SHOWN = 20
+_HINT = "Leave their rows out with unseen='suppress' (--suppress-unseen), or generalize old and new rows together"
+
+
+@dataclass(frozen=True, eq=False)
+class Applied:
+    """Later rows that were published."""
+
+    folder: Path
+    rows: int
+    """Rows that were handed in."""
+    suppressed: int
+    """Rows of them that were left out."""
+    together: Measurement = field(repr=False)
+    """What the earlier release and the new rows tell together."""
+    verdict: Verdict | None
+    """None where no promise could be checked."""
+    alone: Verdict | None
+    """The same for the new rows by themselves, where somebody looks who knows that a person is among them."""
+    unchecked: tuple[str, ...]
+    """Promises that could not be checked again, each with the reason."""
+
+
+def apply(
+    release: str | Path,
+    table: Any,
+    out: str | Path,
+    *,
+    unseen: Unseen = "refuse",
+    force: bool = False,
+    seed: int | None = None,
+) -> Applied:
+    """Publish the rows of `table` at `out` by the mappings of `release`.
+
+    With unseen="suppress", rows with values that the release does not know, and rows whose class would break a promise, are left out.
+    """
+    earlier = Earlier.open(release)
+    source = _source(read(table), earlier)
+    roles = Roles(earlier.quasi_identifiers, earlier.sensitive, (), earlier.weight, None)
+    counted = count(source, roles, nulls=earlier.settings["nulls"], joint=earlier.document["joint"])
+    recoding = _recode(earlier, counted, unseen=unseen)
+    later = _Later(earlier, source, roles, counted)
+    promises, unchecked = checkable(earlier, counted)
+    recoding, together, verdict = later.settle(recoding, promises, unseen=unseen)
+    alone = judge(later.measure(later.rows(recoding), together=False), promises) if promises else None
+    folder = later.publish(recoding, promises, out=out, unchecked=unchecked, force=force, seed=seed)
+    left_out = counted.rows - published(counted, recoding).rows
+    return Applied(folder, counted.rows, left_out, together, verdict, alone, unchecked)
+
+
+def _source(table: Table, earlier: Earlier) -> Table:
+    """The columns that the release has, with its types; others are not published."""
+    missing = [name for name in earlier.columns if name not in table.names]
+    if missing:
+        raise BadInput(
+            f"{table.source} lacks columns of the release: {', '.join(map(repr, missing))}",
+            hint="New rows need every column that was published",
+        )
+    engine = table.engine if isinstance(table.engine, DuckDBEngine) else DuckDBEngine()
+    if engine is not table.engine:
+        rows = table.engine.query(f"SELECT * FROM {table.relation}")
+        table = replace(read(rows, engine=engine), source=table.source)
+    types = {column.name: column.type for column in earlier.read(engine).columns}
+    # A column that was made coarser is text there and is looked up as it comes.
+    kept = [name for name in earlier.columns if name in earlier.unchanged]
+    cast = {name: f"CAST({engine.quote(name)} AS {_castable(types[name])}) AS {engine.quote(name)}" for name in kept}
+    selected = ", ".join(cast.get(name, engine.quote(name)) for name in earlier.columns)
+    return table_of(engine, f"(SELECT {selected} FROM {table.relation})", source=table.source, frame=table.frame)
+
+
+def _castable(type_: str) -> str:
+    return "VARCHAR" if type_ == "ENUM" else type_
+
+
+def _recode(earlier: Earlier, counted: Contingency, *, unseen: Unseen) -> Recoding:
+    """The label of each raw class, by the mappings; classes with unseen values are left out, or all of the values are named."""
+    unchanged = tuple(name in earlier.unchanged for name in earlier.quasi_identifiers)
+    if earlier.boxes:
+        recoding = place(earlier.boxes, counted, unchanged=unchanged)
+        if unseen == "refuse" and not recoding.kept.all():
+            raise BadInput(
+                f"{int((~recoding.kept).sum())} combinations of values in the new rows lie in no class of the release",
+                hint=_HINT,
+            )
+        return recoding
+    labels: list[tuple[str | None, ...]] = []
+    codes: list[Ints] = []
+    kept = np.ones(len(counted), dtype=bool)
+    strange: dict[str, list[str]] = {}
+    for key, column in zip(counted.keys, counted.codes, strict=True):
+        mapping = earlier.mappings[key.name]
+        texts = [as_text(label) for label in key.labels]
+        known = np.array([text in mapping for text in texts])
+        if not known.all():
+            strange[key.name] = [str(text) for text, is_known in zip(texts, known, strict=True) if not is_known]
+        numbers: dict[str | None, int] = {}
+        number = np.array([numbers.setdefault(mapping.get(text), len(numbers)) for text in texts], dtype=np.int64)
+        labels.append(tuple(numbers))
+        codes.append(number[column])
+        kept &= known[column]
+    if strange and unseen == "refuse":
+        raise _unseen(strange)
+    return Recoding(earlier.quasi_identifiers, tuple(labels), tuple(codes), kept, unchanged)
+
+
+def _unseen(strange: Mapping[str, list[str]]) -> BadInput:
+    told = "; ".join(
+        f"{name!r}: {', '.join(map(repr, values[:_SHOWN]))}{', ...' if len(values) > _SHOWN else ''} ({len(values)})"
+        for name, values in strange.items()
+    )
+    return BadInput(f"the release does not know values of the new rows: {told}", hint=_HINT)
+
+
+@dataclass(frozen=True, eq=False)
+class _Later:
+    """New rows, on their way to be published."""
+
+    earlier: Earlier
+    source: Table
+    roles: Roles
+    counted: Contingency
+
+    @property
+    def engine(self) -> DuckDBEngine:
+        engine = self.source.engine
+        assert isinstance(engine, DuckDBEngine)  # noqa: S101 - _source sees to it
+        return engine
+
+    def settle(
+        self, recoding: Recoding, promises: tuple[Promise, ...], *, unseen: Unseen
+    ) -> tuple[Recoding, Measurement, Verdict | None]:
+        """Leave out new rows until old and new rows together keep the promises, or refuse."""
+        while True:
+            if not recoding.kept.any():
+                raise Unverified(
+                    "no new row can be published by this release", hint="Generalize old and new rows together"
+                )
+            together = self.measure(self.rows(recoding))
+            if not promises:
+                return recoding, together, None
+            verdict = judge(together, promises, sample=len(together.contingency))
+            if verdict.holds:
+                return recoding, together, verdict
+            fewer = self._without_breaking(recoding, verdict)
+            if unseen == "refuse" or not (recoding.kept & ~fewer.kept).any():
+                raise _broken(verdict)
+            recoding = fewer
+
+    def _without_breaking(self, recoding: Recoding, verdict: Verdict) -> Recoding:
+        """The same without the new rows in classes that break a promise."""
+        breaking = {
+            tuple(as_text(value) for value in item.key.values())
+            for outcome in verdict.outcomes
+            for item in outcome.sample
+            if not outcome.holds
+        }
+        columns = [
+            [labels[code] for code in codes.tolist()]
+            for labels, codes in zip(recoding.labels, recoding.codes, strict=True)
+        ]
+        broken = np.array([key in breaking for key in zip(*columns, strict=True)])
+        return replace(recoding, kept=recoding.kept & ~broken)
+
+    def rows(self, recoding: Recoding) -> str:
+        """A query for the new rows as they are published."""
+        return recoded_rows(
+            self.source, self.engine, self.counted, recoding, roles=self.roles, nulls=self.earlier.settings["nulls"]
+        )
+
+    def measure(self, rows: str, *, engine: DuckDBEngine | None = None, together: bool = True) -> Measurement:
+        """What these rows tell, by themselves or together with the earlier release."""
+        where = engine or self.engine
+        listed = ", ".join(where.quote(name) for name in self.earlier.columns)
+        relation = f"SELECT {listed} FROM ({rows}) AS later"
+        if together:
+            relation += f" UNION ALL SELECT {listed} FROM {self.earlier.read(where).relation}"
+        source = f"{self.earlier.folder} with {self.source.source}" if together else self.source.source
+        return measure_later(self.earlier, table_of(where, f"({relation})", source=source), self.counted)
+
+    def publish(
+        self,
+        recoding: Recoding,
+        promises: tuple[Promise, ...],
+        *,
+        out: str | Path,
+        unchecked: tuple[str, ...],
+        force: bool,
+        seed: int | None,
+    ) -> Path:
+        """Stage, read back, check again, move into place."""
+        rows, form = self.rows(recoding), self.earlier.form
+        name = f"table{form.ending}"
+        types = dict(self.engine.describe(f"({rows})"))
+        query = shuffled(self.engine, rows, self.earlier.columns, secret=draw_secret(seed))
+        policy = Policy(promises)
+
+        def verify(folder: Path) -> dict[str, Any]:
+            fresh = DuckDBEngine()
+            try:
+                table = read_rows(fresh, folder / name, form=form, types=types)
+                expected = published(self.counted, recoding)
+                compare(count(table, self.roles, joint=self.earlier.document["joint"]), expected)
+                measured = self.measure(f"SELECT * FROM {table.relation}", engine=fresh)
+            finally:
+                fresh.close()
+            if promises:
+                hold(measured, policy)
+            return {
+                "kind": "applied",
+                "release": sha256(self.earlier.folder / MANIFEST),
+                "policy": describe_policy(policy),
+                "unchecked": list(unchecked),
+                "table": {"file": name, "format": form.kind, "delimiter": form.delimiter, "types": types},
+                "rows": {"original": self.counted.rows, "published": expected.rows},
+                "row_order": "shuffled with a secret"
+                if seed is None
+                else "shuffled with a seed given by the publisher",
+                "together": numbers_of(measured),
+            }
+
+        part = Part(name, lambda path: write_rows(self.engine, query, path, form=form))
+        return publish(out, [part], verify=verify, force=force)
+
+
+def _broken(verdict: Verdict) -> Unverified:
+    told = ", ".join(
+        f"{outcome.promise.text} (would be {outcome.value:.4g}, {outcome.breaking_classes} classes)"
+        for outcome in verdict.outcomes
+        if not outcome.holds
+    )
+    return Unverified(
+        f"the earlier release and the new rows together would break {told}",
+        hint="Nothing was published. Leave out the rows of these classes (--suppress-unseen), or generalize old and new rows together",
+    )

@@ -1,0 +1,226 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`divulge dossier`: the golden cases through the command line, what it says to people, and what it refuses."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from divulge.dossier.files import read_database
+from tests.dossier.commands import Write, database, dossier, files, record
+from tests.dossier.oracle import golden
+from tests.dossier.worlds import golden_rule
+
+
+def test_one_record_prints_three_numbers(write: Write) -> None:
+    case = golden()["003-2.3-L-as-stated"]
+    options = ["--record", write("r.json", record(case["inputs"]["r"]))]
+    options += ["--reference", write("p.json", record(case["inputs"]["p"])), "--weights", write("w.json", {"N": 2})]
+    found = dossier("leakage", *options, "--json")
+    assert (found.code, found.err) == (0, "")
+    assert found.json() == {
+        "leakage": pytest.approx(22 / 35),
+        "precision": pytest.approx(1),
+        "recall": pytest.approx(1 / 2),
+    }
+    assert dossier("leakage", *options).out.startswith(
+        "Whoever holds this record knows 63 % of you: 100 % of what it says"
+    )
+
+
+@pytest.mark.parametrize("method", ["exact", "naive", "algorithm1", "taylor"])
+def test_the_methods(write: Write, method: str) -> None:
+    case = golden()["003-5.2-taylor-tiny"]
+    options = ["--record", write("r.json", record(case["inputs"]["r"]))]
+    options += ["--reference", write("p.json", record(case["inputs"]["p"])), "--method", method]
+    found = dossier("leakage", *options, "--json").json()
+    expected = case["expected"]["taylor" if method == "taylor" else "exact"]
+    assert found["leakage"] == pytest.approx(float(Fraction(expected)), rel=1e-12)
+    assert ("approximate" in found) == (method == "taylor")
+    many = ["--database", *options[1:]]
+    assert dossier("leakage", *many, "--json").json()["leakage"] == pytest.approx(float(Fraction(expected)), rel=1e-12)
+
+
+def test_a_database_without_and_with_resolution(write: Write) -> None:
+    case, options = files(write, "003-2.4-after-ER")
+    before = dossier("leakage", *options, "--json").json()
+    assert before["leakage"] == pytest.approx(2 / 3)
+    assert before["witnesses"] == ["r", "s"]
+    assert {each["id"]: each["leakage"] for each in before["records"]} == pytest.approx(
+        {"r": 2 / 3, "s": 2 / 3, "t": 0}
+    )
+    after = dossier("leakage", *options, "--resolve", golden_rule(case), "--json").json()
+    assert after["leakage"] == pytest.approx(float(Fraction(case["expected"])), rel=1e-12)
+    assert after["witnesses"] == ["r+s"]
+    assert after["witness_records"][0]["sources"] == ["r", "s"]
+    assert after["graph"]["edges"] == [{"source": "s", "target": "r", "rule": "N", "values": ["Alice"]}]
+    assert (after["before"], after["cost"]) == (pytest.approx(2 / 3), 9)
+
+
+def test_closure_is_the_other_choice(write: Write) -> None:
+    case, options = files(write, "003-own-12-swoosh-vs-closure")
+    options += ["--resolve", golden_rule(case), "--json"]
+    assert dossier("leakage", *options).json()["leakage"] == pytest.approx(1)
+    assert dossier("leakage", *options, "--er", "closure").json()["leakage"] == pytest.approx(6 / 7)
+
+
+def test_what_a_person_reads(write: Write) -> None:
+    case, options = files(write, "003-4.1-incremental-v")
+    everything = {**case["inputs"]["R"], "v": case["inputs"]["new"]}
+    options[1] = write("R.json", database(everything))
+    said = dossier("leakage", *options, "--resolve", "N+C,N+P", "--timeline").out
+    first = said.splitlines()[0]
+    assert first.startswith("An adversary who links these 3 records (s, t, v) knows 89 % of you; ")
+    assert "without P, 57 %" in first
+    assert "Without linking, the most telling record gives away 75 %." in said
+    assert "+14 %  s, t" in said
+
+
+def test_timeline_and_labels_are_data_for_a_chart(write: Write) -> None:
+    case, options = files(write, "003-4.1-incremental-v")
+    options[1] = write("R.json", database({**case["inputs"]["R"], "v": case["inputs"]["new"]}))
+    found = dossier("leakage", *options, "--resolve", "N+C,N+P", "--timeline", "--without", "--json").json()
+    assert [(step["id"], step["joined"]) for step in found["timeline"]] == [("s", []), ("t", []), ("v", ["s", "t"])]
+    assert [step["leakage"] for step in found["timeline"]] == pytest.approx([3 / 4, 3 / 4, 8 / 9])
+    assert {each["label"]: each["leakage"] for each in found["without"]} == pytest.approx(dict.fromkeys("NCP", 4 / 7))
+
+
+def test_linking_can_mislead_the_adversary(write: Write) -> None:
+    case, options = files(write, "003-own-13-ER-can-lower")
+    said = dossier("leakage", *options, "--resolve", golden_rule(case)).out
+    assert "knows 44 % of you" in said
+    assert "Linking misleads here: the most telling single record gives away 57 %." in said
+
+
+def test_a_published_table(write: Write) -> None:
+    rows = ["11*,3*,Heart", "11*,3*,Breast", "11*,3*,Cancer", "2**,>=50,Hair", "2**,>=50,Flu", "2**,>=50,Flu"]
+    options = ["--table", write("release.csv", "\n".join(["Zip,Age,Disease", *rows])), "--qi", "Zip,Age"]
+    people = {
+        "Alice": [["Name", "Alice"], ["Zip", "111"], ["Age", "30"], ["Disease", "Heart"]],
+        "Zoe": [["Name", "Zoe"], ["Zip", "241"], ["Age", "60"], ["Disease", "Flu"]],
+    }
+    options += ["--reference", write("people.json", database(people))]
+    found = dossier("leakage", *options, "--json").json()
+    assert [(each["person"], each["leakage"]) for each in found["people"]] == [
+        ("Alice", pytest.approx(2 / 3)),
+        ("Zoe", pytest.approx(3 / 4)),
+    ]
+    known = dossier("leakage", *options, "--background", write("known.csv", "Name,Zip,Age\nAlice,111,30\n"))
+    assert "Alice      80 %" in known.out
+
+
+def test_equivalence_and_augmentation(write: Write) -> None:
+    """The zip code is inferred from the address, and both are known in a coarser form."""
+    reference = write("p.json", record([["N", "a"], ["Z", "111"]]))
+    options = ["--database", write("R.json", database({"r": [["N", "a"], ["A", "Main"]]})), "--reference", reference]
+    plain = dossier("leakage", *options, "--json").json()["leakage"]
+    options += ["--augment", f"A=Z:{write('zips.csv', 'Main,112')}", "--equivalence", write("e.json", {"Z": ["11*"]})]
+    assert plain == pytest.approx(2 * 1 / (2 + 2))
+    assert dossier("leakage", *options, "--json").json()["leakage"] == pytest.approx(2 * 2 / (3 + 2))
+
+
+def test_resolve_prints_and_writes(write: Write, tmp_path: Path) -> None:
+    case, options = files(write, "003-own-12-swoosh-vs-closure")
+    options = [*options[:2], "--rule", golden_rule(case)]
+    out = tmp_path / "merged.jsonl"
+    found = dossier("resolve", *options, "--out", str(out), "--json").json()
+    assert (found["given"], found["rule"], found["method"]) == (3, "P,N+C", "swoosh")
+    assert [each["sources"] for each in found["records"]] == [["r", "s", "t"]]
+    assert [edge["rule"] for edge in found["graph"]["edges"]] == ["P", "N+C"]
+    assert [len(each) for each in read_database(out)] == [4]
+    said = dossier("resolve", *options).out
+    assert said.startswith("3 records are about 1 person, as far as the adversary can tell.")
+    assert "t and r: the same N+C (a, 9)" in said
+
+
+def test_resolve_by_probability(write: Write) -> None:
+    pytest.importorskip("splink")
+    records = {}
+    for person in range(60):
+        for copy in range(2 if person % 3 == 0 else 1):
+            records[f"{person}.{copy}"] = [["N", f"name{person % 7}"], ["P", str(person)], ["C", str(person)]]
+    options = ["--database", write("R.json", database(records)), "--link", "N~1,P,C"]
+    found = dossier("resolve", *options, "--json").json()
+    assert (found["given"], len(found["records"]), found["engine"]) == (80, 60, "duckdb")
+    assert {"source", "target", "probability"} == found["graph"]["edges"][0].keys()
+    assert "about one person with probability" in dossier("resolve", *options).out
+
+
+@pytest.mark.parametrize("name", ["003-2.4-dipping", "003-own-14-dip-nomatch", "003-own-15-dip-chain"])
+def test_dip(write: Write, name: str) -> None:
+    case, options = files(write, name)
+    expected = case["expected"]["leakage"] if isinstance(case["expected"], dict) else case["expected"]
+    rule = golden_rule(case) if "match" in case["inputs"] else "N"
+    options += ["--query", write("q.json", record(case["inputs"]["q"])), "--resolve", rule]
+    found = dossier("dip", *options, "--json").json()
+    assert found["leakage"] == pytest.approx(float(Fraction(expected)), rel=1e-12)
+    assert set(found["reached"]) == set(found["record"]["sources"]) - {"q"}
+    said = dossier("dip", *options).out
+    assert ("leads nowhere" in said) == (not found["reached"])
+
+
+def test_release(write: Write) -> None:
+    case, options = files(write, "003-4.1-incremental-v")
+    u = write("u.json", record(golden()["003-4.1-incremental-u"]["inputs"]["new"]))
+    v = write("v.json", record(case["inputs"]["new"]))
+    options += ["--resolve", "N+C,N+P", "--release", f"card2={v}", "--release", u]
+    found = dossier("release", *options, "--json").json()
+    assert found["best"] == "u"
+    assert [(each["name"], each["joined"]) for each in found["alternatives"]] == [("u", ["s"]), ("card2", ["s", "t"])]
+    assert [each["change"] for each in found["alternatives"]] == pytest.approx([0, 5 / 36], abs=1e-12)
+    assert dossier("release", *options).out.startswith(
+        "Release u: the adversary then knows 75 % of you, now it is 75 %."
+    )
+
+
+def test_disinform_among_candidates(write: Write) -> None:
+    case, options = files(write, "003-own-18-link-B3")
+    offered = {name: each["record"] for name, each in case["inputs"]["candidates"].items()}
+    options += ["--resolve", "N", "--budget", "3", "--candidates", write("c.json", database(offered))]
+    found = dossier("disinform", *options, "--json").json()
+    assert found["leakage"] == pytest.approx(1 / 3)
+    assert ([each["name"] for each in found["chosen"]], found["cost"], found["optimal"]) == (["link1"], 3, True)
+    greedy = dossier("disinform", *options, "--method", "greedy")
+    assert "Greedy choice is only a baseline" in greedy.out
+    dear = dossier("disinform", *options, "--cost", "link1=9", "--cost", "link0=9", "--json").json()
+    assert [each["name"] for each in dear["chosen"]] == ["self2"]
+
+
+def test_disinform_by_invention(write: Write) -> None:
+    case, options = files(write, "003-own-17-self-B3")
+    options += ["--resolve", golden_rule(case), "--budget", "3"]
+    found = dossier("disinform", *options, "--json").json()
+    assert found["leakage"] == pytest.approx(float(Fraction(case["expected"])))
+    assert (found["gap"], found["cost"], len(found["chosen"])) == (0, 3, 1)
+    said = dossier("disinform", *options).out
+    assert said.startswith("The leakage falls from 67 % to 50 % for a cost of 3.")
+    assert "Nothing better is possible with this budget" in said
+
+
+def test_enhance(write: Write) -> None:
+    case = golden()["003-4.3-phone"]
+    options = ["--database", write("R.json", database(case["inputs"]["R"])), "--resolve", "N"]
+    (composite,) = dossier("enhance", *options, "--json").json()["composites"]
+    assert composite["certainty"] == pytest.approx(13 / 14)
+    best = composite["options"][0]
+    assert (best["record"], best["label"], best["ratio"]) == (
+        "r2",
+        "P",
+        pytest.approx(float(Fraction(case["expected"]))),
+    )
+    assert "r1+r2 is 93 % certain." in dossier("enhance", *options).out
+
+
+def test_simulate() -> None:
+    small = ["--records", "50", "--seeds", "2"]
+    found = dossier("simulate", "--n", "20", "--p-p", "1", *small, "--json").json()
+    assert found["leakage"] == {"mean": 0, "deviation": 0, "lowest": 0, "highest": 0}  # all copies are wrong
+    rows = dossier("simulate", "--table5", *small, "--json").json()["table5"]
+    assert [row["printed"]["exact"] for row in rows][:2] == [0.1740179, 0.1374662]
+    panel = dossier("simulate", "--figure", "a", *small, "--json").json()
+    means = [run["leakage"]["mean"] for run in panel["runs"]]
+    assert (panel["figure"], means[0], len(means)) == ("3a", 0, 11)
+    assert "p_c" in dossier("simulate", "--figure", "b", *small).out
+    assert "printed" in dossier("simulate", "--table5", *small).out

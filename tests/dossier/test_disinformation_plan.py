@@ -1,0 +1,202 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Invented disinformation: Create, Add, golden budgets, and plans held against brute force over all of their form."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import combinations, product
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from divulge.dossier import plan
+from divulge.dossier.adversary import Resolve, attack
+from divulge.dossier.decoys import Inventor, create
+from divulge.dossier.equivalence import Equivalence
+from divulge.dossier.matching import MatchRule
+from divulge.dossier.measure import Measure
+from divulge.dossier.plan import plan_disinformation
+from divulge.dossier.record import Attribute, Record
+from divulge.dossier.resolve import resolve
+from divulge.errors import BadInput
+from tests.dossier.oracle import golden, record_of
+from tests.dossier.worlds import databases, golden_database, golden_rule, rules
+
+
+@pytest.mark.parametrize("name", [f"003-own-17-self-B{budget}" for budget in (1, 2, 3, 5)])
+def test_golden_self_disinformation(name: str) -> None:
+    case = golden()[name]
+    found = plan_disinformation(
+        golden_database(case),
+        record_of(case["inputs"]["p"]),
+        rule=golden_rule(case),
+        budget=case["inputs"]["budget"],
+    )
+    assert found.leakage == pytest.approx(float(Fraction(case["expected"])), rel=1e-12)
+    assert found.optimal
+    assert found.cost <= case["inputs"]["budget"]
+
+
+@pytest.mark.parametrize("name", ["003-own-18-link-B2", "003-own-18-link-B3"])
+def test_golden_linkage_disinformation(name: str) -> None:
+    """Left to itself, the plan links the stranger just as the best candidate does."""
+    case = golden()[name]
+    found = plan_disinformation(
+        golden_database(case), record_of(case["inputs"]["p"]), rule="N", budget=case["inputs"]["budget"]
+    )
+    assert found.leakage == pytest.approx(float(Fraction(case["expected"]["optimal"])), rel=1e-12)
+    assert {Attribute("N", "a"), Attribute("N", "b")} <= found.chosen[0].record.attributes.keys()
+    assert found.optimal
+
+
+def test_golden_trap_is_solved_by_two_records() -> None:
+    """Each correct cluster needs its own record; linking both with one would raise 1/2 to 8/11."""
+    case = golden()["003-own-19-minimax-trap"]
+    database, reference = golden_database(case), record_of(case["inputs"]["p"])
+    found = plan_disinformation(database, reference, rule=golden_rule(case), budget=6)
+    assert found.leakage == pytest.approx(float(Fraction(case["expected"]["optimal"])), rel=1e-12)
+    assert [each.cost for each in found.chosen] == [3, 3]
+    assert found.optimal
+
+
+def test_a_stranger_of_the_same_cost_but_more_weight_is_preferred() -> None:
+    me = Record.of({"N": "a", "P": "1", "C": "9"})
+    database = [
+        Record.of({"N": "a", "P": "1"}, id="r"),
+        Record.of({"N": "b", "X": "1", "Y": "1"}, id="light"),
+        Record.of({"N": "c", "X": "2", "Z": "2"}, id="heavy"),
+    ]
+    found = plan_disinformation(database, me, rule="N", budget=2, measure=Measure(weights={"Z": 5}))
+    assert Attribute("N", "c") in found.chosen[0].record.attributes
+    assert found.leakage == pytest.approx(2 * 2 / (2 + 1 + 1 + 5 + 3))
+
+
+def test_create_is_smallest() -> None:
+    """One key each would need four attributes; the shared name makes it three."""
+    first = Record.of({"N": "a", "C": "1", "P": "7"})
+    second = Record.of({"N": "a", "P": "8", "Q": "5"})
+    third = Record.of({"N": "b", "Q": "5"})
+    assert len(create([first, second], "N+C,N+P")) == 3
+    assert create([second, third], "Q,N").attributes == {Attribute("Q", "5"): 1.0}
+    assert create([second, third], "Q,N", limit=0).attributes == {}
+    assert create([third], "C").attributes == {}
+    assert create([], "N").attributes == {}
+
+
+def test_create_keeps_the_confidence_that_is_there() -> None:
+    unsure = Record.of({"N": ("a", 0.4)})
+    assert create([unsure, Record.of({"N": "b"})], "N").attributes == {
+        Attribute("N", "a"): 0.4,
+        Attribute("N", "b"): 1.0,
+    }
+
+
+def test_invented_values_belong_to_nobody() -> None:
+    me, other = Record.of({"P": "decoy-1", "N": "a"}), Record.of({"P": "decoy-2"})
+    inventor = Inventor(me, [other], weights={"P": 2})
+    assert (inventor.label, inventor.weight) == ("P", 2.0)
+    assert inventor.add(Record.of({"N": "a"}), 2).attributes.keys() == {
+        Attribute("N", "a"),
+        Attribute("P", "decoy-3"),
+        Attribute("P", "decoy-4"),
+    }
+    assert Inventor(me, [], labels=["Q"], invent=lambda label, n: f"{label}{n}").add(Record({})).attributes == {
+        Attribute("Q", "Q1"): 1.0
+    }
+
+
+def test_bad_input_is_refused() -> None:
+    me = Record.of({"N": "a"})
+    with pytest.raises(BadInput, match="budget is -1"):
+        plan_disinformation([], me, rule="N", budget=-1)
+    with pytest.raises(BadInput, match="up to 1000"):
+        plan_disinformation([], me, rule="N", budget=1001)
+    with pytest.raises(BadInput, match="no equivalence"):
+        plan_disinformation([], me, rule="N", budget=1, measure=Measure(equivalence=Equivalence({"Z": ["1*"]})))
+    with pytest.raises(BadInput, match="no label"):
+        plan_disinformation([], me, rule="N", budget=1, labels=[])
+    with pytest.raises(BadInput, match="all taken"):
+        plan_disinformation([Record.of({"N": "a"})], me, rule="N", budget=2, invent=lambda *_: "a")
+
+
+def test_nothing_to_do() -> None:
+    me = Record.of({"N": "a"})
+    assert plan_disinformation([], me, rule="N", budget=3).chosen == ()
+    stranger = plan_disinformation([Record.of({"N": "b"})], me, rule="N", budget=3)
+    assert (stranger.before, stranger.leakage, stranger.chosen, stranger.optimal) == (0.0, 0.0, (), True)
+
+
+REFERENCE = Record.of([("A", "0"), ("B", "0"), ("C", "0")])
+
+
+def brute_force(database: list[Record], rule: MatchRule, budget: int, measure: Measure) -> float:
+    """All sets of records of the form Create(S) + k * Add within the budget."""
+    clusters = resolve(database, rule).records
+    inventor = Inventor(REFERENCE, database, weights=measure.weights)
+    forms = []
+    for size in range(1, len(clusters) + 1):
+        for chosen in combinations(clusters, size):
+            link = create(chosen, rule)
+            forms += [(link, count) for count in range(budget - len(link) + 1)] if len(link) else []
+    best = measure.most(clusters, REFERENCE).leakage
+    open_plans: list[tuple[int, int, list[Record]]] = [(0, budget, [])]
+    while open_plans:
+        start, left, released = open_plans.pop()
+        best = min(best, measure.most(resolve([*clusters, *released], rule).records, REFERENCE).leakage)
+        for at in range(start, len(forms)):
+            link, count = forms[at]
+            if len(link) + count <= left:
+                open_plans.append((at + 1, left - len(link) - count, [*released, inventor.add(link, count)]))
+    return best
+
+
+@settings(deadline=None, max_examples=40)
+@given(
+    databases(most=4, values=3, confidences=(0.5, 1.0)),
+    rules(),
+    st.integers(0, 5),
+    st.sampled_from([{}, {"A": 3.0}, {"B": 0.5, "D": 2.0}]),
+)
+def test_plans_are_optimal_and_their_bound_is_honest(
+    database: list[Record], rule: MatchRule, budget: int, weights: dict[str, float]
+) -> None:
+    measure = Measure(weights=weights)
+    best = brute_force(database, rule, budget, measure)
+    found = plan_disinformation(database, REFERENCE, rule=rule, budget=budget, measure=measure)
+    released = [each.record for each in found.chosen]
+    real = attack([*database, *released], REFERENCE, Resolve(rule), measure=measure).leakage
+    assert real == pytest.approx(found.leakage, abs=1e-12)
+    assert found.cost <= budget
+    assert found.leakage <= best + 1e-12
+    assert found.lower_bound <= best + 1e-12
+
+
+def test_without_enumeration_the_gap_is_reported_and_honest(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A grid of small cases in which two clusters compete for the same strangers."""
+    monkeypatch.setattr(plan, "MOST_PLANS", -1)
+    gaps = []
+    for weight, budget in product((1, 2, 3), (3, 4, 5)):
+        database = [
+            Record.of({"A": "0", "B": "0"}, id="r"),
+            Record.of({"B": "0", "C": "0", "A": "1"}, id="s"),
+            Record.of({"A": "2", "X": "1"}, id="v"),
+            Record.of({"A": "3", "X": "2", "Y": "1"}, id="w"),
+        ]
+        measure = Measure(weights={"X": weight})
+        rule = MatchRule.parse("A")
+        found = plan_disinformation(database, REFERENCE, rule=rule, budget=budget, measure=measure)
+        best = brute_force(database, rule, budget, measure)
+        assert found.lower_bound <= best + 1e-12 <= found.leakage + 2e-12
+        assert found.method == "knapsack"
+        gaps.append(found.gap)
+    assert any(gap > 0 for gap in gaps)
+
+
+def test_a_large_database_is_planned_by_knapsack() -> None:
+    """One correct cluster among 2,000 strangers: the knapsack takes the five heaviest, and proves it."""
+    strangers = [Record.of({"N": f"n{i}", **{f"X{j}": f"{i}" for j in range(i % 7)}}, id=f"v{i}") for i in range(2000)]
+    me = Record.of({"N": "a", "P": "1"})
+    found = plan_disinformation([Record.of({"N": "a", "P": "1"}, id="r"), *strangers], me, rule="N", budget=6)
+    assert found.leakage == pytest.approx(2 * 2 / (2 + 5 * 7 + 2), rel=1e-12)
+    assert (found.optimal, found.method, found.cost) == (True, "knapsack", 6)

@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""When nothing fits, the answer names what would, and following it works."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from divulge.errors import Infeasible
+from divulge.generalize.diagnosis import NothingFits
+from divulge.generalize.search import search
+from divulge.policy import Promise
+from divulge.table.hierarchy import Hierarchy
+from tests.generalize.drawn import HIERARCHIES, any_promise, counted, suppressions, tables
+
+STIFF = HIERARCHIES | {"sex": Hierarchy("sex", {"f": ("f",), "m": ("m",)})}
+
+
+def people(*diseases: str, sex: str = "f") -> list[dict[str, Any]]:
+    return [{"zip": "1301", "age": 20, "sex": sex, "disease": disease} for disease in diseases]
+
+
+def failure(rows: list[Any], promises: list[Promise], **options: Any) -> NothingFits:
+    with pytest.raises(NothingFits) as caught:
+        search(counted(rows), options.pop("hierarchies", HIERARCHIES), promises, **options)
+    assert caught.value.exit_code == 3
+    assert "\n" not in str(caught.value)
+    return caught.value
+
+
+def test_more_people_than_there_are() -> None:
+    error = failure(people("flu", "HIV", "flu"), [Promise.make("k_anonymity", 5)])
+    assert str(error) == "no generalization keeps k_anonymity >= 5 without suppression. What would fit: k_anonymity >= 3"
+    assert error.diagnosis.proved
+    assert error.diagnosis.suppression is None
+
+
+def test_a_column_that_stands_in_the_way() -> None:
+    """Sex has no level above its values: two men stay two men until sex is left out or they are."""
+    rows = people("flu", "HIV", "flu", "HIV", "flu", "flu") + people("flu", "HIV", sex="m")
+    error = failure(rows, [Promise.make("k_anonymity", 4)], hierarchies=STIFF, suppression=0.1)
+    diagnosis = error.diagnosis
+    assert diagnosis.columns == ("sex",)
+    assert [(item.promise, item.bound) for item in diagnosis.nearest] == [("k_anonymity >= 2", 2.0)]
+    assert diagnosis.suppression == 0.25
+    assert diagnosis.in_the_way is not None
+    assert (diagnosis.in_the_way.labels["sex"], diagnosis.in_the_way.people) == ("m", 2)
+    assert "leaving out the column 'sex'" in str(error)
+    assert "suppression = 0.25" in str(error)
+
+
+def test_a_value_that_stands_out() -> None:
+    rows = people("flu", "flu", "flu", "flu") + people("HIV", "flu", sex="m")
+    error = failure(rows, [Promise.make("t_closeness", 0.1)], hierarchies=STIFF)
+    assert error.diagnosis.in_the_way is not None
+    assert (error.diagnosis.in_the_way.labels["sex"], error.diagnosis.in_the_way.value) == ("m", "HIV")
+
+
+@given(rows=tables(least=2), promises=st.lists(any_promise, min_size=1, max_size=3), suppression=suppressions)
+@settings(deadline=None, max_examples=60)
+def test_the_advice_is_good(rows: list[Any], promises: list[Promise], suppression: float) -> None:
+    contingency = counted(rows)
+    try:
+        search(contingency, STIFF, promises, suppression=suppression)
+    except NothingFits as error:
+        diagnosis = error.diagnosis
+    else:
+        assume(False)
+    if diagnosis.suppression is not None:
+        search(contingency, STIFF, promises, suppression=min(diagnosis.suppression, 1.0))
+        with pytest.raises(Infeasible):
+            search(contingency, STIFF, promises, suppression=max(diagnosis.suppression * len(rows) - 1.01, 0) / len(rows))
+    for nearest in diagnosis.nearest:
+        relaxed = [_with_bound(promise, nearest.promise, nearest.bound) for promise in promises]
+        search(contingency, STIFF, relaxed, suppression=suppression)
+
+
+def _with_bound(promise: Promise, text: str, bound: float) -> Promise:
+    """The promise that the advice is about with the bound of the advice."""
+    name = text.removeprefix("identity ").split(" ")[0]
+    about_identity = " of " not in text
+    if promise.metric.name != name or (promise.metric.scope == "identity") != about_identity:
+        return promise
+    return Promise(promise.metric, bound, promise.attribute, promise.l_value)

@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the search takes for granted about metrics when it prunes, checked on random classes."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from divulge.belief import Belief, Ground, Prior
+from divulge.count import Contingency
+from divulge.generalize.rules import ABSORBING, CONVEX, NEEDS_THE_WHOLE, Rule, View, compile_rules
+from divulge.metrics import METRICS, Identity, Metric
+from divulge.policy import Promise
+from tests.generalize.drawn import promises_about
+from tests.metrics.drawn import VALUES, Counts, contingency_of, counts
+
+PER_CLASS = [metric for metric in METRICS if metric.kind == "risk" and metric.per_class is not None and metric.of_table is None]
+ALONE = [metric for metric in PER_CLASS if (metric.scope, metric.name) not in NEEDS_THE_WHOLE]
+PRIOR = {"a": 7, "b": 4, "c": 2, "d": 1}
+
+
+def named(metric: Metric[Any]) -> str:
+    return f"{metric.scope}-{metric.name}"
+
+
+def view(metric: Metric[Any], counted: Contingency, distance: str = "equal") -> View:
+    """Against one prior that does not depend on the classes."""
+    if metric.scope == "identity":
+        return Identity.of(counted, counted.sizes.astype(float))
+    cells = counted.cells["s"]
+    weights = np.array([[PRIOR[value] for value in cells.domain.labels]], dtype=float)
+    ground = Ground("ordered" if distance == "ordered" else "equal")
+    return Belief(cells, Prior("given", weights), ground, np.arange(len(counted)), recursive_l=2)
+
+
+def padded(table: Counts) -> Counts:
+    """With a last class that holds every value, so that all tables have one domain."""
+    return [*table, dict.fromkeys(VALUES, 1)]
+
+
+def numbers(metric: Metric[Any], table: Counts, distance: str = "equal") -> list[float]:
+    assert metric.per_class is not None
+    found: list[float] = metric.per_class(view(metric, contingency_of(padded(table)), distance)).tolist()
+    return found[: len(table)]
+
+
+@pytest.mark.parametrize("metric", ALONE, ids=named)
+@given(table=counts(least=2))
+@settings(deadline=None, max_examples=25)
+def test_a_class_by_itself(metric: Metric[Any], table: Counts) -> None:
+    """Its number stays when other classes leave."""
+    alone = [numbers(metric, [members])[0] for members in table]
+    assert numbers(metric, table) == pytest.approx(alone, abs=1e-12)
+
+
+@pytest.mark.parametrize(("scope", "name"), sorted(NEEDS_THE_WHOLE))
+def test_a_class_within_the_table(scope: str, name: str) -> None:
+    """Its number changes when another class leaves."""
+    metric = next(metric for metric in PER_CLASS if (metric.scope, metric.name) == (scope, name))
+    both, one = numbers(metric, [{"a": 3, "b": 1}, {"b": 5, "c": 9}]), numbers(metric, [{"a": 3, "b": 1}])
+    assert both[0] != pytest.approx(one[0], abs=1e-6)
+
+
+@pytest.mark.parametrize("metric", [metric for metric in ALONE if (metric.scope, metric.name) in ABSORBING], ids=named)
+@given(table=counts(least=2))
+@settings(deadline=None, max_examples=40)
+def test_absorbing(metric: Metric[Any], table: Counts) -> None:
+    """Merging anything in never makes a class worse than it was."""
+    together = {value: sum(members.get(value, 0) for members in table) for value in VALUES if any(value in m for m in table)}
+    merged, before = numbers(metric, [together])[0], numbers(metric, table)
+    best = min(before) if metric.worse == "high" else max(before)
+    assert merged <= best + 1e-12 if metric.worse == "high" else merged >= best - 1e-12
+
+
+def rule_of(promise: Promise, counted: Contingency, distance: str) -> tuple[Rule, View]:
+    about = view(promise.metric, counted, distance)
+    beliefs = {"s": about} if isinstance(about, Belief) else {}
+    return compile_rules([promise], beliefs, has_population=True)[0], about
+
+
+@pytest.mark.parametrize("metric", ALONE, ids=named)
+@given(parts=counts(classes=5, least=2, most=6), data=st.data(), distance=st.sampled_from(["equal", "ordered"]))
+@settings(deadline=None, max_examples=60)
+def test_what_a_breaking_class_owes(metric: Metric[Any], parts: Counts, data: st.DataObject, distance: str) -> None:
+    """However a breaking class is divided, the parts that keep the promise hold no more people than are not owed."""
+    promise = data.draw(promises_about(metric))
+    whole = {value: sum(members.get(value, 0) for members in parts) for value in VALUES if any(value in m for m in parts)}
+    rule, about = rule_of(promise, contingency_of(padded([whole])), distance)
+    values = rule.values(about)
+    if not rule.broken(values)[0]:
+        return
+    people = sum(whole.values())
+    sizes = about.sizes if isinstance(about, Identity) else about.cells.totals
+    owed = rule.owed(about, values, sizes)[0]
+    assert 0 <= owed <= people
+    for count in range(1, len(parts) + 1):
+        for kept in combinations(parts, count):
+            rule_here, here = rule_of(promise, contingency_of(padded(list(kept))), distance)
+            if not rule_here.broken(rule_here.values(here))[:count].any():
+                assert people - sum(sum(members.values()) for members in kept) >= owed
+
+
+def test_the_lists_name_metrics() -> None:
+    known = {(metric.scope, metric.name) for metric in PER_CLASS}
+    assert known >= NEEDS_THE_WHOLE
+    assert known >= ABSORBING
+    assert {name for scope, name in known if scope == "sensitive"} >= set(CONVEX)
+    assert not ABSORBING & NEEDS_THE_WHOLE
