@@ -47,7 +47,9 @@ _SCHOOLS = {
 
 
 def _grouped(column: str, groups: Mapping[str, str]) -> Hierarchy:
-    return Hierarchy(column, {value: (value, label, "*") for label, values in groups.items() for value in values.split()})
+    return Hierarchy(
+        column, {value: (value, label, "*") for label, values in groups.items() for value in values.split()}
+    )
 
 
 def _flat(column: str, values: str) -> Hierarchy:
@@ -56,10 +58,10 @@ def _flat(column: str, values: str) -> Hierarchy:
 
 def _ages() -> Hierarchy:
     """Ages 1 to 100 in steps of 5, 10 and 20 years, 1 to 5 the first, as ARX has them."""
-    widths = (5, 10, 20)
-    return Hierarchy(
-        "age", {str(age): (str(age), *(f"{(age - 1) // width * width}-" for width in widths), "*") for age in range(1, 101)}
-    )
+    rows: dict[str | None, tuple[str | None, ...]] = {}
+    for age in range(1, 101):
+        rows[str(age)] = (str(age), *(f"from {(age - 1) // width * width + 1}" for width in (5, 10, 20)), "*")
+    return Hierarchy("age", rows)
 
 
 @cache
@@ -89,7 +91,9 @@ def counted() -> Contingency:
 def counted_by_arx() -> tuple[Contingency, dict[str, Hierarchy]]:
     """ARX's own files; skipped where they are not there."""
     if not ARX_FOLDER.is_dir():
-        pytest.skip("ARX's Adult files are not beside this checkout (../shared/data/arx-adult); the same is tested on the public Adult")
+        pytest.skip(
+            "ARX's Adult files are not beside this checkout (../shared/data/arx-adult); the same is tested on the public Adult"
+        )
     columns = [name if name != "income" else "salary-class" for name in QUASI_IDENTIFIERS]
     table = read(ARX_FOLDER / "adult.csv")
     contingency = count(table, resolve_roles(table, quasi_identifiers=columns, sensitive="occupation"))

@@ -28,7 +28,10 @@ AGE: Taxonomy = {str(age): (str(age), "young" if age < 40 else "old") for age in
 SEX: Taxonomy = {"f": ("f", "*"), "m": ("m", "*")}
 TAXONOMIES: dict[str, Taxonomy] = {"zip": ZIP, "age": AGE, "sex": SEX}
 TYPES = {"zip": pa.string(), "age": pa.int64(), "sex": pa.string(), "disease": pa.string()}
-HIERARCHIES = {column: Hierarchy(column, {value: tuple(labels) for value, labels in rows.items()}) for column, rows in TAXONOMIES.items()}
+HIERARCHIES = {
+    column: Hierarchy(column, {value: tuple(labels) for value, labels in rows.items()})
+    for column, rows in TAXONOMIES.items()
+}
 
 
 def tables(*, least: int = 1, most: int = 14) -> st.SearchStrategy[list[dict[str, Any]]]:

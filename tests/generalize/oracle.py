@@ -23,7 +23,13 @@ Taxonomy = Mapping[str | None, Sequence[str | None]]
 
 # The class's number changes when others leave: it uses the number of classes, the published total or the published marginal.
 LOOKS_AROUND = {
-    "identity": {"specific_information", "maximum_information_leakage", "maximum_information_leakage_printed", "itpr", "itpr_unscaled"},
+    "identity": {
+        "specific_information",
+        "maximum_information_leakage",
+        "maximum_information_leakage_printed",
+        "itpr",
+        "itpr_unscaled",
+    },
     "sensitive": {
         "averaged_information",
         "set_information",
@@ -79,7 +85,9 @@ class World:
         """The promised metric of a table made of these classes, and of each of them."""
         if promise.metric.scope == "identity":
             people = [len(members) for members in classes]
-            return oracle.identity([row for members in classes for row in members], self.keys, population=people)[promise.metric.name]
+            return oracle.identity([row for members in classes for row in members], self.keys, population=people)[
+                promise.metric.name
+            ]
         counts = [Counter(row[self.sensitive] for row in members) for members in classes]
         prior = Counter(row[self.sensitive] for row in self.rows)
         return oracle.sensitive(counts, prior=prior, recursive_l=promise.l_value)[promise.metric.name]
@@ -104,7 +112,9 @@ class World:
                 return None
         return Published(levels, [row for members in classes for row in members], [row["from"] for row in gone])
 
-    def _without_breaking(self, classes: list[list[Row]], promises: Sequence[Promise]) -> tuple[list[list[Row]], list[Row]]:
+    def _without_breaking(
+        self, classes: list[list[Row]], promises: Sequence[Promise]
+    ) -> tuple[list[list[Row]], list[Row]]:
         broken: set[int] = set()
         for promise in promises if classes else ():
             _, each = self.numbers(classes, promise)
@@ -121,7 +131,9 @@ def _kind(promise: Promise) -> str:
     return "around" if metric.name in LOOKS_AROUND[metric.scope] else "alone"
 
 
-def best(world: World, promises: Sequence[Promise], suppression: float, objective: str) -> tuple[float, list[Levels]] | None:
+def best(
+    world: World, promises: Sequence[Promise], suppression: float, objective: str
+) -> tuple[float, list[Levels]] | None:
     """The least cost and every node that has it; None where there is no solution."""
     found = [world.published(levels, promises, suppression) for levels in world.nodes()]
     costs = [(COSTS[objective](world, item), item.levels) for item in found if item is not None]

@@ -61,7 +61,9 @@ SETTINGS: list[tuple[Sequence[tuple[str, Any]], float, str]] = [
 def test_all_nodes_of_adult(promised: Sequence[tuple[str, Any]], suppression: float, objective: str) -> None:
     contingency, hierarchies = public_adult()
     promises = [Promise.make(name, bound) for name, bound in promised]
-    problem = pose(contingency, lattice_of(contingency, hierarchies), promises, suppression=suppression, objective=objective)
+    problem = pose(
+        contingency, lattice_of(contingency, hierarchies), promises, suppression=suppression, objective=objective
+    )
     costs = {}
     for node in product(*map(range, problem.rollup.lattice.shape)):
         candidate = problem.judge.check(node)

@@ -133,10 +133,15 @@ def test_protections_that_cannot_be_meant() -> None:
     refused("has no value 'HIV'", attribute="disease", values="HIV")
     refused("all values", attribute="disease", values="flu")
     with pytest.raises(BadInput, match="about the whole table"):
-        search(contingency, HIERARCHIES, k, protections=[Protection.make({"mutual_information": 0.5}, where={"age": "20"})])
+        search(
+            contingency, HIERARCHIES, k, protections=[Protection.make({"mutual_information": 0.5}, where={"age": "20"})]
+        )
 
 
-@given(rows=tables(), metric=st.sampled_from(["entropy_leakage", "distribution_leakage", "k_anonymity", "mutual_information"]))
+@given(
+    rows=tables(),
+    metric=st.sampled_from(["entropy_leakage", "distribution_leakage", "k_anonymity", "mutual_information"]),
+)
 @settings(deadline=None, max_examples=25)
 def test_the_front(rows: list[Any], metric: str) -> None:
     front = pareto_front(counted(rows), HIERARCHIES, metric)
@@ -147,7 +152,10 @@ def test_the_front(rows: list[Any], metric: str) -> None:
     for levels in table.nodes():
         classes = metrics_oracle.group(table.generalized(levels), table.keys)
         item = oracle.Published(levels, [row for members in classes for row in members], [])
-        expected[str(levels)] = (round(sign * table.numbers(classes, promise)[0], 9), round(oracle.geometric(table, item), 9))
+        expected[str(levels)] = (
+            round(sign * table.numbers(classes, promise)[0], 9),
+            round(oracle.geometric(table, item), 9),
+        )
     found = {str(dict(point.levels)): point for point in front.points}
     assert found.keys() == expected.keys()
     for name, (risk, cost) in expected.items():

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 
 from divulge.errors import Infeasible
@@ -33,7 +33,9 @@ def failure(rows: list[Any], promises: list[Promise], **options: Any) -> Nothing
 
 def test_more_people_than_there_are() -> None:
     error = failure(people("flu", "HIV", "flu"), [Promise.make("k_anonymity", 5)])
-    assert str(error) == "no generalization keeps k_anonymity >= 5 without suppression. What would fit: k_anonymity >= 3"
+    assert (
+        str(error) == "no generalization keeps k_anonymity >= 5 without suppression. What would fit: k_anonymity >= 3"
+    )
     assert error.diagnosis.proved
     assert error.diagnosis.suppression is None
 
@@ -68,11 +70,13 @@ def test_the_advice_is_good(rows: list[Any], promises: list[Promise], suppressio
     except NothingFits as error:
         diagnosis = error.diagnosis
     else:
-        assume(False)
+        reject()
     if diagnosis.suppression is not None:
         search(contingency, STIFF, promises, suppression=min(diagnosis.suppression, 1.0))
         with pytest.raises(Infeasible):
-            search(contingency, STIFF, promises, suppression=max(diagnosis.suppression * len(rows) - 1.01, 0) / len(rows))
+            search(
+                contingency, STIFF, promises, suppression=max(diagnosis.suppression * len(rows) - 1.01, 0) / len(rows)
+            )
     for nearest in diagnosis.nearest:
         relaxed = [_with_bound(promise, nearest.promise, nearest.bound) for promise in promises]
         search(contingency, STIFF, relaxed, suppression=suppression)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from itertools import combinations
+from itertools import combinations, pairwise
 from math import log2
 from typing import Any
 
@@ -50,7 +50,7 @@ def divisions(ages: Sequence[int], most: int) -> Iterator[list[list[int]]]:
     for cuts in range(min(most, len(ages))):
         for places in combinations(range(1, len(ages)), cuts):
             ends = [0, *places, len(ages)]
-            yield [list(ages[low:high]) for low, high in zip(ends, ends[1:], strict=False)]
+            yield [list(ages[low:high]) for low, high in pairwise(ends)]
 
 
 def information(given: Sequence[Person], ranges: Sequence[Sequence[int]]) -> float:
@@ -76,7 +76,9 @@ def keeps(given: Sequence[Person], ranges: Sequence[Sequence[int]], promise: Pro
 @pytest.mark.parametrize("metric", ALONE, ids=lambda metric: f"{metric.scope}-{metric.name}")
 @given(given_people=people, most=st.sampled_from([1, 2, 3, 99]), data=st.data())
 @settings(deadline=None, max_examples=10)
-def test_as_good_as_the_best_of_all_divisions(metric: Metric[Any], given_people: list[Person], most: int, data: st.DataObject) -> None:
+def test_as_good_as_the_best_of_all_divisions(
+    metric: Metric[Any], given_people: list[Person], most: int, data: st.DataObject
+) -> None:
     promise = data.draw(promises_about(metric))
     ages = sorted({age for age, _ in given_people})
     fitting = [ranges for ranges in divisions(ages, most) if keeps(given_people, ranges, promise)]
@@ -113,9 +115,9 @@ def test_refusals() -> None:
         optimal_cuts(contingency, [Promise.make("itpr", 0.5)], column="age", attribute="disease")
     with pytest.raises(Infeasible, match="Even one range of everybody breaks k_anonymity >= 3"):
         optimal_cuts(contingency, [Promise.make("k_anonymity", 3)], column="age", attribute="disease")
+    with_null = counted(pa.table({"age": [1, None], "disease": ["a", "b"]}))
     with pytest.raises(BadInput, match="nulls"):
-        table = pa.table({"age": [1, None], "disease": ["a", "b"]})
-        optimal_cuts(counted(table), [Promise.make("k_anonymity", 1)], column="age", attribute="disease")
+        optimal_cuts(with_null, [Promise.make("k_anonymity", 1)], column="age", attribute="disease")
 
 
 # --- Bezzi 2010, section 4 -----------------------------------------------------------------------------------------------------
@@ -123,7 +125,9 @@ def test_refusals() -> None:
 
 def all_divisions_into_four(table: pa.Table) -> tuple[float, tuple[int, ...]]:
     """The best of all divisions of age into at most four ranges with I1 <= .55 and 2^H >= 2.7, by trying each of them."""
-    age, status = (np.unique(np.array(table[name].to_pylist()), return_inverse=True) for name in ("age", "marital-status"))
+    age, status = (
+        np.unique(np.array(table[name].to_pylist()), return_inverse=True) for name in ("age", "marital-status")
+    )
     counts = np.zeros((len(age[0]), len(status[0])))
     np.add.at(counts, (age[1], status[1]), 1)
     prior = counts.sum(axis=0) / counts.sum()

@@ -12,7 +12,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import divulge as dv
 from divulge.count import Contingency
 from divulge.errors import Infeasible
 from divulge.generalize.mondrian import mondrian
@@ -22,7 +21,7 @@ from divulge.generalize.search import search
 from divulge.metrics.measurement import Measurement
 from divulge.policy import Promise, judge
 from tests.generalize.drawn import HIERARCHIES, TAXONOMIES, any_promise, arrow, counted, suppressions, tables
-from tests.metrics.drawn import opened
+from tests.metrics.drawn import measured, opened
 
 KEYS = list(TAXONOMIES)
 
@@ -44,7 +43,10 @@ def released(plan: Plan, contingency: Contingency, rows: Sequence[Mapping[str, A
 
 def measured_again(plan: Plan, contingency: Contingency, rows: Sequence[Mapping[str, Any]]) -> Measurement:
     return dv.measure(
-        opened(released(plan, contingency, rows)), quasi_identifiers=KEYS, sensitive="disease", original=opened(arrow(rows))
+        opened(released(plan, contingency, rows)),
+        quasi_identifiers=KEYS,
+        sensitive="disease",
+        original=opened(arrow(rows)),
     )
 
 
@@ -56,7 +58,8 @@ def check_published(plan: Plan, contingency: Contingency, rows: list[Any], promi
     counts = plan.published(contingency)
     assert counts.sizes.tolist() == again.contingency.sizes.tolist()
     assert [str(counts.class_key(i)) for i in range(len(counts))] == [
-        str({key: _typed(plan, key, value) for key, value in again.contingency.class_key(i).items()}) for i in range(len(counts))
+        str({key: _typed(plan, key, value) for key, value in again.contingency.class_key(i).items()})
+        for i in range(len(counts))
     ]
     beliefs = plan.published_beliefs(contingency, default_beliefs(contingency))
     assert beliefs["disease"].entropy == pytest.approx(again.beliefs["disease"].entropy)
@@ -95,7 +98,9 @@ def test_mondrian(rows: list[Any], promises: list[Promise], along: list[str], st
         return
     contingency = counted(rows)
     try:
-        plan = mondrian(contingency, promises, hierarchies={column: HIERARCHIES[column] for column in along}, strict=strict)
+        plan = mondrian(
+            contingency, promises, hierarchies={column: HIERARCHIES[column] for column in along}, strict=strict
+        )
     except Infeasible:
         return
     assert plan.suppressed == 0
@@ -103,7 +108,9 @@ def test_mondrian(rows: list[Any], promises: list[Promise], along: list[str], st
     for box in plan.boxes:
         assert box.people > 0
     for raw in range(len(contingency)):
-        labels = tuple(column[codes[raw]] for column, codes in zip(plan.recoding.labels, plan.recoding.codes, strict=True))
+        labels = tuple(
+            column[codes[raw]] for column, codes in zip(plan.recoding.labels, plan.recoding.codes, strict=True)
+        )
         spans = next(box.spans for box in plan.boxes if box.labels == labels and holds(box.spans, contingency, raw))
         assert len(spans) == len(KEYS)
 

@@ -19,7 +19,9 @@ from divulge.policy import Promise
 from tests.generalize.drawn import promises_about
 from tests.metrics.drawn import VALUES, Counts, contingency_of, counts
 
-PER_CLASS = [metric for metric in METRICS if metric.kind == "risk" and metric.per_class is not None and metric.of_table is None]
+PER_CLASS = [
+    metric for metric in METRICS if metric.kind == "risk" and metric.per_class is not None and metric.of_table is None
+]
 ALONE = [metric for metric in PER_CLASS if (metric.scope, metric.name) not in NEEDS_THE_WHOLE]
 PRIOR = {"a": 7, "b": 4, "c": 2, "d": 1}
 
@@ -71,7 +73,9 @@ def test_a_class_within_the_table(scope: str, name: str) -> None:
 @settings(deadline=None, max_examples=40)
 def test_absorbing(metric: Metric[Any], table: Counts) -> None:
     """Merging anything in never makes a class worse than it was."""
-    together = {value: sum(members.get(value, 0) for members in table) for value in VALUES if any(value in m for m in table)}
+    together = {
+        value: sum(members.get(value, 0) for members in table) for value in VALUES if any(value in m for m in table)
+    }
     merged, before = numbers(metric, [together])[0], numbers(metric, table)
     best = min(before) if metric.worse == "high" else max(before)
     assert merged <= best + 1e-12 if metric.worse == "high" else merged >= best - 1e-12
@@ -89,7 +93,9 @@ def rule_of(promise: Promise, counted: Contingency, distance: str) -> tuple[Rule
 def test_what_a_breaking_class_owes(metric: Metric[Any], parts: Counts, data: st.DataObject, distance: str) -> None:
     """However a breaking class is divided, the parts that keep the promise hold no more people than are not owed."""
     promise = data.draw(promises_about(metric))
-    whole = {value: sum(members.get(value, 0) for members in parts) for value in VALUES if any(value in m for m in parts)}
+    whole = {
+        value: sum(members.get(value, 0) for members in parts) for value in VALUES if any(value in m for m in parts)
+    }
     rule, about = rule_of(promise, contingency_of(padded([whole])), distance)
     values = rule.values(about)
     if not rule.broken(values)[0]:

@@ -23,6 +23,7 @@ from divulge.metrics import METRICS, Metric
 from divulge.policy import Promise
 from tests.generalize import oracle
 from tests.generalize.drawn import HIERARCHIES, RISKS, any_promise, counted, promises_about, suppressions, tables, world
+from tests.oracle import group
 
 HIGH_IS_GOOD = {"precision", "information"}
 
@@ -48,7 +49,7 @@ def compare(rows: Sequence[Any], promises: Sequence[Promise], suppression: float
     found = table.published(dict(plan.levels), promises, suppression)
     assert found is not None
     assert plan.suppressed == len(found.suppressed)
-    assert plan.classes == len(oracle.oracle.group(found.rows, table.keys))
+    assert plan.classes == len(group(found.rows, table.keys))
     every = search(contingency, HIERARCHIES, promises, suppression=suppression, objective=objective, all_optima=True)
     assert sorted(map(str, every.optima)) == sorted(map(str, optima))
     assert every.levels == min(optima, key=lambda levels: (sum(levels.values()), tuple(levels.values())))

@@ -143,9 +143,7 @@ def test_categories_that_no_row_has_any_more_do_not_leave(tmp_path: Path) -> Non
     policy = dv.Policy(k_anonymity=4, suppression=0.2)
     release = dv.generalize(frame, policy=policy, quasi_identifiers="zip", sensitive="disease")
     assert release.plan.levels == {"zip": 0}
-    found = release.table()
-    assert set(found["disease"].cat.categories) == {"mild", "severe"}
-    assert set(found["zip"].cat.categories) == {"1", "2"}
+    assert not [dtype for dtype in release.table().dtypes if isinstance(dtype, pandas.CategoricalDtype)]
     for kind in ("csv", "parquet", "arrow"):
         folder = release.write(tmp_path / kind, file_format=kind)
         for name in (f"table.{kind}", "manifest.json"):

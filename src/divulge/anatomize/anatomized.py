@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """anatomize(): divide the columns into tables and the records into groups, with any of the methods.
 
-A method says which quasi-identifiers share a table, which records share a group, and what it promises. The result is measured here, the same
-way for every method, and a method that does not keep its own promise is a bug, not a release.
+A method says which quasi-identifiers share a table, which records share a group, and what it promises. The result is measured here, in the
+same way for every method, and a method that does not keep its own promise is a bug, not a release.
 """
 
 from __future__ import annotations

@@ -33,7 +33,8 @@ def associate(rows: RowCodes, left: str, right: str, *, kind: Association = "phi
     if kind not in ("phi2", "cramers_v2"):
         raise BadInput(f"there is no association {kind!r}", hint="Use 'phi2' or 'cramers_v2'")
     counts, left_totals, right_totals = _pairs(rows, left, right)
-    fewest = int(min(np.count_nonzero(left_totals), np.count_nonzero(right_totals)))
+    lefts, rights = int(np.count_nonzero(left_totals)), int(np.count_nonzero(right_totals))
+    fewest = min(lefts, rights)
     if fewest < 2:
         return 0.0
     value, where = counts
@@ -42,7 +43,7 @@ def associate(rows: RowCodes, left: str, right: str, *, kind: Association = "phi
     square = float((value.astype(np.float64) ** 2 / (left_totals[i].astype(np.float64) * right_totals[j])).sum()) - 1.0
     if kind == "phi2":
         return min(max(square / (fewest - 1), 0.0), 1.0)
-    return _corrected(square, np.count_nonzero(left_totals), np.count_nonzero(right_totals), len(rows))
+    return _corrected(square, lefts, rights, len(rows))
 
 
 def _corrected(square: float, lefts: int, rights: int, rows: int) -> float:

@@ -126,8 +126,8 @@ def _kind(type_: pa.DataType) -> Any:
 
 
 def _narrow(coded: Sequence[tuple[Domain, Ints]]) -> RowCodes:
-    codes = tuple(column.astype(np.int16 if len(domain) <= 2**15 else np.int32) for domain, column in coded)
-    return RowCodes(tuple(domain for domain, _ in coded), codes)
+    codes = (column.astype(np.int16) if len(domain) <= 2**15 else column.astype(np.int32) for domain, column in coded)
+    return RowCodes(tuple(domain for domain, _ in coded), tuple(codes))
 
 
 def _by_lookup(key: Ints, span: int) -> Tuples:

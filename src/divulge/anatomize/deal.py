@@ -3,8 +3,8 @@
 
 A value with h records then has floor(h/G) or ceil(h/G) of them in every group, and groups have floor(n/G) or ceil(n/G) records. So beta and
 delta of all groups follow from the counts of the whole table, before anything is dealt, and the largest number of groups for which they
-hold can be looked up. Where a group holds no value twice this is the most groups there can be (H <= G), and it never fails where Algorithm 1
-of Yao et al. 2021 may: counts (3, 1, 1, 1) with two records per group.
+hold can be looked up. Where a group holds no value twice this is the most groups there can be (H <= G), and it does not fail where
+Algorithm 1 of Yao et al. 2021 does: counts (3, 1, 1, 1) with two records per group.
 
 With regions, each region is dealt by itself, and delta is still measured against the shares in the whole table.
 """

@@ -54,7 +54,8 @@ def divide(
     max_table_size: int | None = None,
 ) -> Division:
     """Spread the quasi-identifiers over tables."""
-    _check(quasi_identifiers, tables, linkage, max_table_size)
+    check_table_count(quasi_identifiers, tables)
+    _check_options(quasi_identifiers, tables, linkage, max_table_size)
     weights = {name: column_weight(rows, name) for name in quasi_identifiers}
     # Rounded, so that equal entropies summed in another order still tie and keep the order of the columns.
     order = sorted(quasi_identifiers, key=lambda name: -round(weights[name], 12))
@@ -67,7 +68,9 @@ def divide(
             if max_table_size is not None and len(members) >= max_table_size:
                 continue
             partners = members if linkage == "average" else members[:1]
-            found = [Coefficient(name, partner, associate(rows, name, partner, kind=association)) for partner in partners]
+            found = [
+                Coefficient(name, partner, associate(rows, name, partner, kind=association)) for partner in partners
+            ]
             coefficients += found
             strength = sum(coefficient.value for coefficient in found) / len(found)
             if strength > best + _TIE:
@@ -87,7 +90,9 @@ def given_division(quasi_identifiers: Sequence[str], tables: Sequence[Sequence[s
     placed = [name for names in tables for name in names]
     for name in placed:
         if name not in quasi_identifiers:
-            raise BadInput(f"{name!r} is put into a table but is not a quasi-identifier", hint=nearest(name, quasi_identifiers))
+            raise BadInput(
+                f"{name!r} is put into a table but is not a quasi-identifier", hint=nearest(name, quasi_identifiers)
+            )
         if placed.count(name) > 1:
             raise BadInput(f"{name!r} is put into two tables", hint="A column that is in two tables links them")
     missing = [name for name in quasi_identifiers if name not in placed]
@@ -98,7 +103,8 @@ def given_division(quasi_identifiers: Sequence[str], tables: Sequence[Sequence[s
     return Division(tuple(tuple(names) for names in tables))
 
 
-def _check(names: Sequence[str], tables: int, linkage: str, cap: int | None) -> None:
+def check_table_count(names: Sequence[str], tables: int) -> None:
+    """There are columns, and not more tables than columns."""
     if not names:
         raise BadInput("no quasi-identifiers were named", hint="Name the columns that an adversary may know")
     if not 1 <= tables <= len(names):
@@ -106,6 +112,9 @@ def _check(names: Sequence[str], tables: int, linkage: str, cap: int | None) -> 
             f"{len(names)} quasi-identifiers cannot be divided into {tables} tables",
             hint=f"Ask for 1 to {len(names)} tables",
         )
+
+
+def _check_options(names: Sequence[str], tables: int, linkage: str, cap: int | None) -> None:
     if linkage not in ("average", "first"):
         raise BadInput(f"there is no linkage {linkage!r}", hint="Use 'average' or 'first'")
     if cap is not None and cap * tables < len(names):

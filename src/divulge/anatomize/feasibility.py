@@ -29,11 +29,20 @@ SMALL = 12
 class InfeasibleModel(Infeasible):
     """No grouping keeps the model, or none was found."""
 
-    def __init__(self, because: str, *, nearest: Levels, model: AlphaBetaGammaDelta, largest: int, proved: bool) -> None:
+    def __init__(
+        self,
+        because: str,
+        *,
+        nearest: Levels,
+        model: AlphaBetaGammaDelta,
+        records_per_group: int,
+        proved: bool,
+        hint: str = "",
+    ) -> None:
         self.because = because
         self.nearest = nearest
         """The least alpha, beta and delta that some grouping keeps, and a gamma that is kept together with them."""
-        self.records_per_group = largest
+        self.records_per_group = records_per_group
         """N*: the most records per group that a grouping without repeated sensitive values can have."""
         self.proved = proved
         """False where a search for gamma ended without success, which proves nothing."""
@@ -43,7 +52,7 @@ class InfeasibleModel(Infeasible):
         ]
         super().__init__(
             ("no grouping keeps the model: " if proved else "no grouping was found that keeps the model: ") + because,
-            hint=f"Raise {' and '.join(wanted)}" if wanted else "",
+            hint=f"Raise {' and '.join(wanted)}" if wanted else hint,
         )
 
     def as_json(self) -> dict[str, str | int | bool]:
@@ -58,12 +67,12 @@ class InfeasibleModel(Infeasible):
 
 def check_feasible(problem: Problem) -> None:
     """Refuse what no grouping can keep."""
-    model, whole = problem.model, problem.whole
+    model = problem.model
     reasons = _tuples_in_the_way(problem) + _values_in_the_way(problem)
     if not reasons and model.gamma < (least := least_gamma(problem)):
         reasons.append(f"gamma is {model.gamma}, and no grouping of these tables reaches less than {least}")
     if reasons:
-        raise refusal(problem, "; ".join(reasons), gamma=whole.gamma, proved=True)
+        raise refusal(problem, "; ".join(reasons), proved=True)
 
 
 def gamma_is_certain(problem: Problem) -> bool:
@@ -89,15 +98,18 @@ def least_gamma(problem: Problem) -> Fraction:
     return max(found)
 
 
-def refusal(problem: Problem, because: str, *, gamma: Fraction, proved: bool) -> InfeasibleModel:
-    """The error to raise; `gamma` is the best that is known to be kept together with the others."""
+def refusal(
+    problem: Problem, because: str, *, gamma: Fraction | None = None, proved: bool, hint: str = ""
+) -> InfeasibleModel:
+    """The error to raise; `gamma` is the least that is known to be kept, if it is less than that of the whole table."""
     whole = problem.whole
     return InfeasibleModel(
         because,
-        nearest=Levels(whole.alpha, whole.beta, min(gamma, whole.gamma), Fraction(0)),
+        nearest=Levels(whole.alpha, whole.beta, min(gamma or whole.gamma, whole.gamma), Fraction(0)),
         model=problem.model,
-        largest=min(len(problem) // attribute.highest for attribute in problem.sensitive),
+        records_per_group=min(len(problem) // attribute.highest for attribute in problem.sensitive),
         proved=proved,
+        hint=hint,
     )
 
 
@@ -153,9 +165,7 @@ def _tuples_in_the_way(problem: Problem) -> list[str]:
 
 def _values_in_the_way(problem: Problem) -> list[str]:
     return [
-        _because(
-            f"{attribute.name} = {attribute.labels[0]!r}", attribute.highest, problem, "beta", problem.model.beta
-        )
+        _because(f"{attribute.name} = {attribute.labels[0]!r}", attribute.highest, problem, "beta", problem.model.beta)
         for attribute in problem.sensitive
         if attribute.highest > problem.model.beta * len(problem)
     ]

@@ -2,8 +2,8 @@
 """Group division that cannot fail where a grouping exists: feasibility, deal, swaps, merges, verification.
 
 Yao et al. 2021 give Algorithm 1 (paper_algorithm.py), which fails on many tables that can be grouped, on their own Table 1 among them. Here
-the deal settles beta and delta, swaps of records with the same sensitive value and merges settle alpha and gamma, and at the end all four are
-checked on every group in whole numbers. Only gamma can remain: then the search has failed, and says so, with the gamma it reached.
+the deal settles beta and delta, swaps of records with the same sensitive value and merges settle alpha and gamma, and at the end all four
+are checked on every group in whole numbers. Only gamma can remain: then the search has failed, and says so, with the gamma it reached.
 """
 
 from __future__ import annotations
@@ -24,9 +24,7 @@ from divulge.anatomize.repair import repair
 from divulge.errors import InternalError
 
 
-def group_records(
-    problem: Problem, *, rng: np.random.Generator, group_size: int = 1, locality: bool = False
-) -> Groups:
+def group_records(problem: Problem, *, rng: np.random.Generator, group_size: int = 1, locality: bool = False) -> Groups:
     """A group for each record such that every group keeps the model, or InfeasibleModel.
 
     Groups have at least `group_size` records. With `locality`, records of a group are near each other in their quasi-identifiers.

@@ -38,4 +38,5 @@ def ranges(begins: Ints, lengths: Ints) -> Ints:
     """
     ends = np.cumsum(lengths)
     total = int(ends[-1]) if len(ends) else 0
-    return np.arange(total) + np.repeat(begins - (ends - lengths), lengths)
+    found: Ints = np.arange(total) + np.repeat(begins - (ends - lengths), lengths)
+    return found

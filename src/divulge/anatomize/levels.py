@@ -158,9 +158,7 @@ def levels_of_tallies(tables: Sequence[Tally], sensitive: Sequence[Tally]) -> Gr
         totals = sums(counted.value, counted.count, int(counted.value.max(initial=-1)) + 1)
         rank, ordered = by_frequency(totals)
         entries = np.lexsort((rank[counted.value], counted.group))
-        ranked = Tally(
-            counted.groups, counted.group[entries], rank[counted.value[entries]], counted.count[entries]
-        )
+        ranked = Tally(counted.groups, counted.group[entries], rank[counted.value[entries]], counted.count[entries])
         shifts.append(largest_shift(ranked, sizes, ordered, rows=rows))
     return GroupLevels(
         rows=rows,
@@ -182,7 +180,8 @@ def by_frequency(totals: Ints) -> tuple[Ints, Ints]:
 def largest_shift(ranked: Tally, sizes: Ints, totals: Ints, *, rows: int) -> Ints:
     """For each group the largest |c rows - h size| over all values, also over those that the group lacks."""
     present = ranked.largest(np.abs(ranked.count * rows - totals[ranked.value] * sizes[ranked.group]))
-    return np.maximum(present, commonest_absent(ranked, totals) * sizes)
+    largest: Ints = np.maximum(present, commonest_absent(ranked, totals) * sizes)
+    return largest
 
 
 def commonest_absent(ranked: Tally, totals: Ints) -> Ints:

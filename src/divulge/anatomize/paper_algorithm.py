@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Algorithm 1 of Yao et al. 2021, as printed, for comparison with grouping.py.
 
-Lines 6 and 7 are printed as "while buckets > N" and "from tail to head", that is from the smallest bucket on; `enough` and `pick` choose the
-other readings: ">=" as the text says, and the largest buckets, sorted anew for each group, as Anatomy does. Line 17 ("break and reset beta or
-delta") raises: parameters are never changed silently. Lines 20 to 41 do not work as printed (the loop ends after the first good group, a
-combined group is never removed, only the first group is tested at the end); the reading here is: each bad group takes in the last group that
-is left until it is good, and at the end all groups are tested for all four bounds.
+Lines 6 and 7 are printed as "while buckets > N" and "from tail to head", that is from the smallest bucket on; `enough` and `pick` choose
+the other readings: ">=" as the text says, and the largest buckets, sorted anew for each group, as Anatomy does. Line 17 ("break and reset
+beta or delta") raises: parameters are never changed silently. Lines 20 to 41 do not work as printed (the loop ends after the first good
+group, a combined group is never removed, only the first group is tested at the end); the reading here is: each bad group takes in the last
+group that is left until it is good, and at the end all groups are tested for all four bounds.
 
 One individual is picked out of a bucket from its end; buckets of equal size stay in the order of their first record.
 """
@@ -29,6 +29,8 @@ Enough = Literal[">", ">="]
 Pick = Literal["tail", "largest"]
 Buckets = list[list[int]]
 
+_INSTEAD = "Use algorithm='guaranteed', which finds a grouping where there is one"
+
 
 def algorithm_1(problem: Problem, *, enough: Enough = ">", pick: Pick = "tail") -> Groups:
     """The group of each record; InfeasibleModel where the algorithm gives up, which need not mean that there is no grouping."""
@@ -36,7 +38,7 @@ def algorithm_1(problem: Problem, *, enough: Enough = ">", pick: Pick = "tail") 
         raise BadInput("Algorithm 1 of the paper knows one sensitive attribute", hint="Use algorithm='guaranteed'")
     size = problem.model.records_per_group
     if size is None:
-        raise refusal(problem, "N = 1/0 for a bound of 0 (line 5)", gamma=problem.whole.gamma, proved=False)
+        raise refusal(problem, "N = 1/0 for a bound of 0 (line 5)", proved=False, hint=_INSTEAD)
     groups = _satisfy(problem, form_groups(problem, size, enough=enough, pick=pick))
     found = np.empty(len(problem), dtype=np.int32)
     for number, records in enumerate(groups):
@@ -45,7 +47,7 @@ def algorithm_1(problem: Problem, *, enough: Enough = ">", pick: Pick = "tail") 
     if not levels.keeps(problem.model).all():
         broken = ", ".join(problem.model.broken_by(levels.worst()))
         because = f"Algorithm 1 ended with groups that break {broken} (line 40)"
-        raise refusal(problem, because, gamma=problem.whole.gamma, proved=False)
+        raise refusal(problem, because, proved=False, hint=_INSTEAD)
     return found
 
 
@@ -61,7 +63,7 @@ def form_groups(problem: Problem, size: int, *, enough: Enough = ">", pick: Pick
                 f"Algorithm 1 has {len(bucket)} records with {problem.sensitive[0].name} = "
                 f"{problem.sensitive[0].labels[code]!r} left, and {len(without)} groups without that value (line 17)"
             )
-            raise refusal(problem, because, gamma=problem.whole.gamma, proved=False)
+            raise refusal(problem, because, proved=False, hint=_INSTEAD)
         for group in without[: len(bucket)]:
             groups[group].append(bucket.pop())
     return groups
@@ -140,11 +142,11 @@ def _satisfy(problem: Problem, groups: Buckets) -> Buckets:
     """Lines 20 to 41: a group that breaks alpha or gamma takes in the last group that is left, until it keeps both."""
     columns = [table.ids.tolist() for table in problem.tables] + [problem.sensitive[0].ids.tolist()]
     alpha, gamma = problem.model.alpha, problem.model.gamma
-    waiting, done = deque(groups), []
+    waiting, done = deque(groups), deque[list[int]]()
     while waiting:
         group = _Group([], [Counter() for _ in columns], [0] * len(columns))
         group.add(columns, waiting.popleft())
         while not group.keeps(alpha, gamma) and (waiting or done):
             group.add(columns, (waiting or done).pop())
         done.append(group.records)
-    return done
+    return list(done)

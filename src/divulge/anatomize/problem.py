@@ -56,9 +56,7 @@ class Problem:
         """What each group shows. With `records`, group[i] is the group of record records[i] (a record may be in several)."""
         chosen = slice(None) if records is None else records
         sizes = np.bincount(group, minlength=groups)
-        modal = [
-            tally(group, table.ids[chosen], groups=groups, values=table.distinct).modal() for table in self.tables
-        ]
+        modal = [tally(group, table.ids[chosen], groups=groups, values=table.distinct).modal() for table in self.tables]
         common, shift = [], []
         for attribute in self.sensitive:
             ranked = tally(group, attribute.ids[chosen], groups=groups, values=len(attribute.totals))

@@ -37,7 +37,8 @@ class Judged:
     def no_worse_than(self, other: Judged) -> Bools:
         """Each group is valid, or at least as near to the model as the other's."""
         nearer = (self.count < other.count) | ((self.count == other.count) & (self.chance <= other.chance))
-        return self.valid | (~other.valid & nearer)
+        kept: Bools = self.valid | (~other.valid & nearer)
+        return kept
 
     def take(self, chosen: Ints | Bools) -> Judged:
         """Some of the groups."""
@@ -165,9 +166,7 @@ def _one_each(first: Ints, second: Ints, groups: int, rng: np.random.Generator) 
     return np.flatnonzero((first != second) & (earliest[first] == turn) & (earliest[second] == turn))
 
 
-def _after_swaps(
-    problem: Problem, layout: Layout, pairs: tuple[Ints, Ints], swapped: tuple[Ints, Ints]
-) -> Judged:
+def _after_swaps(problem: Problem, layout: Layout, pairs: tuple[Ints, Ints], swapped: tuple[Ints, Ints]) -> Judged:
     """The groups of the pairs, the first ones and then the second ones, as they would be after the swaps."""
     records, place = layout.gather(np.concatenate(pairs))
     leaves, comes = np.concatenate(swapped), np.concatenate(swapped[::-1])

@@ -5,9 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
-
-import numpy as np
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from divulge.anatomize.association import Association
 from divulge.anatomize.codes import RowCodes
@@ -17,6 +15,9 @@ from divulge.anatomize.model import AlphaBetaGammaDelta
 from divulge.anatomize.paper_algorithm import algorithm_1
 from divulge.anatomize.problem import Groups, Problem
 from divulge.errors import BadInput
+
+if TYPE_CHECKING:
+    import numpy as np
 
 Algorithm = Literal["guaranteed", "paper"]
 

@@ -83,8 +83,8 @@ class GeneralizedSource:
         joined = ""
         for table, name in names.items():
             steps.append(f"p{table} AS ({self._leaf_sql(terms, table, name)})")
-            joined += f" JOIN p{table} ON p{table}.label IS NOT DISTINCT FROM kinds.l{table}"
-        columns = "".join(f", p{table}.k AS k{table}, p{table}.n AS n{table}" for table in names)
+            joined += f" JOIN p{table} ON p{table}.divulge_label IS NOT DISTINCT FROM kinds.l{table}"
+        columns = "".join(f", p{table}.k AS k{table}, p{table}.divulge_leaves AS n{table}" for table in names)
         value = "1" if terms.value is None else write(engine, terms.value)
         rest = "" if terms.rest is None else f" WHERE {write(engine, terms.rest)}"
         return f"WITH {', '.join(steps)} SELECT x, c{columns}, CAST({value} AS DOUBLE) AS v FROM kinds{joined}{rest}"
@@ -94,9 +94,12 @@ class GeneralizedSource:
         engine, features = self.engine, terms.features.get(table, {})
         answers = "".join(f", {write(engine, tree)} AS {alias}" for alias, tree in features.items())
         where = f" WHERE {write(engine, terms.own[table])}" if table in terms.own else ""
-        counted = f"(SELECT label, leaf AS {engine.quote(name)}, COUNT(*) OVER (PARTITION BY label) AS n FROM {self.leaves[name]})"
-        rows = f"SELECT label, n{answers} FROM {counted} AS leaves{where}"
-        keys = ", ".join(["label", "n", *features])
+        counted = (
+            f"(SELECT label AS divulge_label, leaf AS {engine.quote(name)}, "
+            f"COUNT(*) OVER (PARTITION BY label) AS divulge_leaves FROM {self.leaves[name]})"
+        )
+        rows = f"SELECT divulge_label, divulge_leaves{answers} FROM {counted} AS leaves{where}"
+        keys = ", ".join(["divulge_label", "divulge_leaves", *features])
         return f"SELECT {keys}, COUNT(*) AS k FROM ({rows}) AS r GROUP BY {keys}"
 
     def _check_labels(self, names: tuple[str, ...]) -> None:

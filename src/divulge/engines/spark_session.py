@@ -14,13 +14,13 @@ import importlib.util
 import os
 import shutil
 import sys
-import tempfile
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from divulge.engines.scratch import Scratch
 from divulge.errors import BadInput, DivulgeError, MissingDependency
 
 if TYPE_CHECKING:
@@ -93,9 +93,9 @@ def quiet() -> Iterator[None]:
 @functools.cache
 def private_directory() -> Path:
     """A directory of this process that only its owner can read; it goes away with the process."""
-    directory = Path(tempfile.mkdtemp(prefix="divulge-spark-"))
-    atexit.register(shutil.rmtree, directory, ignore_errors=True)
-    return directory
+    scratch = Scratch()
+    atexit.register(scratch.remove)
+    return scratch.directory
 
 
 def _running_session() -> SparkSession | None:

@@ -40,8 +40,7 @@ def recoded_rows(
         if not unchanged
     }
     selected = ", ".join(
-        f"{label.get(name) or _as_it_came(table, engine, name)} AS {quote(name)}"
-        for name in published_columns(table, roles)
+        f"{label.get(name, f'source.{quote(name)}')} AS {quote(name)}" for name in published_columns(table, roles)
     )
     where = _without_nulls(engine, roles.sensitive) if nulls == "drop" else ""
     return f"SELECT {selected} FROM {table.relation} AS source JOIN {lookup} AS classes ON {same}{where}"
@@ -55,12 +54,6 @@ def _lookup_table(contingency: Contingency, recoding: Recoding) -> pa.Table:
         columns[f"k{place}"] = contingency.key_column(place).filter(kept)
         columns[f"p{place}"] = pa.array(labels, type=pa.string()).take(pa.array(codes)).filter(kept)
     return pa.table(columns)
-
-
-def _as_it_came(table: Table, engine: DuckDBEngine, name: str) -> str:
-    """The column itself; categories become text, for a categorical column also names the categories that no row has any more."""
-    column = f"source.{engine.quote(name)}"
-    return f"CAST({column} AS VARCHAR)" if table.column(name).type == "ENUM" else column
 
 
 def _without_nulls(engine: DuckDBEngine, names: Sequence[str]) -> str:

@@ -105,13 +105,9 @@ def _source(table: Table, earlier: Earlier) -> Table:
     types = {column.name: column.type for column in earlier.read(engine).columns}
     # A column that was made coarser is text there and is looked up as it comes.
     kept = [name for name in earlier.columns if name in earlier.unchanged]
-    cast = {name: f"CAST({engine.quote(name)} AS {_castable(types[name])}) AS {engine.quote(name)}" for name in kept}
+    cast = {name: f"CAST({engine.quote(name)} AS {types[name]}) AS {engine.quote(name)}" for name in kept}
     selected = ", ".join(cast.get(name, engine.quote(name)) for name in earlier.columns)
     return table_of(engine, f"(SELECT {selected} FROM {table.relation})", source=table.source, frame=table.frame)
-
-
-def _castable(type_: str) -> str:
-    return "VARCHAR" if type_ == "ENUM" else type_
 
 
 def _recode(earlier: Earlier, counted: Contingency, *, unseen: Unseen) -> Recoding:

@@ -9,8 +9,6 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-
 from divulge.count import Contingency, Nulls, count
 from divulge.count.contingency import Floats
 from divulge.engines.duckdb import DuckDBEngine
@@ -151,22 +149,7 @@ class Release:
             self._verify(table_of(fresh, relation, source="the released table"))
         finally:
             fresh.close()
-        return as_frame(self._with_categories(rows), self.counted.source.frame)
-
-    def _with_categories(self, rows: pa.Table) -> pa.Table:
-        """Columns that came with categories get them back, without those that no row has any more."""
-        for position, name in enumerate(rows.column_names):
-            came = self.counted.source.column(name).type
-            if came == "ENUM" and name in self._unchanged:
-                rows = rows.set_column(position, name, rows.column(position).dictionary_encode())
-        return rows
-
-    @property
-    def _unchanged(self) -> frozenset[str]:
-        """Columns that are published as they came."""
-        recoding = self.plan.recoding
-        changed = {name for name, same in zip(recoding.columns, recoding.unchanged, strict=True) if not same}
-        return frozenset(self.counted.source.names) - changed
+        return as_frame(rows, self.counted.source.frame)
 
     def _rows(self) -> str:
         counted = self.counted

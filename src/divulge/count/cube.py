@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which combinations of columns to count together, so that the entries are looked at as rarely as possible.
+
+The counts of a few columns with few values make a small dense table, a cube, and every combination of these columns is a sum over its
+other axes: a roll-up of some ten thousand cells instead of a look at a million rows. So combinations are covered with cubes as wide as their
+size allows.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from divulge.count.contingency import Ints
+from divulge.count.entries import Codes, Coded, Entries
+
+Names = tuple[str, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Cube:
+    """How often each combination of values occurs: an axis for each column, and a last one for the values of an attribute."""
+
+    names: Names
+    counts: Ints = field(repr=False)
+
+    def roll_up(self, names: Names) -> Ints:
+        """The counts of some of the columns, as a table of classes by values."""
+        others = tuple(axis for axis, name in enumerate(self.names) if name not in names)
+        return self.counts.sum(axis=others).reshape(-1, self.counts.shape[-1])
+
+
+def count_cube(entries: Entries, names: Names, attribute: Coded | None) -> Cube:
+    """Count one cube; without an attribute its last axis has one place."""
+    shape = [entries.columns[name].values for name in names] + [1 if attribute is None else attribute.values]
+    key: Codes = np.zeros(len(entries), dtype=np.int32 if math.prod(shape) < 2**31 else np.int64)
+    for name in names:
+        column = entries.columns[name]
+        key *= column.values
+        key += column.codes
+    if attribute is not None:
+        key *= attribute.values
+        key += attribute.codes
+    # Sums of whole numbers below 2^53 are exact in floats.
+    weights = None if entries.once else entries.repeats.astype(np.float64)
+    counts = np.bincount(key, weights=weights, minlength=math.prod(shape)).astype(np.int64, copy=False)
+    return Cube(names, counts.reshape(shape))
+
+
+def cover(combinations: Sequence[Names], values: Mapping[str, int], *, cells: int) -> dict[Names, list[Names]]:
+    """Cubes of at most so many cells, each with the combinations to take from it; a combination that is larger has none.
+
+    Greedy: a cube begins with the first combination that is still open and takes in the column that covers most open ones, while it fits.
+    """
+    order = {name: place for place, name in enumerate(values)}
+    size = max(map(len, combinations), default=0)
+    open_ones = {names for names in combinations if math.prod(values[name] for name in names) <= cells}
+    cubes: dict[Names, list[Names]] = {}
+    for names in sorted(open_ones, key=lambda names: (-len(names), [values[name] for name in names])):
+        if names not in open_ones:
+            continue
+        cube = _widened(names, open_ones, values, cells=cells, size=size)
+        cube = tuple(sorted(cube, key=order.__getitem__))
+        inside = [part for n in range(1, size + 1) for part in itertools.combinations(cube, n) if part in open_ones]
+        open_ones.difference_update(inside)
+        cubes[cube] = inside
+    return cubes
+
+
+def _widened(
+    names: Names, open_ones: set[Names], values: Mapping[str, int], *, cells: int, size: int
+) -> Names:
+    order = {name: place for place, name in enumerate(values)}
+    while True:
+        room = cells // math.prod(values[name] for name in names)
+        best, gain = None, 0
+        for name in values:
+            if name in names or values[name] > room:
+                continue
+            parts = (
+                tuple(sorted((*part, name), key=order.__getitem__)) for part in itertools.combinations(names, size - 1)
+            )
+            found = sum(part in open_ones for part in parts)
+            # Of two that cover as much, the one with fewer values leaves more room.
+            if found > gain or (found == gain > 0 and best is not None and values[name] < values[best]):
+                best, gain = name, found
+        if best is None:
+            return names
+        names = (*names, best)

@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The distinct rows of a table over the columns that matter, with how often each occurs, as small numbers.
+
+Every combination of these columns is a roll-up of the entries: the rows are read once, in one GROUP BY.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from divulge.count.assemble import plain_values
+from divulge.count.contingency import Domain, Ints
+from divulge.count.counting import Request, no_rows
+from divulge.errors import BadInput
+from divulge.table.table import Column
+
+Codes = npt.NDArray[np.integer]
+
+
+@dataclass(frozen=True, eq=False)
+class Coded:
+    """One column: its values in no particular order, and for each entry the position of its value among them."""
+
+    domain: Domain
+    codes: Codes = field(repr=False)
+
+    @property
+    def values(self) -> int:
+        """How many distinct values there are; null is one."""
+        return len(self.domain)
+
+
+@dataclass(frozen=True, eq=False)
+class Entries:
+    """Distinct rows and how often each occurs."""
+
+    columns: dict[str, Coded]
+    repeats: Ints = field(repr=False)
+
+    def __len__(self) -> int:
+        return len(self.repeats)
+
+    @cached_property
+    def rows(self) -> int:
+        """Rows of the table."""
+        return int(self.repeats.sum())
+
+    @cached_property
+    def once(self) -> bool:
+        """Whether each entry is one row."""
+        return self.rows == len(self)
+
+
+def read_entries(request: Request) -> Entries:
+    """The distinct rows over the quasi-identifiers and all sensitive attributes of a request."""
+    quote = request.table.engine.quote
+    columns = [request.table.column(name) for name in (*request.roles.quasi_identifiers, *request.roles.sensitive)]
+    names = [quote(column.name) for column in columns]
+    selected = ", ".join(f"{name} AS c{place}" for place, name in enumerate(names))
+    counted = request.table.engine.query(
+        f"SELECT {selected}, COUNT(*) AS n FROM {request.table.relation}{request.where()} GROUP BY {', '.join(names)}"
+    )
+    if counted.num_rows == 0:
+        raise no_rows(request)
+    return Entries(
+        columns=_encoded(columns, [counted.column(f"c{place}") for place in range(len(columns))]),
+        repeats=counted.column("n").to_numpy().astype(np.int64, copy=False),
+    )
+
+
+def _encoded(columns: Sequence[Column], cells: Sequence[pa.ChunkedArray]) -> dict[str, Coded]:
+    """Arrow works outside Python's lock, so the columns share the cores."""
+    with ThreadPoolExecutor() as threads:
+        coded = threads.map(encode_unsorted, cells, columns)
+        return {column.name: found for column, found in zip(columns, coded, strict=True)}
+
+
+def encode_unsorted(cells: pa.ChunkedArray, column: Column) -> Coded:
+    """Number the values of a column as they come; a null is a value."""
+    try:
+        coded = plain_values(cells).dictionary_encode(null_encoding="encode")
+    except pa.ArrowNotImplementedError:
+        raise BadInput(
+            f"values of type {cells.type} in column {column.name!r} cannot be told apart", hint="turn the column into text"
+        ) from None
+    return Coded(Domain(column.name, coded.dictionary, column.kind), coded.indices.to_numpy(zero_copy_only=False))

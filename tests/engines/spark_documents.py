@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a measurement says, as one document that can be compared and sent between processes."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import divulge as dv
+from divulge.cli.common import plain
+from divulge.metrics.measurement import Measurement
+from divulge.report.document import measurement_document
+from tests.engines.spark_cases import CASES
+
+TOLERANCE = 1e-9
+
+
+def document(measurement: Measurement) -> dict[str, Any]:
+    """Everything that `divulge measure --json --classes` prints."""
+    found: dict[str, Any] = json.loads(json.dumps(plain(measurement_document(measurement, classes=True, worst=25))))
+    return found
+
+
+def measured(case: str, engine: Any) -> dict[str, Any]:
+    """Measure a case on an engine."""
+    asked = CASES[case]()
+    return document(dv.measure(asked.table, **asked.arguments, **asked.tables, engine=engine))
+
+
+def differences(expected: Any, found: Any, path: str = "") -> list[str]:
+    """Where two documents differ: numbers by more than the tolerance, everything else at all."""
+    if isinstance(expected, bool) or isinstance(found, bool) or not isinstance(expected, (dict, list, int, float)):
+        return [] if expected == found else [f"{path}: {expected!r} against {found!r}"]
+    if isinstance(expected, (int, float)):
+        near = isinstance(found, (int, float)) and abs(expected - found) <= TOLERANCE
+        return [] if near else [f"{path}: {expected!r} against {found!r}"]
+    if type(expected) is not type(found) or len(expected) != len(found):
+        return [f"{path}: {str(expected)[:200]} against {str(found)[:200]}"]
+    if isinstance(expected, list):
+        pairs = [(str(place), *pair) for place, pair in enumerate(zip(expected, found, strict=True))]
+    else:
+        pairs = [(name, value, found.get(name, "nothing")) for name, value in expected.items()]
+    return [line for name, one, other in pairs for line in differences(one, other, f"{path}/{name}")]

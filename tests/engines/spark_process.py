@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A process with a Spark of its own, which measures what it is asked for, one JSON object per line.
+
+`cluster` is a real multi-process Spark: a master, two workers, two executors, each with Python processes of its own; it also
+serves Spark Connect. `connect` is a client of that server. Started by the tests: a process can have one Spark only.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from divulge.engines.spark import SparkEngine
+from tests.engines.spark_documents import measured
+
+SETTINGS = {
+    "spark.sql.shuffle.partitions": "4",
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",
+    "spark.executor.extraJavaOptions": "-XX:TieredStopAtLevel=1",
+}
+
+
+class Saboteur:
+    """Kills the process that is at work in the middle of a partition, once for each name in `kills`, and notes whom it killed."""
+
+    def __init__(self, work: Callable[[Iterator[pa.RecordBatch]], Any], folder: str, kill: str) -> None:
+        self._work, self._folder, self._kill = work, folder, kill
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Any:
+        return self._work(self._disturbed(batches))
+
+    def _disturbed(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            half = batch.num_rows // 2
+            yield batch.slice(0, half)
+            if half:
+                self._strike()
+            yield batch.slice(half)
+
+    def _strike(self) -> None:
+        worker = os.getpid()
+        victim = worker if self._kill == "worker" else parent(parent(worker))
+        try:
+            note = os.open(Path(self._folder) / self._kill, os.O_CREAT | os.O_EXCL | os.O_WRONLY)
+        except FileExistsError:
+            return
+        os.write(note, str(victim).encode())
+        os.close(note)
+        os.kill(victim, signal.SIGKILL)
+        time.sleep(60)  # until the blow arrives
+
+
+def parent(process: int) -> int:
+    """The parent of a process: Python's workers are children of a daemon, which is a child of the executor."""
+    lines = Path(f"/proc/{process}/status").read_text(encoding="utf-8").splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("PPid:"))
+
+
+class SabotagedEngine(SparkEngine):
+    """Strikes once in each pass over the classes: first a Python worker, then an executor."""
+
+    folder = ""
+
+    def reduce(self, frame: Any, summarize: Any, merge: Any) -> Any:
+        kill = "executor" if (Path(self.folder) / "worker").exists() else "worker"
+        return super().reduce(frame, Saboteur(summarize, self.folder, kill), merge)
+
+
+def serve(engine: SparkEngine) -> None:
+    """Answer requests until there are no more."""
+    for line in sys.stdin:
+        request = json.loads(line)
+        asked = engine
+        if "sabotage" in request:
+            asked = SabotagedEngine(engine.session)
+            asked.folder = request["sabotage"]
+        asked.collect_limit = request["collect_limit"]
+        sys.stdout.write(json.dumps(measured(request["case"], asked)) + "\n")
+        sys.stdout.flush()
+
+
+def main() -> None:
+    """Start the Spark that was asked for."""
+    kind, port = sys.argv[1:]
+    if kind == "connect":
+        engine = SparkEngine(remote=f"sc://127.0.0.1:{port}")
+    else:
+        connect = {
+            "spark.plugins": "org.apache.spark.sql.connect.SparkConnectPlugin",
+            "spark.connect.grpc.binding.address": "127.0.0.1",
+            "spark.connect.grpc.binding.port": port,
+        }
+        engine = SparkEngine(master="local-cluster[2,1,1024]", config=SETTINGS | connect)
+    sys.stdout.write(json.dumps({"ready": kind}) + "\n")
+    sys.stdout.flush()
+    serve(engine)
+
+
+if __name__ == "__main__":
+    main()
