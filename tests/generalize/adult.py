@@ -67,7 +67,9 @@ def _ages() -> Hierarchy:
 @cache
 def hierarchies() -> dict[str, Hierarchy]:
     """One for each quasi-identifier."""
-    schools = {value: (value, *labels, "*") for labels, values in _SCHOOLS.items() for value in values.split()}
+    schools: dict[str | None, tuple[str | None, ...]] = {
+        value: (value, *labels, "*") for labels, values in _SCHOOLS.items() for value in values.split()
+    }
     return {
         "sex": _flat("sex", "Male Female"),
         "age": _ages(),

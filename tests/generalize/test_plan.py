@@ -42,12 +42,8 @@ def released(plan: Plan, contingency: Contingency, rows: Sequence[Mapping[str, A
 
 
 def measured_again(plan: Plan, contingency: Contingency, rows: Sequence[Mapping[str, Any]]) -> Measurement:
-    return dv.measure(
-        opened(released(plan, contingency, rows)),
-        quasi_identifiers=KEYS,
-        sensitive="disease",
-        original=opened(arrow(rows)),
-    )
+    table = released(plan, contingency, rows)
+    return measured(table, quasi_identifiers=KEYS, sensitive="disease", original=opened(arrow(rows)))
 
 
 def check_published(plan: Plan, contingency: Contingency, rows: list[Any], promises: list[Promise]) -> None:

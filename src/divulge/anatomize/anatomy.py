@@ -17,7 +17,7 @@ import numpy as np
 from divulge.anatomize.codes import Ints, RowCodes
 from divulge.anatomize.division import Division, given_division
 from divulge.anatomize.feasibility import check_feasible
-from divulge.anatomize.layout import lay_out
+from divulge.anatomize.layout import lay_out, stable_order
 from divulge.anatomize.model import AlphaBetaGammaDelta
 from divulge.anatomize.problem import Groups, Problem
 from divulge.errors import BadInput
@@ -55,7 +55,7 @@ class Anatomy:
         # The groups of each value in order; the records of each value in random order; both laid side by side.
         slots = lay_out(values.ravel(), len(attribute.totals))
         order = rng.permutation(len(problem))
-        order = order[np.argsort(attribute.ids[order], kind="stable")]
+        order = order[stable_order(attribute.ids[order], len(attribute.totals))]
         used = np.diff(slots.start)
         place = np.arange(len(problem)) - np.repeat(np.cumsum(attribute.totals) - attribute.totals, attribute.totals)
         given = place < np.repeat(used, attribute.totals)

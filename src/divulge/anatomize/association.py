@@ -11,9 +11,9 @@ from __future__ import annotations
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
-from divulge.anatomize.codes import Codes, Ints, RowCodes
+from divulge.anatomize.codes import Ints, RowCodes
+from divulge.anatomize.levels import sums
 from divulge.errors import BadInput
 
 Association = Literal["phi2", "cramers_v2"]
@@ -32,15 +32,15 @@ def associate(rows: RowCodes, left: str, right: str, *, kind: Association = "phi
     """The association of two columns, from 0 (independent) to 1 (one tells the other); 0 where a column has one value only."""
     if kind not in ("phi2", "cramers_v2"):
         raise BadInput(f"there is no association {kind!r}", hint="Use 'phi2' or 'cramers_v2'")
-    counts, left_totals, right_totals = _pairs(rows, left, right)
+    i, j, counts = _pairs(rows, left, right)
+    left_totals, right_totals = sums(i, counts, len(rows.domain(left))), sums(j, counts, len(rows.domain(right)))
     lefts, rights = int(np.count_nonzero(left_totals)), int(np.count_nonzero(right_totals))
     fewest = min(lefts, rights)
     if fewest < 2:
         return 0.0
-    value, where = counts
-    i, j = np.divmod(where, len(right_totals))
     # sum (p_ij - p_i p_j)^2 / (p_i p_j) = sum n_ij^2 / (n_i n_j) - 1
-    square = float((value.astype(np.float64) ** 2 / (left_totals[i].astype(np.float64) * right_totals[j])).sum()) - 1.0
+    expected = left_totals[i].astype(np.float64) * right_totals[j]
+    square = float((counts.astype(np.float64) ** 2 / expected).sum()) - 1.0
     if kind == "phi2":
         return min(max(square / (fewest - 1), 0.0), 1.0)
     return _corrected(square, lefts, rights, len(rows))
@@ -55,19 +55,16 @@ def _corrected(square: float, lefts: int, rights: int, rows: int) -> float:
     return min(excess / narrower, 1.0) if narrower > 0 else 0.0
 
 
-def _pairs(rows: RowCodes, left: str, right: str) -> tuple[tuple[Ints, Ints], Ints, Ints]:
-    """The pairs that occur (count, place in the grid), and the totals of both columns."""
-    first, second = rows.column(left), rows.column(right)
+def _pairs(rows: RowCodes, left: str, right: str) -> tuple[Ints, Ints, Ints]:
+    """The pairs of values that occur, and how often."""
     width = len(rows.domain(right))
-    key = first.astype(np.int64) * width + second
-    totals = (_totals(first, len(rows.domain(left))), _totals(second, width))
-    if len(totals[0]) * width <= _LARGEST_GRID:
+    key = rows.column(left).astype(np.int64)
+    key *= width
+    key += rows.column(right)
+    if len(rows.domain(left)) * width <= _LARGEST_GRID:
         grid = np.bincount(key)
-        where = np.flatnonzero(grid)
-        return (grid[where], where), *totals
-    where, counts = np.unique(key, return_counts=True)
-    return (counts, where), *totals
-
-
-def _totals(codes: Codes, size: int) -> npt.NDArray[np.int64]:
-    return np.bincount(codes, minlength=size)
+        found = np.flatnonzero(grid)
+        counts = grid[found]
+    else:
+        found, counts = np.unique(key, return_counts=True)
+    return found // width, found % width, counts

@@ -18,6 +18,7 @@ from fractions import Fraction
 import numpy as np
 
 from divulge.anatomize.codes import Codes, Ints
+from divulge.anatomize.layout import stable_order
 from divulge.anatomize.levels import Bools, Tally, commonest_absent, floors
 from divulge.anatomize.model import AlphaBetaGammaDelta
 from divulge.anatomize.problem import Groups, Problem
@@ -70,11 +71,11 @@ def deal(problem: Problem, *, groups: Ints, rng: np.random.Generator, region: Co
     """
     order = rng.permutation(len(problem))
     for attribute in reversed(problem.sensitive):
-        order = order[_stable(attribute.ids[order], len(attribute.totals))]
+        order = order[stable_order(attribute.ids[order], len(attribute.totals))]
     if region is None:
         place, home = np.arange(len(order)), np.zeros(1, dtype=np.int64)
     else:
-        order = order[_stable(region[order], len(groups))]
+        order = order[stable_order(region[order], len(groups))]
         sizes = np.bincount(region, minlength=len(groups))
         home = region[order].astype(np.int64)
         place = np.arange(len(order)) - (np.cumsum(sizes) - sizes)[home]
@@ -90,8 +91,3 @@ def _group_counts(rows: int, smallest: int) -> Iterator[int]:
     while groups > 0:
         yield groups
         groups = rows // (rows // groups + 1)
-
-
-def _stable(codes: Codes, distinct: int) -> Ints:
-    """The order that sorts codes and keeps equals as they are; 16 bits are sorted by radix."""
-    return np.argsort(codes.astype(np.int16) if distinct <= 2**15 else codes, kind="stable")

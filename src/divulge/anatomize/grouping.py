@@ -12,7 +12,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from divulge.anatomize.codes import Codes, Ints
+from divulge.anatomize.codes import Ints
 from divulge.anatomize.deal import deal, deals_keep, most_groups
 from divulge.anatomize.feasibility import SMALL, check_feasible, gamma_is_certain, refusal, search_all
 from divulge.anatomize.levels import Bools, tally
@@ -37,8 +37,13 @@ def group_records(problem: Problem, *, rng: np.random.Generator, group_size: int
     sizes = np.array([len(problem)]) if region is None else np.bincount(region)
     groups = sizes // (len(problem) // count)
     dealt = deal(ordered, groups=groups, rng=rng, region=region)
-    found = settle(ordered, dealt, groups=int(groups.sum()), rng=rng, region=region)
-    return verified(problem, found, rng=rng, group_size=group_size)
+    repaired = repair(ordered, dealt, groups=int(groups.sum()), rng=rng, region=region)
+    settled = merge(ordered, repaired, rng=rng, region=region)
+    if settled.valid.all():
+        return _renumbered(settled.group, rng)
+    if gamma_is_certain(problem):
+        raise InternalError("the grouping breaks a model that can be kept")
+    return _last_resort(problem, rng, group_size)
 
 
 def _regions(problem: Problem, size: int) -> Cells:
@@ -56,25 +61,6 @@ def _regions(problem: Problem, size: int) -> Cells:
 
     columns = [name for names in problem.names for name in names]
     return mondrian(problem.rows, columns, allowed=allowed)
-
-
-def settle(
-    problem: Problem, group: Groups, *, groups: int, rng: np.random.Generator, region: Codes | None = None
-) -> Groups:
-    """Repair by swaps, then merge what still breaks the model."""
-    repaired = repair(problem, group, groups=groups, rng=rng, region=region)
-    return merge(problem, repaired, groups=groups, rng=rng, region=region)
-
-
-def verified(problem: Problem, group: Groups, *, rng: np.random.Generator, group_size: int = 1) -> Groups:
-    """The grouping, its numbers shuffled, if every group keeps the model."""
-    levels = problem.measure(group, groups=int(group.max()) + 1)
-    if levels.keeps(problem.model).all():
-        return _renumbered(group, rng)
-    broken = problem.model.broken_by(levels.worst())
-    if broken != ("gamma",) or gamma_is_certain(problem):
-        raise InternalError(f"the grouping breaks {', '.join(broken)}")
-    return _last_resort(problem, rng, group_size)
 
 
 def _last_resort(problem: Problem, rng: np.random.Generator, group_size: int) -> Groups:

@@ -25,9 +25,21 @@ class Layout:
 
 def lay_out(ids: Codes, count: int) -> Layout:
     """Lay out things by their id."""
-    narrow = ids.astype(np.int16) if count <= 2**15 else ids  # 16 bits are sorted by radix
     start = np.concatenate([[0], np.cumsum(np.bincount(ids, minlength=count))])
-    return Layout(np.argsort(narrow, kind="stable"), start.astype(np.int64))
+    return Layout(stable_order(ids, count), start.astype(np.int64))
+
+
+def stable_order(ids: Codes, count: int) -> Ints:
+    """The order that sorts ids below `count` and leaves equals as they are; much faster than a stable argsort of many ids."""
+    if count <= 2**15:
+        return np.argsort(ids.astype(np.int16), kind="stable")  # 16 bits are sorted by radix
+    bits = max(len(ids) - 1, 0).bit_length()
+    key = ids.astype(np.int64)
+    key <<= bits
+    key |= np.arange(len(ids))
+    key.sort()
+    key &= (1 << bits) - 1
+    return key
 
 
 def ranges(begins: Ints, lengths: Ints) -> Ints:

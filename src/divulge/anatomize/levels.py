@@ -25,6 +25,7 @@ from divulge.anatomize.model import AlphaBetaGammaDelta, Levels
 Bools = npt.NDArray[np.bool_]
 
 _LARGEST = 2**62
+_SMALLEST_GRID = 2**16
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +45,7 @@ class Tally:
         """The largest entry of each group."""
         found = np.zeros(self.groups, dtype=np.int64)
         if len(self.group):
-            begins = np.flatnonzero(np.concatenate([[True], self.group[1:] != self.group[:-1]]))
+            begins = _begins(self.group)
             found[self.group[begins]] = np.maximum.reduceat(per_entry, begins)
         return found
 
@@ -55,17 +56,29 @@ class Tally:
 
 def tally(group: Codes, value: Codes, *, groups: int, values: int, count: Ints | None = None) -> Tally:
     """Count the tuples of each group; `count` says how many records a row stands for."""
+    bits = max(values - 1, 0).bit_length()  # group and value side by side in one number
     key = group.astype(np.int64)
-    key *= values
-    key += value
-    if count is None:
-        key.sort()
-        begins = np.flatnonzero(np.concatenate([[True], key[1:] != key[:-1]])) if len(key) else np.zeros(0, np.int64)
-        found, counts = key[begins], np.diff(begins, append=len(key))
-    else:
+    key <<= bits
+    key |= value
+    if count is not None:
         found, place = np.unique(key, return_inverse=True)
         counts = sums(place, count, len(found))
-    return Tally(groups, found // max(values, 1), found % max(values, 1), counts)
+    elif groups << bits <= max(len(key), _SMALLEST_GRID):
+        grid = np.bincount(key)
+        found = np.flatnonzero(grid)
+        counts = grid[found]
+    else:
+        key.sort()
+        begins = _begins(key)
+        found = key[begins]
+        counts = np.append(begins[1:], len(key)) - begins
+    return Tally(groups, found >> bits, found & ((1 << bits) - 1), counts)
+
+
+def _begins(ordered: Ints) -> Ints:
+    """Where each run of equal numbers begins."""
+    changes = np.flatnonzero(ordered[1:] != ordered[:-1]) + 1
+    return np.concatenate([np.zeros(min(len(ordered), 1), dtype=np.int64), changes])
 
 
 def sums(ids: Codes, numbers: Ints, size: int) -> Ints:
@@ -225,7 +238,7 @@ def _worst_share(numerators: npt.NDArray[Any], sizes: Ints, denominator: Callabl
     """The largest numerator / denominator(size): the largest numerator of each size, then exact fractions."""
     order = np.argsort(sizes, kind="stable")
     ordered = sizes[order]
-    begins = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
+    begins = _begins(ordered)
     largest = np.maximum.reduceat(numerators[order], begins)
     pairs = zip(largest.tolist(), ordered[begins].tolist(), strict=True)
     return max(Fraction(int(numerator), denominator(size)) for numerator, size in pairs)

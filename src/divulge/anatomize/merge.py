@@ -13,8 +13,8 @@ import numpy.typing as npt
 
 from divulge.anatomize.codes import Codes, Ints
 from divulge.anatomize.layout import Layout, lay_out, ranges
-from divulge.anatomize.problem import Groups, Problem
-from divulge.anatomize.repair import Judged, judge_groups
+from divulge.anatomize.problem import Problem
+from divulge.anatomize.repair import Grouped, Judged, judge_groups
 
 _CANDIDATES = 8
 _MOST_RECORDS = 2**22
@@ -23,23 +23,23 @@ _FEW = 10
 """Groups join without a good partner in rounds where fewer than one in so many found one."""
 
 
-def merge(
-    problem: Problem, group: Groups, *, groups: int, rng: np.random.Generator, region: Codes | None = None
-) -> Groups:
+def merge(problem: Problem, grouped: Grouped, *, rng: np.random.Generator, region: Codes | None = None) -> Grouped:
     """A coarser grouping, numbered from 0; a group that still breaks the model has its region for itself."""
+    group, valid, groups = grouped.group, grouped.valid.copy(), len(grouped.valid)
+    if valid.all():
+        return grouped
     base = lay_out(group, groups)
     home = np.zeros(groups, dtype=np.int64)
     if region is not None:
         home[group] = region
     label = np.arange(groups)
-    valid = judge_groups(problem, problem.measure(group, groups=groups)).valid
     while True:
         alive = np.unique(label)
         peers = np.bincount(home[alive], minlength=int(home.max()) + 1)
         broken = alive[~valid[alive] & (peers[home[alive]] > 1)]
         if len(broken) == 0:
             number = np.searchsorted(alive, label)
-            return number.astype(np.int32)[group]
+            return Grouped(number.astype(np.int32)[group], valid[alive])
         parts = lay_out(label, groups)
         pairs = _candidates(base, parts, broken, alive, home=home, rng=rng)
         judged = _unions(problem, base, parts, pairs)

@@ -2,9 +2,9 @@
 """What a release tells about one record: the probabilities of Definitions 1 to 4 of Yao et al. 2021, exactly.
 
 Definition 1: who knows a record's row in the first table finds its rows in the others with the product of their shares in the group; with
-one table there is nothing to find and the probability is 1, although eq. 2 says c/n. Definition 2: the share of the record's sensitive value
-in its group. Definition 3: the share of its combination among all that the tables of its group allow. Definition 4: how far the share of its
-sensitive value in any group, also in one that lacks it, is from the share in the whole table.
+one table there is nothing to find and the probability is 1, although eq. 2 says c/n. Definition 2: the share of the record's sensitive
+value in its group. Definition 3: the share of its combination among all that the tables of its group allow. Definition 4: how far the
+share of its sensitive value in any group, also in one that lacks it, is from the share in the whole table.
 """
 
 from __future__ import annotations

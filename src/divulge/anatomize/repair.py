@@ -62,9 +62,17 @@ def judge_groups(problem: Problem, levels: GroupLevels) -> Judged:
     return Judged(levels.keeps(model), count, chance)
 
 
+@dataclass(frozen=True, eq=False)
+class Grouped:
+    """The group of each record, and which groups keep the model."""
+
+    group: Groups
+    valid: Bools
+
+
 def repair(
     problem: Problem, group: Groups, *, groups: int, rng: np.random.Generator, region: Codes | None = None
-) -> Groups:
+) -> Grouped:
     """A grouping with the same group sizes and the same first sensitive values in each group, and fewer groups that break the model.
 
     With regions, records change places inside their region only.
@@ -72,7 +80,7 @@ def repair(
     found = group.copy()
     judged = judge_groups(problem, problem.measure(found, groups=groups))
     if judged.valid.all():
-        return found
+        return Grouped(found, judged.valid)
     layout = lay_out(found, groups)
     members, place = layout.members.copy(), np.empty(len(found), dtype=np.int64)
     place[members] = np.arange(len(members))
@@ -103,7 +111,7 @@ def repair(
         members[place[given]], members[place[taken]] = taken, given
         place[given], place[taken] = place[taken], place[given]
         idle = 0 if mended else idle + 1
-    return found
+    return Grouped(found, judged.valid)
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,10 +11,8 @@ import pyarrow.compute as pc
 
 from divulge.count.assemble import plain_values
 
-_ROWS = 100_000
 
-
-def whole_classes(batches: Iterable[pa.RecordBatch], keys: int, *, rows: int = _ROWS) -> Iterator[pa.Table]:
+def whole_classes(batches: Iterable[pa.RecordBatch], keys: int, *, rows: int) -> Iterator[pa.Table]:
     """Pieces of about `rows` rows; the key columns are k0, k1, ... and rows of one class stand together."""
     held: list[pa.RecordBatch] = []
     count = 0

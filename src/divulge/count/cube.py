@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -34,21 +34,33 @@ class Cube:
         return self.counts.sum(axis=others).reshape(-1, self.counts.shape[-1])
 
 
-def count_cube(entries: Entries, names: Names, attribute: Coded | None) -> Cube:
-    """Count one cube; without an attribute its last axis has one place."""
-    shape = [entries.columns[name].values for name in names] + [1 if attribute is None else attribute.values]
-    key: Codes = np.zeros(len(entries), dtype=np.int32 if math.prod(shape) < 2**31 else np.int64)
-    for name in names:
-        column = entries.columns[name]
-        key *= column.values
-        key += column.codes
-    if attribute is not None:
-        key *= attribute.values
-        key += attribute.codes
+def count_cubes(entries: Entries, cubes: Sequence[Names], attribute: Coded | None) -> Iterator[Cube]:
+    """Count cubes, in this order; without an attribute the last axis has one place.
+
+    The key of an entry is built column by column, and cubes that begin with the same columns share that part of it.
+    """
+    values = 1 if attribute is None else attribute.values
     # Sums of whole numbers below 2^53 are exact in floats.
     weights = None if entries.once else entries.repeats.astype(np.float64)
-    counts = np.bincount(key, weights=weights, minlength=math.prod(shape)).astype(np.int64, copy=False)
-    return Cube(names, counts.reshape(shape))
+    started: list[tuple[str, Codes]] = []
+    for names in cubes:
+        shared = sum(1 for _ in itertools.takewhile(_same, zip((name for name, _ in started), names, strict=False)))
+        del started[shared:]
+        for name in names[shared:]:
+            column = entries.columns[name]
+            before = started[-1][1] * column.values if started else 0
+            started.append((name, column.codes + before))
+        key = started[-1][1]
+        if attribute is not None:
+            key = key * values
+            key += attribute.codes
+        shape = [*(entries.columns[name].values for name in names), values]
+        counts = np.bincount(key, weights=weights, minlength=math.prod(shape)).astype(np.int64, copy=False)
+        yield Cube(names, counts.reshape(shape))
+
+
+def _same(pair: tuple[str, str]) -> bool:
+    return pair[0] == pair[1]
 
 
 def cover(combinations: Sequence[Names], values: Mapping[str, int], *, cells: int) -> dict[Names, list[Names]]:
@@ -68,7 +80,7 @@ def cover(combinations: Sequence[Names], values: Mapping[str, int], *, cells: in
         inside = [part for n in range(1, size + 1) for part in itertools.combinations(cube, n) if part in open_ones]
         open_ones.difference_update(inside)
         cubes[cube] = inside
-    return cubes
+    return {cube: cubes[cube] for cube in sorted(cubes)}
 
 
 def _widened(

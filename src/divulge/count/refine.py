@@ -13,13 +13,15 @@ read and hash n columns again. Two things keep the step cheap:
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from divulge.count.contingency import Ints
 
+Column = TypeVar("Column", bound=npt.NDArray[Any])
 _SMALLEST_TABLE = 2**16
 
 
@@ -43,20 +45,22 @@ class Partition:
             return cls(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64), rows)
         return cls(np.zeros(rows, dtype=np.int64), None, np.array([rows]), 0)
 
-    @classmethod
-    def of(cls, rows: Ints) -> Partition:
-        """These rows in one class; others are left out."""
-        start = cls.whole(len(rows))
-        return start if start.rows is not None else replace(start, rows=rows)
-
     @property
     def classes(self) -> int:
         """Open and closed classes."""
         return len(self.sizes) + self.closed
 
-    def open_part(self, column: npt.NDArray[np.integer]) -> npt.NDArray[np.integer]:
+    def open_part(self, column: Column) -> Column:
         """What a column holds for the open rows."""
         return column if self.rows is None else column[self.rows]
+
+    def closed_rows(self, rows: int) -> Ints:
+        """Which of so many rows are alone in their class."""
+        if self.rows is None:
+            return np.empty(0, dtype=np.int64)
+        is_closed = np.ones(rows, dtype=bool)
+        is_closed[self.rows] = False
+        return np.flatnonzero(is_closed)
 
 
 def refine(partition: Partition, codes: npt.NDArray[np.integer], values: int) -> Partition:

@@ -44,10 +44,17 @@ def write_manifest(folder: Path, document: Mapping[str, Any], *, files: Mapping[
     (folder / NAME).write_text(text + "\n", encoding="utf-8")
 
 
-def read_manifest(folder: Path) -> dict[str, Any]:
-    """The manifest of a release, after every file has been held against its hash."""
+def read_manifest(folder: Path, *, handed_out: bool = False) -> dict[str, Any]:
+    """The manifest of a release, after every file has been held against its hash.
+
+    With `handed_out`, files that are not for publication may be missing: whoever was handed the release does not have them.
+    """
     document = _read(folder)
-    problems = [problem for name, entry in document["files"].items() if (problem := _problem(folder, name, entry))]
+    problems = [
+        problem
+        for name, entry in document["files"].items()
+        if (problem := _problem(folder, name, entry)) and not (handed_out and _kept_back(folder, name, entry))
+    ]
     problems += [
         f"{name} is not in the manifest" for name in sorted(_present(folder) - set(document["files"]) - {NAME})
     ]
@@ -144,6 +151,11 @@ def _problem(folder: Path, name: str, entry: Any) -> str | None:
     if not (folder / name).is_file():
         return f"{name} is missing"
     return None if sha256(folder / name) == entry.get("sha256") else f"{name} has changed"
+
+
+def _kept_back(folder: Path, name: str, entry: Any) -> bool:
+    """Whether a file is missing because it was not for publication."""
+    return isinstance(entry, dict) and entry.get("public") is False and not (folder / name).exists()
 
 
 def _present(folder: Path) -> set[str]:

@@ -66,6 +66,8 @@ class Plan:
     """The whole table's view; known after the first pass."""
     kept: int = 100
     """How many of the worst classes to keep for each metric."""
+    rows_at_once: int = 100_000
+    """How many counted rows a worker looks at together."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,7 +144,7 @@ def _with_population(plan: Plan, rows: pa.Table) -> pa.Table:
 def add_up(plan: Plan, batches: Iterable[pa.RecordBatch]) -> Totals | None:
     """The first pass over a partition."""
     total: Totals | None = None
-    for rows in whole_classes(batches, len(plan.layout.keys)):
+    for rows in whole_classes(batches, len(plan.layout.keys), rows=plan.rows_at_once):
         part = part_of(plan, rows)
         if part is not None:
             found = _totals(plan, part)
@@ -192,7 +194,7 @@ def find_worst(
 ) -> Findings | None:
     """The second pass over a partition: the worst classes by each criterion, and a tally for each question."""
     found: Findings | None = None
-    for rows in whole_classes(batches, len(plan.layout.keys)):
+    for rows in whole_classes(batches, len(plan.layout.keys), rows=plan.rows_at_once):
         part = part_of(plan, rows)
         if part is None:
             continue

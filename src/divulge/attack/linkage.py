@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Record linkage and attribute linkage against an anatomized release (Yao et al. 2021, section 3, attacks 1 and 2; section 5.2).
+
+Record linkage: the adversary knows the person's group and tuple in all tables of quasi-identifiers but one, and puts the missing tuple
+together by chance. Of n rows of the group d have the right tuple, so it succeeds with d/n: at most alpha. Who knows one table only must
+hit all the others, which succeeds with the product. With a single table nothing has to be put together: linkage is certain, and alpha says
+nothing about it.
+
+Attribute linkage: the adversary knows the person's group and believes in each sensitive value as often as it occurs there: c/n, at most
+beta. Who knows the quasi-identifiers only must also weigh the groups in which they occur together.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from divulge.anatomize.codes import Ints
+from divulge.anatomize.model import AlphaBetaGammaDelta
+from divulge.attack.arrangements import Victims, drawn_arrangement, every_arrangement, how_many
+from divulge.attack.outcome import Outcome, Trial, wilson
+from divulge.attack.unknown_group import beliefs_without_group
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How much an attack is tried out."""
+
+    most_arrangements: int = 20_000
+    """All arrangements are gone through if there are no more."""
+    draws: int = 20
+    """Otherwise so many are drawn, each of all groups at once."""
+    people: int = 500
+    """For how many people the groups are weighed that they might be in."""
+    seed: int = 0
+
+
+def record_linkage(victims: Victims, model: AlphaBetaGammaDelta, effort: Effort) -> Outcome:
+    """Put the quasi-identifiers of each person together."""
+    size = victims.group_size
+    if len(victims.tuples) == 1:
+        beyond = {"chance that all quasi-identifiers of a person are known to belong together: there is one table": 1.0}
+        return Outcome("record linkage", _RECORD, "alpha", model.alpha, Fraction(1), 1.0, beyond=beyond)
+    worst = max(_largest_share(alike, size) for alike in victims.alike)
+    closest = np.maximum.reduce(victims.alike) / size
+    rate = np.ones(len(victims))
+    for alike in victims.alike[1:]:
+        rate *= alike / size
+    beyond = {"chance of putting all tables together from the first one alone, on average": float(rate.mean())}
+    return Outcome(
+        "record linkage",
+        _RECORD,
+        "alpha",
+        model.alpha,
+        worst,
+        float(closest.mean()),
+        trial=_try_linkage(victims, effort),
+        beyond=beyond,
+    )
+
+
+def attribute_linkage(victims: Victims, model: AlphaBetaGammaDelta, effort: Effort) -> Outcome:
+    """Infer the sensitive value of each person."""
+    size = victims.group_size
+    worst = max(_largest_share(alike, size) for alike in victims.alike_sensitive)
+    belief = np.maximum.reduce(victims.alike_sensitive) / size
+    unknown = beliefs_without_group(victims, people=effort.people, seed=effort.seed)
+    beyond = {
+        "highest belief in the truth of an adversary who knows the quasi-identifiers but not the group": float(unknown.max()),
+        "... and on average": float(unknown.mean()),
+    }
+    return Outcome(
+        "attribute linkage",
+        _ATTRIBUTE,
+        "beta",
+        model.beta,
+        worst,
+        float(belief.mean()),
+        trial=_try_inference(victims, effort),
+        beyond=beyond,
+    )
+
+
+_RECORD = "the tuple of a person in one table of quasi-identifiers, all others and the group known"
+_ATTRIBUTE = "the sensitive value of a person whose group is known"
+
+
+def _try_linkage(victims: Victims, effort: Effort) -> Trial:
+    """Put all tables together from the first one, and see for how many people that gives their own quasi-identifiers."""
+    tables, firsts = len(victims.tuples), victims.tuples[1:]
+    if how_many(victims, tables) <= effort.most_arrangements:
+        successes = np.zeros(len(victims))
+        tried = np.zeros(len(victims))
+        for members, partners in every_arrangement(victims, tables):
+            right = np.ones(len(members), dtype=bool)
+            for ids, partner in zip(firsts, partners, strict=True):
+                right &= ids[partner] == ids[members]
+            successes[members] += right
+            tried[members] += 1
+        rate = float((successes / tried).mean())
+        return Trial("enumeration", how_many(victims, tables), rate, rate, rate)
+    rng = np.random.default_rng(effort.seed)
+    hits = 0
+    for _ in range(effort.draws):
+        right = np.ones(len(victims), dtype=bool)
+        for ids in firsts:
+            right &= ids[drawn_arrangement(victims, rng)] == ids
+        hits += int(right.sum())
+    return sampled(hits, effort.draws, len(victims))
+
+
+def _try_inference(victims: Victims, effort: Effort) -> Trial:
+    """Give each person a row of the sensitive table, and see for how many it has their own value."""
+    if how_many(victims, 2) <= effort.most_arrangements:
+        successes, tried = np.zeros(len(victims)), np.zeros(len(victims))
+        for members, (partner,) in every_arrangement(victims, 2):
+            successes[members] += victims.sensitive[0][partner] == victims.sensitive[0][members]
+            tried[members] += 1
+        rate = float((successes / tried).mean())
+        return Trial("enumeration", how_many(victims, 2), rate, rate, rate)
+    rng = np.random.default_rng(effort.seed)
+    hits = 0
+    for _ in range(effort.draws):
+        partner = drawn_arrangement(victims, rng)
+        hits += int((victims.sensitive[0][partner] == victims.sensitive[0]).sum())
+    return sampled(hits, effort.draws, len(victims))
+
+
+def sampled(hits: int, draws: int, people: int) -> Trial:
+    """A trial of some draws."""
+    low, high = wilson(hits, draws * people)
+    return Trial("sampling", draws, hits / (draws * people), low, high)
+
+
+def _largest_share(count: Ints, size: Ints) -> Fraction:
+    """The largest count / size, exactly: the largest count for each size, then fractions."""
+    order = np.lexsort((count, size))
+    last = np.flatnonzero(np.append(size[order][1:] != size[order][:-1], [True]))
+    return max(Fraction(int(count[i]), int(size[i])) for i in order[last])

@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Table linkage against an anatomized release: is a person in it? (Yao et al. 2021, section 3, attack 3; Definition 3.)
+
+Gamma bounds the probability that one row drawn from each table of a group gives the person's record. An adversary can do more, and gamma does
+not bound it: put the whole release together and look whether the record occurs anywhere (a group gives it n chances, not one); or
+notice that somebody is not there, because a tuple of theirs occurs nowhere (the paper's own example, the police officer). Both are
+worked out and told beside the promise.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+
+from divulge.anatomize.codes import Codes, Ints
+from divulge.anatomize.model import AlphaBetaGammaDelta
+from divulge.attack.arrangements import Victims, drawn_arrangement, every_arrangement, how_many
+from divulge.attack.linkage import Effort, sampled
+from divulge.attack.outcome import Outcome, Trial
+from divulge.count.contingency import class_ids
+
+_TARGET = "the record of a person, by one row drawn from each table of the group"
+
+
+def table_linkage(victims: Victims, model: AlphaBetaGammaDelta, effort: Effort) -> Outcome:
+    """Infer that a person is in the release."""
+    size = victims.group_size
+    rate = np.maximum.reduce(victims.alike_sensitive) / size
+    for alike in victims.alike:
+        rate = rate * (alike / size)
+    trial = _try_reconstruction(victims, effort)
+    beyond = {
+        "chance that a person's record occurs in the release put together again at random, on average": trial.success,
+        "share of people whose absence would show, because a tuple of theirs occurs only once in the release": float(
+            np.logical_or.reduce([_only_one(ids) for ids in victims.tuples]).mean()
+        ),
+    }
+    return Outcome(
+        "table linkage", _TARGET, "gamma", model.gamma, _worst(victims), float(rate.mean()), trial=trial, beyond=beyond
+    )
+
+
+def _worst(victims: Victims) -> Fraction:
+    """The largest product of shares over all people, exactly: the closest by float, then compared as fractions."""
+    size = victims.group_size.astype(np.float64)
+    product = np.maximum.reduce(victims.alike_sensitive) / size
+    for alike in victims.alike:
+        product = product * (alike / size)
+    closest = np.flatnonzero(product >= product.max() * (1 - 1e-9))
+    columns = np.stack([*victims.alike, np.maximum.reduce(victims.alike_sensitive), victims.group_size])[:, closest]
+    found = Fraction(0)
+    for *counts, records in np.unique(columns, axis=1).T.tolist():
+        numerator = 1
+        for count in counts:
+            numerator *= count
+        found = max(found, Fraction(numerator, records ** len(counts)))
+    return found
+
+
+def _only_one(ids: Codes) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    """Whose tuple nobody else has."""
+    alone: np.ndarray[tuple[int], np.dtype[np.bool_]] = np.bincount(ids)[ids] == 1
+    return alone
+
+
+def _try_reconstruction(victims: Victims, effort: Effort) -> Trial:
+    """Put the release together, and look for how many people their record occurs in it."""
+    columns = [*victims.tuples, *victims.sensitive]
+    if how_many(victims, len(columns)) <= effort.most_arrangements:
+        return _enumerate(victims, columns)
+    rng = np.random.default_rng(effort.seed)
+    hits = 0
+    for _ in range(effort.draws):
+        rebuilt = [columns[0], *(column[drawn_arrangement(victims, rng)] for column in columns[1:])]
+        hits += int(_occurs(columns, rebuilt).sum())
+    return sampled(hits, effort.draws, len(victims))
+
+
+def _enumerate(victims: Victims, columns: list[Codes]) -> Trial:
+    """Groups are arranged independently, so a record is missing if it is missing in each."""
+    missing = np.ones(len(victims))
+    ways: dict[int, Ints] = {}
+    tried: dict[int, int] = {}
+    for members, partners in every_arrangement(victims, len(columns)):
+        group = int(victims.group[members[0]])
+        rebuilt = [columns[0][members], *(column[who] for column, who in zip(columns[1:], partners, strict=True))]
+        ways[group] = ways.get(group, np.zeros(len(victims), dtype=np.int64)) + _occurs(columns, rebuilt)
+        tried[group] = tried.get(group, 0) + 1
+    for group, found in ways.items():
+        missing *= 1 - found / tried[group]
+    rate = float((1 - missing).mean())
+    return Trial("enumeration", sum(tried.values()), rate, rate, rate)
+
+
+def _occurs(columns: list[Codes], rebuilt: list[Codes]) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    """Whose record is among the rebuilt ones."""
+    people = len(columns[0])
+    both = [np.concatenate([own, made]).astype(np.int64) for own, made in zip(columns, rebuilt, strict=True)]
+    numbers, first = class_ids(both, [int(column.max()) + 1 for column in both], rows=len(both[0]))
+    there = np.zeros(len(first), dtype=np.bool_)
+    there[numbers[people:]] = True
+    found: np.ndarray[tuple[int], np.dtype[np.bool_]] = there[numbers[:people]]
+    return found

@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+"""check_anatomized(): which (alpha, beta, gamma, delta) an anatomized release keeps, ours or another's, from its tables alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from divulge.anatomize import AlphaBetaGammaDelta, Levels
+from divulge.anatomize.model import Share
+from divulge.anatomize.published import COUNT, GROUP
+from divulge.tasks.query import open_anatomized
+
+
+@dataclass(frozen=True)
+class ReleaseCheck:
+    """What a release reaches, and whether it keeps what is asked."""
+
+    levels: Levels
+    model: AlphaBetaGammaDelta
+    tables: tuple[tuple[str, ...], ...]
+    groups: int
+    smallest: int
+    largest: int
+    breaking: int
+    """How many groups break a bound."""
+
+    @property
+    def holds(self) -> bool:
+        """Every group keeps every bound."""
+        return self.breaking == 0
+
+
+def check_anatomized(
+    release: Any,
+    *,
+    alpha: Share = 1,
+    beta: Share = 1,
+    gamma: Share = 1,
+    delta: Share = 1,
+    sensitive: str | Sequence[str] = (),
+    group: str = GROUP,
+    count: str = COUNT,
+) -> ReleaseCheck:
+    """Work out the exact levels of a release from its tables and hold them against bounds.
+
+    `sensitive`, `group` and `count` name columns of another's release; ours says itself. The prior of delta is the distribution of
+    the sensitive values over all groups, for an anatomized release leaves nobody out.
+    """
+    model = AlphaBetaGammaDelta(alpha=alpha, beta=beta, gamma=gamma, delta=delta)
+    names = [sensitive] if isinstance(sensitive, str) else list(sensitive)
+    published = open_anatomized(release, sensitive=names, group=group, count=count)
+    levels = published.levels()
+    return ReleaseCheck(
+        levels=levels.worst(),
+        model=model,
+        tables=tuple(table.columns for table in published.tables),
+        groups=len(levels),
+        smallest=int(levels.sizes.min()),
+        largest=int(levels.sizes.max()),
+        breaking=int((~levels.keeps(model)).sum()),
+    )

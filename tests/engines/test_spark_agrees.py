@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Engines agree: DuckDB, Spark on this machine, a multi-process Spark, and Spark Connect, with counts collected and left there."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from divulge.engines.spark import COLLECT_LIMIT
+from tests.engines.spark_cases import CASES
+from tests.engines.spark_documents import differences, measured
+
+PATHS = {"collected": COLLECT_LIMIT, "cluster": 5}
+
+
+def asked_of(engine: str, case: str, path: str, request: pytest.FixtureRequest) -> dict[str, Any]:
+    """The document that an engine gives."""
+    if engine == "spark":
+        local = request.getfixturevalue("spark")
+        local.collect_limit = PATHS[path]
+        return measured(case, local)
+    found: dict[str, Any] = request.getfixturevalue(engine).measured(case, collect_limit=PATHS[path])
+    return found
+
+
+def assert_same(expected: dict[str, Any], found: dict[str, Any], path: str) -> None:
+    """The same numbers, classes, words and settings; where the counts stayed on the cluster, for the classes that came back."""
+    assert found["settings"].pop("engine") == "spark"
+    assert found["settings"].pop("counts") == path
+    classes = found.pop("class_table")
+    if path == "cluster":
+        note = found["notes"].pop()
+        assert note.startswith(f"the counts stayed on the cluster: {len(classes)} of {expected['classes']} classes")
+    mine = {name: value for name, value in expected.items() if name != "class_table"}
+    mine["settings"] = {name: value for name, value in mine["settings"].items() if name not in ("engine", "counts")}
+    assert differences(mine, found) == []
+    by_key = {json.dumps(item["class"]): item for item in expected["class_table"]}
+    assert len(classes) == len({json.dumps(item["class"]) for item in classes})
+    if path == "collected":
+        assert len(classes) == len(by_key)
+    for item in classes:
+        assert differences(by_key[json.dumps(item["class"])], item) == []
+
+
+@pytest.mark.parametrize("path", PATHS)
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("engine", ["spark", "cluster"])
+def test_engines_agree(engine: str, case: str, path: str, request: pytest.FixtureRequest) -> None:
+    assert_same(measured(case, "duckdb"), asked_of(engine, case, path, request), path)
+
+
+@pytest.mark.parametrize(("case", "path"), [("odd_names", "cluster"), ("types", "collected"), ("beliefs", "cluster")])
+def test_spark_connect_agrees(case: str, path: str, request: pytest.FixtureRequest) -> None:
+    assert_same(measured(case, "duckdb"), asked_of("connected", case, path, request), path)
+
+
+def test_killed_processes_change_nothing(tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    """A Python worker is killed in the first pass over the classes and an executor in the second, half way through a batch."""
+    cluster = request.getfixturevalue("cluster")
+    undisturbed = cluster.measured("odd_names", collect_limit=5)
+    disturbed = cluster.measured("odd_names", collect_limit=5, sabotage=tmp_path)
+    victims = {path.name: int(path.read_text()) for path in tmp_path.iterdir()}
+    assert set(victims) == {"worker", "executor"}
+    assert [name for name, victim in victims.items() if Path(f"/proc/{victim}").exists()] == []
+    assert disturbed == undisturbed
