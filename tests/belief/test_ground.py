@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+import divulge as dv
 from divulge.errors import BadInput
 from divulge.metrics.measurement import Measurement
 from tests.literature import TABLE_2B, TABLE_3
@@ -117,3 +118,9 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
 def test_refused(options: dict[str, Any], message: str) -> None:
     with pytest.raises(BadInput, match=message):
         close(GRADES, "grade", **options)
+
+
+def test_an_order_that_names_a_value_twice_is_refused() -> None:
+    table = pa.table({"a": ["1", "2"], "s": ["low", "high"]})
+    with pytest.raises(BadInput, match="names 'low' twice"):
+        dv.measure(table, quasi_identifiers="a", sensitive="s", orders={"s": ["low", "high", "low"]})

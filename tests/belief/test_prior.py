@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+import divulge as dv
 from divulge.errors import BadInput
 from divulge.metrics.measurement import Measurement
 from tests.metrics.drawn import measured
@@ -242,3 +243,10 @@ def test_a_prior_may_exclude_what_occurs() -> None:
     assert found["distribution_leakage"].value == pytest.approx(0.28 * 2**0.5)
     assert found["t_closeness"].value == pytest.approx(0.28)
     assert found["values_ruled_out"].value == 0
+
+
+@pytest.mark.parametrize("name", ["probability", "joint"])
+def test_an_attribute_named_like_the_column_of_probabilities(name: str) -> None:
+    table = pa.table({"a": ["1", "1", "2"], name: ["x", "y", "x"]})
+    measured = dv.measure(table, quasi_identifiers="a", sensitive=name, prior={"x": 0.25, "y": 0.75})
+    assert measured["surprise"].value == pytest.approx(2.0)  # class 2 has x only: log2(1 / 0.25)

@@ -74,3 +74,12 @@ def test_a_bad_policy_is_refused(patients: str, arguments: list[str], told: str)
     shown = run_cli("check", patients, "--qi", "zip,age", *arguments)
     assert (shown.code, shown.out) == (2, "")
     assert told in shown.err
+
+
+def test_the_text_names_as_many_classes_as_were_asked_for(tmp_path: Path) -> None:
+    path = tmp_path / "alone.csv"
+    path.write_text("a\n" + "".join(f"v{i}\n" for i in range(30)), encoding="utf-8")
+    for sample in (0, 3, 20):
+        shown = run_cli("check", str(path), "--qi", "a", "--k-anonymity", "2", "--sample", str(sample))
+        assert shown.out.count("(1 person)") == sample
+        assert "broken by 30 classes with 30 people" in shown.out

@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -63,3 +64,12 @@ def test_a_closed_pipe_is_no_error(patients: str) -> None:
     )
     assert done.stderr == ""
     assert done.stdout.count("\n") == 1
+
+
+def test_a_file_that_cannot_be_written_is_one_line(tmp_path: Path) -> None:
+    taken = tmp_path / "taken"
+    taken.write_text("", encoding="utf-8")
+    for arguments in (["distances", "--chart", str(tmp_path / "no" / "x.json")], ["demo", "--out", str(taken)]):
+        shown = run_cli(*arguments)
+        assert (shown.code, shown.err.count("\n")) == (2, 1)
+        assert shown.err.startswith("divulge: ")

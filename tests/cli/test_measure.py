@@ -5,8 +5,11 @@ from __future__ import annotations
 
 import json
 import math
+from decimal import Decimal
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from divulge.metrics import IDENTITY, SENSITIVE
@@ -160,3 +163,24 @@ def test_json_is_one_object_even_with_infinities_and_nulls(tmp_path: Path) -> No
     shown = run_cli("measure", str(path), "--qi", "a", "--sensitive", "b", "--json", "--classes")
     json.loads(shown.out, parse_constant=lambda name: pytest.fail(f"{name} is not JSON"))
     assert {"a": None} in [row["class"] for row in shown.json()["class_table"]]
+
+
+def test_a_column_name_with_an_equals_sign(tmp_path: Path) -> None:
+    path, prior = tmp_path / "odd.csv", tmp_path / "prior.csv"
+    path.write_text("a,b=c\n1,x\n1,y\n2,x\n2,z\n", encoding="utf-8")
+    prior.write_text("b=c,probability\nx,1/2\ny,1/4\nz,1/4\n", encoding="utf-8")
+    arguments = ["--prior", f"b=c={prior}", "--order", "b=c=x,y,z", "--distance", "b=c=ordered", "--rule-out", "b=c=z"]
+    shown = run_cli("measure", str(path), "--qi", "a", "--sensitive", "b=c", *arguments, "--json")
+    assert shown.code == 0, shown.err
+    settings = shown.json()["settings"]
+    assert settings["orders"] == {"b=c": ["x", "y", "z"]}
+    assert settings["background"] == {"b=c": {"ruled_out": ["z"]}}
+    assert settings["prior"] == {"b=c": "given"}
+
+
+def test_whole_numbers_keep_all_their_digits(tmp_path: Path) -> None:
+    large = 12345678901234567890123456789012345678
+    values = pa.array([Decimal(large), Decimal(large - 1)], pa.decimal128(38, 0))
+    pq.write_table(pa.table({"a": values}), tmp_path / "large.parquet")
+    shown = run_cli("measure", str(tmp_path / "large.parquet"), "--qi", "a", "--json").json()
+    assert {item["class"]["a"] for item in shown["worst"]} == {large, large - 1}

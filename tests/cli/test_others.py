@@ -152,3 +152,22 @@ def test_the_demo_is_the_same_for_the_same_seed(tmp_path: Path) -> None:
     for name in ("a", "b"):
         run_cli("demo", "--out", str(tmp_path / name), "--rows", "500", "--seed", "7")
     assert (tmp_path / "a" / "patients.csv").read_bytes() == (tmp_path / "b" / "patients.csv").read_bytes()
+
+
+def test_perturbed_refuses_keys_of_different_types(tmp_path: Path) -> None:
+    before, after = tmp_path / "before.csv", tmp_path / "after.csv"
+    before.write_text("id,age\n1,30\n2,40\n", encoding="utf-8")
+    after.write_text("id,age\nx,30\ny,40\n", encoding="utf-8")
+    shown = run_cli("perturbed", str(before), str(after), "--columns", "age", "--key", "id")
+    assert shown.code == 2
+    assert "key 'id' holds number in" in shown.err
+
+
+def test_profile_takes_only_names_of_people_for_identifiers(tmp_path: Path) -> None:
+    path = tmp_path / "names.csv"
+    path.write_text(
+        "last_name,diagnosis_name,city_name\n" + "".join(f"n{i},d{i % 3},c{i % 4}\n" for i in range(40)),
+        encoding="utf-8",
+    )
+    columns = {item["column"]: item["role"] for item in run_cli("profile", str(path), "--json").json()["columns"]}
+    assert columns == {"last_name": "identifier", "diagnosis_name": "sensitive", "city_name": "quasi_identifier"}

@@ -39,7 +39,9 @@ def write(tmp_path: Path, form: Format, table: pa.Table = TABLE) -> tuple[Path, 
     return path, dict(engine.describe(relation))
 
 
-@pytest.mark.parametrize("form", [Format("csv"), Format("csv", ";"), Format("csv", "\t"), Format("parquet"), Format("arrow")])
+@pytest.mark.parametrize(
+    "form", [Format("csv"), Format("csv", ";"), Format("csv", "\t"), Format("parquet"), Format("arrow")]
+)
 def test_values_and_types_come_back(tmp_path: Path, form: Format) -> None:
     path, types = write(tmp_path, form)
     engine = DuckDBEngine(preserve_order=True)
@@ -67,7 +69,7 @@ def test_no_metadata_of_the_source_is_written(tmp_path: Path) -> None:
         path = tmp_path / f"table.{kind}"
         engine = table.engine
         assert isinstance(engine, DuckDBEngine)
-        write_rows(engine, f"SELECT * FROM {table.relation}", path, form=Format(kind))  # type: ignore[arg-type]
+        write_rows(engine, f"SELECT * FROM {table.relation}", path, form=Format(kind))
         assert b"secret" not in path.read_bytes()
         assert b"pandas" not in path.read_bytes()
     assert pq.read_schema(tmp_path / "table.parquet").metadata is None

@@ -22,6 +22,7 @@ import pytest
 from divulge.errors import BadInput
 from divulge.publish.manifest import read_manifest
 from divulge.publish.release import publish
+from tests.publish.folders import names
 
 ROOT = Path(__file__).parent.parent.parent
 PROGRAM = """
@@ -47,7 +48,8 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
         writer = csv.writer(file)
         writer.writerow(["name", "zip", "age", "disease"])
         writer.writerows(
-            (f"name-{i}", f"{47000 + i * 7 % 900}", 20 + i * 13 % 60, "flu cold cancer".split()[i % 3]) for i in range(ROWS)
+            (f"name-{i}", f"{47000 + i * 7 % 900}", 20 + i * 13 % 60, "flu cold cancer".split()[i % 3])
+            for i in range(ROWS)
         )
     return path
 
@@ -137,11 +139,11 @@ def test_killed_before_or_after_but_never_half(source: Path, tmp_path: Path) -> 
             wait(process, target)
             process.kill()
             process.wait()
-        left_behind += any(name.startswith(".out.") for name in os.listdir(place))
+        left_behind += any(name.startswith(".out.") for name in names(place))
         if target.exists():
             assert released(target) >= 5
         next_run(target)
-        assert os.listdir(place) in ([], ["out"])
+        assert names(place) in ([], ["out"])
     assert left_behind >= len(MOMENTS) // 2, "no run was killed in the middle, so nothing was tested"
 
 
@@ -159,6 +161,6 @@ def test_killed_while_replacing_keeps_one_of_the_two(source: Path, tmp_path: Pat
         if target.exists():
             released(target)
         next_run(target)
-        assert os.listdir(tmp_path) == ["out"]
+        assert names(tmp_path) == ["out"]
         seen.add(released(target) >= 50)
     assert seen == {False, True}

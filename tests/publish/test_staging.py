@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import os
 import stat
 from pathlib import Path
 
@@ -11,6 +10,7 @@ import pytest
 
 from divulge.errors import BadInput
 from divulge.publish.staging import Staging, stage
+from tests.publish.folders import names
 
 
 def allow(_: Path) -> None:
@@ -41,26 +41,30 @@ def test_nothing_is_at_the_target_before_the_move(tmp_path: Path) -> None:
         assert staging.private.parent == tmp_path
         staging.move_into_place()
         assert content(target) == "new"
-    assert os.listdir(tmp_path) == ["out"]
+    assert names(tmp_path) == ["out"]
 
 
 def test_a_release_that_is_not_moved_is_gone(tmp_path: Path) -> None:
     with stage(tmp_path / "out") as staging:
         write(staging, "new")
-    assert os.listdir(tmp_path) == []
+    assert names(tmp_path) == []
 
 
 def test_a_failure_leaves_nothing(tmp_path: Path) -> None:
-    with pytest.raises(RuntimeError), stage(tmp_path / "out") as staging:
-        write(staging, "new")
-        raise RuntimeError
-    assert os.listdir(tmp_path) == []
+    def fail() -> None:
+        with stage(tmp_path / "out") as staging:
+            write(staging, "new")
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        fail()
+    assert names(tmp_path) == []
 
 
 def test_an_existing_folder_is_not_touched_without_leave(tmp_path: Path) -> None:
     target = tmp_path / "out"
     publish(target, "old")
-    with pytest.raises(BadInput, match="exists already.*--force"):
+    with pytest.raises(BadInput, match=r"exists already.*--force"):
         publish(target, "new")
     assert content(target) == "old"
 
@@ -75,7 +79,7 @@ def test_what_is_not_to_be_replaced_stays(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="not this one"), stage(target, replaceable=refuse):
         pass
     assert content(target) == "old"
-    assert os.listdir(tmp_path) == ["out"]
+    assert names(tmp_path) == ["out"]
 
 
 def test_an_old_release_is_replaced_whole(tmp_path: Path) -> None:
@@ -84,8 +88,8 @@ def test_an_old_release_is_replaced_whole(tmp_path: Path) -> None:
     (target / "more").write_text("", encoding="utf-8")
     publish(target, "new", force=True)
     assert content(target) == "new"
-    assert os.listdir(target) == ["inner"]
-    assert os.listdir(tmp_path) == ["out"]
+    assert names(target) == ["inner"]
+    assert names(tmp_path) == ["out"]
 
 
 def test_an_empty_folder_is_as_good_as_none(tmp_path: Path) -> None:
@@ -106,15 +110,18 @@ def test_targets_that_cannot_be_folders(tmp_path: Path, name: str, message: str)
 
 def test_a_target_that_appears_meanwhile_is_not_overwritten(tmp_path: Path) -> None:
     target = tmp_path / "out"
-    with pytest.raises(BadInput, match="cannot be moved"), stage(target) as staging:
+    with stage(target) as staging:
         write(staging, "new")
         target.write_text("somebody else's", encoding="utf-8")
-        staging.move_into_place()
+        with pytest.raises(BadInput, match="cannot be moved"):
+            staging.move_into_place()
     assert target.read_text(encoding="utf-8") == "somebody else's"
-    assert os.listdir(tmp_path) == ["out"]
+    assert names(tmp_path) == ["out"]
 
 
-def test_the_old_release_comes_back_if_the_new_one_cannot_be_moved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_old_release_comes_back_if_the_new_one_cannot_be_moved(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     target = tmp_path / "out"
     publish(target, "old")
     rename = Path.rename
@@ -131,7 +138,7 @@ def test_the_old_release_comes_back_if_the_new_one_cannot_be_moved(tmp_path: Pat
             staging.move_into_place()
         assert not target.exists()
     assert content(target) == "old"
-    assert os.listdir(tmp_path) == ["out"]
+    assert names(tmp_path) == ["out"]
 
 
 def dead_run(tmp_path: Path, *, released: bool, replaced: bool) -> Path:
@@ -150,7 +157,7 @@ def test_the_next_run_removes_what_a_dead_one_left(tmp_path: Path, released: boo
     dead_run(tmp_path, released=released, replaced=False)
     publish(tmp_path / "out", "new")
     assert content(tmp_path / "out") == "new"
-    assert os.listdir(tmp_path) == ["out"]
+    assert names(tmp_path) == ["out"]
 
 
 def test_a_run_that_died_between_the_renames_is_undone(tmp_path: Path) -> None:
@@ -159,7 +166,7 @@ def test_a_run_that_died_between_the_renames_is_undone(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="exists already"):
         publish(tmp_path / "out", "new")
     assert content(tmp_path / "out") == "replaced"
-    assert os.listdir(tmp_path) == ["out"]
+    assert names(tmp_path) == ["out"]
 
 
 def test_a_run_that_died_after_the_renames_leaves_the_new_release(tmp_path: Path) -> None:
@@ -168,7 +175,7 @@ def test_a_run_that_died_after_the_renames_leaves_the_new_release(tmp_path: Path
     with pytest.raises(BadInput, match="exists already"):
         publish(tmp_path / "out", "new")
     assert content(tmp_path / "out") == "moved"
-    assert os.listdir(tmp_path) == ["out"]
+    assert names(tmp_path) == ["out"]
 
 
 def test_a_living_run_is_left_alone(tmp_path: Path) -> None:
@@ -180,7 +187,7 @@ def test_a_living_run_is_left_alone(tmp_path: Path) -> None:
         with pytest.raises(BadInput, match="exists already"):
             slow.move_into_place()
     assert content(target) == "fast"
-    assert os.listdir(tmp_path) == ["out"]
+    assert names(tmp_path) == ["out"]
 
 
 def test_folders_of_other_targets_are_left_alone(tmp_path: Path) -> None:
@@ -195,4 +202,4 @@ def test_odd_names(tmp_path: Path, name: str) -> None:
     publish(tmp_path / name, "old")
     publish(tmp_path / name, "new", force=True)
     assert content(tmp_path / name) == "new"
-    assert os.listdir(tmp_path) == [name]
+    assert names(tmp_path) == [name]

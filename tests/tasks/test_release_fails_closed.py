@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -16,9 +15,11 @@ import divulge as dv
 from divulge.errors import BadInput, DivulgeError
 from divulge.publish import manifest as manifest_module
 from divulge.publish import release as release_module
+from divulge.publish.formats import write_rows as honest_writer
 from divulge.publish.verify import Unverified
 from divulge.tasks import release as tasks_release
 from divulge.tasks.release import Release
+from tests.publish.folders import names
 
 ROWS = """name,zip,age,disease
 Ann,47677,29,Heart
@@ -54,26 +55,25 @@ def decide(source: Path, **more: Any) -> Release:
 
 def spoil(monkeypatch: pytest.MonkeyPatch, change: Callable[[str], str]) -> None:
     """A writer that does its work and then changes the file."""
-    honest = tasks_release.write_rows
 
     def write_rows(engine: Any, sql: str, path: Path, *, form: Any) -> None:
-        honest(engine, sql, path, form=form)
+        honest_writer(engine, sql, path, form=form)
         path.write_text(change(path.read_text(encoding="utf-8")), encoding="utf-8")
 
     monkeypatch.setattr(tasks_release, "write_rows", write_rows)
 
 
 def refused(release: Release, tmp_path: Path, error: type[DivulgeError], message: str) -> None:
-    before = sorted(os.listdir(tmp_path))
+    before = names(tmp_path)
     with pytest.raises(error, match=message):
         release.write(tmp_path / "out")
-    assert sorted(os.listdir(tmp_path)) == before
+    assert names(tmp_path) == before
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda text: text + "4767*,\"[20, 40)\",Flu\n", "10 rows where 9"),
+        (lambda text: text + '4767*,"[20, 40)",Flu\n', "10 rows where 9"),
         (lambda text: text + "47677,29,Heart\n", "10 rows where 9"),
         (lambda text: "".join(text.splitlines(keepends=True)[:-1]), "8 rows where 9"),
         (lambda text: text.replace("4790*", "4767*"), "not those that were to be made"),
@@ -121,7 +121,12 @@ def test_a_plan_that_was_tampered_with(source: Path, tmp_path: Path) -> None:
         unchanged=(True, True),
         kept=np.ones(len(raw), dtype=bool),
     )
-    refused(replace(release, plan=replace(release.plan, recoding=as_it_came)), tmp_path, Unverified, "breaks what was promised")
+    refused(
+        replace(release, plan=replace(release.plan, recoding=as_it_came)),
+        tmp_path,
+        Unverified,
+        "breaks what was promised",
+    )
 
 
 def test_a_source_that_changes_after_it_was_counted(source: Path, tmp_path: Path) -> None:
@@ -139,7 +144,9 @@ def test_a_source_that_is_gone(source: Path, tmp_path: Path) -> None:
     refused(release, tmp_path, BadInput, "patients.csv")
 
 
-def test_a_file_that_changes_after_it_was_verified(source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_that_changes_after_it_was_verified(
+    source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     release = decide(source)
     honest = manifest_module.write_manifest
 
@@ -171,7 +178,7 @@ def test_an_existing_release_is_replaced_only_by_force(source: Path, tmp_path: P
     assert (out / "manifest.json").read_bytes() == before
     decide(source, policy=dv.Policy(k_anonymity=9)).write(out, force=True)
     assert b"k_anonymity >= 9" in (out / "manifest.json").read_bytes()
-    assert sorted(os.listdir(tmp_path)) == ["out", "patients.csv"]
+    assert names(tmp_path) == ["out", "patients.csv"]
 
 
 def test_a_failing_replacement_leaves_the_old_release(
@@ -185,7 +192,7 @@ def test_a_failing_replacement_leaves_the_old_release(
     with pytest.raises(Unverified):
         release.write(out, force=True)
     assert {path.name: path.read_bytes() for path in out.iterdir() if path.is_file()} == before
-    assert sorted(os.listdir(tmp_path)) == ["out", "patients.csv"]
+    assert names(tmp_path) == ["out", "patients.csv"]
 
 
 def test_force_never_removes_what_divulge_did_not_write(source: Path, tmp_path: Path) -> None:

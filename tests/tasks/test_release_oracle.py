@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Releases of random tables under random policies, read by other readers and measured again by the brute-force oracle.
 
-A release must keep every promise against the prior of the original, publish generalizations of the original's rows and of nothing else, leave
-out no more people than allowed, and carry no identifier and nothing of the source's order.
+A release must keep every promise against the prior of the original, publish generalizations of the original's rows and of nothing else,
+leave out no more people than allowed, and carry no identifier and nothing of the source's order.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _NUMBERS = st.one_of(st.integers(0, 40), st.none())
 _DATES = st.one_of(st.dates(dt.date(2019, 12, 30), dt.date(2021, 1, 2)), st.none())
 _COLUMNS = {"text": _TEXTS, "number": _NUMBERS, "date": _DATES}
 # Bounds that are kept sometimes and broken sometimes; others follow from which end is worse.
-_BOUNDS = {
+_BOUNDS: dict[str, list[float]] = {
     "k_anonymity": [1, 2, 3],
     "l_diversity": [1, 2],
     "entropy_l_diversity": [1, 1.5, 2],
@@ -78,7 +78,9 @@ def cases(draw: st.DrawFn) -> Case:
     keys = tuple(f"q{i} {kind}" for i, kind in enumerate(kinds))
     sensitive = tuple(f"s{i}" for i in range(draw(st.integers(1, 2))))
     columns = {key: _COLUMNS[kind] for key, kind in zip(keys, kinds, strict=True)}
-    columns |= {name: st.sampled_from(["x", "y", "z", None]) if name == "s0" else st.integers(0, 4) for name in sensitive}
+    columns |= {
+        name: st.sampled_from(["x", "y", "z", None]) if name == "s0" else st.integers(0, 4) for name in sensitive
+    }
     columns["plain"] = st.sampled_from(["p", "q"])
     rows = draw(st.lists(st.fixed_dictionaries(columns), min_size=1, max_size=25))
     return Case(
@@ -113,20 +115,25 @@ def decide(case: Case, rows: Rows) -> Release:
 
 def read(folder: Path, form: str) -> Rows:
     """The published rows by readers that are not ours; cells of a CSV file are texts, empty ones None."""
+    found: Rows
     if form == "parquet":
-        found: Rows = pq.read_table(folder / "table.parquet").to_pylist()
-        return found
-    if form == "arrow":
+        found = pq.read_table(folder / "table.parquet").to_pylist()
+    elif form == "arrow":
         with pa.ipc.open_file(str(folder / "table.arrow")) as file:
             found = file.read_all().to_pylist()
-        return found
-    with (folder / "table.csv").open(encoding="utf-8", newline="") as file:
-        return [{name: cell or None for name, cell in row.items()} for row in csv.DictReader(file)]
+    else:
+        with (folder / "table.csv").open(encoding="utf-8", newline="") as text:
+            found = [{name: cell or None for name, cell in row.items()} for row in csv.DictReader(text)]
+    return found
 
 
 def as_texts(rows: Rows) -> Rows:
     """Everything as text; an empty text cannot be told from null in a CSV file, so it is None everywhere here."""
     return [{name: as_text(value) or None for name, value in row.items()} for row in rows]
+
+
+def multiset(rows: Rows) -> Counter[frozenset[tuple[str, Any]]]:
+    return Counter(frozenset(row.items()) for row in rows)
 
 
 def keeps(promise: Promise, value: float) -> bool:
@@ -156,20 +163,18 @@ def check_promises(case: Case, published: Rows) -> None:
 def check_rows(case: Case, release: Release, published: Rows) -> None:
     """Every published row is a generalized row of the original, and not too many are missing."""
     levels = release.plan.levels
-    expected = Counter(
-        tuple(
-            release.hierarchies[name].labels_of([as_text(value)])[0][levels[name]] if name in levels else as_text(value)
-            for name, value in row.items()
-            if name != "id"
-        )
-        for row in case.rows
-    )
-    found = Counter(tuple(row[name] for name in case.rows[0] if name != "id") for row in published)
-    as_nulls: Counter[tuple[Any, ...]] = Counter()
-    for row, n in expected.items():
-        as_nulls[tuple(value or None for value in row)] += n
     if case.method == "full-domain":
-        assert found <= as_nulls
+        expected = [
+            {
+                name: release.hierarchies[name].labels_of([as_text(value)])[0][levels[name]]
+                if name in levels
+                else value
+                for name, value in row.items()
+                if name != "id"
+            }
+            for row in case.rows
+        ]
+        assert multiset(published) <= multiset(as_texts(expected))
     limit = case.suppression if case.method == "full-domain" else 0.0
     assert len(case.rows) - len(published) <= limit * len(case.rows) + 1e-9
 
@@ -190,7 +195,7 @@ def check_order(case: Case, folder: Path, other: Path) -> None:
     assert read(other, case.form) == read(folder, case.form)
 
 
-@settings(deadline=None, max_examples=100, phases=(Phase.explicit, Phase.reuse, Phase.generate))
+@settings(deadline=None, max_examples=60, phases=(Phase.explicit, Phase.reuse, Phase.generate))
 @given(cases())
 def test_every_release_keeps_its_promises_and_leaks_nothing(case: Case) -> None:
     check(case)
@@ -208,11 +213,10 @@ def check(case: Case) -> None:
         folder = release.write(Path(place, "out"), file_format=case.form, seed=case.seed)
         published = read(folder, case.form)
         assert set(published[0]) == set(case.rows[0]) - {"id"}
-        if case.form == "csv":
-            # Numbers of the sensitive column are needed in their order.
+        if case.form == "csv":  # the order of a number is not that of its text
             published = [row | {"s1": int(row["s1"])} if "s1" in row else row for row in published]
-        empty = "" if case.form != "csv" else None
-        if not any(row[key] == "" for row in case.rows for key in case.keys) or empty == "":
+        # In a CSV file these readers cannot tell an empty text from null, so they see two classes as one.
+        if case.form != "csv" or "" not in {row[key] for row in case.rows for key in case.keys}:
             check_promises(case, published)
         check_rows(case, release, as_texts(published))
         check_leaks(case, folder)

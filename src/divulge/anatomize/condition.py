@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """SQL-like conditions, parsed by DuckDB and let through only if they are expressions over released columns.
 
-DuckDB turns the text into a tree (json_serialize_sql) without running it. The tree is held against a list of what a condition may be made of:
-columns, constants, comparisons, AND, OR, NOT, IN, BETWEEN, LIKE, IS NULL, CASE, casts, arithmetic and a few functions that depend on
-nothing but their arguments. What runs later is written from the checked tree (json_deserialize_sql), never from the user's text.
+DuckDB turns the text into a tree (json_serialize_sql) without running it. The tree is held against a list of what a
+condition may be made of: columns, constants, comparisons, AND, OR, NOT, IN, BETWEEN, LIKE, IS NULL, CASE, casts,
+arithmetic and a few functions that depend on nothing but their arguments. What runs later is written from the checked
+tree (json_deserialize_sql), never from the user's text.
 """
 
 from __future__ import annotations
@@ -140,7 +141,9 @@ def _resolve(node: Tree, known: dict[str, str], text: str) -> str:
     exact = known.get(str(names[-1]).casefold())
     if len(names) != 1 or exact is None:
         asked = ".".join(names)
-        raise BadInput(f"{_cut(text)} names the column {asked!r}, which was not released", hint=nearest(asked, known.values()))
+        raise BadInput(
+            f"{_cut(text)} names the column {asked!r}, which was not released", hint=nearest(asked, known.values())
+        )
     node["column_names"] = [exact]
     return exact
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """One statement over the group tables of an anatomized release (Yao et al. 2021, section 5.1).
 
-Each table is counted by group and by what the condition asks of it; the counts are joined by the group and by nothing else. A table that
-the condition does not ask stays out.
+Each table is counted by group and by what the condition asks of it; the counts are joined by the group and by nothing
+else. A table that the condition does not ask stays out.
 """
 
 from __future__ import annotations
@@ -34,6 +34,11 @@ class AnatomizedSource:
         return self.published.columns
 
     @property
+    def binding(self) -> str:
+        """All tables beside each other; the columns differ in their names."""
+        return ", ".join(f"{table.relation} AS t{place}" for place, table in enumerate(self.published.tables))
+
+    @property
     def records(self) -> int:
         """How many records were released."""
         return self.published.records
@@ -63,7 +68,9 @@ def group_sql(published: Published, terms: Terms, tables: tuple[int, ...]) -> st
     """One row for each combination, in each group, of parts of the tables for which the condition holds."""
     engine, smallest = published.engine, published.tables[-1]
     group = engine.quote(published.group)
-    sizes = f"SELECT {group} AS g, CAST(SUM({published.mass(smallest)}) AS BIGINT) AS n FROM {smallest.relation} GROUP BY 1"
+    sizes = (
+        f"SELECT {group} AS g, CAST(SUM({published.mass(smallest)}) AS BIGINT) AS n FROM {smallest.relation} GROUP BY 1"
+    )
     steps = [f"sizes AS (SELECT g, n, ROW_NUMBER() OVER () AS k FROM ({sizes}) AS s)"]
     steps += [f"p{table} AS ({_part_sql(published, terms, table)})" for table in tables]
     columns = "".join(f", p{table}.c AS c{table}, p{table}.x AS x{table}" for table in tables)

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """How a number behaves that a release does not fix: its expectation, its variance and its hard bounds.
 
-An anatomized release says which tuples a group has in each table, not which belong together. Every arrangement of the rows of a group is
-equally likely, so a sum over matching records is a random number: its mean is equation 11 of Yao et al. 2021, its variance that of
-drawing without replacement (for two tables the hypergeometric one), and its bounds are the least and the greatest sum that any
-arrangement gives. A generalized release hides each value among the leaves of its label; records are then drawn one by one.
+An anatomized release says which tuples a group has in each table, not which belong together. Every arrangement of the
+rows of a group is equally likely, so a sum over matching records is a random number: its mean is equation 11 of Yao
+et al. 2021, its variance that of drawing without replacement (for two tables the hypergeometric one), and its bounds
+are the least and the greatest sum that any arrangement gives. A generalized release hides each value among the leaves
+of its label; records are then drawn one by one.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from divulge.count.contingency import Floats, Ints, class_ids
+from divulge.count.contingency import Floats, Ints, class_ids, sum_by_id
 
 
 class Hits(Protocol):
@@ -62,8 +63,8 @@ class Arrangements:
         groups, first = class_ids([self.group], [int(self.group.max()) + 1], rows=len(value))
         count, size = len(first), self.size[first].astype(np.float64)
         weight = self._weight()
-        means = np.bincount(groups, weights=value * weight, minlength=count)
-        squares = np.bincount(groups, weights=value * value * weight, minlength=count)
+        means = sum_by_id(groups, value * weight, count)
+        squares = sum_by_id(groups, value * value * weight, count)
         pairs = self._products_of_pairs(value, groups, size)
         return max(float((squares + pairs - means * means).sum()), 0.0)
 
@@ -83,8 +84,8 @@ class Arrangements:
     def _products_of_pairs(self, value: Floats, groups: Ints, size: Floats) -> Floats:
         """For each group, the expected sum of value times value over all ordered pairs of different records.
 
-        Two records take different rows of each table: of the c(x) c(y) ways to take x and y, c(x) fall away where x = y. Multiplied out over
-        the tables, this is an alternating sum over the sets of tables in which both records take the same part.
+        Two records take different rows of each table: of the c(x) c(y) ways to take x and y, c(x) fall away where x = y.
+        Multiplied out over the tables, this is an alternating sum over the sets of tables in which both take the same part.
         """
         tables = range(len(self.counts))
         shares = [counts / self.size for counts in self.counts]
@@ -94,8 +95,8 @@ class Arrangements:
             tied = np.prod([shares[table] for table in chosen], axis=0) if chosen else np.ones(len(value))
             columns = [groups, *(self.parts[table] for table in sorted(chosen))]
             keys, first = class_ids(columns, [int(column.max()) + 1 for column in columns], rows=len(value))
-            inner = np.bincount(keys, weights=free, minlength=len(first))
-            term = np.bincount(groups[first], weights=tied[first] * inner * inner, minlength=len(size))
+            inner = sum_by_id(keys, free, len(first))
+            term = sum_by_id(groups[first], tied[first] * inner * inner, len(size))
             total += (-1 / size) ** len(chosen) * term
         with np.errstate(divide="ignore", invalid="ignore"):
             scaled = size * (size - 1) * (size / (size - 1)) ** len(self.counts) * total
@@ -104,8 +105,8 @@ class Arrangements:
     def _greatest(self, value: Floats) -> float:
         """Each table answers for itself: of the carrier's records, any set of a possible size can be the matching one.
 
-        The possible sizes run from what the tables cannot avoid to the scarcest table's count. Taking the records in descending value, those
-        above 0 are taken as long as possible, the others only as far as unavoidable.
+        The possible sizes run from what the tables cannot avoid to the scarcest table's count. Taking the records in
+        descending value, those above 0 are taken as long as possible, the others only as far as unavoidable.
         """
         carrier = self.carrier or 0
         groups, first = class_ids([self.group], [int(self.group.max()) + 1], rows=len(value))
@@ -141,7 +142,7 @@ class Arrangements:
         np.add.at(partners, keys, ways)
         always = partners == self.size[first].astype(object) ** (len(self.counts) - 1)
         reached = np.where(always, best, np.maximum(best, 0.0))
-        return np.bincount(groups[first], weights=reached * self.counts[table][first], minlength=count)
+        return sum_by_id(groups[first], reached * self.counts[table][first], count)
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,8 +168,8 @@ class Spread:
         if len(value) == 0:
             return 0.0
         kinds, first = class_ids([self.kind], [int(self.kind.max()) + 1], rows=len(value))
-        means = np.bincount(kinds, weights=value * self.share)
-        squares = np.bincount(kinds, weights=value * value * self.share)
+        means = sum_by_id(kinds, value * self.share, len(first))
+        squares = sum_by_id(kinds, value * value * self.share, len(first))
         return max(float(((squares - means * means) * self.records[first]).sum()), 0.0)
 
     def most(self, value: Floats) -> float:

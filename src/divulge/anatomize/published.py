@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """An anatomized release as anybody can read it: one relation per table, joined by nothing but the group.
 
-Everything here is worked out from the released tables alone, so it measures our own releases when they are verified, and another's.
+Everything here is worked out from the released tables alone, so it measures our own releases when they are verified,
+and another's.
 """
 
 from __future__ import annotations
@@ -87,7 +88,9 @@ class Published:
     def _modal(self, table: GroupTable) -> Ints:
         """The count of the commonest tuple of each group."""
         quote = self.engine.quote
-        keys = ", ".join([f"{quote(self.group)} AS g", *(f"{quote(name)} AS c{i}" for i, name in enumerate(table.columns))])
+        keys = ", ".join(
+            [f"{quote(self.group)} AS g", *(f"{quote(name)} AS c{i}" for i, name in enumerate(table.columns))]
+        )
         listed = ", ".join(["g", *(f"c{i}" for i in range(len(table.columns)))])
         counted = f"SELECT {listed}, SUM(w) AS m FROM (SELECT {keys}, {self.mass(table)} AS w FROM {table.relation}) AS r GROUP BY {listed}"
         found = self.engine.query(

@@ -1,25 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
 """Counts, sums and averages estimated from a release (Yao et al. 2021, section 5.1, eq. 11).
 
-A source turns a condition into one statement over its tables: group_query.py for anatomized releases, spread.py for generalized ones. What
-comes back says in how many ways the condition can hold; hits.py forms the estimate, its variance and its bounds. A condition over
-one anatomized table is answered exactly, for its values are published as they are.
+A source turns a condition into one statement over its tables: group_query.py for anatomized releases, spread.py for
+generalized ones. What comes back says in how many ways the condition can hold; hits.py forms the estimate, its
+variance and its bounds. A condition over one anatomized table is answered exactly, for its values are published as
+they are.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 import duckdb
 import numpy as np
-import pyarrow as pa
 
-from divulge.anatomize.condition import Expression, Tree, conjunction, operator, parse
+from divulge.anatomize.condition import Expression, Tree, conjunction, operator, parse, write
 from divulge.anatomize.hits import Hits
 from divulge.count.contingency import Floats, Ints
 from divulge.engines.base import Engine
 from divulge.errors import BadInput, InternalError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 What = Literal["count", "sum", "average"]
 _HALVINGS = 60
@@ -58,6 +61,10 @@ class Source(Protocol):
         """What a condition may name."""
 
     @property
+    def binding(self) -> str:
+        """What stands after FROM to find the type of an expression over the columns; it is never read."""
+
+    @property
     def records(self) -> int:
         """How many records were released."""
 
@@ -68,7 +75,9 @@ class Source(Protocol):
         """A condition that holds exactly where this one does not, if its bounds are better."""
 
 
-def estimate(source: Source, condition: str = _EVERYTHING, *, total: str | None = None, average: str | None = None) -> Estimate:
+def estimate(
+    source: Source, condition: str = _EVERYTHING, *, total: str | None = None, average: str | None = None
+) -> Estimate:
     """Count the records for which a condition holds, or sum up or average an expression over them.
 
     `total` and `average` take an expression such as "hours * wage"; records where it is null are left out, as in SQL.
@@ -78,6 +87,7 @@ def estimate(source: Source, condition: str = _EVERYTHING, *, total: str | None 
     asked = parse(source.engine, condition, source.columns)
     measured = total if total is not None else average
     try:
+        _check_kind(source, asked, "BOOLEAN")
         if measured is None:
             return _count(source, asked.tree)
         value = parse(source.engine, measured, source.columns)
@@ -86,8 +96,18 @@ def estimate(source: Source, condition: str = _EVERYTHING, *, total: str | None 
     except InternalError as error:
         raise _refusal(error, asked, measured) from error
     if not np.all(np.isfinite(hits.value)):
-        raise BadInput(f"{measured!r} is infinite or not a number for some records", hint="Leave them out by a condition")
+        raise BadInput(
+            f"{measured!r} is infinite or not a number for some records", hint="Leave them out by a condition"
+        )
     return _sum(hits) if total is not None else _average(hits)
+
+
+def _check_kind(source: Source, asked: Expression, wanted: str) -> None:
+    """DuckDB would take a number for a truth value."""
+    written = write(source.engine, asked.tree)
+    ((_, found),) = source.engine.describe(f"(SELECT {written} AS answer FROM {source.binding})")
+    if found not in (wanted, '"NULL"', "NULL"):
+        raise BadInput(f"{asked.text!r} is not a condition but a value ({found})", hint="Compare it with something")
 
 
 def _count(source: Source, condition: Tree) -> Estimate:

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Joint distributions of two columns, as they are and as an anatomized release lets them be reconstructed.
 
-Two columns in different tables are independent within a group as far as the release tells, so their expected joint count is the sum over
-groups of (count of a) (count of b) / size: equation 11 of Yao et al. 2021 for all pairs of values at once.
+Two columns in different tables are independent within a group as far as the release tells, so their expected joint
+count is the sum over groups of (count of a) (count of b) / size: equation 11 of Yao et al. 2021 for all pairs of
+values at once.
 """
 
 from __future__ import annotations

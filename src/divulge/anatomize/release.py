@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The tables that are published: group, columns, and how many records a row stands for where rows repeat (Yao et al. 2021, Table 3).
 
-Rows of a group that are equal become one row with a count, so nothing is left of the order in which records came. Groups get new numbers and
-the rows of a group a new order, drawn from a secret that has nothing to do with how the records were grouped: who works the
-secret out from the order of the rows has learnt nothing else.
+Rows of a group that are equal become one row with a count, so nothing is left of the order in which records came.
+Groups get new numbers and the rows of a group a new order, drawn from a secret that has nothing to do with how the
+records were grouped: who works the secret out from the order of the rows has learnt nothing else.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from divulge.anatomize.anatomized import Anatomized
-from divulge.anatomize.codes import Ints
+from divulge.anatomize.codes import Codes, Ints
 from divulge.anatomize.published import COUNT, GROUP
 
 
@@ -53,7 +53,7 @@ def released(anatomized: Anatomized, *, secret: int) -> Released:
     return Released(tuple(made), group, count)
 
 
-def _parts(anatomized: Anatomized) -> Iterator[tuple[tuple[str, ...], Ints, str]]:
+def _parts(anatomized: Anatomized) -> Iterator[tuple[tuple[str, ...], Codes, str]]:
     """Each table's columns, the number of each record's tuple in it, and a name for its file."""
     problem = anatomized.problem
     for place, (names, tuples) in enumerate(zip(problem.names, problem.tables, strict=True), start=1):
@@ -67,8 +67,8 @@ def _table(
     anatomized: Anatomized,
     columns: tuple[str, ...],
     *,
-    ids: Ints,
-    number: Ints,
+    ids: Codes,
+    number: Codes,
     name: str,
     names: tuple[str, str],
     rng: np.random.Generator,

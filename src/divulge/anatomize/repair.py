@@ -4,7 +4,8 @@
 A group that breaks a bound gives away a record with its commonest tuple, and takes one with the same sensitive value from another group, if
 that leaves it no worse and the other group as good as it was. The sensitive values of both groups stay what they were, so beta and delta
 cannot break. Further sensitive attributes are treated like tables of quasi-identifiers with the bound beta. All groups in need try one swap
-at a time, together; a group takes part in one swap of a round. The number of rounds is bounded, and what is left is merged (merge.py).
+at a time, together; a group takes part in one swap of a round. The number of rounds and their cost are bounded, linearly in the records,
+and what is left is merged (merge.py).
 """
 
 from __future__ import annotations
@@ -19,9 +20,11 @@ from divulge.anatomize.layout import Layout, lay_out
 from divulge.anatomize.levels import Bools, GroupLevels, floors, tally
 from divulge.anatomize.problem import Groups, Problem
 
-ROUNDS = 60
-_PATIENCE = 8
+_ROUNDS = 200
+_PATIENCE = 40
 """Rounds without a repaired group before giving up."""
+_LOOKS = 12
+"""How often, on average, a record may be looked at: many rounds for a few groups in need, few rounds for many."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,10 +89,11 @@ def repair(
     place[members] = np.arange(len(members))
     layout = Layout(members, layout.start)
     partners = _Partners.of(problem, region)
-    idle = 0
-    for _ in range(ROUNDS):
+    idle, looks = 0, _LOOKS * len(found)
+    for _ in range(_ROUNDS):
         broken = np.flatnonzero(~judged.valid)
-        if len(broken) == 0 or idle == _PATIENCE:
+        looks -= int((layout.start[broken + 1] - layout.start[broken]).sum())
+        if len(broken) == 0 or idle == _PATIENCE or looks < 0:
             break
         given = _commonest(problem, layout, broken, rng)
         taken = partners.draw(given, rng)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Asking a generalized release: each hidden value is spread uniformly over the leaves of its label.
 
-A label such as [20, 30) or 476* stands for some values, its leaves; a record with it has each of them with the same probability, column by
-column. Columns that were published as they are, the sensitive ones among them, are answered exactly. The same conditions can so be
-asked of generalized and of anatomized releases.
+A label such as [20, 30) or 476* stands for some values, its leaves; a record with it has each of them with the same
+probability, column by column. Columns that were published as they are, the sensitive ones among them, are answered
+exactly. The same conditions can so be asked of generalized and of anatomized releases.
 """
 
 from __future__ import annotations
@@ -42,6 +42,14 @@ class GeneralizedSource:
     def columns(self) -> tuple[str, ...]:
         """What a condition may name; a column with labels is asked by its leaves."""
         return self.table.names
+
+    @property
+    def binding(self) -> str:
+        """The table with leaves in place of labels."""
+        quote = self.engine.quote
+        leaves = [f"(SELECT leaf AS {quote(name)} FROM {relation}) AS l{i}" for i, (name, relation) in enumerate(self.leaves.items())]
+        others = ", ".join(quote(name) for name in self.columns if name not in self.leaves) or "1 AS one"
+        return ", ".join([f"(SELECT {others} FROM {self.table.relation}) AS t", *leaves])
 
     @cached_property
     def records(self) -> int:

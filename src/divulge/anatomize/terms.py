@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Splitting an expression by the tables of a release: what each table can answer alone, and what must be put together.
 
-A condition becomes: for each table, the part of a top-level AND that only it is asked (`own`); what is left over (`rest`), in which the
-largest parts that one table can answer alone are replaced by names (`features`). With x AND y AND z over three tables nothing is left over,
-and equation 11 of Yao et al. 2021 applies as printed.
+A condition becomes: for each table, the part of a top-level AND that only it is asked (`own`); what is left over
+(`rest`), in which the largest parts that one table can answer alone are replaced by names (`features`). With x AND y
+AND z over three tables nothing is left over, and equation 11 of Yao et al. 2021 applies as printed.
 """
 
 from __future__ import annotations
@@ -117,5 +117,10 @@ def _flat(kind: str, children: list[Tree]) -> list[Tree]:
 
 
 def _is_not_true(tree: Tree) -> Tree:
-    nothing = {"class": "CONSTANT", "type": "VALUE_CONSTANT", "alias": "", "literal": {"kind": "BOOLEAN", "text": "true"}}
+    nothing = {
+        "class": "CONSTANT",
+        "type": "VALUE_CONSTANT",
+        "alias": "",
+        "literal": {"kind": "BOOLEAN", "text": "true"},
+    }
     return {"class": "COMPARISON", "type": "COMPARE_DISTINCT_FROM", "alias": "", "left": tree, "right": nothing}

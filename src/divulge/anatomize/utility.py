@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """How much a release still tells: the relative error of count queries (RECQ; Yao et al. 2021, eq. 13) and of associations.
 
-RECQ = |Q(T) - Q(T*)| / Q(T) is undefined for Q(T) = 0. Anchored queries never have it; for others the error is divided by max(Q(T), floor),
-and how many queries that concerned is part of the result. None is left out.
+RECQ = |Q(T) - Q(T*)| / Q(T) is undefined for Q(T) = 0. Anchored queries never have it; for others the error is
+divided by max(Q(T), floor), and how many queries that concerned is part of the result. None is left out.
 """
 
 from __future__ import annotations
@@ -100,7 +100,10 @@ def recq_by_quasi_identifiers(anatomized: Anatomized, workload: Workload | None 
     """RECQ for each number of quasi-identifiers in a query."""
     drawn = workload or Workload()
     count = sum(len(columns) for columns in anatomized.division.tables)
-    return {number: recq_of(anatomized, replace(drawn, quasi_identifiers=(number, number))) for number in range(1, count + 1)}
+    return {
+        number: recq_of(anatomized, replace(drawn, quasi_identifiers=(number, number)))
+        for number in range(1, count + 1)
+    }
 
 
 def recq_table(releases: Iterable[Anatomized], workload: Workload | None = None) -> list[dict[str, Any]]:

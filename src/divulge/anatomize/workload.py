@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Workloads: random count queries, by which a release is judged (Yao et al. 2021, section 6.2).
 
-The paper draws 1000 count queries over 1 to 3, 4 to 6 and 7 to 9 quasi-identifiers and does not say how. Two ways are offered:
+The paper draws 1000 count queries over 1 to 3, 4 to 6 and 7 to 9 quasi-identifiers and does not say how. Two ways are
+offered:
 
 anchored    a record is drawn; the query asks for its values in some quasi-identifiers and in the sensitive attribute. At least
             one record satisfies it, so the relative error is always defined.
@@ -47,7 +48,9 @@ class Workload:
     def __post_init__(self) -> None:
         fewest, most = self.quasi_identifiers
         if not 1 <= fewest <= most:
-            raise BadInput(f"queries over {fewest} to {most} quasi-identifiers cannot be drawn", hint="Ask for (1, 3), say")
+            raise BadInput(
+                f"queries over {fewest} to {most} quasi-identifiers cannot be drawn", hint="Ask for (1, 3), say"
+            )
         if self.kind not in ("anchored", "range"):
             raise BadInput(f"there is no workload {self.kind!r}", hint="Use 'anchored' or 'range'")
         if not 0 < self.selectivity <= 1:

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Arrangements: the ways in which the rows of a group can be put together again, all of them or some at random.
 
-A release tells which tuples a group has in each table and nothing about which belong together. An arrangement gives each record of the first
-table one row of every other table, no row twice. On small groups all arrangements are gone through; on large ones some are drawn.
+A release tells which tuples a group has in each table and nothing about which belong together. An arrangement gives
+each record of the first table one row of every other table, no row twice. On small groups all arrangements are gone
+through; on large ones some are drawn.
 """
 
 from __future__ import annotations

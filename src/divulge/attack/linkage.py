@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Record linkage and attribute linkage against an anatomized release (Yao et al. 2021, section 3, attacks 1 and 2; section 5.2).
 
-Record linkage: the adversary knows the person's group and tuple in all tables of quasi-identifiers but one, and puts the missing tuple
-together by chance. Of n rows of the group d have the right tuple, so it succeeds with d/n: at most alpha. Who knows one table only must
-hit all the others, which succeeds with the product. With a single table nothing has to be put together: linkage is certain, and alpha says
-nothing about it.
+Record linkage: the adversary knows the person's group and tuple in all tables of quasi-identifiers but one, and puts
+the missing tuple together by chance. Of n rows of the group d have the right tuple, so it succeeds with d/n: at most
+alpha. Who knows one table only must hit all the others, which succeeds with the product. With a single table nothing
+has to be put together: linkage is certain, and alpha says nothing about it.
 
-Attribute linkage: the adversary knows the person's group and believes in each sensitive value as often as it occurs there: c/n, at most
-beta. Who knows the quasi-identifiers only must also weigh the groups in which they occur together.
+Attribute linkage: the adversary knows the person's group and believes in each sensitive value as often as it occurs
+there: c/n, at most beta. Who knows the quasi-identifiers only must also weigh the groups in which they occur
+together.
 """
 
 from __future__ import annotations
@@ -68,7 +69,9 @@ def attribute_linkage(victims: Victims, model: AlphaBetaGammaDelta, effort: Effo
     belief = np.maximum.reduce(victims.alike_sensitive) / size
     unknown = beliefs_without_group(victims, people=effort.people, seed=effort.seed)
     beyond = {
-        "highest belief in the truth of an adversary who knows the quasi-identifiers but not the group": float(unknown.max()),
+        "highest belief in the truth of an adversary who knows the quasi-identifiers but not the group": float(
+            unknown.max()
+        ),
         "... and on average": float(unknown.mean()),
     }
     return Outcome(

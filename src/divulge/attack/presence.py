@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Table linkage against an anatomized release: is a person in it? (Yao et al. 2021, section 3, attack 3; Definition 3.)
+"""Table linkage against an anatomized release: whether a person is in it (Yao et al. 2021, section 3; Definition 3).
 
-Gamma bounds the probability that one row drawn from each table of a group gives the person's record. An adversary can do more, and gamma does
-not bound it: put the whole release together and look whether the record occurs anywhere (a group gives it n chances, not one); or
-notice that somebody is not there, because a tuple of theirs occurs nowhere (the paper's own example, the police officer). Both are
-worked out and told beside the promise.
+Gamma bounds the probability that one row drawn from each table of a group gives the person's record. An adversary can
+do more, and gamma does not bound it: put the whole release together and look whether the record occurs anywhere (a
+group gives it n chances, not one); or notice that somebody is not there, because a tuple of theirs occurs nowhere
+(the paper's own example, the police officer). Both are worked out and told beside the promise.
 """
 
 from __future__ import annotations

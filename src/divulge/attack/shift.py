@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The probabilistic attack: how far a release moves the belief in a sensitive value (Yao et al. 2021, section 3, attack 4; Definition 4).
 
-Before, a value is believed in by its share in the whole table; afterwards, by its share in the person's group. Delta bounds the difference for
-every value, also for values that the group lacks: to learn what somebody has not is to learn something. Between two groups shares differ
-by at most 2 delta (eq. 12).
+Before, a value is believed in by its share in the whole table; afterwards, by its share in the person's group. Delta
+bounds the difference for every value, also for values that the group lacks: to learn what somebody has not is to
+learn something. Between two groups shares differ by at most 2 delta (eq. 12).
 """
 
 from __future__ import annotations

@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """An adversary who knows all quasi-identifiers of a person, but not the group (Yao et al. 2021, section 5.2, end).
 
-The person may be in every group that has its tuple in each table. In a group of n records, d1, d2, ... of which have these tuples, d1 d2 .../n^(k-1)
-records are expected to have them all; the groups are weighed by that number, and the belief in a sensitive value is the weighed mean
-of its shares. A weighed mean of numbers up to beta is at most beta.
+The person may be in every group that has its tuple in each table. In a group of n records, d1, d2, ... of which have
+these tuples, d1 d2 .../n^(k-1) records are expected to have them all; the groups are weighed by that number, and the
+belief in a sensitive value is the weighed mean of its shares. A weighed mean of numbers up to beta is at most beta.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
+from divulge.anatomize.codes import Codes
 from divulge.anatomize.levels import tally
 from divulge.attack.arrangements import Victims
 from divulge.count.contingency import Floats, Ints
@@ -36,7 +37,7 @@ class _ByTuple:
         return self.group[some], self.count[some]
 
 
-def _by_tuple(victims: Victims, ids: np.ndarray) -> _ByTuple:  # type: ignore[type-arg]
+def _by_tuple(victims: Victims, ids: Codes) -> _ByTuple:
     # A tally sorts by its first column, so tuples take the place of groups.
     values = int(ids.max()) + 1
     counted = tally(ids, victims.group, groups=values, values=len(victims.sizes))
@@ -46,7 +47,7 @@ def _by_tuple(victims: Victims, ids: np.ndarray) -> _ByTuple:  # type: ignore[ty
 class _Shares:
     """How often each sensitive value occurs in a group."""
 
-    def __init__(self, victims: Victims, truth: np.ndarray) -> None:  # type: ignore[type-arg]
+    def __init__(self, victims: Victims, truth: Codes) -> None:
         self._by_value = _by_tuple(victims, truth)
         self._truth = truth
 

@@ -37,6 +37,9 @@ class GroundChoice:
             return cells
         order = [as_text(value) for value in self.orders[cells.domain.name]]
         labels = [as_text(label) for label in cells.domain.labels]
+        twice = [repr(value) for place, value in enumerate(order) if value in order[:place]]
+        if twice:
+            raise BadInput(f"the order of {cells.domain.name!r} names {', '.join(twice)} twice")
         missing = [repr(label) for label in labels if label not in order]
         if missing:
             raise BadInput(f"the order of {cells.domain.name!r} misses {', '.join(missing)}")
@@ -65,7 +68,8 @@ class GroundChoice:
             raise BadInput(f"{asked!r} is not a ground distance", hint="use equal, ordered or hierarchical")
         if asked == "ordered" and not has_order:
             raise BadInput(
-                f"the values of {name!r} are text and have no order", hint="give their order from low to high"
+                f"the values of {name!r} are text and have no order",
+                hint=f"give their order from low to high (--order '{name}=low,..,high')",
             )
         distance: Distance = "ordered" if asked == "ordered" else "equal"
         return Ground(distance)

@@ -149,8 +149,10 @@ def read_prior(source: str | Path | Mapping[Any, Any] | Sequence[Mapping[str, An
     attribute, a column `probability` (conditional) or `joint`, and any further columns are conditions. An empty cell is null.
     """
     if isinstance(source, Mapping):
+        # Without conditions joint probabilities are the marginal: a name that an attribute called "probability" leaves free.
+        measure = "probability" if attribute != "probability" else "joint"
         return _from_rows(
-            [{attribute: value, "probability": share} for value, share in source.items()], attribute, "the prior"
+            [{attribute: value, measure: share} for value, share in source.items()], attribute, "the prior"
         )
     if isinstance(source, (str, Path)):
         return _from_rows(_csv_rows(Path(source)), attribute, str(source))
@@ -181,7 +183,7 @@ def _from_rows(rows: Sequence[Mapping[str, Any]], attribute: str, origin: str) -
         raise BadInput(
             f"{origin} has no column {attribute!r}", hint=nearest(attribute, [str(column) for column in columns])
         )
-    measures = [name for name in ("probability", "joint") if name in columns]
+    measures = [name for name in ("probability", "joint") if name in columns and name != attribute]
     if len(measures) != 1:
         raise BadInput(f"{origin} needs exactly one of the columns 'probability' and 'joint'", hint=f"it has {columns}")
     measure: Literal["probability", "joint"] = "joint" if measures == ["joint"] else "probability"

@@ -41,10 +41,10 @@ def check(
     kept = policy_of(policy, bounds)
     resolved = roles.resolve(opened)
     given = {name: value for name, value in resolved.items() if value} | ({} if roles.nulls else {"nulls": None})
-    verdict, measurement = run_check(opened, kept, assumptions=given | belief.resolve(), sample=sample)
+    verdict, measurement = run_check(opened, kept, assumptions=given | belief.resolve(opened.names), sample=sample)
     if json_:
         emit_json(verdict_document(verdict, measurement))
     else:
-        show(verdict_text(verdict, measurement))
+        show(verdict_text(verdict, measurement, sample=sample))
     if not verdict.holds:
         raise typer.Exit(1)

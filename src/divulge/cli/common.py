@@ -28,7 +28,8 @@ def plain(value: Any) -> Any:
     if hasattr(value, "item"):
         return plain(value.item())
     if isinstance(value, Decimal):
-        return plain(float(value))
+        # A whole number keeps all its digits: 38 of them are an identifier, not a measurement.
+        return int(value) if value.is_finite() and value == value.to_integral_value() else plain(float(value))
     if isinstance(value, float):
         if math.isnan(value):
             return "nan"
@@ -76,3 +77,28 @@ def progress_bar(what: str) -> Iterator[Callable[[int, int], None] | None]:
     with Progress(console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(what, total=None)
         yield lambda done, total: bar.update(task, completed=done, total=total)
+
+
+def statement_bar() -> Callable[[int, int], None] | None:
+    """A bar for statements that take long, which an engine feeds by itself; None when standard error is not a terminal."""
+    return _StatementBar() if sys.stderr.isatty() else None
+
+
+class _StatementBar:
+    """Comes with the first news of a statement and goes when it is done."""
+
+    def __init__(self) -> None:
+        self._bar: Any = None
+
+    def __call__(self, done: int, total: int) -> None:
+        from rich.console import Console
+        from rich.progress import Progress
+
+        if self._bar is None:
+            self._bar = Progress(console=Console(stderr=True), transient=True)
+            self._bar.add_task("counting", total=total)
+            self._bar.start()
+        self._bar.update(self._bar.task_ids[0], completed=done)
+        if done >= total:
+            self._bar.stop()
+            self._bar = None

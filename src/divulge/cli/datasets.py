@@ -16,7 +16,7 @@ app = new_app()
 @app.command()
 def datasets(
     name: Annotated[
-        str | None, typer.Argument(metavar="[NAME]", help="The data set to fetch; without it, all are listed.")
+        str | None, typer.Argument(metavar="NAME", help="The data set to fetch; without it, all are listed.")
     ] = None,
     out: Annotated[str | None, typer.Option(metavar="FILE", help="Write the table as .csv or .parquet.")] = None,
     json_: JsonOption = False,

@@ -70,12 +70,15 @@ def generalize(
       divulge generalize patients.csv --policy divulge.toml --out release/
       divulge generalize patients.csv --qi zip,age --sensitive disease --identifier name --k-anonymity 5 --dry-run
     """
+    from divulge.publish.release import refuse_target
     from divulge.report.release import release_document, release_text, suggestions_text
     from divulge.table.roles import split_names
     from divulge.tasks.generalize import generalize as run_generalize
 
     if out is None and not dry_run:
         raise BadInput("--out is missing", hint="Name a folder to publish in, or search only with --dry-run")
+    if out is not None and not dry_run:
+        refuse_target(out, force=force)
     opened = table.read()
     kept = policy_of(policy, bounds, suppression=suppression)
     given = roles.resolve(opened) | {"nulls": roles.nulls}

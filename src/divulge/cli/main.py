@@ -23,6 +23,8 @@ COMMANDS = {
     "rank": "rank quasi-identifiers and their combinations by risk",
     "check": "hold a table against a policy: exit code 0 or 1",
     "generalize": "make a table coarser until it keeps a policy, and publish it",
+    "anatomize": "publish a table as several tables, tied together by groups of records",
+    "query": "estimate a count, a sum or an average from a release",
     "apply": "publish new rows as an earlier release was published",
     "hierarchy": "build, check, convert and show the levels of columns",
     "perturbed": "measure a release whose values were changed at random, against its original",
@@ -60,6 +62,10 @@ def run(arguments: Sequence[str]) -> int:
         # The reader of a pipe (head, say) has left: nothing is wrong, and nothing more can be said on standard output.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except OSError as error:
+        # A folder that is not there, a full disk, no permission: the system says it better than a traceback does.
+        told = f"{error.filename}: {error.strerror}" if error.filename and error.strerror else str(error)
+        return _fail(" ".join(told.split()), 2)
 
 
 def _dispatch(arguments: list[str]) -> int:

@@ -23,7 +23,9 @@ def measure(
     about: Annotated[
         str | None, typer.Option(help="Any column, measured as if it were sensitive, with --given.")
     ] = None,
-    given: Annotated[list[str] | None, typer.Option(help="The columns the adversary knows, with --about.")] = None,
+    given: Annotated[
+        list[str] | None, typer.Option(metavar="COLUMNS", help="The columns the adversary knows, with --about.")
+    ] = None,
     t: Annotated[
         float | None, typer.Option("--t", help="Hold t (in bits, as I1) against the average and against every class.")
     ] = None,
@@ -50,7 +52,7 @@ def measure(
     from divulge.tasks.measure import measure as run_measure
 
     opened = table.read()
-    measurement = run_measure(opened, **_roles(roles, opened, about, given), **belief.resolve())
+    measurement = run_measure(opened, **_roles(roles, opened, about, given), **belief.resolve(opened.names))
     if (l_value is not None and l_value < 1) or (t is not None and t < 0):
         raise BadInput("--l must be at least 1 and --t at least 0")
     asked = t is not None or l_value is not None

@@ -35,17 +35,19 @@ def metrics(
     if json_:
         emit_json({"metrics": [_facts(metric) for metric in METRICS]})
         return
-    from divulge.report.text import grid
+    from divulge.report.text import Listing
 
     if markdown:
         sys.stdout.write(_reference())
         return
     for scope, heading in _SCOPES.items():
-        table = grid("metric", "symbol", "unit", "worse", "meaning", "source", whole=[0, 1, 2, 3])
-        for metric in METRICS:
-            if metric.scope == scope:
-                table.add_row(metric.name, metric.symbol, metric.unit, metric.worse, metric.plain, metric.source)
-        show(heading, table, "")
+        rows = [
+            (metric.name, metric.symbol, metric.unit, metric.worse, metric.plain, metric.source)
+            for metric in METRICS
+            if metric.scope == scope
+        ]
+        heads = ("metric", "symbol", "unit", "worse", "meaning", "source")
+        show(heading, Listing(heads, rows, prose=2, whole=[0, 1, 2, 3]), "")
 
 
 def _facts(metric: Metric[Any]) -> dict[str, object]:

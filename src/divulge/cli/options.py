@@ -10,13 +10,14 @@ from __future__ import annotations
 import functools
 import inspect
 import typing
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from divulge.cli.common import statement_bar
 from divulge.errors import BadInput
 
 if TYPE_CHECKING:
@@ -55,6 +56,19 @@ class TableOptions:
         str | None, typer.Option(metavar="URL", help="With spark: the Spark Connect server, such as sc://host:15002.")
     ] = None
 
+    memory_limit: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SIZE", help="With duckdb: the memory to count in, such as 4GB; what needs more spills to disk."
+        ),
+    ] = None
+    temp_directory: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR", help="With duckdb: where to spill, in a private folder that is removed afterwards."
+        ),
+    ] = None
+
     def read(self) -> Table:
         """Open the table."""
         from divulge.table.read import read
@@ -69,13 +83,24 @@ class TableOptions:
         )
 
     def _engine(self) -> Any:
-        if self.master is None and self.remote is None:
-            return self.engine
-        if self.engine not in (None, "spark"):
+        on_spark = self.master is not None or self.remote is not None
+        if on_spark and self.engine not in (None, "spark"):
             raise BadInput(f"--master and --remote are Spark's, and --engine {self.engine} was asked for")
-        from divulge.engines.spark import SparkEngine
+        if on_spark or self.engine == "spark":
+            if self.memory_limit is not None or self.temp_directory is not None:
+                raise BadInput(
+                    "--memory-limit and --temp-directory are DuckDB's", hint="set them in Spark's own configuration"
+                )
+            from divulge.engines.spark import SparkEngine
 
-        return SparkEngine(master=self.master, remote=self.remote)
+            return SparkEngine(master=self.master, remote=self.remote)
+        if self.engine in (None, "duckdb"):
+            from divulge.engines.duckdb import DuckDBEngine
+
+            return DuckDBEngine(
+                memory_limit=self.memory_limit, temp_directory=self.temp_directory, progress=statement_bar()
+            )
+        return self.engine
 
 
 @dataclass(frozen=True)
@@ -85,14 +110,19 @@ class RoleOptions:
     qi: Annotated[
         list[str] | None,
         typer.Option(
-            help="Quasi-identifier: a column an adversary may know. A name, a glob such as 'zip*', or several with commas; repeatable."
+            metavar="COLUMNS",
+            help="Quasi-identifier: a column an adversary may know. A name, a glob such as 'zip*', or several with commas; repeatable.",
         ),
     ] = None
-    sensitive: Annotated[list[str] | None, typer.Option(help="Sensitive column: what must not be learnt. As --qi.")] = (
-        None
-    )
+    sensitive: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COLUMNS", help="Sensitive column: what must not be learnt. As --qi."),
+    ] = None
     identifier: Annotated[
-        list[str] | None, typer.Option(help="Column that names a person directly; never used as a quasi-identifier.")
+        list[str] | None,
+        typer.Option(
+            metavar="COLUMNS", help="Column that names a person directly; never used as a quasi-identifier. As --qi."
+        ),
     ] = None
     weight: Annotated[
         str | None, typer.Option(help="Survey weight: how many people of the population a row stands for.")
@@ -156,16 +186,17 @@ class BeliefOptions:
     ] = None
     joint: Annotated[bool, typer.Option("--joint", help="Also measure all sensitive columns together as one.")] = False
 
-    def resolve(self) -> dict[str, Any]:
-        """As keyword arguments of the library's functions."""
+    def resolve(self, columns: Sequence[str] = ()) -> dict[str, Any]:
+        """As keyword arguments of the library's functions; `columns` are the table's, whose names may hold a "="."""
+        orders = pairs(self.order or [], "--order", columns)
         return {
             "original": self.original,
-            "prior": _priors(self.prior or []),
-            "rule_out": self.rule_out or [],
-            "rule_in": self.rule_in or [],
-            "distances": pairs(self.distance or [], "--distance"),
-            "taxonomies": pairs(self.hierarchy or [], "--hierarchy"),
-            "orders": {name: order.split(",") for name, order in pairs(self.order or [], "--order").items()},
+            "prior": _priors(self.prior or [], columns),
+            "rule_out": _values(self.rule_out or [], columns),
+            "rule_in": _values(self.rule_in or [], columns),
+            "distances": pairs(self.distance or [], "--distance", columns),
+            "taxonomies": pairs(self.hierarchy or [], "--hierarchy", columns),
+            "orders": {name: order.split(",") for name, order in orders.items()},
             "recursive_l": self.recursive_l,
             "population": self.population,
             "joint": self.joint,
@@ -175,21 +206,41 @@ class BeliefOptions:
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 
 
-def pairs(given: list[str], option: str) -> dict[str, str]:
+def pairs(given: list[str], option: str, columns: Sequence[str] = ()) -> dict[str, str]:
     """COLUMN=SOMETHING, repeated, as a mapping."""
     found: dict[str, str] = {}
     for text in given:
-        name, sign, value = text.partition("=")
+        name, sign, value = _parted(text, columns)
         if not sign or not value:
             raise BadInput(f"{option} {text!r} does not have the form COLUMN=...")
         found[name] = value
     return found
 
 
-def _priors(given: list[str]) -> str | Mapping[str, str] | None:
+def _parted(text: str, columns: Sequence[str]) -> tuple[str, str, str]:
+    """Before and after the "=": the longest known column that the text begins with, else all before the first one."""
+    known = [name for name in columns if text.startswith(f"{name}=")]
+    if not known:
+        return text.partition("=")
+    name = max(known, key=len)
+    return name, "=", text[len(name) + 1 :]
+
+
+def _values(given: list[str], columns: Sequence[str]) -> list[str] | dict[str, list[str]]:
+    """COLUMN=VALUE, repeated, by column; as it is where no column is known to be meant, for the library to refuse."""
+    found: dict[str, list[str]] = {}
+    for text in given:
+        name, sign, value = _parted(text, columns)
+        if not sign:
+            return given
+        found.setdefault(name, []).append(value)
+    return found
+
+
+def _priors(given: list[str], columns: Sequence[str] = ()) -> str | Mapping[str, str] | None:
     if len(given) == 1 and ("=" not in given[0] or Path(given[0]).exists()):
         return given[0]
-    return pairs(given, "--prior") or None
+    return pairs(given, "--prior", columns) or None
 
 
 def takes_groups(command: Callable[..., None]) -> Callable[..., None]:

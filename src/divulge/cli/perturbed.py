@@ -18,7 +18,8 @@ def perturbed(
     original: Annotated[str, typer.Argument(metavar="ORIGINAL", help="The original table.")],
     published: Annotated[str, typer.Argument(metavar="PUBLISHED", help="The published table.")],
     columns: Annotated[
-        list[str], typer.Option(help="Columns whose values were changed; names, globs or several with commas.")
+        list[str],
+        typer.Option(metavar="COLUMNS", help="Columns whose values were changed; names, globs or several with commas."),
     ],
     key: Annotated[
         str | None, typer.Option(help="Column that says which rows belong together; by position if not given.")

@@ -3,12 +3,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from divulge.cli.common import emit_json, new_app, progress_bar, show
 from divulge.cli.options import JsonOption, RoleOptions, TableOptions, takes_groups
+
+if TYPE_CHECKING:
+    from divulge.table.table import Table
 
 app = new_app()
 
@@ -26,6 +29,16 @@ def rank(
         list[str] | None,
         typer.Option("--set", help="A combination to set side by side with others, as a,b; repeatable."),
     ] = None,
+    prune: Annotated[
+        bool, typer.Option("--prune", help="Count only combinations that can be among the smallest identifying ones.")
+    ] = False,
+    growing: Annotated[
+        bool,
+        typer.Option(
+            "--growing", help="Instead: the first n attributes together, for growing n, in the order of --qi."
+        ),
+    ] = False,
+    every: Annotated[int, typer.Option(help="With --growing: by how many attributes the sets grow.", min=1)] = 1,
     most: Annotated[int, typer.Option(help="How many combinations to show on a terminal.", min=1)] = 15,
     json_: JsonOption = False,
 ) -> None:
@@ -35,13 +48,17 @@ def rank(
     Examples:
       divulge rank patients.csv --qi zip,age,sex --sensitive disease --up-to 3 --threshold 0.8
       divulge rank patients.csv --qi 'zip,age,sex' --set zip,age --set age,sex
+      divulge rank survey.parquet --qi 'q*' --growing --every 10
     """
+    opened = table.read()
+    given = roles.resolve(opened)
+    if growing:
+        _growing(opened, given, every=every, json_=json_)
+        return
     from divulge.report.columns import ranking_text
     from divulge.table.roles import split_names
     from divulge.tasks.rank import rank as run_rank
 
-    opened = table.read()
-    given = roles.resolve(opened)
     with progress_bar("combinations") as progress:
         ranking = run_rank(
             opened,
@@ -52,9 +69,32 @@ def rank(
             up_to=up_to,
             threshold=threshold,
             sets=[split_names(opened, [names]) for names in set_ or []],
+            prune=prune,
             progress=progress,
         )
     if json_:
         emit_json(ranking.document())
     else:
         show(ranking_text(ranking, most=most))
+
+
+def _growing(opened: Table, given: dict[str, Any], *, every: int, json_: bool) -> None:
+    from divulge.errors import BadInput
+    from divulge.report.columns import growth_text
+    from divulge.tasks.growing import growing
+
+    if given["person"] is not None:
+        raise BadInput("--growing counts rows, not people", hint="reduce the table to one row per person first")
+    with progress_bar("columns") as progress:
+        found = growing(
+            opened,
+            quasi_identifiers=given["quasi_identifiers"],
+            sensitive=given["sensitive"],
+            nulls=given["nulls"],
+            every=every,
+            progress=progress,
+        )
+    if json_:
+        emit_json(found.document())
+    else:
+        show(growth_text(found))

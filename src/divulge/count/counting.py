@@ -180,11 +180,11 @@ def check_weights(counted: pa.Table, request: Request) -> None:
 def notes_on(request: Request, rows: int, constant: Mapping[str, Any], domains: Sequence[Domain]) -> tuple[str, ...]:
     """What a user should know about the counts; `constant` holds the quasi-identifiers with one value only."""
     notes = [
-        f"quasi-identifier {name!r} has one value only ({value!r}): it separates nobody"
+        f"quasi-identifier {name!r} has one value only ({_shown(value)}): it separates nobody"
         for name, value in constant.items()
     ]
     notes += [
-        f"sensitive attribute {domain.name!r} has one value only ({domain.labels[0]!r}): there is nothing left to learn about it"
+        f"sensitive attribute {domain.name!r} has one value only ({_shown(domain.labels[0])}): there is nothing left to learn about it"
         for domain in domains
         if len(domain) == 1
     ]
@@ -193,3 +193,8 @@ def notes_on(request: Request, rows: int, constant: Mapping[str, Any], domains: 
         if total > rows:
             notes.append(f"{total - rows} of {total} rows were left out because of nulls")
     return tuple(notes)
+
+
+def _shown(value: Any) -> str:
+    """Text in quotes, so that '1' is not taken for 1; everything else as people write it."""
+    return "null" if value is None else repr(value) if isinstance(value, str) else str(value)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which combinations of columns to count together, so that the entries are looked at as rarely as possible.
 
-The counts of a few columns with few values make a small dense table, a cube, and every combination of these columns is a sum over its
-other axes: a roll-up of some ten thousand cells instead of a look at a million rows. So combinations are covered with cubes as wide as their
-size allows.
+The counts of a few columns with few values make a small dense table, a cube, and every combination of these columns is a sum over
+its other axes: a roll-up of some ten thousand cells instead of a look at a million rows. So combinations are covered with cubes as
+wide as their size allows.
 """
 
 from __future__ import annotations
@@ -16,26 +16,26 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from divulge.count.contingency import Ints
-from divulge.count.entries import Codes, Coded, Entries
+from divulge.count.entries import Coded, Codes, Entries
 
 Names = tuple[str, ...]
 
 
 @dataclass(frozen=True, eq=False)
 class Cube:
-    """How often each combination of values occurs: an axis for each column, and a last one for the values of an attribute."""
+    """How often each combination of values occurs: an axis for the values of an attribute, then one for each column."""
 
     names: Names
     counts: Ints = field(repr=False)
 
     def roll_up(self, names: Names) -> Ints:
-        """The counts of some of the columns, as a table of classes by values."""
-        others = tuple(axis for axis, name in enumerate(self.names) if name not in names)
-        return self.counts.sum(axis=others).reshape(-1, self.counts.shape[-1])
+        """The counts of some of the columns, as a table of values by classes."""
+        others = tuple(axis for axis, name in enumerate(self.names, start=1) if name not in names)
+        return self.counts.sum(axis=others).reshape(len(self.counts), -1)
 
 
 def count_cubes(entries: Entries, cubes: Sequence[Names], attribute: Coded | None) -> Iterator[Cube]:
-    """Count cubes, in this order; without an attribute the last axis has one place.
+    """Count cubes, in this order; without an attribute the first axis has one place.
 
     The key of an entry is built column by column, and cubes that begin with the same columns share that part of it.
     """
@@ -50,11 +50,10 @@ def count_cubes(entries: Entries, cubes: Sequence[Names], attribute: Coded | Non
             column = entries.columns[name]
             before = started[-1][1] * column.values if started else 0
             started.append((name, column.codes + before))
+        shape = [values, *(entries.columns[name].values for name in names)]
         key = started[-1][1]
         if attribute is not None:
-            key = key * values
-            key += attribute.codes
-        shape = [*(entries.columns[name].values for name in names), values]
+            key = key + attribute.codes * math.prod(shape[1:])
         counts = np.bincount(key, weights=weights, minlength=math.prod(shape)).astype(np.int64, copy=False)
         yield Cube(names, counts.reshape(shape))
 
@@ -63,29 +62,30 @@ def _same(pair: tuple[str, str]) -> bool:
     return pair[0] == pair[1]
 
 
-def cover(combinations: Sequence[Names], values: Mapping[str, int], *, cells: int) -> dict[Names, list[Names]]:
-    """Cubes of at most so many cells, each with the combinations to take from it; a combination that is larger has none.
+def cover(
+    combinations: Sequence[Names], values: Mapping[str, int], *, shared: int, own: int
+) -> dict[Names, list[Names]]:
+    """Cubes, each with the combinations to take from it; a combination of more than `own` cells has none.
 
-    Greedy: a cube begins with the first combination that is still open and takes in the column that covers most open ones, while it fits.
+    Cubes that combinations share have at most `shared` cells. They are found greedily: a cube begins with a combination that is not
+    covered yet and takes in the column that covers most others, as long as it fits.
     """
     order = {name: place for place, name in enumerate(values)}
     size = max(map(len, combinations), default=0)
-    open_ones = {names for names in combinations if math.prod(values[name] for name in names) <= cells}
-    cubes: dict[Names, list[Names]] = {}
+    cells = {names: math.prod(values[name] for name in names) for names in combinations}
+    cubes = {names: [names] for names in combinations if shared < cells[names] <= own}
+    open_ones = {names for names in combinations if cells[names] <= shared}
     for names in sorted(open_ones, key=lambda names: (-len(names), [values[name] for name in names])):
         if names not in open_ones:
             continue
-        cube = _widened(names, open_ones, values, cells=cells, size=size)
-        cube = tuple(sorted(cube, key=order.__getitem__))
+        cube = tuple(sorted(_widened(names, open_ones, values, cells=shared, size=size), key=order.__getitem__))
         inside = [part for n in range(1, size + 1) for part in itertools.combinations(cube, n) if part in open_ones]
         open_ones.difference_update(inside)
         cubes[cube] = inside
     return {cube: cubes[cube] for cube in sorted(cubes)}
 
 
-def _widened(
-    names: Names, open_ones: set[Names], values: Mapping[str, int], *, cells: int, size: int
-) -> Names:
+def _widened(names: Names, open_ones: set[Names], values: Mapping[str, int], *, cells: int, size: int) -> Names:
     order = {name: place for place, name in enumerate(values)}
     while True:
         room = cells // math.prod(values[name] for name in names)

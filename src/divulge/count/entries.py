@@ -85,9 +85,17 @@ def _encoded(columns: Sequence[Column], cells: Sequence[pa.ChunkedArray]) -> dic
 def encode_unsorted(cells: pa.ChunkedArray, column: Column) -> Coded:
     """Number the values of a column as they come; a null is a value."""
     try:
-        coded = plain_values(cells).dictionary_encode(null_encoding="encode")
+        coded = _dictionary(cells)
     except pa.ArrowNotImplementedError:
         raise BadInput(
-            f"values of type {cells.type} in column {column.name!r} cannot be told apart", hint="turn the column into text"
+            f"values of type {cells.type} in column {column.name!r} cannot be told apart",
+            hint="turn the column into text",
         ) from None
-    return Coded(Domain(column.name, coded.dictionary, column.kind), coded.indices.to_numpy(zero_copy_only=False))
+    codes = np.concatenate([chunk.indices.to_numpy(zero_copy_only=False) for chunk in coded.chunks])
+    return Coded(Domain(column.name, coded.chunk(0).dictionary, column.kind), codes)
+
+
+def _dictionary(cells: pa.ChunkedArray) -> pa.ChunkedArray:
+    if pa.types.is_string(cells.type):  # not made one array: that ends at 2 GiB of text
+        return cells.dictionary_encode(null_encoding="encode").unify_dictionaries()
+    return pa.chunked_array([plain_values(cells).dictionary_encode(null_encoding="encode")])

@@ -132,21 +132,26 @@ class DuckDBEngine(DuckDBDialect):
         return f"{prefix}_{next(self._numbers)}"
 
     def store(self, batches: pa.RecordBatchReader, *, select: str = "*") -> str:
-        """Keep a stream that can be read only once in the private directory, batch by batch.
+        """Keep a stream that can be read only once; `select` may recast columns on the way."""
+        stream = self.fresh_name("stream")
+        source = self.register(stream, batches)
+        try:
+            return self.keep(f"SELECT {select} FROM {source}")
+        finally:
+            self._connection.unregister(stream)
 
-        `select` may recast columns on the way. Memory does not grow with the rows: the table lives in a file on disk.
-        """
+    def keep(self, sql: str) -> str:
+        """Keep the rows of a query in the private directory; memory does not grow with them: the table lives in a file on disk."""
         if not self._storage:
             self._storage = "stored"
             self._run(f"ATTACH {self.literal(str(self.directory / 'stored.duckdb'))} AS {self._storage}")
-        stream = self.fresh_name("stream")
         table = f"{self._storage}.{self.quote(self.fresh_name('table'))}"
-        source = self.register(stream, batches)
-        try:
-            self._run(f"CREATE TABLE {table} AS SELECT {select} FROM {source}")
-        finally:
-            self._connection.unregister(stream)
+        self._run(f"CREATE TABLE {table} AS {sql}")
         return table
+
+    def keeps_order(self, relation: str) -> bool:
+        """Whether columns can be read alone and always in the same order: true of Parquet files and of what is kept here."""
+        return relation.startswith("read_parquet(") or bool(self._storage and relation.startswith(f"{self._storage}."))
 
     def copy(self, sql: str, path: Path, *, options: str) -> None:
         """Write the rows of a query to a file, in a format that DuckDB writes."""

@@ -45,6 +45,13 @@ class RelationEngine(DuckDBDialect):
         except duckdb.Error as error:
             raise explain(error, sql=bound, known_as={}) from error
 
+    def stream(self, sql: str) -> pa.RecordBatchReader:
+        """The rows of a query as Arrow batches, so that they need not fit into memory."""
+        try:
+            return self._run(sql).to_arrow_reader()
+        except duckdb.Error as error:
+            raise explain(error, sql=sql, known_as={}) from error
+
     def describe(self, relation: str) -> tuple[tuple[str, str], ...]:
         """Name and type of each column of `relation`, without reading rows."""
         sql = f"SELECT * FROM {relation}"

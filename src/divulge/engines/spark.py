@@ -58,6 +58,7 @@ class SparkEngine:
         self._numbers = itertools.count(1)
         self._prefix = f"divulge_{uuid.uuid4().hex}"
         self._views: list[str] = []
+        self._source = ""
         self.close = weakref.finalize(self, _drop, self.session, self._views)
         self.close.atexit = False  # a session that ends with the process takes its views along
 
@@ -88,9 +89,7 @@ class SparkEngine:
         if type_ == "TIMESTAMPTZ":  # Spark wants the seconds before a zone
             no_seconds = self.literal(r"([ T]\d\d:\d\d)(Z|[-+].*)$")
             cell = f"regexp_replace({cell}, {no_seconds}, '$1:00$2')"
-        cast = f"{'TRY_CAST' if attempt else 'CAST'}({cell} AS {_TYPES.get(type_, type_)})"
-        # Spark reads 1e999 as infinite; DuckDB does not read it.
-        return f"CASE WHEN abs({cast}) < double('Infinity') THEN {cast} END" if type_ == "DOUBLE" else cast
+        return f"{'TRY_CAST' if attempt else 'CAST'}({cell} AS {_TYPES.get(type_, type_)})"
 
     def query(self, sql: str, parameters: Sequence[object] = ()) -> pa.Table:
         """Run one statement and bring its rows here."""
@@ -148,7 +147,7 @@ class SparkEngine:
 
     @contextmanager
     def explained(self, sql: str, *, source: str = "") -> Iterator[None]:
-        """Turn what Spark raises into one line."""
+        """Turn what Spark raises into one line, which names the source that is being read."""
         from py4j.protocol import Py4JError
         from pyspark.errors import PySparkException
 
@@ -157,11 +156,14 @@ class SparkEngine:
             from grpc import RpcError
 
             failures = (*failures, RpcError)
+        outer, self._source = self._source, source or self._source
         try:
             with quiet():
                 yield
         except failures as error:
-            raise explain_spark(error, sql=sql, source=source) from error
+            raise explain_spark(error, sql=sql, source=self._source) from error
+        finally:
+            self._source = outer
 
 
 class _Summarize:

@@ -14,17 +14,18 @@ from divulge.errors import BadInput, DivulgeError, InternalError
 
 _CONDITION = re.compile(r"\[([A-Z][A-Z0-9_.]+)\]")
 # What Spark calls it, what it means, what to do.
+# The inner reason stands before the outer one: a malformed line also is a file that cannot be read.
 _INPUT = (
-    ("PATH_NOT_FOUND", "a file does not exist", "Every worker must see the file under the same path"),
-    ("FAILED_READ_FILE.FILE_NOT_EXIST", "a file does not exist", "Every worker must see the file under the same path"),
-    ("FAILED_READ_FILE", "a file cannot be read", "Is it damaged?"),
-    ("CANNOT_READ_FILE_FOOTER", "a file cannot be read", "Is it damaged?"),
     (
         "MALFORMED_CSV_RECORD",
         "a line does not have the fields of the first one",
         "Mend the file, or pass the right delimiter",
     ),
     ("MALFORMED_RECORD_IN_PARSING", "a record is malformed", "Mend the file, or pass the right delimiter"),
+    ("PATH_NOT_FOUND", "a file does not exist", "Every worker must see the file under the same path"),
+    ("FAILED_READ_FILE.FILE_NOT_EXIST", "a file does not exist", "Every worker must see the file under the same path"),
+    ("FAILED_READ_FILE", "a file cannot be read", "Is it damaged?"),
+    ("CANNOT_READ_FILE_FOOTER", "a file cannot be read", "Is it damaged?"),
     ("UNABLE_TO_INFER_SCHEMA", "the files hold no columns", "Name files that hold a table"),
 )
 _MEMORY = (

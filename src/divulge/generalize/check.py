@@ -18,7 +18,8 @@ import numpy as np
 from divulge.count.contingency import Floats, Ints
 from divulge.errors import BadInput
 from divulge.generalize.lattice import Node
-from divulge.generalize.rollup import Bools, Classes, Rollup
+from divulge.generalize.rollup import Classes, Rollup
+from divulge.generalize.rows import Bools
 from divulge.generalize.rules import Rule, View
 from divulge.metrics import TOLERANCE, Identity
 
@@ -47,6 +48,12 @@ class Candidate:
     def published_classes(self) -> int:
         """How many classes would be published."""
         return int(self.kept.sum())
+
+    @property
+    def suppressed_rows(self) -> Bools:
+        """Which rows of the base are left out."""
+        left_out: Bools = ~self.kept[self.classes.of_row]
+        return left_out
 
     @property
     def suppressed_raw(self) -> Bools:
@@ -79,7 +86,7 @@ class Judge:
                 f"suppression = {self.suppression!r} is not a fraction", hint="give a number from 0 to 1, 0.05 for 5 %"
             )
 
-    @property
+    @cached_property
     def limit(self) -> int:
         """How many people may be left out."""
         return int(np.floor(self.suppression * self.rollup.people + TOLERANCE))
@@ -166,7 +173,7 @@ class Judge:
         """The breaking classes that the rule is made for."""
         if rule.only is None:
             return broken
-        return broken & (self.rollup.sums(classes, rule.only.astype(np.float64))[members] > 0)
+        return broken & (classes.sums(rule.only.astype(np.float64))[members] > 0)
 
     def _concerned(self, rule: Rule, view: View, classes: Classes, members: Ints) -> Floats:
         """People of each class about whom a broken rule proves something; fewer is safe."""
@@ -174,7 +181,7 @@ class Judge:
             return (
                 view.sizes
                 if rule.only is None
-                else self.rollup.sums(classes, np.where(rule.only, self.rollup.sizes, 0.0))[members]
+                else classes.sums(np.where(rule.only, self.rollup.raw.sizes, 0.0))[members]
             )
         if rule.only is not None:
             return np.zeros(len(members))

@@ -134,7 +134,10 @@ def diagnose(problem: Problem, *, proved: bool) -> Diagnosis:
         looked_at += 1
         for rule, others in relaxed.items():
             value = _reached(judge, rule, others, node)
-            if value is not None and (rule not in reached or _better(rule, value, reached[rule][0])):
+            if value is None or (rule in reached and not _better(rule, value, reached[rule][0])):
+                continue
+            # What one rule leaves out changes what the others see, so the advice is tried before it is given.
+            if replace(judge, rules=(*others, _relaxed(rule, value))).check(node).feasible:
                 reached[rule] = value, node
         candidate = unlimited.check(node)
         if candidate.feasible and (fewest is None or candidate.suppressed < fewest[0]):
@@ -170,7 +173,7 @@ def _reached(judge: Judge, rule: Rule, others: tuple[Rule, ...], node: Node) -> 
     values = rule.values(view)
     people = candidate.classes.sizes[members]
     if rule.only is not None:
-        subject = judge.rollup.sums(candidate.classes, rule.only.astype(np.float64))[members] > 0
+        subject = candidate.classes.sums(rule.only.astype(np.float64))[members] > 0
         values, people = values[subject], people[subject]
     worst_first = np.argsort(-values if rule.metric.worse == "high" else values, kind="stable")
     droppable = int(np.searchsorted(np.cumsum(people[worst_first]), judge.limit - candidate.suppressed, side="right"))
@@ -184,10 +187,15 @@ def _better(rule: Rule, value: float, than: float) -> bool:
     return value < than if rule.metric.worse == "high" else value > than
 
 
-def _nearest(rule: Rule, value: float, levels: Mapping[str, int]) -> Nearest:
-    """The bound in four digits, rounded so that it still fits."""
+def _relaxed(rule: Rule, value: float) -> Rule:
+    """The rule with a bound that this value keeps, in four digits."""
     bound = _outwards(value, up=rule.metric.worse == "high", strict=rule.metric.strict)
-    return Nearest(replace(rule, promise=replace(rule.promise, bound=bound)).text, bound, levels)
+    return replace(rule, promise=replace(rule.promise, bound=bound))
+
+
+def _nearest(rule: Rule, value: float, levels: Mapping[str, int]) -> Nearest:
+    relaxed = _relaxed(rule, value)
+    return Nearest(relaxed.text, relaxed.promise.bound, levels)
 
 
 def _outwards(value: float, *, up: bool = True, strict: bool = False) -> float:
@@ -235,10 +243,10 @@ def _class_in_the_way(judge: Judge, node: Node) -> InTheWay | None:
 
 def _labels(rollup: Rollup, classes: Classes, number: int) -> dict[str, str | None]:
     """The published labels of a class."""
-    raw = int(np.argmax(classes.of_raw == number))
+    row = int(np.argmax(classes.of_row == number))
     return {
-        ladder.column: ladder.levels[level].labels[ladder.levels[level].codes[codes[raw]]]
-        for ladder, level, codes in zip(rollup.lattice.ladders, classes.node, rollup.contingency.codes, strict=True)
+        ladder.column: ladder.levels[level].labels[ladder.levels[level].codes[codes[row]]]
+        for ladder, level, codes in zip(rollup.lattice.ladders, classes.node, classes.rows.codes, strict=True)
     }
 
 

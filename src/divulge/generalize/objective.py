@@ -26,7 +26,8 @@ from divulge.errors import BadInput
 from divulge.generalize.check import Candidate
 from divulge.generalize.lattice import Node
 from divulge.generalize.plan import published, recode
-from divulge.generalize.rollup import Bools, Classes, Rollup, merge_cells
+from divulge.generalize.rollup import Classes, Rollup
+from divulge.generalize.rows import Bools
 
 Better = Literal["low", "high"]
 UserFunction = Callable[[Mapping[str, int], Contingency, int], float]
@@ -134,10 +135,10 @@ class Information(_Counted):
 
     def _lost(self, classes: Classes, kept: Bools) -> float:
         bits = 0.0
-        for raw in self.rollup.contingency.cells.values():
-            cells, _ = merge_cells(raw, classes.of_raw[raw.class_index], kept)
+        for name, raw in self.rollup.contingency.cells.items():
+            cells, _ = classes.rows.tally(("count", name)).cells(classes.of_row, kept)
             ratio = cells.mass * raw.marginal.sum() / (cells.totals[cells.class_index] * raw.marginal[cells.value])
-            bits += float(cells.mass @ np.log2(ratio)) / float(raw.marginal.sum())
+            bits += float((cells.mass * np.log2(ratio)).sum()) / float(raw.marginal.sum())
         return -bits
 
 

@@ -18,7 +18,8 @@ from divulge.belief import Belief
 from divulge.count import Cells, Contingency, Domain
 from divulge.count.contingency import Ints, build_cells, class_ids
 from divulge.generalize.check import Candidate
-from divulge.generalize.rollup import Bools, Rollup, sum_by
+from divulge.generalize.rollup import Rollup
+from divulge.generalize.rows import Bools, sum_by
 
 
 @dataclass(frozen=True, eq=False)

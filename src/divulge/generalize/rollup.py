@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The classes of any node, by rolling up the counts of the raw classes (LeFevre et al. 2005: roll-up instead of a scan of the rows).
+"""The classes of any node, by rolling up counts (LeFevre et al. 2005: roll-up instead of a scan of the rows).
 
-A node's class is a combination of labels. The columns are split into two halves; the combination of labels within a half is numbered
-once per choice of levels and remembered, so that a node costs one multiplication, one addition and one count over the raw classes.
+A node's class is a combination of labels. Nodes that generalize the same columns share a base: the raw classes merged at level 1 of these
+columns, made once. A node is then counted over the few rows of its base, and so are its cells.
 """
 
 from __future__ import annotations
@@ -14,17 +14,14 @@ from functools import cached_property, lru_cache
 import numpy as np
 
 from divulge.belief import Belief
-from divulge.count import Cells, Contingency
-from divulge.count.contingency import Floats, Ints, build_cells
+from divulge.count import Contingency
+from divulge.count.contingency import Floats, Ints
 from divulge.errors import BadInput
 from divulge.generalize.lattice import Lattice, Node
+from divulge.generalize.rows import Bools, Rows, Tally, renumber, slots, sum_by
 from divulge.metrics import Identity
 
-Bools = np.ndarray[tuple[int], np.dtype[np.bool_]]
-
-_REMEMBERED_HALVES = 512
-_ROOM = 1 << 16
-"""A table of this many slots is always worth its memory; beyond it, four slots per entry."""
+_REMEMBERED_BASES = 128
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,13 +29,28 @@ class Classes:
     """The classes of one node."""
 
     node: Node
-    of_raw: Ints = field(repr=False)
-    """The class of each raw class."""
+    rows: Rows = field(repr=False)
+    of_row: Ints = field(repr=False)
+    """The class of each row."""
     sizes: Floats = field(repr=False)
     """People in each class, as whole floats."""
 
+    @classmethod
+    def of(cls, node: Node, rows: Rows, of_row: Ints) -> Classes:
+        """From the class of each row; the numbers are dense."""
+        return cls(node, rows, of_row, sum_by(of_row, rows.sizes))
+
     def __len__(self) -> int:
         return len(self.sizes)
+
+    @cached_property
+    def of_raw(self) -> Ints:
+        """The class of each raw class."""
+        return self.of_row if self.rows.of_raw is None else self.of_row[self.rows.of_raw]
+
+    def sums(self, per_raw: Floats) -> Floats:
+        """Sum a number of the raw classes over each class."""
+        return sum_by(self.of_raw, per_raw, len(self))
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,55 +76,47 @@ class Rollup:
                     hint="give one prior for the whole table",
                 )
 
-    @property
+    @cached_property
     def people(self) -> int:
         """Everybody in the table."""
         return int(self.contingency.sizes.sum())
 
     @cached_property
-    def sizes(self) -> Floats:
-        """People in each raw class, as whole floats."""
-        return self.contingency.sizes.astype(np.float64)
+    def raw(self) -> Rows:
+        """The raw classes."""
+        counts = {("count", name): Tally.of(cells) for name, cells in self.contingency.cells.items()}
+        beliefs = {("belief", name): Tally.of(belief.cells, belief.classes) for name, belief in self.beliefs.items()}
+        return Rows(self.contingency.codes, self.contingency.sizes.astype(np.float64), counts | beliefs)
 
     @cached_property
-    def _halves(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """Two sets of columns with about as many level combinations each."""
-        halves: tuple[list[int], list[int]] = ([], [])
-        weights = [1, 1]
-        for position in sorted(range(len(self.lattice.shape)), key=lambda i: -self.lattice.shape[i]):
-            lighter = 0 if weights[0] <= weights[1] else 1
-            halves[lighter].append(position)
-            weights[lighter] *= self.lattice.shape[position]
-        return tuple(halves[0]), tuple(halves[1])
+    def _base(self) -> Callable[[Node], Rows]:
+        return lru_cache(maxsize=_REMEMBERED_BASES)(self._make_base)
 
-    @cached_property
-    def _numbered_half(self) -> Callable[[int, tuple[int, ...]], tuple[Ints, int]]:
-        return lru_cache(maxsize=_REMEMBERED_HALVES)(self._number_half)
+    def _make_base(self, generalized: Node) -> Rows:
+        """The raw classes merged at level 1 of the columns marked with 1."""
+        if not any(generalized):
+            return self.raw
+        of_row, count = self._numbers(self.raw, generalized)
+        return self.raw.merged(of_row, count)
 
-    def _number_half(self, half: int, levels: tuple[int, ...]) -> tuple[Ints, int]:
-        """The number of each raw class's labels in one half of the columns, and how many numbers there are."""
-        key = np.zeros(len(self.contingency), dtype=np.int64)
+    def _numbers(self, rows: Rows, node: Node) -> tuple[Ints, int]:
+        """Number the combinations of labels."""
+        key = np.zeros(len(rows), dtype=np.int64)
         span = 1
-        for position, level in zip(self._halves[half], levels, strict=True):
-            step = self.lattice.ladders[position].levels[level]
-            if span > 1 and span * len(step.labels) > _slots(len(key)):
+        for column, level in enumerate(node):
+            labels = len(self.lattice.ladders[column].levels[level].labels)
+            if labels == 1:
+                continue
+            if span * labels > slots(len(key)) and span > 1:
                 key, span = renumber(key, span)
-            key = key * len(step.labels) + step.codes[self.contingency.codes[position]]
-            span *= len(step.labels)
-        return (key, span) if span <= _ROOM else renumber(key, span)
+            key = key * labels + rows.labels(self.lattice, column, level)
+            span *= labels
+        return renumber(key, span)
 
     def classes(self, node: Node) -> Classes:
-        """Merge the raw classes that have the same labels at these levels."""
-        first, _ = self._numbered_half(0, tuple(node[i] for i in self._halves[0]))
-        second, radix = self._numbered_half(1, tuple(node[i] for i in self._halves[1]))
-        key = first * radix
-        key += second
-        of_raw, _ = renumber(key, int(key.max()) + 1)
-        return Classes(node, of_raw, sum_by(of_raw, self.sizes))
-
-    def sums(self, classes: Classes, per_raw: Floats) -> Floats:
-        """Sum a number of the raw classes over each class."""
-        return sum_by(classes.of_raw, per_raw, len(classes))
+        """Merge what has the same labels at these levels."""
+        rows = self._base(tuple(min(level, 1) for level in node))
+        return Classes.of(node, rows, self._numbers(rows, node)[0])
 
     def identity(self, classes: Classes, kept: Bools) -> Identity:
         """Class sizes of what is published."""
@@ -120,66 +124,16 @@ class Rollup:
         population = None
         if self.population is not None:
             # Weights below 1 cannot make a class of the population smaller than the people seen in it.
-            population = np.maximum(self.sums(classes, self.population)[kept], sizes)
+            population = np.maximum(classes.sums(self.population)[kept], sizes)
         return Identity(sizes, np.ones(len(sizes)), float(np.log2(sizes.sum())), population)
 
     def belief(self, attribute: str, classes: Classes, kept: Bools) -> Belief:
         """What the kept classes tell about an attribute, against the prior of the original table."""
         raw = self.beliefs[attribute]
-        cells, present = merge_cells(raw.cells, classes.of_raw[self._class_of_cell(attribute)], kept)
+        cells, present = classes.rows.tally(("belief", attribute)).cells(classes.of_row, kept)
         return Belief(cells, raw.prior, raw.ground, np.flatnonzero(kept)[present], raw.recursive_l)
-
-    def _class_of_cell(self, attribute: str) -> Ints:
-        return self._raw_class_of_cells[attribute]
-
-    @cached_property
-    def _raw_class_of_cells(self) -> dict[str, Ints]:
-        return {name: belief.classes[belief.cells.class_index] for name, belief in self.beliefs.items()}
 
 
 def default_beliefs(contingency: Contingency) -> dict[str, Belief]:
     """The prior is the table's own marginal, for every sensitive attribute."""
     return {name: Belief.of_table(cells) for name, cells in contingency.cells.items()}
-
-
-def sum_by(number: Ints, mass: Floats, count: int = 0) -> Floats:
-    """The sum of the masses with each number."""
-    return np.asarray(np.bincount(number, weights=mass, minlength=count), dtype=np.float64)
-
-
-def _slots(entries: int) -> int:
-    return _ROOM + 4 * entries
-
-
-def renumber(key: Ints, span: int) -> tuple[Ints, int]:
-    """Dense numbers in the order of the keys, and how many there are."""
-    if span <= _slots(len(key)):
-        seen = np.zeros(span, dtype=np.int64)
-        seen[key] = 1
-        np.cumsum(seen, out=seen)
-        return seen[key] - 1, int(seen[-1])
-    found, numbers = np.unique(key, return_inverse=True)
-    return numbers.astype(np.int64, copy=False), len(found)
-
-
-def merge_cells(raw: Cells, class_of_cell: Ints, kept: Bools) -> tuple[Cells, Ints]:
-    """The cells of the kept classes, and which of these have any (background knowledge can leave a class without a value)."""
-    value, mass = raw.value, raw.mass
-    classes = len(kept)
-    if not kept.all():
-        chosen = kept[class_of_cell]
-        renumbered = np.cumsum(kept) - 1
-        class_of_cell, value, mass = renumbered[class_of_cell[chosen]], value[chosen], mass[chosen]
-        classes = int(renumbered[-1]) + 1
-    values = len(raw.domain)
-    if classes * values <= _slots(len(value)):
-        table = sum_by(class_of_cell * values + value, mass, classes * values)
-        place = np.flatnonzero(table)
-        start = np.searchsorted(place, np.arange(classes + 1) * values)
-        cells = Cells(raw.domain, start, place % values, table[place])
-    else:
-        cells = build_cells(raw.domain, class_of_cell, value, mass, classes=classes)
-    present = np.flatnonzero(np.diff(cells.start))
-    if len(present) < classes:
-        cells = Cells(cells.domain, np.append(cells.start[present], cells.start[-1]), cells.value, cells.mass)
-    return cells, present

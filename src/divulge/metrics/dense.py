@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The few numbers that a ranking shows of a sensitive attribute, for a small table of classes by values.
+"""The few numbers that a ranking shows of a sensitive attribute, for a small table of values by classes.
 
 The definitions are those of information.py and leakage.py with the table's own marginal as the prior; tests hold both against each other.
 Those take the cells of any table one by one; here a table is dense and has many siblings (a ranking looks at thousands), which makes
@@ -14,6 +14,9 @@ import numpy as np
 
 from divulge.count.contingency import Floats, Ints
 from divulge.metrics.metric import never_negative, without_residue
+
+_PIECE = 2**15
+"""Cells that are looked at together."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,27 +40,32 @@ class Marginal:
 
 
 def sensitive_numbers(table: Ints, marginal: Marginal, *, classes: int) -> dict[str, float]:
-    """By the names of the metrics; `table` has a row for each class that is not like one before it, and no empty row.
+    """By the names of the metrics; `table` has a row for each value and a column for each class, none of them empty.
 
-    `classes` is how many classes there are; those left out of `table` because a like one is in it hold one value only.
+    `classes` is how many classes there are; one that holds one value only may be left out of `table` if another such one is in it.
     """
-    totals = table.sum(axis=1)
-    # -sum x log2 x with x = n/t is log2 t - sum n log2 n / t.
-    entropies = without_residue(np.log2(totals) - marginal.n_log_n[table].sum(axis=1) / totals)
-    remaining = float(totals @ entropies) / marginal.total
-    information = never_negative(marginal.entropy - remaining)
-    away = table / totals[:, None]
-    away -= marginal.shares
-    known = marginal.entropy > 0
-    least = float((totals * entropies).min()) * classes / marginal.total
+    left = farthest = fall = 0.0
+    least = np.inf
+    # Pieces that stay in the processor's cache take a quarter of the time.
+    step = max(_PIECE // len(table), 1)
+    for start in range(0, table.shape[1], step):
+        piece = table[:, start : start + step]
+        totals = piece.sum(axis=0)
+        # -sum x log2 x with x = n/t is log2 t - sum n log2 n / t.
+        entropies = without_residue(np.log2(totals) - marginal.n_log_n.take(piece).sum(axis=0) / totals)
+        bits = totals * entropies
+        left, least = left + float(bits.sum()), min(least, float(bits.min()))
+        fall = max(fall, float(np.abs(without_residue(marginal.entropy - entropies)).max()))
+        away = piece / totals
+        away -= marginal.shares[:, None]
+        away *= away
+        farthest = max(farthest, float(away.sum(axis=0).max()))
+    information = never_negative(marginal.entropy - left / marginal.total)
+    itpr = float(without_residue(np.asarray(marginal.entropy - least * classes / marginal.total)))
     return {
         "mutual_information": information,
-        "discrimination_rate": information / marginal.entropy if known else 0.0,
-        "itpr": _clean(marginal.entropy - least) / marginal.entropy if known else 0.0,
-        "distribution_leakage": float(np.sqrt(np.einsum("ij,ij->i", away, away).max())),
-        "entropy_leakage": float(np.abs(without_residue(marginal.entropy - entropies)).max()),
+        "discrimination_rate": information / marginal.entropy if marginal.entropy > 0 else 0.0,
+        "itpr": itpr / marginal.entropy if marginal.entropy > 0 else 0.0,
+        "distribution_leakage": float(np.sqrt(farthest)),
+        "entropy_leakage": fall,
     }
-
-
-def _clean(bits: float) -> float:
-    return float(without_residue(np.asarray(bits)))

@@ -144,7 +144,10 @@ class Measurement:
         columns: dict[str, Any] = {
             key.name: self.contingency.key_column(position) for position, key in enumerate(self.contingency.keys)
         }
-        columns["size" if "size" not in columns else "class size"] = self.contingency.sizes
+        size = "size"
+        while size in columns:
+            size = f"class {size}"
+        columns[size] = self.contingency.sizes
         prefix = "identity" if "identity" not in self.sensitive else "(identity)"
         for name, score in self.identity.items():
             if score.metric.per_class is not None:

@@ -69,7 +69,8 @@ def _spread(measurement: Measurement, promise: Promise) -> Iterator[tuple[Promis
         return
     if not measurement.beliefs:
         raise BadInput(
-            f"{promise.text} is about a sensitive attribute, and none was named", hint="name it with sensitive="
+            f"{promise.text} is about a sensitive attribute, and none was named",
+            hint="name it with sensitive= (--sensitive)",
         )
     for attribute in measurement.beliefs if promise.attribute is None else [promise.attribute]:
         if attribute not in measurement.beliefs:

@@ -14,7 +14,7 @@ from typing import Any
 
 from divulge.errors import BadInput
 from divulge.publish.manifest import read_manifest, refuse_unless_release, seal, write_manifest
-from divulge.publish.staging import stage
+from divulge.publish.staging import check_target, stage
 
 
 @dataclass(frozen=True)
@@ -47,6 +47,11 @@ def publish(
         read_manifest(staging.folder)
         staging.move_into_place()
         return staging.target
+
+
+def refuse_target(out: str | Path, *, force: bool = False) -> None:
+    """Say before any long work that nothing could be published at `out`."""
+    check_target(out, replaceable=refuse_unless_release if force else None)
 
 
 def _write(part: Part, folder: Path) -> None:

@@ -80,9 +80,8 @@ def stage(out: str | Path, *, replaceable: Replaceable | None = None) -> Iterato
 
     Whatever happens inside, nothing is left beside the target afterwards.
     """
+    check_target(out, replaceable=replaceable)
     target = _checked_target(Path(out))
-    _clean(target)
-    Staging(target, target, replaceable).has_to_replace()
     private, lock = _private_folder(target)
     staging = Staging(target, private, replaceable)
     try:
@@ -91,6 +90,13 @@ def stage(out: str | Path, *, replaceable: Replaceable | None = None) -> Iterato
     finally:
         _restore(staging)
         _remove(private, lock)
+
+
+def check_target(out: str | Path, *, replaceable: Replaceable | None = None) -> None:
+    """Refuse a target as `stage` would, before any long work; what a dead run left there is put in order first."""
+    target = _checked_target(Path(out))
+    _clean(target)
+    Staging(target, target, replaceable).has_to_replace()
 
 
 def _checked_target(out: Path) -> Path:

@@ -4,10 +4,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from rich.console import Group, RenderableType
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.padding import Padding
 from rich.table import Table as Grid
 from rich.text import Text
@@ -16,7 +17,10 @@ from divulge.metrics.conditions import Conditions
 from divulge.metrics.measurement import Measurement, Score
 from divulge.metrics.questions import Question
 from divulge.policy import Outcome, Verdict
-from divulge.report.words import class_name, classes, people, percent, worst_classes
+from divulge.report.words import class_name, classes, people, percent, rows, worst_classes
+
+_WIDE = 110
+"""Columns that a table with prose in it needs; a usual terminal has 80."""
 
 
 def number(value: float) -> str:
@@ -37,6 +41,30 @@ def grid(*columns: str, right: Iterable[int] = (), whole: Iterable[int] = ()) ->
             name, justify="right" if position in numeric else "left", overflow="fold", no_wrap=position in unbroken
         )
     return table
+
+
+@dataclass(frozen=True)
+class Listing:
+    """A table whose last columns are prose: beside the numbers where there is room, else under the first column."""
+
+    columns: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    prose: int
+    right: Sequence[int] = ()
+    whole: Sequence[int] = ()
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """The table for the width at hand."""
+        if options.max_width >= _WIDE:
+            table = grid(*self.columns, right=self.right, whole=self.whole)
+            for row in self.rows:
+                table.add_row(*row)
+        else:
+            table = grid(*self.columns[: -self.prose], right=self.right, whole=[i for i in self.whole if i])
+            for first, *row in self.rows:
+                under = "; ".join(text for text in row[-self.prose :] if text)
+                table.add_row(Group(Text(first), Padding(Text(under, style="dim"), (0, 0, 0, 2))), *row[: -self.prose])
+        yield table
 
 
 def measurement_text(
@@ -68,8 +96,8 @@ def story_text(
     settings = measurement.settings
     parts: list[RenderableType] = [
         Text(
-            f"{settings['source']}: {measurement.rows:,} rows, {people(measurement.people)}, "
-            f"{measurement.class_count:,} classes of {' + '.join(settings['quasi_identifiers'])}"
+            f"{settings['source']}: {rows(measurement.rows)}, {people(measurement.people)}, "
+            f"{classes(measurement.class_count)} of {' + '.join(settings['quasi_identifiers'])}"
         ),
         heading("In short"),
         bullet(_identity_in_short(measurement)),
@@ -99,6 +127,12 @@ def _identity_in_short(measurement: Measurement) -> str:
     identity = measurement.identity
     alone = int(identity["uniques"].value)
     k = int(identity["k_anonymity"].value)
+    if alone and measurement.settings["person"]:
+        # Somebody with rows in several classes may be alone in each of them.
+        return (
+            f"{classes(alone)} of {measurement.class_count:,} {'holds' if alone == 1 else 'hold'} 1 person only: "
+            "whoever knows these columns finds their records."
+        )
     if alone:
         verb = "is" if alone == 1 else "are"
         return (
@@ -116,11 +150,14 @@ def heading(text: str) -> RenderableType:
     return Padding(Text(text, style="bold"), (1, 0, 0, 0))
 
 
-def _scores(scores: Mapping[str, Score]) -> Grid:
-    table = grid("metric", "value", "unit", "meaning", right=[1], whole=[0, 2])
-    for name, score in scores.items():
-        table.add_row(name, number(score.value), score.metric.unit, score.metric.plain)
-    return table
+def _scores(scores: Mapping[str, Score]) -> Listing:
+    return Listing(
+        ("metric", "value", "unit", "meaning"),
+        [(name, number(score.value), score.metric.unit, score.metric.plain) for name, score in scores.items()],
+        prose=1,
+        right=[1],
+        whole=[0, 2],
+    )
 
 
 def _average_and_worst(measurement: Measurement, attribute: str) -> str:
@@ -129,10 +166,13 @@ def _average_and_worst(measurement: Measurement, attribute: str) -> str:
     average, worst = scores["mutual_information"].value, scores["surprise"]
     if worst.worst is None:
         return f"{attribute}: {number(average)} bits on average."
-    hidden = measurement.ask([Question(worst.metric, 2 * average, attribute)])[0].tally
+    answer = measurement.ask([Question(worst.metric, 2 * average, attribute)], most=1)[0]
+    hidden = answer.tally
+    # In a tie the class with the most people, as in the list of the worst classes.
+    key = answer.worst[0].key if answer.worst else worst.worst.key
     told = (
         f"On average a class gives {number(average)} bits about {attribute}; "
-        f"the worst, {class_name(worst.worst.key)}, gives {number(worst.value)}."
+        f"the worst, {class_name(key)}, gives {number(worst.value)}."
     )
     return (
         f"{told} {percent(hidden.share)} of people are in classes that give more than twice the average."
@@ -164,8 +204,13 @@ def settings_sentence(settings: Mapping[str, Any]) -> str:
     parts += [f"prior of {name}: {prior}" for name, prior in settings["prior"].items()]
     parts += [f"t-closeness of {name}: {distance} distance" for name, distance in settings["ground_distance"].items()]
     parts += [f"recursive diversity of {name}: l = {l_value}" for name, l_value in settings["recursive_l"].items()]
-    parts += [f"{name} counts" for name in ("person", "weight") if settings[name]]
-    parts += [f"known about {name}: {known}" for name, known in settings["background"].items()]
+    parts += [f"people told apart by {settings['person']}"] if settings["person"] else []
+    parts += [f"weights: {settings['weight']}"] if settings["weight"] else []
+    parts += [
+        f"{how.replace('_', ' ')} for {name}: {', '.join('null' if value is None else value for value in values)}"
+        for name, known in settings["background"].items()
+        for how, values in known.items()
+    ]
     return "; ".join(parts) + "."
 
 
@@ -182,7 +227,7 @@ def verdict_text(verdict: Verdict, measurement: Measurement, *, sample: int = 10
         else f"The policy does not hold: {len(broken)} of {len(verdict.outcomes)} promises are broken."
     )
     parts: list[RenderableType] = [
-        Text(f"{measurement.settings['source']}: {measurement.rows:,} rows, {measurement.class_count:,} classes"),
+        Text(f"{measurement.settings['source']}: {rows(measurement.rows)}, {classes(measurement.class_count)}"),
         table,
         *(Padding(_broken(outcome, sample), (1, 0, 0, 0)) for outcome in broken),
         Padding(Text(told, style="bold"), (1, 0, 0, 0)),
@@ -192,12 +237,11 @@ def verdict_text(verdict: Verdict, measurement: Measurement, *, sample: int = 10
 
 
 def _broken(outcome: Outcome, sample: int) -> RenderableType:
-    if not outcome.sample:
+    if not outcome.breaking_classes:
         return Text(f"{outcome.promise.text}: a number of the whole table, {number(outcome.value)}.")
+    broken_by = f"{classes(outcome.breaking_classes)} with {people(outcome.breaking_people)}"
     lines: list[RenderableType] = [
-        Text(
-            f"{outcome.promise.text} is broken by {classes(outcome.breaking_classes)} with {people(outcome.breaking_people)}; the worst:"
-        )
+        Text(f"{outcome.promise.text} is broken by {broken_by}{'; the worst:' if sample else '.'}")
     ]
     lines += [
         Padding(Text(f"{class_name(item.key)} ({people(item.size)}): {number(item.value)}"), (0, 0, 0, 2))

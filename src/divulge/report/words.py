@@ -60,6 +60,8 @@ def worst_classes(measurement: Measurement, *, most: int = 10, by: str | None = 
     attributes: list[str | None] = list(measurement.beliefs) or [None]
     name = by or ("k_anonymity" if attributes == [None] else "surprise")
     metric = find_metric(name)
+    if attributes == [None] and name in measurement.identity:
+        metric = measurement.identity[name].metric
     if metric.scope == "identity":
         attributes = [None]
     elif attributes == [None]:
@@ -129,6 +131,11 @@ def people(size: int) -> str:
     return "1 person" if size == 1 else f"{size:,} people"
 
 
+def rows(count: int) -> str:
+    """1 row, 2 rows."""
+    return "1 row" if count == 1 else f"{count:,} rows"
+
+
 def classes(count: int) -> str:
     """1 class, 2 classes."""
     return "1 class" if count == 1 else f"{count:,} classes"
@@ -145,7 +152,9 @@ def percent(share: float) -> str:
         return f"{share:.0%}"
     digits = 0 if 0.01 <= share <= 0.99 else 2
     text = f"{share:.{digits}%}"
-    return text if float(text[:-1]) > 0 else "under 0.01%"
+    if float(text[:-1]) == 0:
+        return "under 0.01%"
+    return text if float(text[:-1]) < 100 else "over 99.99%"
 
 
 def _identity_sentence(key: Mapping[str, Any], size: int) -> str:

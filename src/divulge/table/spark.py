@@ -137,7 +137,8 @@ def _read_parquet(source: SparkSource, *, engine: SparkEngine) -> Table:
     )
     frame = reader.parquet(*source.paths)
     if hive:
-        columns = [_hive_cell(engine, name, hive.get(name)) for name in frame.columns]
+        stored = [name for name in frame.columns if name not in hive]
+        columns = [_hive_cell(engine, name, hive.get(name)) for name in (*stored, *sorted(hive))]
         frame = engine.frame(f"SELECT {', '.join(columns)} FROM {engine.view(frame)}")
     return _table(engine, frame, source.shown)
 
@@ -172,7 +173,8 @@ def _read_csv(source: SparkSource, *, engine: SparkEngine, header: bool | None, 
     with engine.explained("read csv", source=source.shown):
         from pyspark.sql.types import StringType, StructField, StructType
 
-        text = engine.session.read.csv(
+        # Without all columns a line with too few or too many fields would pass.
+        text = engine.session.read.option("columnPruning", "false").csv(
             list(source.paths),
             schema=StructType([StructField(name, StringType()) for name in dialect.names]),
             sep=dialect.delimiter,
@@ -185,8 +187,6 @@ def _read_csv(source: SparkSource, *, engine: SparkEngine, header: bool | None, 
             multiLine=source.files is not None
             and max(path.stat().st_size for path in source.files.paths) <= _LARGEST_WHOLE_FILE,
             maxCharsPerColumn=-1,
-            # Without all columns a line with too few or too many would pass.
-            columnPruning=False,  # type: ignore[call-arg]
         )
         return _typed(engine, text, dialect.names, source.shown, numbers=True)
 

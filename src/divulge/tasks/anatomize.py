@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """anatomize(): from a table to a release in several tables, tied together by groups of records (Yao et al. 2021).
 
-Values are published as they are; what is hidden is which of them belong together. Nothing is written before `AnatomizedRelease.write`.
+Values are published as they are; what is hidden is which of them belong together. Nothing is written before
+`AnatomizedRelease.write`.
 """
 
 from __future__ import annotations
@@ -103,9 +104,7 @@ def anatomize(
 
 def anatomy_roles(source: Table, *, quasi_identifiers: Names, sensitive: Names, identifier: Names) -> Roles:
     """The roles, with every column that has none as a quasi-identifier where no quasi-identifier is named."""
-    roles = resolve_roles(
-        source, quasi_identifiers=quasi_identifiers, sensitive=sensitive, identifier=identifier
-    )
+    roles = resolve_roles(source, quasi_identifiers=quasi_identifiers, sensitive=sensitive, identifier=identifier)
     if not roles.sensitive:
         raise BadInput("no sensitive column was named", hint="Name the column whose values are to stay secret")
     if roles.quasi_identifiers:
@@ -113,18 +112,18 @@ def anatomy_roles(source: Table, *, quasi_identifiers: Names, sensitive: Names, 
     hidden = {*roles.identifier, *roles.sensitive}
     others = [name for name in source.names if name not in hidden]
     if not others:
-        raise BadInput("no column is left as a quasi-identifier", hint="There is nothing to publish beside the sensitive column")
-    return resolve_roles(
-        source, quasi_identifiers=others, sensitive=roles.sensitive, identifier=roles.identifier
-    )
+        raise BadInput(
+            "no column is left as a quasi-identifier", hint="There is nothing to publish beside the sensitive column"
+        )
+    return resolve_roles(source, quasi_identifiers=others, sensitive=roles.sensitive, identifier=roles.identifier)
 
 
 def _given(options: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in options.items() if value is not None}
 
 
-def _method(name: str, bounds: dict[str, Any], settings: dict[str, Any]) -> AnyMethod:
-    """The method with its settings; what it does not know is refused, for it would be ignored."""
+def _refuse_unknown(name: str, bounds: Mapping[str, Any], settings: Mapping[str, Any]) -> None:
+    """What the method does not know is refused, for it would be ignored."""
     if name not in _PROMISES:
         raise BadInput(f"there is no method {name!r}", hint=nearest(name, _PROMISES))
     for option in bounds:
@@ -136,6 +135,11 @@ def _method(name: str, bounds: dict[str, Any], settings: dict[str, Any]) -> AnyM
             raise BadInput(f"the method {name} has no setting {option}", hint="Leave it out, or use slppa")
     if not bounds and name != "permutation":
         raise BadInput("no bound was given, so there is nothing to keep", hint="Give beta, for example beta = 1/4")
+
+
+def _method(name: str, bounds: dict[str, Any], settings: dict[str, Any]) -> AnyMethod:
+    """The method with its settings."""
+    _refuse_unknown(name, bounds, settings)
     model = AlphaBetaGammaDelta(**bounds)
     if name == "slppa":
         return _slppa(model, settings)

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """An anatomized release that has been decided: what it promises, what it still tells, and how it is written and verified.
 
-What lies on the disk is read back by an engine that did not write it; the groups, the sizes and all four levels are worked out from the files
-alone, and the rows are compared with those that were to be written. Only then do the files appear.
+What lies on the disk is read back by an engine that did not write it; the groups, the sizes and all four levels are
+worked out from the files alone, and the rows are compared with those that were to be written. Only then do the files
+appear.
 """
 
 from __future__ import annotations
@@ -89,8 +90,8 @@ class AnatomizedRelease:
     def write(self, out: str | Path, *, force: bool = False, format: str | None = None) -> Path:  # noqa: A002
         """Write one file per table and manifest.json to a new folder; verified before it appears there.
 
-        The files have the source's format (CSV, Parquet, Arrow; else Parquet), or the one named by `format`. A folder that holds a release is
-        replaced with `force`.
+        The files have the source's format (CSV, Parquet, Arrow; else Parquet), or the one named by `format`. A folder that
+        holds a release is replaced with `force`.
         """
         form = choose_format(self.source, format)
         engine = DuckDBEngine(preserve_order=True)
@@ -101,9 +102,7 @@ class AnatomizedRelease:
             }
             types = {name: dict(engine.describe(f"({sql})")) for name, sql in queries.items()}
             fingerprints = {name: fingerprint(engine, f"({sql})") for name, sql in queries.items()}
-            parts = [
-                Part(name, partial(_write, engine, sql, form)) for name, sql in queries.items()
-            ]
+            parts = [Part(name, partial(_write, engine, sql, form)) for name, sql in queries.items()]
 
             def verify(folder: Path) -> dict[str, Any]:
                 levels = self._verify(folder, form=form, types=types, fingerprints=fingerprints)
@@ -131,32 +130,33 @@ class AnatomizedRelease:
         return self.anatomized.seed % (1 << 62) if self.seed_given else None
 
     def _verify(
-        self, folder: Path, *, form: Format, types: Mapping[str, Mapping[str, str]], fingerprints: Mapping[str, tuple[int, int]]
+        self,
+        folder: Path,
+        *,
+        form: Format,
+        types: Mapping[str, Mapping[str, str]],
+        fingerprints: Mapping[str, tuple[int, int]],
     ) -> Levels:
         """Read the files back and work everything out from them alone."""
         fresh = DuckDBEngine()
         try:
             opened = [read_rows(fresh, folder / name, form=form, types=types[name]) for name in types]
-            changed = [
-                name
-                for name, table in zip(types, opened, strict=True)
-                if fingerprint(fresh, table.relation) != fingerprints[name]
-            ]
-            if changed:
-                raise Unverified(f"{changed[0]} does not hold what was to be written", hint=_HINT)
+            found = {name: fingerprint(fresh, table.relation) for name, table in zip(types, opened, strict=True)}
             levels = publish_tables(
                 opened, sensitive=self.roles.sensitive, group=self.released.group, count=self.released.count
             ).levels()
-        except Unverified:
-            raise
         except DivulgeError as error:
             raise Unverified(f"the staged tables cannot be read back: {error.message}", hint=_HINT) from error
         finally:
             fresh.close()
+        changed = [name for name in types if found[name] != fingerprints[name]]
+        if changed:
+            raise Unverified(f"{changed[0]} does not hold what was to be written", hint=_HINT)
         worst = levels.worst()
         broken = self.model.broken_by(worst)
         if broken or not levels.keeps(self.model).all() or worst != self.levels:
-            raise Unverified(f"the staged tables break what was promised: {', '.join(broken) or 'levels differ'}", hint=_HINT)
+            told = ", ".join(broken) or "the levels differ"
+            raise Unverified(f"the staged tables are not what was promised: {told}", hint=_HINT)
         return worst
 
     def _document(self, levels: Levels, *, form: Format, types: Mapping[str, Mapping[str, str]]) -> dict[str, Any]:

@@ -105,9 +105,26 @@ def _source(table: Table, earlier: Earlier) -> Table:
     types = {column.name: column.type for column in earlier.read(engine).columns}
     # A column that was made coarser is text there and is looked up as it comes.
     kept = [name for name in earlier.columns if name in earlier.unchanged]
+    _refuse_misfits(table, engine, {name: types[name] for name in kept if table.column(name).type != types[name]})
     cast = {name: f"CAST({engine.quote(name)} AS {types[name]}) AS {engine.quote(name)}" for name in kept}
     selected = ", ".join(cast.get(name, engine.quote(name)) for name in earlier.columns)
     return table_of(engine, f"(SELECT {selected} FROM {table.relation})", source=table.source, frame=table.frame)
+
+
+def _refuse_misfits(table: Table, engine: DuckDBEngine, types: Mapping[str, str]) -> None:
+    """Refuse values that do not have the type that their column had in the release."""
+    if not types:
+        return
+    quoted = {name: engine.quote(name) for name in types}
+    sums = ", ".join(
+        f"COUNT({quoted[name]}) - COUNT(TRY_CAST({quoted[name]} AS {type_})) AS c{place}"
+        for place, (name, type_) in enumerate(types.items())
+    )
+    found = engine.query(f"SELECT {sums} FROM {table.relation}").to_pylist()[0]
+    misfits = {name: found[f"c{place}"] for place, name in enumerate(types) if found[f"c{place}"]}
+    if misfits:
+        told = ", ".join(f"{n} values of {name!r} (not {types[name]})" for name, n in misfits.items())
+        raise BadInput(f"{table.source} has values of other types than the release: {told}", hint="Correct them first")
 
 
 def _recode(earlier: Earlier, counted: Contingency, *, unseen: Unseen) -> Recoding:

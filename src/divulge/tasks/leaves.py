@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which values the labels of a generalized release stand for: by its mappings, by hierarchies, or by the labels themselves.
 
-Whoever published the release has mapping/, which lists the values of every label. Whoever was handed the release may have the hierarchies.
-Otherwise a range such as [20, 30) is read as the whole numbers from 20 up to 29, and any other label cannot be asked.
+Whoever published the release has mapping/, which lists the values of every label. Whoever was handed the release may
+have the hierarchies. Otherwise a range such as [20, 30) is read as the whole numbers from 20 up to 29, and any other
+label cannot be asked.
 """
 
 from __future__ import annotations
@@ -98,7 +99,10 @@ def _whole_numbers(label: str | None, low: Fraction | None, high: Fraction | Non
 
 def _typed(leaves: set[Leaf]) -> pa.Table:
     """The values as what they are: whole numbers, numbers, dates or text; the release does not tell the type of what it hides."""
-    ordered = sorted(leaves, key=lambda leaf: (leaf[0] is None, leaf[0] or "", leaf[1] is None, leaf[1] or ""))
+    others = {label for label, value in leaves if value is not None}
+    # A mapping says what a null would become, whether there are nulls or not: it is a leaf only of a label that stands for nothing else.
+    known = [(label, value) for label, value in leaves if value is not None or label not in others]
+    ordered = sorted(known, key=lambda leaf: (leaf[0] is None, leaf[0] or "", leaf[1] is None, leaf[1] or ""))
     return pa.table(
         {
             "label": pa.array([label for label, _ in ordered], pa.string()),
@@ -123,7 +127,11 @@ def _whole(text: str) -> int | None:
 
 def _number(text: str) -> float | None:
     number = as_number(text)
-    return None if number is None or (text.startswith("0") and not text.startswith("0.") and text != "0") else float(number)
+    return (
+        None
+        if number is None or (text.startswith("0") and not text.startswith("0.") and text != "0")
+        else float(number)
+    )
 
 
 def _date(text: str) -> dt.date | None:

@@ -243,7 +243,8 @@ def _by_attribute(prior: Any, roles: Roles) -> dict[str, Any]:
         return dict(_known(prior, roles, "a prior"))
     if len(roles.sensitive) != 1:
         raise BadInput(
-            f"one prior for {len(roles.sensitive)} sensitive attributes", hint="give a mapping from attribute to prior"
+            f"one prior for {len(roles.sensitive)} sensitive attributes",
+            hint="give a mapping from attribute to prior (--prior COLUMN=FILE for each)",
         )
     if isinstance(prior, (str, Path, Mapping, Sequence)):
         return {roles.sensitive[0]: prior}

@@ -74,7 +74,8 @@ def perturbed(original: Any, published: Any, *, columns: Names, key: str | None 
     names = resolve_roles(before, quasi_identifiers=columns).quasi_identifiers
     if not names:
         raise BadInput("no columns were named", hint="name the columns whose values were changed")
-    resolve_roles(after, quasi_identifiers=names)
+    for name in names:
+        after.column(name)
     joined = _joined(engine, before, after, names, key)
     published_names = tuple(column.name for column in joined.columns if column.name.startswith("published "))
     original_names = tuple(column.name for column in joined.columns if column.name.startswith("original "))
@@ -112,8 +113,13 @@ def _joined(engine: DuckDBEngine, before: Table, after: Table, names: tuple[str,
             hint="both must hold the same records",
         )
     if key is not None:
+        kinds = [table.column(key).kind for table in (before, after)]
+        if kinds[0] != kinds[1]:
+            raise BadInput(
+                f"key {key!r} holds {kinds[0]} in {before.source} and {kinds[1]} in {after.source}",
+                hint="give both the same type",
+            )
         for table in (before, after):
-            table.column(key)
             distinct = engine.query(f"SELECT COUNT(DISTINCT {quote(key)}) AS n FROM {table.relation}").to_pylist()[0][
                 "n"
             ]

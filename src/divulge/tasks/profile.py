@@ -98,7 +98,9 @@ def suggest_role(column: Column, spectrum: Spectrum, rate: float) -> tuple[Role,
     if words & _WEIGHT and column.kind == "number":
         return "weight", "its name says that it is a survey weight"
     almost_unique = rows >= 20 and distinct >= 0.95 * (rows - spectrum.nulls)
-    if words & _IDENTIFIER and (almost_unique or column.kind == "text"):
+    # A diagnosis_name or a city_name is no name of a person.
+    of_a_person = column.kind == "text" and not words & (_SENSITIVE | _QUASI)
+    if words & _IDENTIFIER and (almost_unique or of_a_person):
         return "identifier", "its name says that it names a person"
     if words & _SENSITIVE:
         return "sensitive", "its name says that people want it kept to themselves"

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """rank(): which quasi-identifiers, alone and together, give people away.
 
-One pass counts the table by all quasi-identifiers; every combination is then a roll-up of these counts (see combinations). Each attribute is
-shown by itself and by what it adds to all the others; distinction and separation are ARX's; sets given by hand are set side by side as
-in Fig. 4 of Afifi et al. 2018.
+One pass counts the table by all quasi-identifiers; every combination is then a roll-up of these counts (see rolled_up). Each attribute
+is shown by itself and by what it adds to all the others; distinction and separation are ARX's; sets given by hand are set side by side
+as in Fig. 4 of Afifi et al. 2018.
 """
 
 from __future__ import annotations
@@ -14,13 +14,17 @@ from dataclasses import dataclass
 from typing import Any
 
 from divulge.count import Nulls
+from divulge.count.counting import Request
+from divulge.count.entries import read_entries
 from divulge.errors import BadInput, nearest
 from divulge.metrics import TOLERANCE
 from divulge.table.read import read
-from divulge.table.roles import resolve_roles
-from divulge.tasks.combinations import Combination, Scorer, scorer_of
+from divulge.table.roles import Roles, resolve_roles
+from divulge.table.table import Table
+from divulge.tasks.combinations import IDENTITY, SENSITIVE, Combination, OneByOne, Recounted, Scorer
 from divulge.tasks.measure import Names
 from divulge.tasks.pruning import Pruned, search_smallest
+from divulge.tasks.rolled_up import RolledUp
 
 Progress = Callable[[int, int], None]
 
@@ -87,6 +91,7 @@ def rank(
     sets: Sequence[Sequence[str]] = (),
     prune: bool = False,
     progress: Progress | None = None,
+    engine: Any = None,
 ) -> Ranking:
     """Rank attributes and their combinations up to a size; `progress` is called with (done, total).
 
@@ -94,7 +99,7 @@ def rank(
     discrimination rate cannot reach it by what its parts have. It makes larger combinations of many attributes affordable.
     """
     _check(up_to, threshold)
-    source = read(table)
+    source = read(table, engine=engine)
     roles = resolve_roles(source, quasi_identifiers=quasi_identifiers, sensitive=sensitive, person=person)
     names = roles.quasi_identifiers
     for name in itertools.chain.from_iterable(sets):
@@ -102,9 +107,11 @@ def rank(
             raise BadInput(f"{name!r} of a set is not among the quasi-identifiers", hint=nearest(name, names))
     if prune and person is not None:
         raise BadInput("combinations cannot be pruned where people own several rows", hint="leave prune or person out")
-    scorer = scorer_of(source, roles, nulls)
+    scorer = scorer_for(source, roles, nulls)
     everything = scorer.score(names)
-    chosen = [columns for size in range(1, min(up_to, len(names)) + 1) for columns in itertools.combinations(names, size)]
+    chosen = [
+        columns for size in range(1, min(up_to, len(names)) + 1) for columns in itertools.combinations(names, size)
+    ]
     combinations, pruned = (
         search_smallest(scorer, chosen, threshold, progress) if prune else (_all(scorer, chosen, progress), None)
     )
@@ -132,6 +139,22 @@ def rank(
         },
         pruned=pruned,
     )
+
+
+def scorer_for(table: Table, roles: Roles, nulls: Nulls) -> Scorer:
+    """The way to count that fits the engine and the roles."""
+    request = Request(table, roles, nulls, joint=False)
+    if table.engine.name == "spark":
+        from divulge.count.cluster import count_on_cluster
+        from divulge.tasks.on_spark import ClusterViews
+
+        counts = count_on_cluster(request)
+        # One attribute's cells are the distinct rows themselves; those of several may be many more than their cells.
+        if not counts.is_small or roles.person is not None or len(roles.sensitive) > 1:
+            return OneByOne(ClusterViews(counts, (*IDENTITY, *SENSITIVE)))
+    elif roles.person is not None:
+        return OneByOne(Recounted(table, roles, nulls))
+    return RolledUp(read_entries(request), roles.sensitive)
 
 
 def _check(up_to: int, threshold: float) -> None:

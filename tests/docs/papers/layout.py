@@ -5,10 +5,12 @@ from __future__ import annotations
 
 import math
 import re
+import textwrap
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
+DECIMALS = re.compile(r"-?\d*\.?\d+")
 MATCH, TRUNCATED, ERRATUM, NOT_REPRODUCED = "match", "truncated", "**erratum**", "not reproduced"
 
 
@@ -41,13 +43,19 @@ class Cell:
     told: str | None = None
     """A verdict that digits cannot give: `not reproduced`, where the paper does not say how it came to its number."""
 
+    def as_printed(self) -> str:
+        """What the paper prints, with its decimals where ours are decimals."""
+        if self.printed is None or DECIMALS.fullmatch(self.printed) or self.shown is not decimal:
+            return self.printed or ""
+        return f"{self.printed} = {value_of(self.printed):.4g}"
+
     @property
     def verdict(self) -> str | None:
         """Equal to the printed digits, equal if cut off after them, or an erratum."""
         if self.printed is None or self.told is not None:
             return self.told
         printed = value_of(self.printed)
-        if not re.fullmatch(r"-?\d*\.?\d+", self.printed):
+        if not DECIMALS.fullmatch(self.printed):
             return MATCH if math.isclose(self.ours, printed, abs_tol=1e-9) else ERRATUM
         unit = 10.0 ** -len(self.printed.partition(".")[2])
         if abs(self.ours - printed) <= unit / 2 + 1e-9:
@@ -74,7 +82,7 @@ def markdown(head: str, rows: Rows) -> str:
         for name in quantities:
             cell = cells.get(name)
             if name in printed:
-                line.append((cell.printed if cell else None) or "")
+                line.append(cell.as_printed() if cell else "")
             line.append(cell.shown(cell.ours) if cell else "")
         lines.append([*line, *([_verdict(cells)] if judged else [])])
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
@@ -85,6 +93,10 @@ def _verdict(cells: Mapping[str, Cell]) -> str:
     if len(set(found.values())) <= 1:
         return next(iter(found.values()), "")
     return ", ".join(f"{name} {verdict}" for name, verdict in found.items() if verdict != MATCH)
+
+
+def _paragraph(text: str) -> str:
+    return textwrap.fill(text, width=120, break_long_words=False, break_on_hyphens=False)
 
 
 @dataclass(frozen=True)
@@ -101,7 +113,8 @@ class Section:
 
     def text(self) -> str:
         """As Markdown; computes the numbers."""
-        return f"## {self.title}\n\n{self.told}\n\n{markdown(self.head, self.rows())}\n\n*How:* {self.gives}\n"
+        told, how = (_paragraph(text) for text in (self.told, f"*How:* {self.gives}"))
+        return f"## {self.title}\n\n{told}\n\n{markdown(self.head, self.rows())}\n\n{how}\n"
 
 
 @dataclass(frozen=True)

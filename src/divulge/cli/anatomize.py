@@ -1,0 +1,198 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`divulge anatomize`: publish a table as several tables, tied together by groups; or check such a release."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+
+from divulge.cli.common import emit_json, new_app, show
+from divulge.cli.options import JsonOption, TableOptions, takes_groups
+from divulge.errors import BadInput
+
+app = new_app()
+
+
+@dataclass(frozen=True)
+class ModelOptions:
+    """What every group must keep."""
+
+    alpha: Annotated[
+        str | None, typer.Option(help="Record linkage: the commonest tuple of a table in a group; 0.5 or 1/2.")
+    ] = None
+    beta: Annotated[str | None, typer.Option(help="Attribute linkage: the commonest sensitive value in a group.")] = (
+        None
+    )
+    gamma: Annotated[str | None, typer.Option(help="Table linkage: the commonest combination in a group.")] = None
+    delta: Annotated[
+        str | None, typer.Option(help="Probabilistic attack: how far the share of a sensitive value may move.")
+    ] = None
+
+    def given(self) -> dict[str, Any]:
+        """The bounds that were given."""
+        bounds = {"alpha": self.alpha, "beta": self.beta, "gamma": self.gamma, "delta": self.delta}
+        return {name: value for name, value in bounds.items() if value is not None}
+
+
+@dataclass(frozen=True)
+class MethodOptions:
+    """How columns are divided and records grouped."""
+
+    method: Annotated[
+        Literal["slppa", "anatomy", "slicing", "asn", "permutation"],
+        typer.Option(help="All four bounds, or a method to compare with; anatomy and slicing take their l from beta."),
+    ] = "slppa"
+    tables: Annotated[
+        str | None,
+        typer.Option(help="How many tables for the quasi-identifiers (2), or which: 'age,zip;gender,job'."),
+    ] = None
+    linkage: Annotated[
+        Literal["average", "first"] | None,
+        typer.Option(help="A column joins the table it goes with best: on average, or by its first column."),
+    ] = None
+    association: Annotated[
+        Literal["phi2", "cramers_v2"] | None, typer.Option(help="How closely columns go together.")
+    ] = None
+    max_table_size: Annotated[int | None, typer.Option(help="The most columns of a table.", min=1)] = None
+    algorithm: Annotated[
+        Literal["guaranteed", "paper"] | None,
+        typer.Option(help="Our group division, or Algorithm 1 of the paper as printed."),
+    ] = None
+    locality: Annotated[
+        bool, typer.Option("--locality", help="Group records that are alike: better answers, same bounds.")
+    ] = False
+    group_size: Annotated[int | None, typer.Option(help="The fewest records of a group.", min=1)] = None
+    bucket_check: Annotated[
+        Literal["distinct", "frequency"] | None, typer.Option(help="What makes a bucket of slicing l-diverse.")
+    ] = None
+
+    def given(self) -> dict[str, Any]:
+        """As keyword arguments of the library's function."""
+        options = {
+            "method": self.method,
+            "tables": None if self.tables is None else _tables(self.tables),
+            "linkage": self.linkage,
+            "association": self.association,
+            "max_table_size": self.max_table_size,
+            "algorithm": self.algorithm,
+            "locality": True if self.locality else None,
+            "group_size": self.group_size,
+            "check": self.bucket_check,
+        }
+        return {name: value for name, value in options.items() if value is not None}
+
+
+@app.command()
+@takes_groups
+def anatomize(
+    table: TableOptions,
+    model: ModelOptions,
+    method: MethodOptions,
+    sensitive: Annotated[
+        list[str] | None, typer.Option(help="Sensitive column; it gets a table of its own. Repeatable.")
+    ] = None,
+    qi: Annotated[
+        list[str] | None,
+        typer.Option(help="Quasi-identifier; all columns but identifiers and sensitive ones if none is named."),
+    ] = None,
+    identifier: Annotated[
+        list[str] | None, typer.Option(help="Column that names a person directly; it is left out.")
+    ] = None,
+    nulls: Annotated[
+        Literal["category", "drop"], typer.Option(help="A null is a value of its own, or its row is left out.")
+    ] = "category",
+    out: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="The folder to publish in; it must not exist yet.")
+    ] = None,
+    format_: Annotated[
+        Literal["csv", "parquet", "arrow"] | None,
+        typer.Option(
+            "--format", help="How the tables are written; as the table came, if that is one of these, else Parquet."
+        ),
+    ] = None,
+    seed: Annotated[
+        int | None, typer.Option(help="Makes the release repeatable, for tests; do not publish with it.", min=0)
+    ] = None,
+    queries: Annotated[
+        int | None, typer.Option(help="How many count queries the error is measured by; 0 for none.", min=0)
+    ] = None,
+    workload: Annotated[
+        Literal["anchored", "range"], typer.Option(help="Queries for the values of a record, or for ranges of values.")
+    ] = "anchored",
+    attack: Annotated[bool, typer.Option("--attack", help="Also carry out the four attacks.")] = False,
+    check: Annotated[
+        bool,
+        typer.Option("--check", help="TABLE is an anatomized release: hold it against the bounds; exit code 0 or 1."),
+    ] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Divide, group and report; write nothing.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace the release that is there.")] = False,
+    json_: JsonOption = False,
+) -> None:
+    """Publish a table as several tables, tied together only by groups of records: exit code 3 if no grouping keeps the bounds.
+
+    Values are published as they are; which belong together is hidden. With --check, TABLE is the folder of such a
+    release, ours or another's (then name its --sensitive column), and its levels are worked out from its files alone.
+
+    \b
+    Examples:
+      divulge anatomize people.csv --sensitive salary --identifier name --alpha 0.5 --beta 1/4 --delta 0.25 --tables 2 --out release/
+      divulge anatomize release/ --check --beta 1/4
+    """
+    if check:
+        _check(table.source, model.given(), sensitive or [], json_=json_)
+        return
+    if out is None and not dry_run:
+        raise BadInput("--out is missing", hint="Name a folder to publish in, or look only with --dry-run")
+    from divulge.anatomize.feasibility import InfeasibleModel
+    from divulge.anatomize.workload import Workload
+    from divulge.report.anatomized import anatomized_document, anatomized_text
+    from divulge.table.roles import split_names
+    from divulge.tasks.anatomize import anatomize as run_anatomize
+
+    opened = table.read()
+    try:
+        release = run_anatomize(
+            opened,
+            sensitive=split_names(opened, sensitive or []),
+            quasi_identifiers=split_names(opened, qi or []),
+            identifier=split_names(opened, identifier or []),
+            nulls=nulls,
+            seed=seed,
+            **model.given(),
+            **method.given(),
+        )
+    except InfeasibleModel as error:
+        if not json_:
+            raise
+        emit_json({"infeasible": error.as_json()})
+        raise typer.Exit(error.exit_code) from None
+    recq = None if queries == 0 else release.recq(Workload(kind=workload, queries=queries))
+    attacks = release.attack() if attack else None
+    written = None if out is None or dry_run else release.write(out, force=force, format=format_)
+    if json_:
+        emit_json(anatomized_document(release, recq=recq, attacks=attacks, written=written))
+    else:
+        show(anatomized_text(release, recq=recq, attacks=attacks, written=written))
+
+
+def _check(release: str, bounds: dict[str, str], sensitive: list[str], *, json_: bool) -> None:
+    from divulge.report.anatomized import check_document, check_text
+    from divulge.tasks.check_anatomized import check_anatomized
+
+    found = check_anatomized(release, sensitive=sensitive, **bounds)
+    if json_:
+        emit_json(check_document(found))
+    else:
+        show(check_text(found))
+    if not found.holds:
+        raise typer.Exit(1)
+
+
+def _tables(text: str) -> int | list[list[str]]:
+    """A number, or the columns of each table: commas within a table, semicolons between tables."""
+    if text.strip().isdigit():
+        return int(text)
+    return [[name.strip() for name in table.split(",")] for table in text.split(";")]

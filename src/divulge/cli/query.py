@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`divulge query`: estimate a count, a sum or an average from a release."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from divulge.cli.common import emit_json, new_app, show
+from divulge.cli.options import JsonOption
+
+app = new_app()
+
+
+@app.command()
+def query(
+    release: Annotated[
+        str, typer.Argument(metavar="RELEASE", help="The folder of a release, anatomized or generalized.")
+    ],
+    condition: Annotated[
+        str, typer.Argument(metavar="CONDITION", help="What would stand after WHERE; everything if not given.")
+    ] = "true",
+    total: Annotated[
+        str | None, typer.Option("--sum", metavar="EXPRESSION", help="Sum this up instead of counting.")
+    ] = None,
+    average: Annotated[str | None, typer.Option(metavar="EXPRESSION", help="Average this instead of counting.")] = None,
+    group: Annotated[str, typer.Option(help="The group column, in another's release.")] = "GID",
+    count: Annotated[str, typer.Option(help="The count column, in another's release.")] = "Count",
+    hierarchies: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR", help="What labels stand for, where a generalized release comes without its mapping."
+        ),
+    ] = None,
+    json_: JsonOption = False,
+) -> None:
+    """Estimate from a release how many records satisfy a condition, with hard bounds and the standard error.
+
+    low and high are certain: no table that could have led to the release has less or more.
+
+    \b
+    Examples:
+      divulge query release/ "age > 30 and job = 'Doctor' and salary = 6700"
+      divulge query release/ "job = 'Doctor'" --average salary --json
+    """
+    from divulge.report.anatomized import estimate_document, estimate_text
+    from divulge.tasks.query import query as run_query
+
+    found = run_query(
+        release, condition, total=total, average=average, group=group, count=count, hierarchies=hierarchies
+    )
+    if json_:
+        emit_json(estimate_document(found))
+    else:
+        show(estimate_text(found))

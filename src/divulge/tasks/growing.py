@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: Apache-2.0
+"""growing(): how much the first n quasi-identifiers give away together, for n = 1, 2, 3 and so on, and each by itself.
+
+Simple and combined ITPR of Bkakria et al. 2021 (Definitions 1 and 2), as in their Fig. 7, for tables with a hundred columns and more.
+Columns are read one at a time and refine the classes of those before them (see count.refine), so the cost of n columns grows with n.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from divulge.count import Nulls
+from divulge.count.columns import Columns
+from divulge.count.counting import Request
+from divulge.count.entries import Coded
+from divulge.count.refine import Partition, refine
+from divulge.errors import BadInput
+from divulge.metrics.dense import Marginal
+from divulge.table.read import read
+from divulge.table.roles import resolve_roles
+from divulge.tasks.combinations import IDENTITY, SENSITIVE, Combination, Numbers, OneByOne, identity_numbers
+from divulge.tasks.measure import Names
+from divulge.tasks.rolled_up import identity_view, sensitive_in
+
+
+@dataclass(frozen=True)
+class Step:
+    """The first n quasi-identifiers together."""
+
+    n: int
+    attribute: str
+    """The one that was added last."""
+    identity: Numbers
+    sensitive: dict[str, Numbers]
+
+    def document(self) -> dict[str, Any]:
+        """For JSON."""
+        return {"n": self.n, "attribute": self.attribute, "identity": self.identity, "sensitive": self.sensitive}
+
+
+@dataclass(frozen=True)
+class Growth:
+    """Each quasi-identifier by itself, and the growing sets."""
+
+    rows: int
+    alone: tuple[Combination, ...]
+    steps: tuple[Step, ...]
+    settings: dict[str, Any]
+
+    def document(self) -> dict[str, Any]:
+        """For JSON."""
+        return {
+            "rows": self.rows,
+            "settings": self.settings,
+            "alone": [item.document() for item in self.alone],
+            "steps": [item.document() for item in self.steps],
+        }
+
+
+def growing(
+    table: Any,
+    *,
+    quasi_identifiers: Names,
+    sensitive: Names = (),
+    nulls: Nulls = "category",
+    every: int = 1,
+    progress: Callable[[int, int], None] | None = None,
+    engine: Any = None,
+) -> Growth:
+    """Measure the first n quasi-identifiers together, in the order in which they are given.
+
+    `every` says for which n: 1, its multiples, and all of them. `progress` is called with (columns done, all columns).
+
+    >>> import pyarrow as pa
+    >>> people = pa.table({"sex": ["f", "f", "m", "m"], "zip": ["1", "2", "3", "3"]})
+    >>> found = growing(people, quasi_identifiers=["sex", "zip"])
+    >>> [(step.n, step.identity["uniques"], step.identity["itpr"]) for step in found.steps]
+    [(1, 0, 0.5), (2, 2, 1.0)]
+    """
+    if every < 1:
+        raise BadInput(f"every={every} is not possible", hint="sets grow by at least 1 attribute")
+    source = read(table, engine=engine)
+    roles = resolve_roles(source, quasi_identifiers=quasi_identifiers, sensitive=sensitive)
+    request = Request(source, roles, nulls, joint=False)
+    work = _on_cluster if source.engine.name == "spark" else _column_by_column
+    rows, alone, steps = work(request, every, progress or _silent)
+    return Growth(
+        rows=rows,
+        alone=tuple(alone),
+        steps=tuple(steps),
+        settings={
+            "engine": source.engine.name,
+            "source": source.source,
+            "quasi_identifiers": list(roles.quasi_identifiers),
+            "sensitive": list(roles.sensitive),
+            "nulls": nulls,
+            "every": every,
+            "log_base": 2,
+        },
+    )
+
+
+def _silent(_done: int, _total: int) -> None:
+    """Nobody listens."""
+
+
+def _column_by_column(
+    request: Request, every: int, progress: Callable[[int, int], None]
+) -> tuple[int, list[Combination], list[Step]]:
+    names = request.roles.quasi_identifiers
+    columns = Columns(request)
+    attributes = [_Attribute.of(columns.coded(name)) for name in request.roles.sensitive]
+    everybody = Partition.whole(columns.rows)
+    alone: list[Combination] = []
+    steps: list[Step] = []
+    together = everybody
+    for n, (name, codes, values) in enumerate(columns.numbered(names), start=1):
+        simple = refine(everybody, codes, values)
+        together = simple if n == 1 else refine(together, codes, values)
+        alone.append(Combination((name,), *_numbers(simple, attributes)))
+        if _is_asked_for(n, every, len(names)):
+            steps.append(Step(n, name, *_numbers(together, attributes)))
+        progress(n, len(names))
+    return columns.rows, alone, steps
+
+
+def _on_cluster(
+    request: Request, every: int, progress: Callable[[int, int], None]
+) -> tuple[int, list[Combination], list[Step]]:
+    """A count for each set: Spark keeps no order of rows that a column could be lined up with."""
+    from divulge.count.cluster import count_on_cluster
+    from divulge.tasks.on_spark import ClusterViews
+
+    def score(columns: tuple[str, ...]) -> tuple[int, Combination]:
+        counts = count_on_cluster(replace(request, roles=replace(request.roles, quasi_identifiers=columns)))
+        scorer = OneByOne(ClusterViews(counts, (*IDENTITY, *SENSITIVE)))
+        return scorer.rows, scorer.score(columns)
+
+    names = request.roles.quasi_identifiers
+    rows, alone, steps = 0, [], []
+    for n, name in enumerate(names, start=1):
+        rows, simple = score((name,))
+        alone.append(simple)
+        if _is_asked_for(n, every, len(names)):
+            found = simple if n == 1 else score(names[:n])[1]
+            steps.append(Step(n, name, found.identity, found.sensitive))
+        progress(n, len(names))
+    return rows, alone, steps
+
+
+@dataclass(frozen=True, eq=False)
+class _Attribute:
+    """A sensitive attribute of all rows."""
+
+    coded: Coded
+    marginal: Marginal
+
+    @classmethod
+    def of(cls, coded: Coded) -> _Attribute:
+        return cls(coded, Marginal.of(np.bincount(coded.codes, minlength=coded.values)))
+
+
+def _numbers(partition: Partition, attributes: list[_Attribute]) -> tuple[Numbers, dict[str, Numbers]]:
+    return identity_numbers(identity_view(partition)), {
+        item.coded.domain.name: sensitive_in(partition, item.coded, item.marginal) for item in attributes
+    }
+
+
+def _is_asked_for(n: int, every: int, last: int) -> bool:
+    return n in (1, last) or n % every == 0

@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Combinations of quasi-identifiers from counts in memory.
+
+Rows are counted once, over all columns; every combination is a roll-up. Small ones come from cubes that many share (see count.cube); large
+ones from classes that are refined column by column (see count.refine). The classes without one column, for each column in turn, share
+their work by halves: n log n refinements instead of n * n.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from divulge.belief.refined import belief_of
+from divulge.count.contingency import Floats, Ints
+from divulge.count.cube import count_cubes, cover
+from divulge.count.entries import Coded, Entries
+from divulge.count.refine import Partition, refine
+from divulge.metrics import Identity
+from divulge.metrics.dense import Marginal, sensitive_numbers
+from divulge.tasks.combinations import Combination, Names, Numbers, belief_numbers, identity_numbers, without
+
+_ENTRIES_PER_SHARED_CELL = 4
+"""A shared cube has at most one cell for so many entries: a roll-up then costs far less than a look at all entries."""
+_CELLS_PER_ENTRY = 4
+"""Any dense table has at most so many cells for an entry, most of them then empty."""
+_SMALLEST_CUBE = 2**16
+
+
+@dataclass(frozen=True, eq=False)
+class RolledUp:
+    """Every combination from the entries of one count."""
+
+    entries: Entries
+    sensitive: Names
+
+    @property
+    def rows(self) -> int:
+        """Rows of the table."""
+        return self.entries.rows
+
+    @cached_property
+    def marginals(self) -> dict[str, Marginal]:
+        """Each sensitive attribute in the whole table."""
+        columns = {name: self.entries.columns[name] for name in self.sensitive}
+        repeats = self.entries.repeats.astype(np.float64)
+        return {
+            name: Marginal.of(np.bincount(column.codes, weights=repeats).astype(np.int64))
+            for name, column in columns.items()
+        }
+
+    def score(self, columns: Names) -> Combination:
+        """One combination."""
+        return self._of_partition(columns, self._refined(Partition.whole(len(self.entries)), columns))
+
+    def score_all(self, combinations: Sequence[Names]) -> Iterator[Combination]:
+        """Many combinations, those of one cube together."""
+        values = {name: column.values for name, column in self.entries.columns.items() if name not in self.sensitive}
+        widest = max([self.entries.columns[name].values for name in self.sensitive], default=1)
+        plan = cover(
+            combinations,
+            values,
+            shared=max(len(self.entries) // _ENTRIES_PER_SHARED_CELL, _SMALLEST_CUBE) // widest,
+            own=max(len(self.entries) * _CELLS_PER_ENTRY, _SMALLEST_CUBE) // widest,
+        )
+        attributes = [self.entries.columns[name] for name in self.sensitive] or [None]
+        for cubes in zip(*(count_cubes(self.entries, list(plan), attribute) for attribute in attributes), strict=True):
+            for columns in plan[cubes[0].names]:
+                yield self._of_tables(columns, [cube.roll_up(columns) for cube in cubes])
+        for columns in set(combinations).difference(*plan.values()):
+            yield self.score(columns)
+
+    def score_without_each(self, columns: Names) -> Iterator[tuple[str, Combination]]:
+        """For each column, all the others: half of the columns are common to all sets that leave out one of the other half."""
+        yield from self._without_each(Partition.whole(len(self.entries)), columns, columns)
+
+    def _without_each(self, partition: Partition, left: Names, columns: Names) -> Iterator[tuple[str, Combination]]:
+        if len(left) == 1:
+            yield left[0], self._of_partition(without(columns, left[0]), partition)
+            return
+        middle = len(left) // 2
+        for half, others in ((left[:middle], left[middle:]), (left[middle:], left[:middle])):
+            yield from self._without_each(self._refined(partition, others), half, columns)
+
+    def _refined(self, partition: Partition, columns: Iterable[str]) -> Partition:
+        # The column with most values first: rows that are soon alone cost nothing any more.
+        for column in sorted((self.entries.columns[name] for name in columns), key=lambda column: -column.values):
+            partition = refine(partition, column.codes, column.values)
+        return partition
+
+    def _of_tables(self, columns: Names, tables: Sequence[Ints]) -> Combination:
+        """From one table of values by classes for each sensitive attribute."""
+        sizes = tables[0].sum(axis=0)
+        if not sizes.all():
+            occurs = np.flatnonzero(sizes)
+            sizes, tables = sizes[occurs], [table.take(occurs, axis=1) for table in tables]
+        sensitive = {
+            name: dict(sensitive_numbers(table, self.marginals[name], classes=len(sizes)))
+            for name, table in zip(self.sensitive, tables, strict=False)
+        }
+        return Combination(columns, identity_numbers(Identity.of_spectrum(*spectrum_of(sizes))), sensitive)
+
+    def _of_partition(self, columns: Names, partition: Partition) -> Combination:
+        repeats = None if self.entries.once else self.entries.repeats
+        view = identity_view(partition, repeats=repeats)
+        sensitive = {
+            name: sensitive_in(partition, self.entries.columns[name], self.marginals[name], repeats=repeats)
+            for name in self.sensitive
+        }
+        return Combination(columns, identity_numbers(view), sensitive)
+
+
+def sensitive_in(partition: Partition, attribute: Coded, marginal: Marginal, *, repeats: Ints | None = None) -> Numbers:
+    """What a ranking shows about an attribute in these classes: from a dense table of counts, or cell by cell where that is too large."""
+    classes = len(partition.sizes)
+    columns = classes + min(partition.closed, attribute.values)
+    if columns * attribute.values > max(_CELLS_PER_ENTRY * len(partition.ids), _SMALLEST_CUBE):
+        return belief_numbers(belief_of(partition, attribute, repeats=repeats))
+    weights = None if repeats is None else partition.open_part(repeats).astype(np.float64)
+    key = partition.open_part(attribute.codes) * np.int64(classes)
+    key += partition.ids
+    counted = np.bincount(key, weights=weights, minlength=classes * attribute.values).astype(np.int64)
+    alone = np.bincount(attribute.codes[partition.closed_rows(len(attribute.codes))], minlength=attribute.values) > 0
+    one_of_each = np.eye(attribute.values, dtype=np.int64)[:, alone]
+    table = np.concatenate([counted.reshape(attribute.values, classes), one_of_each], axis=1)
+    return dict(sensitive_numbers(table, marginal, classes=partition.classes))
+
+
+def identity_view(partition: Partition, *, repeats: Ints | None = None) -> Identity:
+    """Who is who in these classes; `repeats` says how many people each row stands for, by default one."""
+    if repeats is None:
+        sizes, often = spectrum_of(partition.sizes)
+        alone = [partition.closed] if partition.closed else []
+        return Identity.of_spectrum(
+            np.concatenate([np.ones(len(alone)), sizes]), np.concatenate([np.array(alone, dtype=np.float64), often])
+        )
+    open_sizes = np.bincount(partition.ids, weights=partition.open_part(repeats).astype(np.float64))
+    closed = repeats[partition.closed_rows(len(repeats))]
+    return Identity.of_spectrum(*spectrum_of(np.concatenate([open_sizes.astype(np.int64), closed])))
+
+
+def spectrum_of(sizes: Ints) -> tuple[Floats, Floats]:
+    """The sizes that occur, and how many classes have each."""
+    if len(sizes) and int(sizes.max()) <= 4 * len(sizes):
+        often = np.bincount(sizes)
+        found = np.flatnonzero(often)
+        often = often[found]
+    else:
+        found, often = np.unique(sizes, return_counts=True)
+    return found.astype(np.float64), often.astype(np.float64)

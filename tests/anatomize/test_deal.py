@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The circular deal: what it certifies holds, whole or by regions; records laid out by group."""
+
+from __future__ import annotations
+
+from collections import Counter
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from divulge.anatomize import AlphaBetaGammaDelta, rows_of
+from divulge.anatomize.deal import deal, deals_keep, most_groups
+from divulge.anatomize.layout import lay_out, stable_order
+from divulge.anatomize.levels import Tally
+from divulge.anatomize.problem import Problem, problem_of
+from tests.anatomize.literature import CASES
+
+COUNTS = st.lists(st.integers(1, 12), min_size=1, max_size=8).map(lambda counts: np.array(sorted(counts)[::-1]))
+BOUNDS = st.fractions(min_value=0, max_value=1, max_denominator=30)
+
+
+def by_values(counts: Any, **bounds: Any) -> Problem:
+    """Records that have only a sensitive value that matters."""
+    values = [value for value, count in enumerate(counts) for _ in range(count)]
+    rows = rows_of({"q": range(len(values)), "s": values})
+    return problem_of(rows, tables=[["q"]], sensitive=["s"], model=AlphaBetaGammaDelta(**bounds))
+
+
+def test_deal_of_3_1_1_1() -> None:
+    case = CASES["002-eligibility-3111"]
+    counts, size = np.array(case["inputs"]["sa_counts"]), case["inputs"]["N"]
+    model = AlphaBetaGammaDelta(beta=Fraction(1, size), delta=Fraction(1, size))
+    assert most_groups(counts, model) == 3
+    problem = by_values(counts, beta=Fraction(1, size), delta=Fraction(1, size))
+    found = deal(problem, groups=np.array([3]), rng=np.random.default_rng(0))
+    assert sorted(found.tolist()) == sorted(case["expected"]["circular_deal"])
+    assert sorted(found[:3].tolist()) == [0, 1, 2]
+    assert sorted(found[3:].tolist()) == [0, 1, 2]
+
+
+@settings(deadline=None)
+@given(COUNTS, st.data())
+def test_each_group_gets_its_share_of_each_value(counts: Any, data: st.DataObject) -> None:
+    groups = data.draw(st.integers(1, int(counts.sum())))
+    problem = by_values(counts)
+    found = deal(problem, groups=np.array([groups]), rng=np.random.default_rng(0))
+    rows = int(counts.sum())
+    assert set(np.bincount(found, minlength=groups).tolist()) <= {rows // groups, -(-rows // groups)}
+    values = problem.rows.column("s")
+    for value, count in enumerate(counts.tolist()):
+        of_value = np.bincount(found[values == value], minlength=groups)
+        assert set(of_value.tolist()) <= {count // groups, -(-count // groups)}
+
+
+@settings(deadline=None)
+@given(COUNTS, BOUNDS, BOUNDS)
+def test_a_deal_that_is_certified_keeps_beta_and_delta(counts: Any, beta: Fraction, delta: Fraction) -> None:
+    assume(counts.max() <= beta * int(counts.sum()))
+    problem = by_values(counts, beta=beta, delta=delta)
+    groups = most_groups(counts, problem.model)
+    levels = problem.measure(deal(problem, groups=np.array([groups]), rng=np.random.default_rng(1)), groups=groups)
+    assert levels.keeps(problem.model).all()
+
+
+@settings(deadline=None)
+@given(COUNTS, st.integers(1, 9))
+def test_the_deal_is_as_fine_as_groups_without_repeated_values_can_be(counts: Any, size: int) -> None:
+    """Groups of at least N records without a repeated value exist exactly if H <= n // N; then there are n // N of them."""
+    rows, bound = int(counts.sum()), Fraction(1, size)
+    assume(counts.max() <= rows // size)
+    assert most_groups(counts, AlphaBetaGammaDelta(beta=bound, delta=bound)) >= rows // size
+
+
+@settings(deadline=None)
+@given(COUNTS, BOUNDS, BOUNDS, st.data())
+def test_regions_are_certified_as_they_are_dealt(
+    counts: Any, beta: Fraction, delta: Fraction, data: st.DataObject
+) -> None:
+    """Two regions, each dealt by itself; delta is measured against the whole table."""
+    problem = by_values(counts, beta=beta, delta=delta)
+    rows = len(problem)
+    region = np.array(data.draw(st.lists(st.integers(0, 1), min_size=rows, max_size=rows)), dtype=np.int64)
+    sizes = np.bincount(region, minlength=2)
+    assume(sizes.min() > 0)
+    groups = np.array([data.draw(st.integers(1, int(size))) for size in sizes])
+    ids = problem.sensitive[0].ids
+    cells = sorted(Counter(zip(region.tolist(), ids.tolist(), strict=True)).items())
+    ranked = Tally(2, *(np.array(column) for column in zip(*((r, v, n) for (r, v), n in cells), strict=True)))
+    certified = deals_keep(ranked, sizes, groups, totals=problem.sensitive[0].totals, model=problem.model, rows=rows)
+    found = deal(problem, groups=groups, rng=np.random.default_rng(2), region=region)
+    kept = problem.measure(found, groups=int(groups.sum())).keeps(problem.model)
+    first = [0, int(groups[0])]
+    for number in range(2):
+        mine = kept[first[number] : first[number] + int(groups[number])]
+        assert set(np.unique(found[region == number]).tolist()) == set(range(first[number], first[number] + len(mine)))
+        if certified[number]:
+            assert mine.all()
+
+
+@given(st.lists(st.integers(0, 5), max_size=30), st.booleans())
+def test_stable_order(ids: list[int], many: bool) -> None:  # noqa: FBT001
+    codes = np.array(ids, dtype=np.int32)
+    count = 2**15 + 1 if many else 6
+    assert stable_order(codes, count).tolist() == sorted(range(len(ids)), key=lambda i: ids[i])
+
+
+def test_members_of_groups_are_gathered() -> None:
+    layout = lay_out(np.array([1, 0, 1, 2], dtype=np.int32), 3)
+    records, place = layout.gather(np.array([2, 1]))
+    assert (records.tolist(), place.tolist()) == ([3, 0, 2], [0, 1, 1])

@@ -1,0 +1,230 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`divulge generalize` and `divulge apply` as a user meets them: flags, files, JSON, words, exit codes."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from tests.helpers import run_cli
+from tests.publish.folders import names
+
+ROWS = """name,zip,age,disease
+Ann,47677,29,Heart
+Bob,47602,22,Heart
+Cid,47678,27,Heart
+Dora,47905,43,Flu
+Eve,47909,52,Heart
+Fay,47906,47,Cancer
+Gus,47605,30,Heart
+Hal,47673,36,Cancer
+Ida,47607,32,Cancer
+"""
+POLICY = """
+quasi_identifiers = ["zip", "age"]
+sensitive = "disease"
+identifier = "name"
+
+[promises]
+k_anonymity = 3
+
+[hierarchies.zip]
+prefix = [4, 3, 2]
+
+[hierarchies.age]
+intervals = [10, 20]
+"""
+ROLES = ("--qi", "zip,age", "--sensitive", "disease", "--identifier", "name")
+RULES = ("--hierarchy", "zip={prefix = [4, 3, 2]}", "--hierarchy", "age={intervals = [10, 20]}")
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> str:
+    path = tmp_path / "patients.csv"
+    path.write_text(ROWS, encoding="utf-8")
+    return str(path)
+
+
+@pytest.fixture
+def policy(tmp_path: Path) -> str:
+    path = tmp_path / "divulge.toml"
+    path.write_text(POLICY, encoding="utf-8")
+    return str(path)
+
+
+def published(folder: Path) -> Counter[tuple[str, ...]]:
+    with (folder / "table.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.reader(file))
+    assert rows[0] == ["zip", "age", "disease"]
+    return Counter((row[0], row[1]) for row in rows[1:])
+
+
+CLASSES = {("4767*", "[20, 40)"): 3, ("4760*", "[20, 40)"): 3, ("4790*", "[40, 60)"): 3}
+
+
+def test_a_policy_file(table: str, policy: str, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    result = run_cli("generalize", table, "--policy", policy, "--out", str(out))
+    assert (result.code, result.err) == (0, "")
+    assert published(out) == CLASSES
+    text = " ".join(result.out.split())
+    assert "zip (level 1 of 4): 9 values become 3, such as 4760*, 4767*, 4790*." in text
+    assert "age (level 2 of 3): 9 values become 2, such as [20, 40), [40, 60)." in text
+    assert "name: left out." in text
+    assert "k_anonymity >= 3 1 3 holds" in text
+    assert "0 people left out" in text
+    assert f"Published in {out}" in text
+    assert "keep it to yourself" in text
+
+
+def test_flags_and_the_json_document(table: str, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    result = run_cli("generalize", table, *ROLES, *RULES, "--k-anonymity", "3", "--out", str(out), "--json")
+    assert (result.code, result.err) == (0, "")
+    document = result.json()
+    assert published(out) == CLASSES
+    assert document["levels"] == {"zip": 1, "age": 2}
+    assert document["objective"]["name"] == "loss"
+    assert (document["suppressed"], document["classes"], document["lattice"]) == (0, 3, 5 * 4)
+    assert 0 < document["checked"] <= document["lattice"]
+    assert document["written"] == str(out)
+    measured = run_cli("measure", table, *ROLES, "--json").json()
+    assert document["before"] == measured
+    again = run_cli(
+        "measure", str(out / "table.csv"), "--qi", "zip,age", "--sensitive", "disease", "--original", table, "--json"
+    ).json()
+    for part in ("rows", "people", "classes", "identity", "sensitive"):
+        assert document["after"][part] == again[part]
+
+
+def test_a_dry_run_writes_nothing(table: str, tmp_path: Path) -> None:
+    before = names(tmp_path)
+    result = run_cli(
+        "generalize", table, *ROLES, *RULES, "--k-anonymity", "3", "--dry-run", "--out", str(tmp_path / "out")
+    )
+    assert result.code == 0
+    assert "Nothing was written" in result.out
+    assert names(tmp_path) == before
+    document = run_cli("generalize", table, *ROLES, *RULES, "--k-anonymity", "3", "--dry-run", "--json").json()
+    assert document["written"] is None
+    assert document["classes"] == 3
+
+
+def test_hierarchies_from_a_folder_and_from_the_data(table: str, tmp_path: Path) -> None:
+    folder = tmp_path / "hierarchies"
+    folder.mkdir()
+    zips = ["47677", "47602", "47678", "47905", "47909", "47906", "47605", "47673", "47607"]
+    (folder / "patients_hierarchy_zip.csv").write_text("".join(f"{z};{z[:4]}*;*\n" for z in zips), encoding="utf-8")
+    asked = ("generalize", table, *ROLES, "--hierarchies", str(folder), "--k-anonymity", "3", "--dry-run")
+    document = run_cli(*asked, "--json").json()
+    assert set(document["chosen_hierarchies"]) == {"age"}
+    told = run_cli(*asked).out
+    assert told.index("[hierarchies.age]") < told.index("What was done")
+    assert "[hierarchies.zip]" not in told
+
+
+def test_suppression_and_several_promises(table: str) -> None:
+    asked = ("generalize", table, *ROLES, *RULES, "--k-anonymity", "3", "--dry-run", "--json")
+    strict = run_cli(*asked, "--l-diversity", "2", "--suppression", "0.4").json()
+    assert [promise["holds"] for promise in strict["promises"]] == [True, True]
+    assert strict["suppressed"] <= 3
+
+
+def test_nothing_fits(table: str, tmp_path: Path) -> None:
+    result = run_cli("generalize", table, *ROLES, *RULES, "--k-anonymity", "10", "--out", str(tmp_path / "out"))
+    assert result.code == 3
+    assert result.out == ""
+    assert result.err.count("\n") == 1
+    assert not (tmp_path / "out").exists()
+
+
+def test_an_existing_folder(table: str, policy: str, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    asked = ("generalize", table, "--policy", policy, "--out", str(out))
+    assert run_cli(*asked).code == 0
+    again = run_cli(*asked, "--k-anonymity", "9")
+    assert (again.code, again.out) == (2, "")
+    assert "exists already" in again.err
+    assert published(out) == CLASSES
+    assert run_cli(*asked, "--k-anonymity", "9", "--force").code == 0
+    assert list(published(out).values()) == [9]
+    assert names(tmp_path) == ["divulge.toml", "out", "patients.csv"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((), "--out is missing"),
+        (("--out", "out", "--qi", "nowhere"), "has no column 'nowhere'"),
+        (("--out", "out", "--hierarchy", "zip=nowhere.csv"), "there is no hierarchy file"),
+        (("--dry-run", "--objective", "joy"), "joy"),
+        (("--dry-run", "--original", "x.csv"), "original itself"),
+        (("--dry-run", "--suppression", "2"), "suppression"),
+        (("--dry-run", "--method", "magic"), "magic"),
+    ],
+)
+def test_bad_requests(table: str, arguments: tuple[str, ...], message: str) -> None:
+    given = arguments if "--qi" in arguments else ("--qi", "zip,age", *arguments)
+    result = run_cli(
+        "generalize", table, *given, "--sensitive", "disease", "--identifier", "name", "--k-anonymity", "2"
+    )
+    assert result.code == 2
+    assert message in result.err
+    assert result.err.count("\n") == 1
+
+
+def test_mondrian_and_formats(table: str, tmp_path: Path) -> None:
+    asked = ("generalize", table, *ROLES, "--k-anonymity", "3", "--method", "mondrian")
+    result = run_cli(*asked, "--format", "parquet", "--out", str(tmp_path / "out"))
+    assert result.code == 0
+    assert "boxes" in result.out
+    assert names(tmp_path / "out") == ["manifest.json", "mapping", "table.parquet"]
+
+
+def test_a_seed_gives_the_same_file(table: str, policy: str, tmp_path: Path) -> None:
+    for place in ("one", "two"):
+        assert run_cli("generalize", table, "--policy", policy, "--seed", "5", "--out", str(tmp_path / place)).code == 0
+    assert (tmp_path / "one" / "table.csv").read_bytes() == (tmp_path / "two" / "table.csv").read_bytes()
+
+
+def test_apply(table: str, policy: str, tmp_path: Path) -> None:
+    release, out, new = tmp_path / "release", tmp_path / "out", tmp_path / "new.csv"
+    assert run_cli("generalize", table, "--policy", policy, "--out", str(release)).code == 0
+    new.write_text("zip,age,disease\n47677,29,Flu\n99999,29,Flu\n", encoding="utf-8")
+    refused = run_cli("apply", str(release), str(new), "--out", str(out))
+    assert (refused.code, refused.out) == (2, "")
+    assert "'zip': '99999'" in refused.err
+    told = run_cli("apply", str(release), str(new), "--out", str(out), "--suppress-unseen")
+    assert told.code == 0
+    assert "1 of 2 new rows published" in told.out
+    assert "does not prove" in told.out
+    assert published(out) == {("4767*", "[20, 40)"): 1}
+    document = run_cli(
+        "apply", str(release), str(new), "--out", str(out), "--suppress-unseen", "--force", "--json"
+    ).json()
+    assert (document["rows"], document["published"], document["suppressed"]) == (2, 1, 1)
+    assert [promise["holds"] for promise in document["promises"]] == [True]
+    assert [promise["holds"] for promise in document["alone"]] == [False]
+    assert json.loads((out / "manifest.json").read_text(encoding="utf-8"))["kind"] == "applied"
+
+
+def test_apply_that_breaks_the_promise(table: str, policy: str, tmp_path: Path) -> None:
+    release, new = tmp_path / "release", tmp_path / "new.csv"
+    assert run_cli("generalize", table, "--policy", policy, "--out", str(release)).code == 0
+    new.write_text("zip,age,disease\n47677,52,Flu\n", encoding="utf-8")
+    result = run_cli("apply", str(release), str(new), "--out", str(tmp_path / "out"))
+    assert (result.code, result.out) == (1, "")
+    assert "would break k_anonymity >= 3" in result.err
+    assert not (tmp_path / "out").exists()
+
+
+def test_help_ends_with_examples() -> None:
+    for command in ("generalize", "apply"):
+        result = run_cli(command, "--help")
+        assert result.code == 0
+        assert f"divulge {command}" in result.out
+        assert "Example" in result.out

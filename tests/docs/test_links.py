@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every link of README.md and docs/ leads somewhere, and every page is in the navigation of mkdocs.yml."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted(DOCS.rglob("*.md"))]
+GROUPS = ["Home", "Tutorial", "How-to", "Concepts", "Reference", "Papers"]
+
+_LINK = re.compile(r"\]\(([^)\s]+)\)")
+_CODE = re.compile(r"^ *```.*?^ *```$|`[^`\n]*`", re.MULTILINE | re.DOTALL)
+
+
+def anchors(page: Path) -> set[str]:
+    """The anchors that mkdocs makes of a page's headings."""
+    headings = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    plain = (re.sub(r"[^\w\s-]", "", heading).strip().lower() for heading in headings)
+    return {re.sub(r"[-\s]+", "-", heading) for heading in plain}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_links_lead_somewhere(page: Path) -> None:
+    broken = []
+    for target in _LINK.findall(_CODE.sub("", page.read_text(encoding="utf-8"))):
+        if re.match(r"[a-z]+:", target):
+            continue
+        name, _, anchor = target.partition("#")
+        linked = (page.parent / name).resolve() if name else page
+        if not linked.exists() or (anchor and anchor not in anchors(linked)):
+            broken.append(target)
+    assert broken == []
+
+
+def navigation() -> str:
+    configuration = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
+    return configuration[configuration.index("\nnav:") :]
+
+
+def test_every_page_is_in_the_navigation_and_nothing_else() -> None:
+    listed = re.findall(r"([\w/.-]+\.md)\s*$", navigation(), re.MULTILINE)
+    assert sorted(listed) == [path.relative_to(DOCS).as_posix() for path in sorted(DOCS.rglob("*.md"))]
+
+
+def test_the_navigation_has_its_groups_in_order() -> None:
+    assert re.findall(r"^  - ([\w-]+):", navigation(), re.MULTILINE) == GROUPS

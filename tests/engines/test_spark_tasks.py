@@ -1,0 +1,190 @@
+# SPDX-License-Identifier: Apache-2.0
+"""profile, rank, check and the commands on Spark: the same answers as DuckDB's, with counts collected and left on the cluster."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from math import log2
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pytest
+from rich.console import Console
+
+import divulge as dv
+from divulge.cli.common import plain
+from divulge.engines.spark import SparkEngine
+from divulge.errors import BadInput
+from divulge.metrics.conditions import conditions_of
+from divulge.policy import Policy
+from divulge.report.document import verdict_document
+from divulge.report.text import story_text
+from tests.engines.spark_cases import beliefs, odd_names, people, weights
+from tests.engines.spark_documents import differences
+from tests.helpers import run_cli
+
+ROOT = Path(__file__).parent.parent.parent
+
+
+def as_json(document: Any) -> Any:
+    """As a command prints it, without what must differ."""
+    found = json.loads(json.dumps(plain(document)))
+    for name in ("engine", "counts", "source"):
+        found.get("settings", {}).pop(name, None)
+    return found
+
+
+def on_cluster(spark: SparkEngine) -> SparkEngine:
+    """The same engine; every count is too large for the driver."""
+    spark.collect_limit = 0
+    return spark
+
+
+def test_profiles_agree(spark: SparkEngine) -> None:
+    table = odd_names().table
+    here = [as_json(column.document()) for column in dv.profile(table)]
+    there = [as_json(column.document()) for column in dv.profile(table, engine=spark)]
+    assert differences(here, there) == []
+
+
+@pytest.mark.parametrize("person", [None, "patient"])
+def test_rankings_agree(spark: SparkEngine, person: str | None) -> None:
+    """Some combinations are small enough to be collected, others are not."""
+    spark.collect_limit = 12
+    asked: dict[str, Any] = {"quasi_identifiers": ["zip", "sex"], "sensitive": "disease", "person": person, "up_to": 2}
+    table = people().table
+    here, there = dv.rank(table, **asked), dv.rank(table, **asked, engine=spark)
+    assert differences(as_json(here.document()), as_json(there.document())) == []
+
+
+@pytest.mark.parametrize("collect_limit", [0, 100_000])
+def test_verdicts_agree(spark: SparkEngine, collect_limit: int) -> None:
+    """Promises that hold and that break, about classes and about averages, with another l than was measured with."""
+    spark.collect_limit = collect_limit
+    case = beliefs()
+    bounds = {"k_anonymity": 9, "l_diversity": 2, "t_closeness": 0.1, "entropy_leakage": 5, "mutual_information": 0.01}
+    policy = Policy(**bounds, recursive_c_l_diversity="1.5,2", marketer_risk=0.01)
+    roles = {name: case.arguments[name] for name in ("quasi_identifiers", "sensitive")}
+    assumed = {name: value for name, value in case.arguments.items() if name not in roles}
+    here = dv.check(case.table, policy, **roles, assumptions=assumed, sample=4)
+    there = dv.check(case.table, policy, **roles, assumptions=assumed, sample=4, engine=spark)
+    assert differences(as_json(verdict_document(*here)), as_json(verdict_document(*there))) == []
+    assert here[0].holds is False
+    assert {outcome.holds for outcome in here[0].outcomes} == {True, False}
+
+
+def test_stories_and_conditions_agree(spark: SparkEngine) -> None:
+    case = beliefs()
+    here = dv.measure(case.table, **case.arguments)
+    there = dv.measure(case.table, **case.arguments, engine=on_cluster(spark))
+    for name in here.beliefs:
+        mine, theirs = (conditions_of(found, name, t=0.3, l_value=2.5).document() for found in (here, there))
+        assert differences(as_json(mine), as_json(theirs)) == []
+    console = Console(width=200)
+    with console.capture() as one:
+        console.print(story_text(here, worst=7))
+    with console.capture() as other:
+        console.print(story_text(there, worst=7))
+    told = [line for line in other.get().splitlines() if "the counts stayed on the cluster" not in line]
+    assert told == one.get().splitlines()
+
+
+def test_a_million_people_who_are_all_alone(spark: SparkEngine) -> None:
+    """A class each: every number is known by hand, and what comes to the driver does not grow with them."""
+    n = 1_000_000
+    frame = spark.session.range(n).selectExpr("id", "CAST(id % 4 AS STRING) AS zip", "IF(id < 250000, 'yes', 'no') AS ill")
+    found = dv.measure(frame, quasi_identifiers=["id", "zip"], sensitive="ill")
+    assert (found.settings["counts"], found.rows, found.class_count) == ("cluster", n, n)
+    assert len(found.contingency) < 1_000
+    identity = {name: score.value for name, score in found.identity.items()}
+    assert (identity["k_anonymity"], identity["uniques"], identity["classes"]) == (1, n, n)
+    assert identity["mutual_information"] == pytest.approx(log2(n), abs=1e-9)
+    assert identity["discrimination_rate"] == pytest.approx(1.0, abs=1e-9)
+    entropy = -(0.25 * log2(0.25) + 0.75 * log2(0.75))
+    ill = {name: score.value for name, score in found.sensitive["ill"].items()}
+    assert ill["mutual_information"] == pytest.approx(entropy, abs=1e-9)
+    assert ill["surprise"] == pytest.approx(2.0, abs=1e-9)
+    assert ill["t_closeness"] == pytest.approx(0.75, abs=1e-9)
+    assert ill["distribution_leakage"] == pytest.approx(0.75 * 2**0.5, abs=1e-9)
+    assert found.sensitive["ill"]["surprise"].worst is not None
+    assert found.sensitive["ill"]["surprise"].worst.key == {"id": 0, "zip": "0"}
+    verdict, _ = dv.check(frame, Policy(alpha=0.9), quasi_identifiers=["id", "zip"], sensitive="ill")
+    assert (verdict.outcomes[0].breaking_classes, verdict.outcomes[0].breaking_people) == (n, n)
+
+
+@pytest.mark.parametrize("collect_limit", [0, 100_000])
+def test_mistakes_are_told_alike(spark: SparkEngine, collect_limit: int) -> None:
+    spark.collect_limit = collect_limit
+    table = weights().table
+    unweighted = table.set_column(3, "weight", pa.array([None, *table["weight"].to_pylist()[1:]]))
+    twice: dict[str, dict[str, Any]] = {
+        "rows have no weight": {"table": unweighted, "quasi_identifiers": "age", "weight": "weight"},
+        "has no rows": {"table": table.slice(0, 0), "quasi_identifiers": "age"},
+        "no row is left": {"table": pa.table({"a": pa.nulls(2, pa.string())}), "quasi_identifiers": "a", "nulls": "drop"},
+        "have no 'age', so it is not known whose": {"table": table, "quasi_identifiers": "zip", "person": "age"},
+        "misses 1 combinations": {
+            "table": table,
+            "quasi_identifiers": "zip",
+            "sensitive": "constant",
+            "prior": [{"zip": zip_, "constant": "all", "probability": 1.0} for zip_ in ("01234", "1234")],
+        },
+        "fits nobody": {"table": table, "quasi_identifiers": "zip", "sensitive": "disease", "rule_out": ["disease=flu", "disease=HIV", "disease=cancer"]},
+    }  # fmt: skip
+    for told, asked in twice.items():
+        given = dict(asked)
+        source = given.pop("table")
+        with pytest.raises(BadInput) as here:
+            dv.measure(source, **given)
+        with pytest.raises(BadInput) as there:
+            dv.measure(source, **given, engine=spark)
+        assert str(here.value) == str(there.value), told
+
+
+def test_a_population_must_hold_the_table(spark: SparkEngine) -> None:
+    table = pa.table({"a": ["x", "x", "y"]})
+    for register in (pa.table({"a": ["x", "x"]}), pa.table({"a": ["x", "y"]})):
+        with pytest.raises(BadInput, match="the population has"):
+            dv.measure(table, quasi_identifiers="a", population=register, engine=on_cluster(spark))
+    with pytest.raises(BadInput, match="column 'a' has type VARCHAR in one table and BIGINT in the other"):
+        dv.measure(table, quasi_identifiers="a", population=pa.table({"a": [1, 2]}), engine=on_cluster(spark))
+
+
+def test_commands_take_the_engine(tmp_path: Path, spark: SparkEngine) -> None:  # noqa: ARG001 - the commands use its session
+    path = tmp_path / "people.csv"
+    pyarrow.csv.write_csv(people().table, path)
+    asked = ["--qi", "zip,sex", "--sensitive", "disease", "--json"]
+    here = run_cli("measure", str(path), *asked)
+    there = run_cli("measure", str(path), *asked, "--engine", "spark", "--master", "local[2,4]")
+    assert (there.code, there.err) == (0, "")
+    assert there.json()["settings"]["engine"] == "spark"
+    assert differences(as_json(here.json()), as_json(there.json())) == []
+    broken = run_cli("check", str(path), "--qi", "zip,sex", "--k-anonymity", "1000", "--engine", "spark")
+    assert broken.code == 1
+    wrong = run_cli("profile", str(path), "--engine", "duckdb", "--master", "local")
+    assert (wrong.code, wrong.err.count("\n")) == (2, 1)
+
+
+def test_a_command_on_spark_says_only_what_was_asked(needs_spark: None, tmp_path: Path) -> None:  # noqa: ARG001 - it skips
+    """Java and Spark like to talk; in a process of its own, because the noise comes at the start."""
+    (tmp_path / "t.csv").write_text("zip,age\n01234,30\n01234,40\n")
+    environment = os.environ | {"PYTHONPATH": str(ROOT / "src")}
+    command = [sys.executable, "-m", "divulge", "profile", "t.csv", "--engine", "spark", "--master", "local[1]", "--json"]
+    found = subprocess.run(command, env=environment, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (found.returncode, found.stderr) == (0, "")
+    assert [column["type"] for column in json.loads(found.stdout)["columns"]] == ["VARCHAR", "BIGINT"]
+    assert [path.name for path in tmp_path.iterdir()] == ["t.csv"]
+
+
+def test_numbers_are_numpys(spark: SparkEngine) -> None:
+    """Class sizes above 2^31 stay whole: counts are 64 bit on both sides."""
+    spark.collect_limit = 0
+    frame = spark.session.range(3).selectExpr("'x' AS a", "CAST(3000000000 AS DOUBLE) + id AS w")
+    found = dv.measure(frame, quasi_identifiers="a", weight="w", engine=spark)
+    assert found.identity["k_map"].value == 9_000_000_003
+    assert found.contingency.sizes.dtype == np.int64
