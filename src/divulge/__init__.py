@@ -32,6 +32,7 @@ _PUBLIC = {
     "Measurement": "divulge.metrics.measurement",
     "Policy": "divulge.policy",
     "DivulgeError": "divulge.errors",
+    "SparkEngine": "divulge.engines.spark",
 }
 _MODULES = ("datasets", "dossier")
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from fractions import Fraction
 from typing import Any
@@ -12,10 +13,12 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from divulge.anatomize import AlphaBetaGammaDelta, rows_of
+from divulge.anatomize.balance import balanced_deal
 from divulge.anatomize.deal import deal, deals_keep, most_groups
 from divulge.anatomize.layout import lay_out, stable_order
 from divulge.anatomize.levels import Tally
 from divulge.anatomize.problem import Problem, problem_of
+from tests.anatomize.checker import random_table
 from tests.anatomize.literature import CASES
 
 COUNTS = st.lists(st.integers(1, 12), min_size=1, max_size=8).map(lambda counts: np.array(sorted(counts)[::-1]))
@@ -32,9 +35,8 @@ def by_values(counts: Any, **bounds: Any) -> Problem:
 def test_deal_of_3_1_1_1() -> None:
     case = CASES["002-eligibility-3111"]
     counts, size = np.array(case["inputs"]["sa_counts"]), case["inputs"]["N"]
-    model = AlphaBetaGammaDelta(beta=Fraction(1, size), delta=Fraction(1, size))
-    assert most_groups(counts, model) == 3
     problem = by_values(counts, beta=Fraction(1, size), delta=Fraction(1, size))
+    assert most_groups(problem) == 3
     found = deal(problem, groups=np.array([3]), rng=np.random.default_rng(0))
     assert sorted(found.tolist()) == sorted(case["expected"]["circular_deal"])
     assert sorted(found[:3].tolist()) == [0, 1, 2]
@@ -60,7 +62,7 @@ def test_each_group_gets_its_share_of_each_value(counts: Any, data: st.DataObjec
 def test_a_deal_that_is_certified_keeps_beta_and_delta(counts: Any, beta: Fraction, delta: Fraction) -> None:
     assume(counts.max() <= beta * int(counts.sum()))
     problem = by_values(counts, beta=beta, delta=delta)
-    groups = most_groups(counts, problem.model)
+    groups = most_groups(problem)
     levels = problem.measure(deal(problem, groups=np.array([groups]), rng=np.random.default_rng(1)), groups=groups)
     assert levels.keeps(problem.model).all()
 
@@ -71,7 +73,50 @@ def test_the_deal_is_as_fine_as_groups_without_repeated_values_can_be(counts: An
     """Groups of at least N records without a repeated value exist exactly if H <= n // N; then there are n // N of them."""
     rows, bound = int(counts.sum()), Fraction(1, size)
     assume(counts.max() <= rows // size)
-    assert most_groups(counts, AlphaBetaGammaDelta(beta=bound, delta=bound)) >= rows // size
+    assert most_groups(by_values(counts, beta=bound, delta=bound)) >= rows // size
+
+
+@settings(deadline=None)
+@given(st.integers(2, 9), st.lists(st.integers(0, 9), min_size=1, max_size=8), st.integers(0, 99))
+def test_a_balanced_deal_spreads_the_commonest_tuple_evenly(groups: int, carriers: list[int], seed: int) -> None:
+    """Each value has a record in every group, so any spread is possible: counts of x differ by one at most."""
+    cells = [
+        (value, "x" if place < many else str(place)) for value, many in enumerate(carriers) for place in range(groups)
+    ]
+    rows = rows_of({"q": [cell for _, cell in cells], "s": [value for value, _ in cells]})
+    model = AlphaBetaGammaDelta(alpha="1/10")
+    problem = problem_of(rows, tables=[["q"]], sensitive=["s"], model=model)
+    found = balanced_deal(problem, groups, rng=np.random.default_rng(seed))
+    for value in range(len(carriers)):
+        assert sorted(found[rows.column("s") == value].tolist()) == list(range(groups))
+    has = np.array([cell == "x" for _, cell in cells])
+    assume(2 * has.sum() > model.alpha * len(cells))
+    assume(has.sum() > len(carriers))  # else another tuple may be as common
+    assert np.ptp(np.bincount(found[has], minlength=groups)) <= 1
+
+
+@settings(deadline=None)
+@given(st.integers(0, 10**6), st.integers(2, 40))
+def test_a_balanced_deal_is_a_deal(seed: int, groups: int) -> None:
+    table = random_table(120, seed=seed)
+    model = AlphaBetaGammaDelta(alpha="1/3")
+    problem = problem_of(table.codes, tables=table.tables, sensitive=["s"], model=model)
+    found = balanced_deal(problem, groups, rng=np.random.default_rng(seed))
+    assert set(np.bincount(found, minlength=groups).tolist()) <= {120 // groups, -(-120 // groups)}
+    for value, count in enumerate(problem.sensitive[0].totals.tolist()):
+        of_value = np.bincount(found[problem.sensitive[0].ids == value], minlength=groups)
+        assert set(of_value.tolist()) <= {count // groups, -(-count // groups)}
+
+
+@settings(deadline=None)
+@given(st.integers(0, 10**6), st.fractions(min_value=0, max_value=1, max_denominator=30))
+def test_groups_have_room_for_the_commonest_tuples(seed: int, alpha: Fraction) -> None:
+    table = random_table(60, seed=seed)
+    problem = problem_of(table.codes, tables=table.tables, sensitive=["s"], model=AlphaBetaGammaDelta(alpha=alpha))
+    assume(problem.whole.alpha <= alpha)
+    groups = most_groups(problem)
+    sizes = [60 // groups + (number < 60 % groups) for number in range(groups)]
+    assert max(problem.commonest) <= sum(math.floor(alpha * size) for size in sizes)
 
 
 @settings(deadline=None)

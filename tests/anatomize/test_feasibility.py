@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from hypothesis import event, given, settings
+from hypothesis import strategies as st
 
 from divulge.anatomize import AlphaBetaGammaDelta, InfeasibleModel, Slppa, anatomize, rows_of
 from divulge.anatomize.deal import most_groups
@@ -108,6 +109,21 @@ def test_what_is_named_as_nearest_can_be_kept(table: Drawn) -> None:
 
 
 @settings(deadline=None, max_examples=200)
+@given(drawn(most=7, tables=3), st.data())
+def test_what_some_partition_reaches_is_reached(table: Drawn, data: st.DataObject) -> None:
+    """The tightest request of all: the levels of a partition drawn by lot."""
+    rows = len(table.rows)
+    group = np.array(data.draw(st.lists(st.integers(0, 3), min_size=rows, max_size=rows)))
+    alpha, beta, gamma, delta = (
+        max(column) for column in zip(*(table.levels(members) for members in as_lists(group)), strict=True)
+    )
+    tight = Drawn(table.rows, table.tables, table.sensitive, (alpha, beta, gamma, delta))
+    method = Slppa(tight.model, tables=table.tables)
+    found = anatomize(table.codes, method, quasi_identifiers=table.quasi_identifiers, sensitive=table.sensitive, seed=0)
+    assert all(tight.keeps(members) for members in as_lists(found.group))
+
+
+@settings(deadline=None, max_examples=200)
 @given(drawn(most=6, tables=3))
 def test_no_partition_is_below_the_least_gamma(table: Drawn) -> None:
     problem = problem_of(table.codes, tables=table.tables, sensitive=table.sensitive, model=table.model)
@@ -129,7 +145,7 @@ def test_a_beta_that_is_not_one_over_a_whole_number() -> None:
     counts, beta = CASES["002-beta-noninteger"]["inputs"]["sa_counts"], CASES["002-beta-noninteger"]["inputs"]["beta"]
     values = [value for value, count in enumerate(counts) for _ in range(count)]
     check_feasible(one_table(list(range(5)), values, beta=beta))
-    assert most_groups(np.array(counts), AlphaBetaGammaDelta(beta=beta)) == 1
+    assert most_groups(one_table(list(range(5)), values, beta=beta)) == 1
     with pytest.raises(Infeasible):
         check_feasible(one_table(list(range(5)), values, beta="1/3"))
 

@@ -116,7 +116,10 @@ def test_the_probabilistic_attack_and_equation_12() -> None:
 
 def test_one_table_leaves_nothing_to_put_together() -> None:
     found = anatomize(
-        table_1(), Slppa(AlphaBetaGammaDelta(beta="1/4"), tables=1), quasi_identifiers=QUASI_IDENTIFIERS, sensitive="Salary"
+        table_1(),
+        Slppa(AlphaBetaGammaDelta(beta="1/4"), tables=1),
+        quasi_identifiers=QUASI_IDENTIFIERS,
+        sensitive="Salary",
     )
     outcome = attack_anatomized(found).record_linkage
     assert outcome.worst == 1

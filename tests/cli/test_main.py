@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -73,3 +74,24 @@ def test_a_file_that_cannot_be_written_is_one_line(tmp_path: Path) -> None:
         shown = run_cli(*arguments)
         assert (shown.code, shown.err.count("\n")) == (2, 1)
         assert shown.err.startswith("divulge: ")
+
+
+@pytest.mark.parametrize("as_json", [True, False])
+def test_an_output_that_is_not_utf_8_is_no_error(tmp_path: Path, *, as_json: bool) -> None:
+    path = tmp_path / "emoji.csv"
+    path.write_text("stadt\nKöln 😀\n", encoding="utf-8")
+    command = [sys.executable, "-m", "divulge", "measure", str(path), "--qi", "stadt", *(["--json"] if as_json else [])]
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    done = subprocess.run(command, capture_output=True, check=True, env=environment)
+    if as_json:
+        assert json.loads(done.stdout)["worst"][0]["class"] == {"stadt": "Köln 😀"}
+    else:
+        assert b"K\\xf6ln" in done.stdout
+
+
+def test_a_bug_of_ours_does_not_look_like_a_broken_policy() -> None:
+    code = "import divulge.cli.main as m; m._dispatch = lambda arguments: 1 / 0; m.main()"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 70
+    assert "ZeroDivisionError" in done.stderr
+    assert "this is a bug in divulge" in done.stderr

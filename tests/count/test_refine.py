@@ -19,6 +19,7 @@ from divulge.count import refine as module
 from divulge.count.columns import Columns
 from divulge.count.counting import Request
 from divulge.count.refine import Partition, refine
+from divulge.engines.duckdb import DuckDBEngine
 from divulge.errors import BadInput
 from divulge.table.read import read
 from divulge.table.roles import resolve_roles
@@ -64,8 +65,11 @@ def test_a_constant_column_changes_nothing() -> None:
     assert refine(start, np.zeros(3, dtype=np.int64), 1) is start
 
 
+ENGINE = DuckDBEngine(threads=2)
+
+
 def columns_of(source: Any, *names: str, nulls: str = "category") -> Columns:
-    table = read(source)
+    table = read(source, engine=ENGINE)
     return Columns(Request(table, resolve_roles(table, quasi_identifiers=names), nulls, joint=False))  # type: ignore[arg-type]
 
 
@@ -89,7 +93,10 @@ ODD = pa.table(
 
 def test_values_are_told_apart_as_sql_does() -> None:
     """Counted by hand: null is a value, 0.0 is -0.0, nan is one value, an empty text is not a null."""
-    found = {name: (as_groups(codes), values) for name, codes, values in columns_of(ODD, *ODD.column_names).numbered(ODD.column_names)}
+    found = {
+        name: (as_groups(codes), values)
+        for name, codes, values in columns_of(ODD, *ODD.column_names).numbered(ODD.column_names)
+    }
     assert found["number"][0] == [0, 1, 2, 0, 1]
     assert found["far apart"][0] == [0, 1, 2, 0, 3]
     assert found["float"][0] == [0, 0, 1, 1, 2]
@@ -114,7 +121,11 @@ def write_parquet(folder: Path, rows: int) -> Path:
     """Several files of several row groups, so that scans have something to mix up."""
     for part in range(3):
         here = np.arange(part, 3 * rows, 3)
-        pq.write_table(pa.table({"a": here, "b": here * 7 % 1009, "c": here.astype(str)}), folder / f"{part}.parquet", row_group_size=5_000)
+        pq.write_table(
+            pa.table({"a": here, "b": here * 7 % 1009, "c": here.astype(str)}),
+            folder / f"{part}.parquet",
+            row_group_size=5_000,
+        )
     return folder
 
 

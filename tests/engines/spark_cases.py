@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 LONG = "n" * 199 + "é"
-ODD = ("a `tick` and \"quotes\"", "it's; DROP TABLE x --", "😀 {brace}", "select", LONG, "k0", "n", "s0", "g0")
+ODD = ('a `tick` and "quotes"', "it's; DROP TABLE x --", "😀 {brace}", "select", LONG, "k0", "n", "s0", "g0")
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,10 @@ def odd_names() -> Case:
     rng, n = np.random.default_rng(1), 400
     texts: list[Any] = ["x", "Ü", "ü", "", " x", None, "日本", "a\\b", "o'k"]
     columns = {name: _drawn(rng, texts[: 2 + place % 5], n) for place, name in enumerate(ODD)}
-    columns |= {"sick `ness`": _drawn(rng, ["flu", "cancer", None, "Grippe ü"], n), "dose": _drawn(rng, [0, 1, 5, None], n)}
+    columns |= {
+        "sick `ness`": _drawn(rng, ["flu", "cancer", None, "Grippe ü"], n),
+        "dose": _drawn(rng, [0, 1, 5, None], n),
+    }
     return Case(
         pa.table(columns), {"quasi_identifiers": list(ODD[:8]), "sensitive": ["sick `ness`", "dose"], "joint": True}
     )
@@ -51,7 +54,9 @@ def types() -> Case:
         "flag": _drawn(rng, [True, False, None], n),
         "float": _drawn(rng, [0.0, -0.0, 0.1, float("nan"), None, float("inf")], n),
         "small": _drawn(rng, [1, -1, None], n, pa.int8()),
-        "price": _drawn(rng, [Decimal("1.50"), Decimal("-0.01"), None, Decimal("99999999.99")], n, pa.decimal128(10, 2)),
+        "price": _drawn(
+            rng, [Decimal("1.50"), Decimal("-0.01"), None, Decimal("99999999.99")], n, pa.decimal128(10, 2)
+        ),
         "seen": _drawn(rng, [noon.replace(tzinfo=dt.UTC), noon.replace(year=1968, tzinfo=dt.UTC), None], n),
         "score": _drawn(rng, [1.5, float("nan"), None, 2.25, -1.0], n),
     }

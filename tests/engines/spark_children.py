@@ -46,7 +46,10 @@ class Child:
 @contextmanager
 def child(kind: str, *, port: int, folder: Path) -> Iterator[Child]:
     """A process with a cluster, or with a client of its Spark Connect server."""
-    environment = os.environ | {"PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}", "SPARK_HOME": str(_spark_home(folder))}
+    environment = os.environ | {
+        "PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}",
+        "SPARK_HOME": str(_spark_home(folder)),
+    }
     command = [sys.executable, "-m", "tests.engines.spark_process", kind, str(port)]
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=folder, env=environment

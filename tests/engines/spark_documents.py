@@ -36,8 +36,8 @@ def differences(expected: Any, found: Any, path: str = "") -> list[str]:
         return [] if near else [f"{path}: {expected!r} against {found!r}"]
     if type(expected) is not type(found) or len(expected) != len(found):
         return [f"{path}: {str(expected)[:200]} against {str(found)[:200]}"]
-    if isinstance(expected, list):
-        pairs = [(str(place), *pair) for place, pair in enumerate(zip(expected, found, strict=True))]
+    if isinstance(expected, dict):
+        pairs = [(name, value, dict(found).get(name, "nothing")) for name, value in expected.items()]
     else:
-        pairs = [(name, value, found.get(name, "nothing")) for name, value in expected.items()]
+        pairs = [(str(place), *pair) for place, pair in enumerate(zip(expected, found, strict=True))]
     return [line for name, one, other in pairs for line in differences(one, other, f"{path}/{name}")]

@@ -9,10 +9,16 @@ from typing import Any
 
 import pytest
 
-from divulge.engines.spark import COLLECT_LIMIT
+from divulge.engines.spark import COLLECT_LIMIT, SparkEngine
 from tests.engines.spark_cases import CASES
 from tests.engines.spark_documents import differences, measured
 
+OTHER_SETTINGS = {
+    "spark.sql.session.timeZone": "America/New_York",
+    "spark.sql.timestampType": "TIMESTAMP_LTZ",
+    "spark.sql.caseSensitive": "false",
+    "spark.sql.ansi.enabled": "false",
+}
 PATHS = {"collected": COLLECT_LIMIT, "cluster": 5}
 
 
@@ -55,6 +61,17 @@ def test_engines_agree(engine: str, case: str, path: str, request: pytest.Fixtur
 @pytest.mark.parametrize(("case", "path"), [("odd_names", "cluster"), ("types", "collected"), ("beliefs", "cluster")])
 def test_spark_connect_agrees(case: str, path: str, request: pytest.FixtureRequest) -> None:
     assert_same(measured(case, "duckdb"), asked_of("connected", case, path, request), path)
+
+
+@pytest.mark.parametrize("case", ["odd_names", "types"])
+def test_a_session_with_other_settings_agrees_and_keeps_them(case: str, spark: SparkEngine) -> None:
+    """A user's own session may live in another time zone, ignore case and take overflow lightly."""
+    session = spark.session.newSession()
+    for name, value in OTHER_SETTINGS.items():
+        session.conf.set(name, value)
+    engine = SparkEngine(session, collect_limit=PATHS["cluster"])
+    assert_same(measured(case, "duckdb"), measured(case, engine), "cluster")
+    assert {name: session.conf.get(name) for name in OTHER_SETTINGS} == OTHER_SETTINGS
 
 
 def test_killed_processes_change_nothing(tmp_path: Path, request: pytest.FixtureRequest) -> None:

@@ -83,8 +83,12 @@ def csv_text(columns: dict[str, list[str]], *, delimiter: str = ",", end: str = 
     return "".join(delimiter.join(map(cell, row)) + end for row in rows)
 
 
-@pytest.mark.parametrize(("name", "delimiter", "end"), [("a.csv", ",", "\n"), ("b.tsv", "\t", "\r\n"), ("c [1].csv", ";", "\n")])
-def test_delimited_text_gets_the_same_types(tmp_path: Path, spark: SparkEngine, name: str, delimiter: str, end: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "delimiter", "end"), [("a.csv", ",", "\n"), ("b.tsv", "\t", "\r\n"), ("c [1].csv", ";", "\n")]
+)
+def test_delimited_text_gets_the_same_types(
+    tmp_path: Path, spark: SparkEngine, name: str, delimiter: str, end: str
+) -> None:
     path = tmp_path / name
     path.write_bytes(("\ufeff" + csv_text(TEXTS, delimiter=delimiter, end=end)).encode())
     found = assert_same(path, spark)
@@ -112,7 +116,16 @@ def test_a_line_with_other_fields_is_refused(tmp_path: Path, spark: SparkEngine)
 def test_json_lines_and_arrays(tmp_path: Path, spark: SparkEngine) -> None:
     records = [
         {"zip": "01234", "n": 1, "x": 1.5, "day": "2020-02-29", "flag": True, "mixed": 1, "nested": {"a": 1}},
-        {"zip": "99", "n": None, "x": 2, "day": "2020-01-01", "flag": False, "mixed": "one", "nested": {"a": 2}, "late": "x"},
+        {
+            "zip": "99",
+            "n": None,
+            "x": 2,
+            "day": "2020-01-01",
+            "flag": False,
+            "mixed": "one",
+            "nested": {"a": 2},
+            "late": "x",
+        },
     ]
     lines, array = tmp_path / "lines.jsonl", tmp_path / "array.json"
     lines.write_text("\n".join(map(json.dumps, records)))
@@ -202,6 +215,14 @@ def test_a_frame_and_a_table_of_a_catalog_are_read_in_their_session(spark: Spark
         session.sql("DROP DATABASE ward CASCADE")
     with pytest.raises(BadInput, match=r"there is no file ward\.people"):
         read("ward.people", engine=spark)
+
+
+def test_collations_and_columns_of_nulls(spark: SparkEngine) -> None:
+    """A collation that takes A for a would merge two classes; we count values as they are."""
+    frame = spark.session.sql("SELECT a COLLATE UTF8_LCASE AS a, b FROM VALUES ('A', NULL), ('a', NULL) AS t(a, b)")
+    found = dv.measure(frame, quasi_identifiers=["a", "b"])
+    assert found.class_count == 2
+    assert [(key.name, key.labels) for key in found.contingency.keys] == [("a", ["A", "a"]), ("b", [None])]
 
 
 def test_what_does_not_fit_together_is_refused(spark: SparkEngine) -> None:

@@ -101,6 +101,19 @@ def test_chosen_people(rows: list[Any], k: int, suppression: float, absorbing: b
             search(counted(rows), HIERARCHIES, everybody, **arguments)
 
 
+def test_unprotected_neighbours_prove_nothing() -> None:
+    """130* holds the protected people of 1301 and breaks t; apart from their neighbours of 1302 they keep it, so levels below stay open."""
+    ill = {"1301": ["flu", "HIV"], "1302": ["flu"] * 4, "1401": ["HIV"] * 4}
+    rows = [{"zip": z, "age": 20, "sex": "f", "disease": d} for z, diseases in ill.items() for d in diseases]
+    protection = Protection.make({"t_closeness": 0.1}, where={"zip": "1301"})
+    plan = search(
+        counted(rows), HIERARCHIES, [Promise.make("k_anonymity", 1)], protections=[protection], keep_nodes=True
+    )
+    assert plan.levels == {"zip": 0, "age": 0, "sex": 0}
+    broken = [node for node in plan.nodes if not node.feasible]
+    assert {node.levels["zip"] for node in broken} <= {1}
+
+
 def test_chosen_values() -> None:
     """Half of the sick of 1301 have HIV, none elsewhere: hiding HIV takes zip, though flu and cancer may stay apart."""
     ill = {"1301": ["HIV", "flu", "flu", "HIV"], "1401": ["cancer", "flu", "flu", "cancer"]}

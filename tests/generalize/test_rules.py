@@ -111,6 +111,35 @@ def test_what_a_breaking_class_owes(metric: Metric[Any], parts: Counts, data: st
                 assert people - sum(sum(members.values()) for members in kept) >= owed
 
 
+def owed_by(promise: Promise, whole: dict[str, int]) -> float:
+    rule, about = rule_of(promise, contingency_of(padded([whole])), "equal")
+    assert isinstance(about, Belief)
+    values = rule.values(about)
+    assert rule.broken(values)[0]
+    return float(rule.owed(about, values, about.cells.totals)[0])
+
+
+def test_the_bound_is_reached() -> None:
+    """6:4 with alpha <= 1/2: two of the six must go, and {4:4} with {2:0} shows that two are enough."""
+    assert owed_by(Promise.make("alpha", 0.5), {"a": 6, "b": 4}) == 2
+    # 2^H >= 2 with 8:1:1: the share kept is at most H = .922 over log2 2 = 1, so one of ten must go.
+    assert owed_by(Promise.make("entropy_l_diversity", 2), {"a": 8, "b": 1, "c": 1}) == 1
+    # No part of two values has three of them.
+    assert owed_by(Promise.make("l_diversity", 3), {"a": 6, "b": 4}) == 10
+
+
+def test_a_class_more_uncertain_than_the_prior_proves_nothing() -> None:
+    """Parts 8:2 and 2:8 keep what their union 10:10 breaks (golden: entropy leakage is not monotone)."""
+    table: Counts = [{"a": 80}, {"a": 8, "b": 2}, {"a": 2, "b": 8}]
+    whole = contingency_of(table)
+    belief = Belief.of_table(whole.cells["s"])
+    rule = compile_rules([Promise.make("entropy_leakage", 0.5)], {"s": belief})[0]
+    assert not rule.broken(rule.values(belief)).any()
+    merged = Belief.of_table(contingency_of([{"a": 80}, {"a": 10, "b": 10}]).cells["s"])
+    assert rule.broken(rule.values(merged)).tolist() == [False, True]
+    assert rule.owed(merged, rule.values(merged), merged.cells.totals)[1] == 0
+
+
 def test_the_lists_name_metrics() -> None:
     known = {(metric.scope, metric.name) for metric in PER_CLASS}
     assert known >= NEEDS_THE_WHOLE

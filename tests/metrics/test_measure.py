@@ -297,12 +297,4 @@ def test_what_was_not_measured_is_refused() -> None:
 
 def test_infinite_numbers_stay_numbers() -> None:
     found = measured(TABLE_1B, **PATIENTS)
-    assert found["delta_disclosure"].value == np.inf
-    assert isinstance(found["delta_disclosure"].number, float)
-
-
-def test_columns_called_size_and_class_size_keep_their_values() -> None:
-    table = pa.table({"size": ["s", "m"], "class size": ["p", "q"]})
-    found = dv.measure(table, quasi_identifiers=["size", "class size"]).class_table()
-    assert sorted(found.column("class size").to_pylist()) == ["p", "q"]
-    assert found.column("class class size").to_pylist() == [1, 1]
+    assert (found["delta_disclosure"].value, type(found["delta_disclosure"].number)) == (np.inf, float)

@@ -58,7 +58,8 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def child(source: Path, target: Path, *, k: int, force: bool = False) -> Iterator[subprocess.Popen[str]]:
     """A process that has decided and waits for the word to write."""
     command = [sys.executable, "-c", PROGRAM, str(source), str(target), str(k), str(int(force))]
-    environment = os.environ | {"PYTHONPATH": str(ROOT / "src")}
+    # A killed process cannot remove the temporary folder of its engine; pytest will.
+    environment = os.environ | {"PYTHONPATH": str(ROOT / "src"), "TMPDIR": str(source.parent)}
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
     ) as process:

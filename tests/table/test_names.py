@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import divulge as dv
 from divulge.table.read import read
 from divulge.table.roles import resolve_roles, split_names
 
@@ -108,3 +109,10 @@ def test_odd_names(name: str, source: Callable[[str, Path], object], tmp_path: P
         ["it's ?"],
     )
     assert counted.to_pylist() == [{"value": "a", "n": 2}, {"value": "b", "n": 1}]
+
+
+def test_columns_called_size_and_class_size_keep_their_values() -> None:
+    table = pa.table({"size": ["s", "m"], "class size": ["p", "q"]})
+    found = dv.measure(table, quasi_identifiers=["size", "class size"]).class_table()
+    assert sorted(found.column("class size").to_pylist()) == ["p", "q"]
+    assert found.column("class class size").to_pylist() == [1, 1]

@@ -12,6 +12,7 @@ import pytest
 
 import divulge as dv
 from divulge.errors import BadInput, Infeasible
+from divulge.generalize.protect import Protection
 from divulge.policy import Promise
 from divulge.table.hierarchy import Hierarchy
 from divulge.tasks.release import Release
@@ -221,6 +222,23 @@ age = {intervals = [10, 20]}
     assert [set(suggestions) for suggestions in seen] == [{"zip", "age"}]
     with pytest.raises(BadInput, match="'disease', which is not a quasi-identifier"):
         patients(hierarchies={"disease": {"suppress": True}})
+
+
+def test_chosen_people_get_promises_of_their_own(tmp_path: Path) -> None:
+    """Two are enough for everybody, but who is over 50 must hide among four: only the ranges of 20 years do that."""
+    table = pa.table({"age": [30, 30, 40, 40, 51, 52], "disease": ["a", "b"] * 3})
+    asked: dict[str, Any] = {
+        "policy": dv.Policy(k_anonymity=2),
+        "quasi_identifiers": "age",
+        "sensitive": "disease",
+        "hierarchies": {"age": {"intervals": [10, 20]}},
+    }
+    assert dv.generalize(table, **asked).plan.levels == {"age": 1}
+    older = Protection.make({"k_anonymity": 4}, where={"age": ">50"})
+    release = dv.generalize(table, **asked, protections=[older])
+    assert release.plan.levels == {"age": 2}
+    assert classes(release.table().to_pylist(), ("age",)) == {("[20, 40)",): 2, ("[40, 60)",): 4}
+    release.write(tmp_path / "out")
 
 
 def test_mondrian(tmp_path: Path) -> None:

@@ -24,18 +24,30 @@ from divulge.anatomize.model import AlphaBetaGammaDelta
 from divulge.anatomize.problem import Groups, Problem
 
 
-def most_groups(totals: Ints, model: AlphaBetaGammaDelta, *, smallest: int = 1) -> int:
-    """The most groups of at least `smallest` records for which the deal keeps beta and delta; 1 where it keeps them only as one group.
-
-    `totals` are the records of each value, in descending order.
-    """
-    rows = int(totals.sum())
+def most_groups(problem: Problem, *, smallest: int = 1) -> int:
+    """The most groups of at least `smallest` records for which the deal keeps beta and delta, and alpha can be kept; at worst 1."""
+    model, rows, totals = problem.model, len(problem), problem.sensitive[0].totals
     distinct = np.unique(totals)[::-1]  # values with equally many records fare alike
     whole = Tally(1, np.zeros(len(distinct), dtype=np.int64), np.arange(len(distinct)), distinct)
-    for groups in _group_counts(rows, smallest_group(totals, model, smallest)):
+    for groups in _group_counts(rows, smallest_group(totals, model, min(smallest, rows))):
+        if not _has_room(problem, groups):
+            continue
         if deals_keep(whole, np.array([rows]), np.array([groups]), totals=distinct, model=model, rows=rows)[0]:
             return groups
     return 1
+
+
+def _has_room(problem: Problem, groups: int) -> bool:
+    """Groups of this size have room for the commonest tuple of each table, and some to spare.
+
+    A group of n records takes floor(alpha n) of them. Without that much room no grouping into so many equal groups keeps alpha; half of what
+    the whole table has to spare, or one in a hundred of the tuple's records if that is less, is left for the swaps.
+    """
+    rows, alpha = len(problem), problem.model.alpha
+    fewest, larger = divmod(rows, groups)
+    room = (groups - larger) * math.floor(alpha * fewest) + larger * math.floor(alpha * (fewest + 1))
+    whole = math.floor(alpha * rows)
+    return all(room >= top + min((whole - top) // 2, top // 100) for top in problem.commonest)
 
 
 def smallest_group(totals: Ints, model: AlphaBetaGammaDelta, smallest: int = 1) -> int:

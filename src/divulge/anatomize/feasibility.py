@@ -87,7 +87,8 @@ def least_gamma(problem: Problem) -> Fraction:
     In each group the commonest of at most m tuples has a share of at least 1/m, and for each table there is a group where it has at least
     its share in the whole table.
     """
-    shares = [(Fraction(_highest(table.ids), len(problem)), table.distinct) for table in problem.tables]
+    tables = zip(problem.commonest, problem.tables, strict=True)
+    shares = [(Fraction(highest, len(problem)), table.distinct) for highest, table in tables]
     found = []
     for attribute in problem.sensitive:
         all_shares = [*shares, (Fraction(attribute.highest, len(problem)), len(attribute.totals))]
@@ -153,11 +154,9 @@ def _valid_sets(problem: Problem) -> Bools:
 
 def _tuples_in_the_way(problem: Problem) -> list[str]:
     reasons = []
-    for names, table in zip(problem.names, problem.tables, strict=True):
-        counts = np.bincount(table.ids)
-        highest = int(counts.max())
+    for names, table, highest in zip(problem.names, problem.tables, problem.commonest, strict=True):
         if highest > problem.model.alpha * len(problem):
-            row = np.flatnonzero(table.ids == counts.argmax())[:1]
+            row = np.flatnonzero(table.ids == np.bincount(table.ids).argmax())[:1]
             shown = ", ".join(f"{name} = {problem.rows.values(name, row)[0].as_py()!r}" for name in names)
             reasons.append(_because(shown, highest, problem, "alpha", problem.model.alpha))
     return reasons
@@ -174,7 +173,3 @@ def _values_in_the_way(problem: Problem) -> list[str]:
 def _because(what: str, count: int, problem: Problem, name: str, bound: Fraction) -> str:
     share = float(Fraction(count, len(problem)))
     return f"{what} is in {count} of {len(problem)} records ({share:.4g}), which is above {name} = {bound}"
-
-
-def _highest(ids: np.ndarray[tuple[int], np.dtype[np.int32]]) -> int:
-    return int(np.bincount(ids).max())

@@ -12,6 +12,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from divulge.anatomize.balance import balanced_deal
 from divulge.anatomize.codes import Ints
 from divulge.anatomize.deal import deal, deals_keep, most_groups
 from divulge.anatomize.feasibility import SMALL, check_feasible, gamma_is_certain, refusal, search_all
@@ -31,13 +32,14 @@ def group_records(problem: Problem, *, rng: np.random.Generator, group_size: int
     """
     check_feasible(problem)
     ordered = _hardest_first(problem)
-    count = most_groups(ordered.sensitive[0].totals, problem.model, smallest=min(group_size, len(problem)))
-    cells = _regions(ordered, len(problem) // count) if locality else None
-    region = None if cells is None else cells.cell
-    sizes = np.array([len(problem)]) if region is None else np.bincount(region)
-    groups = sizes // (len(problem) // count)
-    dealt = deal(ordered, groups=groups, rng=rng, region=region)
-    repaired = repair(ordered, dealt, groups=int(groups.sum()), rng=rng, region=region)
+    count = most_groups(ordered, smallest=group_size)
+    region = _regions(ordered, len(problem) // count).cell if locality else None
+    if region is None:
+        dealt = balanced_deal(ordered, count, rng=rng)
+    else:
+        groups = np.bincount(region) // (len(problem) // count)
+        count, dealt = int(groups.sum()), deal(ordered, groups=groups, rng=rng, region=region)
+    repaired = repair(ordered, dealt, groups=count, rng=rng, region=region)
     settled = merge(ordered, repaired, rng=rng, region=region)
     if settled.valid.all():
         return _renumbered(settled.group, rng)

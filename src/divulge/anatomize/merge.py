@@ -17,10 +17,10 @@ from divulge.anatomize.problem import Problem
 from divulge.anatomize.repair import Grouped, Judged, judge_groups
 
 _CANDIDATES = 8
-_MOST_RECORDS = 2**22
-"""Records looked at in a round, unless one candidate for each group is more."""
-_FEW = 10
+_FEW = 6
 """Groups join without a good partner in rounds where fewer than one in so many found one."""
+_LOOKS = 16
+"""How often, on average, a record may be looked at in search of good partners; after that, groups take what they find."""
 
 
 def merge(problem: Problem, grouped: Grouped, *, rng: np.random.Generator, region: Codes | None = None) -> Grouped:
@@ -32,7 +32,7 @@ def merge(problem: Problem, grouped: Grouped, *, rng: np.random.Generator, regio
     home = np.zeros(groups, dtype=np.int64)
     if region is not None:
         home[group] = region
-    label = np.arange(groups)
+    label, looks = np.arange(groups), _LOOKS * len(group)
     while True:
         alive = np.unique(label)
         peers = np.bincount(home[alive], minlength=int(home.max()) + 1)
@@ -41,9 +41,10 @@ def merge(problem: Problem, grouped: Grouped, *, rng: np.random.Generator, regio
             number = np.searchsorted(alive, label)
             return Grouped(number.astype(np.int32)[group], valid[alive])
         parts = lay_out(label, groups)
-        pairs = _candidates(base, parts, broken, alive, home=home, rng=rng)
+        pairs = _candidates(broken, alive, home=home, tries=_CANDIDATES if looks > 0 else 1, rng=rng)
         judged = _unions(problem, base, parts, pairs)
-        chosen = _choose(pairs, judged, broken, rng)
+        looks -= int(judged.sizes.sum())
+        chosen = _choose(pairs, judged, len(broken) if looks > 0 else np.inf, rng)
         keeps, joins = pairs[0][chosen], pairs[1][chosen]
         target = np.arange(groups)
         target[joins] = keeps
@@ -51,14 +52,8 @@ def merge(problem: Problem, grouped: Grouped, *, rng: np.random.Generator, regio
         valid[keeps] = judged.valid[chosen]
 
 
-def _candidates(
-    base: Layout, parts: Layout, broken: Ints, alive: Ints, *, home: Ints, rng: np.random.Generator
-) -> tuple[Ints, Ints]:
-    """Pairs of a broken group and another group of its region: broken ones and any, by turns."""
-    weight = np.diff(base.start)
-    sizes = np.zeros(len(weight), dtype=np.int64)
-    np.add.at(sizes, np.repeat(np.arange(len(weight)), np.diff(parts.start)), weight[parts.members])
-    tries = int(np.clip(_MOST_RECORDS // max(2 * int(sizes[broken].sum()), 1), 1, _CANDIDATES))
+def _candidates(broken: Ints, alive: Ints, *, home: Ints, tries: int, rng: np.random.Generator) -> tuple[Ints, Ints]:
+    """Pairs of a broken group and another group of its region: any and broken ones, by turns."""
     seeker = np.repeat(broken, tries)
     pools = [alive[np.argsort(home[alive], kind="stable")], broken[np.argsort(home[broken], kind="stable")]]
     partner = np.empty(len(seeker), dtype=np.int64)
@@ -91,11 +86,11 @@ def _unions(problem: Problem, base: Layout, parts: Layout, pairs: tuple[Ints, In
     return judge_groups(problem, problem.measure(owner, groups=count, records=records))
 
 
-def _choose(pairs: tuple[Ints, Ints], judged: Judged, broken: Ints, rng: np.random.Generator) -> Ints:
+def _choose(pairs: tuple[Ints, Ints], judged: Judged, broken: float, rng: np.random.Generator) -> Ints:
     """The best pair of each broken group, as far as no group is in two; the first of all is always among them."""
     order = np.lexsort((rng.random(len(judged.valid)), judged.chance, judged.count, ~judged.valid))
     good = _disjoint(pairs, order[judged.valid[order]])
-    if len(good) * _FEW >= len(broken):
+    if len(good) * _FEW >= broken:
         return good
     return _disjoint(pairs, order)
 

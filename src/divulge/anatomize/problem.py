@@ -52,6 +52,11 @@ class Problem:
         """The levels of one group that holds every record: the least alpha and beta that any grouping can promise."""
         return self.measure(np.zeros(len(self), dtype=np.int32), groups=1).worst()
 
+    @cached_property
+    def commonest(self) -> tuple[int, ...]:
+        """For each table of quasi-identifiers, the records with its commonest tuple."""
+        return tuple(int(np.bincount(table.ids).max()) for table in self.tables)
+
     def measure(self, group: Codes, *, groups: int, records: Ints | None = None) -> GroupLevels:
         """What each group shows. With `records`, group[i] is the group of record records[i] (a record may be in several)."""
         chosen = slice(None) if records is None else records

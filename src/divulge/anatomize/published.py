@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
+import pyarrow as pa
 
 from divulge.anatomize.codes import Ints
 from divulge.anatomize.levels import GroupLevels, Tally, levels_of_tallies
@@ -76,7 +77,7 @@ class Published:
         modal = tuple(self._modal(table) for table in self.tables if table not in sensitive)
         return replace(found, modal=modal)
 
-    def _sizes(self, table: GroupTable) -> tuple[Sequence[object], Ints]:
+    def _sizes(self, table: GroupTable) -> tuple[pa.Array, Ints]:
         """The groups in order, and their records."""
         group = self.engine.quote(self.group)
         found = self.engine.query(
@@ -179,7 +180,7 @@ def _check_groups(published: Published) -> None:
         raise BadInput(f"{first.source} has no rows", hint="There is nothing in this release")
     for table in others:
         theirs, counts = published._sizes(table)  # noqa: SLF001 - of this module
-        if len(theirs) != len(groups) or [str(g) for g in theirs] != [str(g) for g in groups]:
+        if not theirs.cast(pa.string()).equals(groups.cast(pa.string())):
             raise BadInput(
                 f"{first.source} and {table.source} do not have the same groups", hint="Are they files of one release?"
             )

@@ -31,6 +31,7 @@ _LOOKS = 12
 class Judged:
     """Groups as the search sees them; `count` first, then `chance`, say how far a group is from the model."""
 
+    sizes: Ints
     valid: Bools
     count: Ints
     """Records by which the commonest tuples exceed alpha, and further sensitive values exceed beta and delta."""
@@ -45,7 +46,7 @@ class Judged:
 
     def take(self, chosen: Ints | Bools) -> Judged:
         """Some of the groups."""
-        return Judged(self.valid[chosen], self.count[chosen], self.chance[chosen])
+        return Judged(self.sizes[chosen], self.valid[chosen], self.count[chosen], self.chance[chosen])
 
 
 def judge_groups(problem: Problem, levels: GroupLevels) -> Judged:
@@ -62,7 +63,7 @@ def judge_groups(problem: Problem, levels: GroupLevels) -> Judged:
         chance = np.maximum(chance, common / sizes)
     for modal in levels.modal:
         chance *= modal / sizes
-    return Judged(levels.keeps(model), count, chance)
+    return Judged(sizes, levels.keeps(model), count, chance)
 
 
 @dataclass(frozen=True, eq=False)

@@ -47,7 +47,10 @@ class GeneralizedSource:
     def binding(self) -> str:
         """The table with leaves in place of labels."""
         quote = self.engine.quote
-        leaves = [f"(SELECT leaf AS {quote(name)} FROM {relation}) AS l{i}" for i, (name, relation) in enumerate(self.leaves.items())]
+        leaves = [
+            f"(SELECT leaf AS {quote(name)} FROM {relation}) AS l{i}"
+            for i, (name, relation) in enumerate(self.leaves.items())
+        ]
         others = ", ".join(quote(name) for name in self.columns if name not in self.leaves) or "1 AS one"
         return ", ".join([f"(SELECT {others} FROM {self.table.relation}) AS t", *leaves])
 

@@ -86,7 +86,9 @@ def recq(
 
 def recq_of(anatomized: Anatomized, workload: Workload | None = None) -> Recq:
     """RECQ of an anatomized release."""
-    names = [name for columns in anatomized.division.tables for name in columns]
+    divided = {name for columns in anatomized.division.tables for name in columns}
+    # In the order of the table, not of the division: releases that divide it differently are asked the same queries.
+    names = [name for name in anatomized.rows.names if name in divided]
     return recq(
         anatomized.rows,
         estimator(anatomized),

@@ -18,21 +18,22 @@ from divulge.count.refine import Partition
 
 def belief_of(partition: Partition, attribute: Coded, *, repeats: Ints | None = None) -> Belief:
     """The belief under the table's own marginal; `repeats` says how many people each row stands for, by default one."""
-    mass = np.ones(len(attribute.codes)) if repeats is None else repeats.astype(np.float64)
-    marginal = sum_by_id(attribute.codes, mass, attribute.values)
+    value = attribute.codes.astype(np.int64, copy=False)
+    mass = np.ones(len(value)) if repeats is None else repeats.astype(np.float64)
+    marginal = sum_by_id(value, mass, attribute.values)
     cells = build_cells(
         attribute.domain,
         partition.ids,
-        partition.open_part(attribute.codes).astype(np.int64),
+        partition.open_part(value),
         partition.open_part(mass),
         classes=len(partition.sizes),
     )
     whole = Whole.of(cells, marginal) if len(partition.sizes) else None
     closed = partition.closed_rows(len(mass))
     if len(closed):
-        alone = _alone(attribute.codes[closed], mass[closed], marginal)
+        alone = _alone(value[closed], mass[closed], marginal)
         whole = alone if whole is None else whole.plus(alone)
-        cells = _with_one_of_each(cells, np.flatnonzero(np.bincount(attribute.codes[closed])))
+        cells = _with_one_of_each(cells, np.flatnonzero(np.bincount(value[closed])))
     return Belief(
         cells=cells,
         prior=Prior("table", marginal[None, :]),

@@ -39,7 +39,9 @@ def plain(value: Any) -> Any:
 
 def emit_json(document: Mapping[str, Any]) -> None:
     """Print one JSON object and nothing else."""
-    sys.stdout.write(json.dumps(plain(document), ensure_ascii=False, allow_nan=False) + "\n")
+    # Escapes are JSON in any encoding; an output that is not UTF-8 could not take every letter as it is.
+    encoding = (getattr(sys.stdout, "encoding", None) or "utf-8").lower().replace("-", "")
+    sys.stdout.write(json.dumps(plain(document), ensure_ascii=encoding != "utf8", allow_nan=False) + "\n")
 
 
 def show(*parts: RenderableType) -> None:

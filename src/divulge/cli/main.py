@@ -8,13 +8,15 @@ does not hold; 2 bad input or usage; 3 nothing can satisfy the request.
 from __future__ import annotations
 
 import importlib
+import io
 import os
 import sys
+import traceback
 from collections.abc import Sequence
 from typing import Any
 
 from divulge import __version__
-from divulge.errors import DivulgeError, nearest
+from divulge.errors import DivulgeError, InternalError, nearest
 
 COMMANDS = {
     "demo": "invent 20,000 patients, measure what their table gives away, tell it in plain words",
@@ -113,4 +115,13 @@ def _fail(message: str, code: int) -> int:
 
 def main() -> None:
     """Entry point of the installed program."""
-    sys.exit(run(sys.argv[1:]))
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # an output that is not UTF-8 is no reason to fail
+    try:
+        code = run(sys.argv[1:])
+    except Exception:
+        # A gate reads exit code 1 as a broken policy, so a bug of ours must leave with another.
+        traceback.print_exc()
+        code = _fail("this is a bug in divulge, not in your data: please report it with the lines above", InternalError.exit_code)
+    sys.exit(code)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from typing import Self
 
 import numpy as np
 import numpy.typing as npt
@@ -27,15 +28,23 @@ _LARGEST = 2**62
 
 
 class Columns:
-    """Reads columns; rows that are left out because of nulls are left out of each."""
+    """Reads columns; rows that are left out because of nulls are left out of each. To be used in a `with` statement."""
 
     def __init__(self, request: Request) -> None:
         names = (*request.roles.quasi_identifiers, *request.roles.sensitive)
         self._engine, self._table = _aligned(request.table, names)
+        self._is_copy = self._table is not request.table
         self._kept = self._rows_without_null(names) if request.nulls == "drop" else None
         self.rows = self._count() if self._kept is None else len(self._kept)
         if self.rows == 0:
+            self._discard()
             raise no_rows(request)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._discard()
 
     def coded(self, name: str) -> Coded:
         """One column with its values."""
@@ -62,6 +71,10 @@ class Columns:
         if self._kept is None and len(column) != self.rows:
             raise InternalError(f"{name!r} was read with {len(column)} rows, and the table has {self.rows}")
         return column
+
+    def _discard(self) -> None:
+        if self._is_copy:
+            self._engine.discard(self._table.relation)
 
     def _count(self) -> int:
         counted = self._engine.query(f"SELECT COUNT(*) AS n FROM {self._table.relation}")

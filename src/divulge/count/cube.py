@@ -31,7 +31,8 @@ class Cube:
     def roll_up(self, names: Names) -> Ints:
         """The counts of some of the columns, as a table of values by classes."""
         others = tuple(axis for axis, name in enumerate(self.names, start=1) if name not in names)
-        return self.counts.sum(axis=others).reshape(len(self.counts), -1)
+        table: Ints = self.counts.sum(axis=others).reshape(len(self.counts), -1)
+        return table
 
 
 def count_cubes(entries: Entries, cubes: Sequence[Names], attribute: Coded | None) -> Iterator[Cube]:

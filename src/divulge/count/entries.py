@@ -96,6 +96,6 @@ def encode_unsorted(cells: pa.ChunkedArray, column: Column) -> Coded:
 
 
 def _dictionary(cells: pa.ChunkedArray) -> pa.ChunkedArray:
-    if pa.types.is_string(cells.type):  # not made one array: that ends at 2 GiB of text
-        return cells.dictionary_encode(null_encoding="encode").unify_dictionaries()
+    if pa.types.is_string(cells.type) and cells.num_chunks:  # not made one array, which ends at 2 GiB of text
+        return cells.dictionary_encode(null_encoding="encode")  # all pieces share one dictionary
     return pa.chunked_array([plain_values(cells).dictionary_encode(null_encoding="encode")])

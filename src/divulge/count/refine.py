@@ -14,14 +14,14 @@ read and hash n columns again. Two things keep the step cheap:
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from divulge.count.contingency import Ints
 
-Column = TypeVar("Column", bound=npt.NDArray[Any])
+Scalar = TypeVar("Scalar", bound=np.generic)
 _SMALLEST_TABLE = 2**16
 
 
@@ -50,7 +50,7 @@ class Partition:
         """Open and closed classes."""
         return len(self.sizes) + self.closed
 
-    def open_part(self, column: Column) -> Column:
+    def open_part(self, column: npt.NDArray[Scalar]) -> npt.NDArray[Scalar]:
         """What a column holds for the open rows."""
         return column if self.rows is None else column[self.rows]
 

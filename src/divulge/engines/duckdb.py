@@ -17,21 +17,23 @@ import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import duckdb
 
 from divulge.engines.base import DuckDBDialect
 from divulge.engines.failures import explain
 from divulge.engines.scratch import Scratch
-from divulge.errors import BadInput
+from divulge.errors import BadInput, InternalError
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+Result = TypeVar("Result")
 Progress = Callable[[int, int], None]
 """Called with (done, total)."""
 _WILDCARD = re.compile(r"[*?\[]")
+_UNITS = {"bytes": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}
 _SECONDS_BETWEEN_LOOKS = 0.25
 
 
@@ -83,6 +85,8 @@ class DuckDBEngine(DuckDBDialect):
         self._storage = ""
         self._known_as: dict[str, str] = {}
         self.close = weakref.finalize(self, _close, self._connection, scratch, os.getpid())
+        self.memory_limit = None if memory_limit is None else self._bytes_allowed()
+        """In bytes, where one was given."""
 
     def query(self, sql: str, parameters: Sequence[object] = ()) -> pa.Table:
         """Run one statement and return its rows as an Arrow table."""
@@ -149,6 +153,10 @@ class DuckDBEngine(DuckDBDialect):
         self._run(f"CREATE TABLE {table} AS {sql}")
         return table
 
+    def discard(self, table: str) -> None:
+        """Remove a table that was kept."""
+        self._run(f"DROP TABLE IF EXISTS {table}")
+
     def keeps_order(self, relation: str) -> bool:
         """Whether columns can be read alone and always in the same order: true of Parquet files and of what is kept here."""
         return relation.startswith("read_parquet(") or bool(self._storage and relation.startswith(f"{self._storage}."))
@@ -163,6 +171,26 @@ class DuckDBEngine(DuckDBDialect):
             return self._connection.sql(sql).to_arrow_reader()
         except duckdb.Error as error:
             raise explain(error, sql=sql, known_as=self._known_as) from error
+
+    def reduce(
+        self,
+        sql: str,
+        summarize: Callable[[Iterator[pa.RecordBatch]], Result | None],
+        _merge: Callable[[Result, Result], Result] | None = None,
+    ) -> Result:
+        """What a function makes of the rows of a query, which come in their order, batch by batch.
+
+        Where Spark has a summary of each partition to merge, here one summary says it all.
+        """
+        with self.in_row_order():
+            found = summarize(iter(self.stream(sql)))
+        if found is None:
+            raise InternalError(f"a statement without rows was to be summarized: {sql}")
+        return found
+
+    def _bytes_allowed(self) -> int:
+        number, unit = str(self.query("SELECT current_setting('memory_limit') AS m").column("m")[0].as_py()).split()
+        return int(float(number) * _UNITS[unit])
 
     def _run(self, sql: str) -> None:
         with self._watched(sql):

@@ -3,7 +3,7 @@
 
 A directory goes away with the engine that made it. Where the process was killed and could not tidy up, the next engine
 that starts in the same place does: each directory holds a file that its owner keeps locked, and the system gives the
-lock up when the owner dies, however it dies. (Where the system has no such locks, only the first way works.)
+lock up when the owner dies, however it dies. (Windows has no such locks: there, only the first way works.)
 """
 
 from __future__ import annotations
@@ -11,15 +11,14 @@ from __future__ import annotations
 import functools
 import os
 import shutil
+import sys
 import tempfile
 from pathlib import Path
 
 from divulge.errors import BadInput
 
-try:
+if sys.platform != "win32":
     import fcntl
-except ImportError:  # Windows
-    fcntl = None  # type: ignore[assignment]
 
 PREFIX = "divulge-"
 _LOCK = "owner.lock"
@@ -52,7 +51,7 @@ class Scratch:
 @functools.cache
 def remove_stale(parent: Path) -> None:
     """Remove the directories of ours whose owners have died; once for each place."""
-    if fcntl is None:
+    if sys.platform == "win32":
         return
     for directory in parent.glob(f"{PREFIX}*"):
         held = _lock_left_behind(directory)
@@ -63,7 +62,7 @@ def remove_stale(parent: Path) -> None:
 
 def _lock_new(directory: Path) -> int | None:
     """Lock the directory; the lock file gets its name only when it is locked, so nobody takes a new directory for a stale one."""
-    if fcntl is None:
+    if sys.platform == "win32":
         return None
     unnamed = directory / f"{_LOCK}.new"
     held = os.open(unnamed, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
@@ -74,6 +73,8 @@ def _lock_new(directory: Path) -> int | None:
 
 def _lock_left_behind(directory: Path) -> int | None:
     """The lock of a directory that is ours and has no living owner; None for every other."""
+    if sys.platform == "win32":
+        return None
     try:
         if directory.is_symlink() or directory.stat().st_uid != os.getuid():
             return None

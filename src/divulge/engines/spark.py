@@ -59,6 +59,7 @@ class SparkEngine:
         self._prefix = f"divulge_{uuid.uuid4().hex}"
         self._views: list[str] = []
         self._source = ""
+        self._has_sent_code = False
         self.close = weakref.finalize(self, _drop, self.session, self._views)
         self.close.atexit = False  # a session that ends with the process takes its views along
 
@@ -134,7 +135,9 @@ class SparkEngine:
         may have None for a summary.
         """
         with self.explained("summarize the partitions"):
-            send_code(self.session)
+            if not self._has_sent_code:
+                send_code(self.session)
+                self._has_sent_code = True
             parts = frame.mapInArrow(_Summarize(summarize), "part int, result binary")
             ordered = parts.repartition(1).sortWithinPartitions("part")
             found = ordered.mapInArrow(_Merge(merge), "result binary").toArrow().column("result").to_pylist()

@@ -84,10 +84,20 @@ def is_remote(session: SparkSession) -> bool:
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Leave out what pyspark has to say about the versions of the packages beside it."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", category=FutureWarning, module=r"pyspark\.")
-        yield
+    """Leave out what pyspark says beside its errors: about packages it does not know yet, and Java's stack traces."""
+    from pyspark.logger import PySparkLogger
+
+    talkers = [PySparkLogger.getLogger(name) for name in ("DataFrameQueryContextLogger", "SQLQueryContextLogger")]
+    before = [talker.disabled for talker in talkers]
+    try:
+        for talker in talkers:
+            talker.disabled = True
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", category=FutureWarning, module=r"pyspark\.")
+            yield
+    finally:
+        for talker, was in zip(talkers, before, strict=True):
+            talker.disabled = was
 
 
 @functools.cache

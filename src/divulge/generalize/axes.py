@@ -20,7 +20,7 @@ from divulge.count import Domain
 from divulge.count.contingency import Floats, Ints
 from divulge.errors import BadInput
 from divulge.generalize.lattice import Ladder
-from divulge.generalize.rows import Bools
+from divulge.generalize.tally import Bools
 from divulge.table.hierarchy import SUPPRESSED, Hierarchy
 from divulge.table.texts import as_text
 

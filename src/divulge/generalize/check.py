@@ -19,8 +19,8 @@ from divulge.count.contingency import Floats, Ints
 from divulge.errors import BadInput
 from divulge.generalize.lattice import Node
 from divulge.generalize.rollup import Classes, Rollup
-from divulge.generalize.rows import Bools
 from divulge.generalize.rules import Rule, View
+from divulge.generalize.tally import Bools
 from divulge.metrics import TOLERANCE, Identity
 
 
@@ -48,12 +48,6 @@ class Candidate:
     def published_classes(self) -> int:
         """How many classes would be published."""
         return int(self.kept.sum())
-
-    @property
-    def suppressed_rows(self) -> Bools:
-        """Which rows of the base are left out."""
-        left_out: Bools = ~self.kept[self.classes.of_row]
-        return left_out
 
     @property
     def suppressed_raw(self) -> Bools:
@@ -179,9 +173,7 @@ class Judge:
         """People of each class about whom a broken rule proves something; fewer is safe."""
         if isinstance(view, Identity):
             return (
-                view.sizes
-                if rule.only is None
-                else classes.sums(np.where(rule.only, self.rollup.raw.sizes, 0.0))[members]
+                view.sizes if rule.only is None else classes.sums(np.where(rule.only, self.rollup.sizes, 0.0))[members]
             )
         if rule.only is not None:
             return np.zeros(len(members))

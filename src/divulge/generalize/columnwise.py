@@ -68,7 +68,7 @@ class Columnwise:
         """For each column the total cost at each level, nobody suppressed."""
         counted = self.rollup.contingency
         people = [
-            np.bincount(codes, weights=self.rollup.raw.sizes, minlength=len(key))
+            np.bincount(codes, weights=self.rollup.sizes, minlength=len(key))
             for key, codes in zip(counted.keys, counted.codes, strict=True)
         ]
         return tuple(
@@ -107,15 +107,14 @@ class Columnwise:
 
     def cost(self, candidate: Candidate) -> float:
         """What is published costs by its level, the rest as suppressed."""
-        left_out = np.flatnonzero(candidate.suppressed_rows)
-        rows = candidate.classes.rows
-        people = rows.sizes[left_out]
+        left_out = np.flatnonzero(candidate.suppressed_raw)
+        people = self.rollup.sizes[left_out]
         relative = []
         for column, codes, totals, level in zip(
-            self.columns, rows.codes, self._by_level, candidate.node, strict=True
+            self.columns, self.rollup.contingency.codes, self._by_level, candidate.node, strict=True
         ):
             here = codes[left_out]
-            # The difference depends on the label alone, so any value of the label will do; a plain sum stays on one core.
+            # A plain sum: the product of two vectors would start threads, which costs more than it saves here.
             more = float((people * (column.suppressed[here] - column.published[level][here])).sum())
             relative.append(column.relative(totals[level] + more))
         return self._combined(relative)
@@ -147,7 +146,7 @@ def _precision(rollup: Rollup) -> Columnwise:
 def _non_uniform_entropy(rollup: Rollup) -> Columnwise:
     columns = []
     for ladder, codes in zip(rollup.lattice.ladders, rollup.contingency.codes, strict=True):
-        often = np.bincount(codes, weights=rollup.raw.sizes, minlength=len(ladder.levels[0].codes))
+        often = np.bincount(codes, weights=rollup.sizes, minlength=len(ladder.levels[0].codes))
         published = tuple(
             np.log2(np.bincount(level.codes, weights=often)[level.codes] / often) for level in ladder.levels
         )

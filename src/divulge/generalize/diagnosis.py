@@ -243,10 +243,10 @@ def _class_in_the_way(judge: Judge, node: Node) -> InTheWay | None:
 
 def _labels(rollup: Rollup, classes: Classes, number: int) -> dict[str, str | None]:
     """The published labels of a class."""
-    row = int(np.argmax(classes.of_row == number))
+    raw = int(np.argmax(classes.of_raw == number))
     return {
-        ladder.column: ladder.levels[level].labels[ladder.levels[level].codes[codes[row]]]
-        for ladder, level, codes in zip(rollup.lattice.ladders, classes.node, classes.rows.codes, strict=True)
+        ladder.column: ladder.levels[level].labels[ladder.levels[level].codes[codes[raw]]]
+        for ladder, level, codes in zip(rollup.lattice.ladders, classes.node, rollup.contingency.codes, strict=True)
     }
 
 

@@ -2,8 +2,8 @@
 """Lattices too large to lay out: a search under a time limit that says how much better a solution could still be.
 
 Two searches take turns. One goes down from the top: it takes the cheapest solution whose finer neighbours have not been looked at
-and looks at them. The other goes up from the bottom by bound: a node that lies under one known to exclude all finer ones is
-replaced by its least coarser nodes that do not; a node that excludes nothing is replaced by its coarser neighbours. The least bound that
+and looks at them. The other goes up from the bottom by bound: a node under one that excludes every finer one is replaced
+by the least coarser nodes that are not; one that excludes nothing is replaced by its coarser neighbours. The least bound that
 waits there is a cost that no solution undercuts; when it reaches the best solution, that is the optimum, and the gap is closed.
 """
 
@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from divulge.count.contingency import Ints
 from divulge.generalize.lattice import Lattice, Node
 from divulge.generalize.problem import Seen
 
@@ -40,8 +41,8 @@ class _Explorer:
     seen: Seen
     down: _Frontier = field(default_factory=_Frontier)
     up: _Frontier = field(default_factory=_Frontier)
-    excluded: list[Node] = field(default_factory=list)
-    """Nodes that exclude every finer one, none finer than another."""
+    excluded: Ints = field(default_factory=lambda: np.empty((0, 0), dtype=np.int64))
+    """Nodes that exclude every finer one, row by row, none finer than another."""
     looked: dict[Node, tuple[bool, float, float]] = field(default_factory=dict)
     """Node to whether it excludes finer ones, its cost, and its floor."""
 
@@ -56,13 +57,26 @@ class _Explorer:
             candidate, cost = self.seen.look(node)
             excludes = problem.judge.excludes_finer(candidate)
             self.looked[node] = excludes, cost, problem.objective.floor(candidate.classes)
-            if excludes and not self.excluder(node):
-                self.excluded = [other for other in self.excluded if not _finer(other, node)] + [node]
+            if excludes and self.excluder(node) is None:
+                self._exclude(node)
         return self.looked[node]
+
+    def _exclude(self, node: Node) -> None:
+        """Remember a node that excludes every finer one; those it covers are not needed any more."""
+        new = np.array([node])
+        old = (
+            self.excluded[~(self.excluded <= new).all(axis=1)]
+            if len(self.excluded)
+            else np.empty((0, len(node)), dtype=np.int64)
+        )
+        self.excluded = np.concatenate([old, new])
 
     def excluder(self, node: Node) -> Node | None:
         """A node known to exclude this one."""
-        return next((other for other in self.excluded if _finer(node, other)), None)
+        if not len(self.excluded):
+            return None
+        covering = np.flatnonzero(np.all(self.excluded >= np.array(node), axis=1))
+        return tuple(self.excluded[covering[0]].tolist()) if len(covering) else None
 
     def step_down(self) -> None:
         """Look at the finer neighbours of the cheapest solution."""
@@ -72,7 +86,7 @@ class _Explorer:
         for finer in self.lattice.finer_neighbours(node):
             if (
                 finer in self.down.known
-                or self.excluder(finer)
+                or self.excluder(finer) is not None
                 or self.seen.problem.objective.bound(finer) >= self.seen.threshold
             ):
                 continue
@@ -96,13 +110,28 @@ class _Explorer:
                 continue
             excludes, _, floor = self.look(node)
             if excludes:
-                self.up.known.discard(node)
-                self.up.push(bound, node)
+                self._climb(node)
+                heapq.heappush(self.up.heap, (bound, node))
             else:
                 for coarser in self.lattice.coarser_neighbours(node):
                     self.up.push(max(bound, floor, self.seen.problem.objective.bound(coarser)), coarser)
             return True
         return bool(self.up.heap)
+
+    def _climb(self, node: Node) -> None:
+        """From a node that excludes every finer one to coarser ones that still do, so that they exclude more."""
+        columns = len(node)
+        first = len(self.excluded) % columns  # another column each time, so that the excluded regions differ
+        for column in (*range(first, columns), *range(first)):
+            low, high = node[column], self.lattice.shape[column] - 1
+            while low < high and not self.seen.out_of_time:
+                middle = (low + high + 1) // 2
+                coarser = (*node[:column], middle, *node[column + 1 :])
+                too_dear = self.seen.problem.objective.bound(coarser) >= self.seen.threshold
+                if not too_dear and self.look(coarser)[0]:
+                    node, low = coarser, middle
+                else:
+                    high = middle - 1
 
     def _beyond(self, node: Node, above: Node) -> Iterator[Node]:
         """The least coarser nodes of `node` that are not finer than `above`."""
@@ -122,14 +151,10 @@ def explore(seen: Seen) -> float:
         seen.deadline = time.monotonic() + DEFAULT_SECONDS
     explorer = _Explorer(seen)
     bottom = (0,) * len(explorer.lattice.shape)
-    explorer.up.push(seen.problem.objective.bound(bottom), bottom)
+    explorer.up.push(seen.problem.objective.floor(seen.problem.rollup.classes(bottom)), bottom)
     _, cost, _ = explorer.look(explorer.lattice.top)
     if np.isfinite(cost):
         explorer.down.push(cost, explorer.lattice.top)
     while explorer.step_up() and not seen.out_of_time:
         explorer.step_down()
     return explorer.lowest
-
-
-def _finer(node: Node, other: Node) -> bool:
-    return all(level <= limit for level, limit in zip(node, other, strict=True))

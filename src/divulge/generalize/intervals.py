@@ -21,8 +21,8 @@ from divulge.count import Cells, Contingency, Domain
 from divulge.count.contingency import Floats, Ints
 from divulge.errors import BadInput, Infeasible, nearest
 from divulge.generalize.rollup import default_beliefs
-from divulge.generalize.rows import Bools, sum_by
 from divulge.generalize.rules import Rule, compile_rules
+from divulge.generalize.tally import Bools, sum_by
 from divulge.metrics import Identity
 from divulge.policy import Promise
 from divulge.table.texts import as_text

@@ -24,8 +24,8 @@ from divulge.generalize.lattice import Lattice, ladder_of
 from divulge.generalize.plan import Box, Plan, Recoding
 from divulge.generalize.protect import Protection, protect
 from divulge.generalize.rollup import Classes, Rollup, default_beliefs
-from divulge.generalize.rows import Bools, renumber, sum_by
 from divulge.generalize.rules import compile_rules
+from divulge.generalize.tally import Bools, renumber, sum_by
 from divulge.policy import Promise
 from divulge.table.hierarchy import Hierarchy
 from divulge.table.hierarchy_coverage import check_coverage
@@ -84,7 +84,7 @@ class _Cutter:
 
     @property
     def people(self) -> Floats:
-        return self.judge.rollup.raw.sizes
+        return self.judge.rollup.sizes
 
     def run(self) -> Ints:
         """The part of each raw class when nothing can be cut any more."""
@@ -105,7 +105,7 @@ class _Cutter:
             raise Infeasible(f"even one class of everybody breaks {rule.text}", hint="relax this promise")
 
     def _classes(self, part: Ints) -> Classes:
-        return Classes.of((), self.judge.rollup.raw, part)
+        return Classes((), part, sum_by(part, self.people))
 
     def _cut_once(self, active: Parts, part: Ints) -> tuple[Ints, Bools]:
         """Each active part in the widest column in which it may be cut: the new part of each raw class, and which parts were cut."""
@@ -149,7 +149,7 @@ class _Cutter:
         of_raw = _with(np.full(len(self.people), children), members, child)
         kept: Bools = np.arange(children + 1) < children
         sizes = sum_by(of_raw, self.people, children + 1)
-        broken = self.judge.breaking(Classes((), self.judge.rollup.raw, of_raw, sizes), kept)[:children]
+        broken = self.judge.breaking(Classes((), of_raw, sizes), kept)[:children]
         parent = np.empty(children, dtype=np.int64)
         parent[child] = active.numbers[here]
         pieces = np.bincount(parent, minlength=len(active))
@@ -221,7 +221,7 @@ def _refuse_broken_by_labels(cutter: _Cutter, recoding: Recoding, parts: int) ->
     """How many classes the labels make; parts that share all labels become one, which must keep the promises too."""
     of_raw, first = class_ids(recoding.codes, [len(labels) for labels in recoding.labels], rows=len(recoding.kept))
     if len(first) < parts:
-        rule = cutter.judge.first_broken(Classes.of((), cutter.judge.rollup.raw, of_raw))
+        rule = cutter.judge.first_broken(Classes((), of_raw, sum_by(of_raw, cutter.people)))
         if rule is not None:
             raise BadInput(
                 f"different nodes of a hierarchy have one label, and their classes together break {rule.text}",

@@ -27,7 +27,7 @@ from divulge.generalize.check import Candidate
 from divulge.generalize.lattice import Node
 from divulge.generalize.plan import published, recode
 from divulge.generalize.rollup import Classes, Rollup
-from divulge.generalize.rows import Bools
+from divulge.generalize.tally import Bools
 
 Better = Literal["low", "high"]
 UserFunction = Callable[[Mapping[str, int], Contingency, int], float]
@@ -136,7 +136,7 @@ class Information(_Counted):
     def _lost(self, classes: Classes, kept: Bools) -> float:
         bits = 0.0
         for name, raw in self.rollup.contingency.cells.items():
-            cells, _ = classes.rows.tally(("count", name)).cells(classes.of_row, kept)
+            cells, _ = self.rollup.tally("count", name, classes).cells(classes.of_raw, kept)
             ratio = cells.mass * raw.marginal.sum() / (cells.totals[cells.class_index] * raw.marginal[cells.value])
             bits += float((cells.mass * np.log2(ratio)).sum()) / float(raw.marginal.sum())
         return -bits

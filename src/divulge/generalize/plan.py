@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from math import isfinite
 from typing import Any, Literal
 
 import numpy as np
@@ -19,7 +20,7 @@ from divulge.count import Cells, Contingency, Domain
 from divulge.count.contingency import Ints, build_cells, class_ids
 from divulge.generalize.check import Candidate
 from divulge.generalize.rollup import Rollup
-from divulge.generalize.rows import Bools, sum_by
+from divulge.generalize.tally import Bools, sum_by
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,7 +78,7 @@ class Plan:
     lattice: int
     checked: int
     gap: float
-    """How much better than this plan a solution could still be, by the bounds; 0: none is better."""
+    """How much better than this plan a solution could still be, by the bounds; 0: none is better, infinite: nobody knows."""
     settings: Mapping[str, Any]
     boxes: tuple[Box, ...] = field(default=(), repr=False)
     optima: tuple[Mapping[str, int], ...] = ()
@@ -103,7 +104,7 @@ class Plan:
         found: dict[str, Any] = {
             "method": self.method,
             "levels": dict(self.levels),
-            "objective": {"name": self.objective, "value": self.value, "gap": self.gap},
+            "objective": {"name": self.objective, "value": self.value, "gap": self.gap if isfinite(self.gap) else None},
             "suppressed": self.suppressed,
             "classes": self.classes,
             "lattice": self.lattice,

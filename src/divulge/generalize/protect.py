@@ -21,8 +21,8 @@ import pyarrow as pa
 from divulge.belief import Belief, Ground, Prior
 from divulge.count import Contingency, Domain
 from divulge.errors import BadInput, nearest
-from divulge.generalize.rows import Bools
 from divulge.generalize.rules import Rule, compile_rules
+from divulge.generalize.tally import Bools
 from divulge.policy import Promise
 from divulge.table.texts import as_text
 

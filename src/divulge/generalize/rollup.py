@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The classes of any node, by rolling up counts (LeFevre et al. 2005: roll-up instead of a scan of the rows).
 
-A node's class is a combination of labels. Nodes that generalize the same columns share a base: the raw classes merged at level 1 of these
-columns, made once. A node is then counted over the few rows of its base, and so are its cells.
+A node's class is a combination of labels. The columns are split into two halves; the combination of labels within a half is numbered
+once per choice of levels and remembered, so that a node costs one multiplication, one addition and one count over the raw classes.
+Counts of sensitive values are merged once for all nodes that generalize the same columns, and rolled up from there.
 """
 
 from __future__ import annotations
@@ -18,10 +19,11 @@ from divulge.count import Contingency
 from divulge.count.contingency import Floats, Ints
 from divulge.errors import BadInput
 from divulge.generalize.lattice import Lattice, Node
-from divulge.generalize.rows import Bools, Rows, Tally, renumber, slots, sum_by
+from divulge.generalize.tally import Bools, Tally, renumber, slots, sum_by
 from divulge.metrics import Identity
 
-_REMEMBERED_BASES = 128
+_REMEMBERED_HALVES = 512
+_REMEMBERED_TALLIES = 256
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,24 +31,13 @@ class Classes:
     """The classes of one node."""
 
     node: Node
-    rows: Rows = field(repr=False)
-    of_row: Ints = field(repr=False)
-    """The class of each row."""
+    of_raw: Ints = field(repr=False)
+    """The class of each raw class."""
     sizes: Floats = field(repr=False)
     """People in each class, as whole floats."""
 
-    @classmethod
-    def of(cls, node: Node, rows: Rows, of_row: Ints) -> Classes:
-        """From the class of each row; the numbers are dense."""
-        return cls(node, rows, of_row, sum_by(of_row, rows.sizes))
-
     def __len__(self) -> int:
         return len(self.sizes)
-
-    @cached_property
-    def of_raw(self) -> Ints:
-        """The class of each raw class."""
-        return self.of_row if self.rows.of_raw is None else self.of_row[self.rows.of_raw]
 
     def sums(self, per_raw: Floats) -> Floats:
         """Sum a number of the raw classes over each class."""
@@ -82,41 +73,45 @@ class Rollup:
         return int(self.contingency.sizes.sum())
 
     @cached_property
-    def raw(self) -> Rows:
-        """The raw classes."""
-        counts = {("count", name): Tally.of(cells) for name, cells in self.contingency.cells.items()}
-        beliefs = {("belief", name): Tally.of(belief.cells, belief.classes) for name, belief in self.beliefs.items()}
-        return Rows(self.contingency.codes, self.contingency.sizes.astype(np.float64), counts | beliefs)
+    def sizes(self) -> Floats:
+        """People in each raw class, as whole floats."""
+        return self.contingency.sizes.astype(np.float64)
 
     @cached_property
-    def _base(self) -> Callable[[Node], Rows]:
-        return lru_cache(maxsize=_REMEMBERED_BASES)(self._make_base)
+    def _halves(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """Two sets of columns with about as many level combinations each."""
+        halves: tuple[list[int], list[int]] = ([], [])
+        weights = [1, 1]
+        for position in sorted(range(len(self.lattice.shape)), key=lambda i: -self.lattice.shape[i]):
+            lighter = 0 if weights[0] <= weights[1] else 1
+            halves[lighter].append(position)
+            weights[lighter] *= self.lattice.shape[position]
+        return tuple(halves[0]), tuple(halves[1])
 
-    def _make_base(self, generalized: Node) -> Rows:
-        """The raw classes merged at level 1 of the columns marked with 1."""
-        if not any(generalized):
-            return self.raw
-        of_row, count = self._numbers(self.raw, generalized)
-        return self.raw.merged(of_row, count)
+    @cached_property
+    def _numbered_half(self) -> Callable[[int, tuple[int, ...]], tuple[Ints, int]]:
+        return lru_cache(maxsize=_REMEMBERED_HALVES)(self._number_half)
 
-    def _numbers(self, rows: Rows, node: Node) -> tuple[Ints, int]:
-        """Number the combinations of labels."""
-        key = np.zeros(len(rows), dtype=np.int64)
+    def _number_half(self, half: int, levels: tuple[int, ...]) -> tuple[Ints, int]:
+        """The number of each raw class's labels in one half of the columns, and how many numbers there are."""
+        key = np.zeros(len(self.contingency), dtype=np.int64)
         span = 1
-        for column, level in enumerate(node):
-            labels = len(self.lattice.ladders[column].levels[level].labels)
-            if labels == 1:
-                continue
-            if span * labels > slots(len(key)) and span > 1:
+        for position, level in zip(self._halves[half], levels, strict=True):
+            step = self.lattice.ladders[position].levels[level]
+            if span > 1 and span * len(step.labels) > slots(len(key)):
                 key, span = renumber(key, span)
-            key = key * labels + rows.labels(self.lattice, column, level)
-            span *= labels
+            key = key * len(step.labels) + step.codes[self.contingency.codes[position]]
+            span *= len(step.labels)
         return renumber(key, span)
 
     def classes(self, node: Node) -> Classes:
-        """Merge what has the same labels at these levels."""
-        rows = self._base(tuple(min(level, 1) for level in node))
-        return Classes.of(node, rows, self._numbers(rows, node)[0])
+        """Merge the raw classes that have the same labels at these levels."""
+        first, count = self._numbered_half(0, tuple(node[i] for i in self._halves[0]))
+        second, radix = self._numbered_half(1, tuple(node[i] for i in self._halves[1]))
+        key = first * radix
+        key += second
+        of_raw, _ = renumber(key, count * radix)
+        return Classes(node, of_raw, sum_by(of_raw, self.sizes))
 
     def identity(self, classes: Classes, kept: Bools) -> Identity:
         """Class sizes of what is published."""
@@ -130,8 +125,23 @@ class Rollup:
     def belief(self, attribute: str, classes: Classes, kept: Bools) -> Belief:
         """What the kept classes tell about an attribute, against the prior of the original table."""
         raw = self.beliefs[attribute]
-        cells, present = classes.rows.tally(("belief", attribute)).cells(classes.of_row, kept)
+        cells, present = self.tally("belief", attribute, classes).cells(classes.of_raw, kept)
         return Belief(cells, raw.prior, raw.ground, np.flatnonzero(kept)[present], raw.recursive_l)
+
+    def tally(self, what: str, attribute: str, classes: Classes) -> Tally:
+        """The counts of a belief's or of the table's values, merged as far as all nodes that generalize these columns allow."""
+        return self._merged_tally(what, attribute, tuple(min(level, 1) for level in classes.node))
+
+    @cached_property
+    def _merged_tally(self) -> Callable[[str, str, Node], Tally]:
+        return lru_cache(maxsize=_REMEMBERED_TALLIES)(self._merge_tally)
+
+    def _merge_tally(self, what: str, attribute: str, generalized: Node) -> Tally:
+        if any(generalized):
+            return self._merged_tally(what, attribute, (0,) * len(generalized)).merged(self.classes(generalized).of_raw)
+        if what == "belief":
+            return Tally.of(self.beliefs[attribute].cells, self.beliefs[attribute].classes)
+        return Tally.of(self.contingency.cells[attribute])
 
 
 def default_beliefs(contingency: Contingency) -> dict[str, Belief]:

@@ -29,7 +29,7 @@ from divulge.belief import Belief
 from divulge.count import Cells
 from divulge.count.contingency import Floats
 from divulge.errors import BadInput, nearest
-from divulge.generalize.rows import Bools
+from divulge.generalize.tally import Bools
 from divulge.metrics import IDENTITY, TOLERANCE, Identity, Metric, information
 from divulge.policy import Promise
 

@@ -34,6 +34,8 @@ from divulge.table.hierarchy import Hierarchy
 
 LARGEST_EXACT = 1_000_000
 """Beyond this many nodes the lattice is not laid out, and a time limit decides when to stop."""
+_MOST_AXES = 32
+"""Of an array, in NumPy before 2."""
 
 
 def search(
@@ -95,7 +97,9 @@ def solve(
     """Search, and make a plan of the best solution."""
     deadline = np.inf if time_limit is None else time.monotonic() + time_limit
     seen = Seen(problem, keep_ties=all_optima, keep_nodes=keep_nodes, deadline=deadline)
-    lowest = exhaust(seen) if problem.rollup.lattice.size <= LARGEST_EXACT else explore(seen)
+    lattice = problem.rollup.lattice
+    can_be_laid_out = lattice.size <= LARGEST_EXACT and len(lattice.shape) <= _MOST_AXES
+    lowest = exhaust(seen) if can_be_laid_out else explore(seen)
     if seen.best is None:
         raise nothing_fits(problem, proved=lowest == np.inf)
     return plan_of(seen, lowest)

@@ -20,7 +20,7 @@ from divulge.count import Contingency, Domain
 from divulge.count.contingency import Ints
 from divulge.errors import BadInput
 from divulge.generalize.plan import Box, Recoding
-from divulge.generalize.rows import Bools
+from divulge.generalize.tally import Bools
 from divulge.publish.mapping import FOLDER
 from divulge.table.texts import as_text
 

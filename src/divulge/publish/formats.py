@@ -98,7 +98,9 @@ def read_rows(engine: DuckDBEngine, path: Path, *, form: Format, types: Mapping[
 
 def _typed_text(engine: DuckDBEngine, path: Path, form: Format, types: Mapping[str, str]) -> Table:
     listed = engine.files([path], known_as={path: path.name})
-    options = f"header = true, delim = {engine.literal(form.delimiter)}, quote = '\"', escape = '\"', null_padding = false"
+    options = (
+        f"header = true, delim = {engine.literal(form.delimiter)}, quote = '\"', escape = '\"', null_padding = false"
+    )
     relation = (
         f"read_csv({listed}, auto_detect = false, columns = {engine.struct(types)}, {options}, "
         f"nullstr = '', allow_quoted_nulls = false)"

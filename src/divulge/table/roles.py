@@ -13,7 +13,7 @@ from fnmatch import fnmatchcase
 from divulge.errors import BadInput, nearest
 from divulge.table.table import Table
 
-Names = str | Sequence[str]
+Names = str | Sequence[str] | None
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ def split_names(table: Table, values: Sequence[str]) -> tuple[str, ...]:
 
 def _columns(table: Table, names: Names, *, role: str) -> tuple[str, ...]:
     """The named columns, each once, in the order in which they were asked for."""
-    wanted = (names,) if isinstance(names, str) else tuple(names)
+    wanted = (names,) if isinstance(names, str) else tuple(names or ())
     return tuple(dict.fromkeys(column for name in wanted for column in _spread(table, name, role=role)))
 
 

@@ -102,7 +102,15 @@ def _table(engine: SparkEngine, frame: DataFrame, shown: str) -> Table:
             f"names of {shown} differ only in upper and lower case, and this Spark session does not tell them apart",
             hint="Rename one of them, or set spark.sql.caseSensitive",
         )
-    return table_of(engine, engine.view(frame), source=shown)
+    relation = engine.view(frame)
+    # Texts are compared as they are, whatever collation a column has; a column of nothing but nulls is text.
+    odd = [name for name, type_ in frame.dtypes if type_.startswith(("void", "string collate"))]
+    if odd:
+        text = {
+            name: f"CAST({engine.quote(name)} AS STRING COLLATE UTF8_BINARY) AS {engine.quote(name)}" for name in odd
+        }
+        relation = f"(SELECT {', '.join(text.get(name, engine.quote(name)) for name in names)} FROM {relation})"
+    return table_of(engine, relation, source=shown)
 
 
 def _is_table(name: str, engine: SparkEngine) -> bool:

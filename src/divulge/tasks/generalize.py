@@ -18,6 +18,7 @@ from divulge.engines.duckdb import DuckDBEngine
 from divulge.errors import BadInput, InternalError, nearest
 from divulge.generalize.objective import UserFunction
 from divulge.generalize.plan import Plan
+from divulge.generalize.protect import Protection
 from divulge.metrics.measurement import Measurement
 from divulge.policy import Policy, judge
 from divulge.table.hierarchy import Hierarchy
@@ -51,6 +52,7 @@ def generalize(
     objective: str | UserFunction = "loss",
     method: Method = "full-domain",
     time_limit: float | None = None,
+    protections: Sequence[Protection] = (),
     keep: Names = (),
     assumptions: Mapping[str, Any] | None = None,
     announce: Callable[[Mapping[str, Suggestion]], None] | None = None,
@@ -58,7 +60,8 @@ def generalize(
     """Find the generalization that keeps the policy at the least loss; nothing is written before `Release.write`.
 
     Roles given here go before the policy's own. `hierarchies` is a folder, or for each column a rule, a file or a Hierarchy;
-    a column without one gets a default, which `Release.suggestions` shows. `keep` names columns without a role that are published
+    a column without one gets a default, which `Release.suggestions` shows. `protections` are further promises for chosen people or values.
+    `keep` names columns without a role that are published
     although they look like identifiers. `assumptions` are further keyword arguments of `measure`, such as
     {"distances": {"age": "ordered"}}. `announce` is called with the default hierarchies before they are used.
 
@@ -80,7 +83,14 @@ def generalize(
     if suggestions and announce is not None:
         announce(suggestions)
     plan = _search(
-        counted.people, before, levels, policy=kept, objective=objective, method=method, time_limit=time_limit
+        counted.people,
+        before,
+        levels,
+        policy=kept,
+        protections=protections,
+        objective=objective,
+        method=method,
+        time_limit=time_limit,
     )
     after = counted.measure(plan.published(counted.people))
     verdict = judge(after, kept.promises)
@@ -162,6 +172,7 @@ def _search(
     hierarchies: Mapping[str, Hierarchy],
     *,
     policy: Policy,
+    protections: Sequence[Protection],
     objective: str | UserFunction,
     method: Method,
     time_limit: float | None,
@@ -174,6 +185,7 @@ def _search(
             policy.promises,
             hierarchies=hierarchies,
             beliefs=before.beliefs,
+            protections=protections,
             population=contingency.population,
         )
     if method != "full-domain":
@@ -187,6 +199,7 @@ def _search(
         beliefs=before.beliefs,
         suppression=policy.suppression,
         objective=objective,
+        protections=protections,
         population=contingency.population,
         time_limit=time_limit,
     )

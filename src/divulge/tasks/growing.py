@@ -112,20 +112,19 @@ def _column_by_column(
     request: Request, every: int, progress: Callable[[int, int], None]
 ) -> tuple[int, list[Combination], list[Step]]:
     names = request.roles.quasi_identifiers
-    columns = Columns(request)
-    attributes = [_Attribute.of(columns.coded(name)) for name in request.roles.sensitive]
-    everybody = Partition.whole(columns.rows)
     alone: list[Combination] = []
     steps: list[Step] = []
-    together = everybody
-    for n, (name, codes, values) in enumerate(columns.numbered(names), start=1):
-        simple = refine(everybody, codes, values)
-        together = simple if n == 1 else refine(together, codes, values)
-        alone.append(Combination((name,), *_numbers(simple, attributes)))
-        if _is_asked_for(n, every, len(names)):
-            steps.append(Step(n, name, *_numbers(together, attributes)))
-        progress(n, len(names))
-    return columns.rows, alone, steps
+    with Columns(request) as columns:
+        attributes = [_Attribute.of(columns.coded(name)) for name in request.roles.sensitive]
+        together = everybody = Partition.whole(columns.rows)
+        for n, (name, codes, values) in enumerate(columns.numbered(names), start=1):
+            simple = refine(everybody, codes, values)
+            together = simple if n == 1 else refine(together, codes, values)
+            alone.append(Combination((name,), *_numbers(simple, attributes)))
+            if _is_asked_for(n, every, len(names)):
+                steps.append(Step(n, name, *_numbers(together, attributes)))
+            progress(n, len(names))
+        return columns.rows, alone, steps
 
 
 def _on_cluster(

@@ -101,6 +101,10 @@ def measure(
 
         request = Request(source, roles, nulls, joint)
         return measure_on_spark(request, assumptions=assumptions, population=everybody)
+    if getattr(source.engine, "memory_limit", None) is not None and everybody is None:
+        from divulge.tasks.out_of_core import measure_out_of_core
+
+        return measure_out_of_core(Request(source, roles, nulls, joint), assumptions=assumptions)
     contingency = count(source, roles, nulls=nulls, joint=joint)
     return measure_counts(contingency, source, roles, assumptions=assumptions, nulls=nulls, population=everybody)
 

@@ -66,8 +66,9 @@ class RolledUp:
             shared=max(len(self.entries) // _ENTRIES_PER_SHARED_CELL, _SMALLEST_CUBE) // widest,
             own=max(len(self.entries) * _CELLS_PER_ENTRY, _SMALLEST_CUBE) // widest,
         )
-        attributes = [self.entries.columns[name] for name in self.sensitive] or [None]
-        for cubes in zip(*(count_cubes(self.entries, list(plan), attribute) for attribute in attributes), strict=True):
+        attributes: list[Coded | None] = [self.entries.columns[name] for name in self.sensitive]
+        counted = [count_cubes(self.entries, list(plan), attribute) for attribute in attributes or [None]]
+        for cubes in zip(*counted, strict=True):
             for columns in plan[cubes[0].names]:
                 yield self._of_tables(columns, [cube.roll_up(columns) for cube in cubes])
         for columns in set(combinations).difference(*plan.values()):

@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Counting for the search: sums by number, dense numbers, and how often each value of an attribute occurs in the raw classes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from divulge.count import Cells, Domain
+from divulge.count.contingency import Floats, Ints, build_cells
+
+Bools = np.ndarray[tuple[int], np.dtype[np.bool_]]
+
+_ROOM = 1 << 16
+"""A table of this many slots is always worth its memory; beyond it, four slots per entry."""
+
+
+@dataclass(frozen=True, eq=False)
+class Tally:
+    """How often each value of an attribute occurs, by raw class."""
+
+    domain: Domain
+    raw_class: Ints = field(repr=False)
+    value: Ints = field(repr=False)
+    mass: Floats = field(repr=False)
+
+    @classmethod
+    def of(cls, cells: Cells, raw_classes: Ints | None = None) -> Tally:
+        """From cells; `raw_classes` says which raw class each class of theirs is, where that is not its own number."""
+        index = cells.class_index if raw_classes is None else raw_classes[cells.class_index]
+        return cls(cells.domain, index, cells.value, cells.mass)
+
+    def merged(self, of_raw: Ints) -> Tally:
+        """The same with the counts of each merged class put on one of its raw classes: good for every coarser division."""
+        count = int(of_raw.max()) + 1
+        one = np.empty(count, dtype=np.int64)
+        one[of_raw] = np.arange(len(of_raw))
+        cells, present = self.cells(of_raw, np.ones(count, dtype=bool))
+        return Tally.of(cells, one[present])
+
+    def cells(self, of_raw: Ints, kept: Bools) -> tuple[Cells, Ints]:
+        """Cells of the kept classes, and which of these have any (background knowledge can leave a class without a value)."""
+        index, value, mass = of_raw[self.raw_class], self.value, self.mass
+        classes = len(kept)
+        if not kept.all():
+            chosen = kept[index]
+            renumbered = np.cumsum(kept) - 1
+            index, value, mass = renumbered[index[chosen]], value[chosen], mass[chosen]
+            classes = int(renumbered[-1]) + 1
+        values = len(self.domain)
+        if classes * values <= slots(len(value)):
+            table = sum_by(index * values + value, mass, classes * values)
+            place = np.flatnonzero(table)
+            start = np.searchsorted(place, np.arange(classes + 1) * values)
+            cells = Cells(self.domain, start, place % values, table[place])
+        else:
+            cells = build_cells(self.domain, index, value, mass, classes=classes)
+        present = np.flatnonzero(np.diff(cells.start))
+        if len(present) < classes:
+            cells = Cells(cells.domain, np.append(cells.start[present], cells.start[-1]), cells.value, cells.mass)
+        return cells, present
+
+
+def sum_by(number: Ints, mass: Floats, count: int = 0) -> Floats:
+    """The sum of the masses with each number."""
+    return np.asarray(np.bincount(number, weights=mass, minlength=count), dtype=np.float64)
+
+
+def slots(entries: int) -> int:
+    """How large a table of counters may be for so many entries."""
+    return _ROOM + 4 * entries
+
+
+def renumber(key: Ints, span: int) -> tuple[Ints, int]:
+    """Dense numbers in the order of the keys, and how many there are."""
+    if span <= slots(len(key)):
+        seen = np.zeros(span, dtype=np.int64)
+        seen[key] = 1
+        np.cumsum(seen, out=seen)
+        return seen[key] - 1, int(seen[-1])
+    found, numbers = np.unique(key, return_inverse=True)
+    return numbers.astype(np.int64, copy=False), len(found)

@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`divulge anatomize`: the command lines and the JSON that are promised."""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from tests.anatomize.literature import COLUMNS, RECORDS
+from tests.helpers import run_cli
+
+BOUNDS = ["--alpha", "0.5", "--beta", "1/4", "--gamma", "0.05", "--delta", "0.25", "--tables", "2"]
+
+
+@pytest.fixture
+def people(tmp_path: Path) -> str:
+    """Table 1 of Yao et al. 2021, column names in lower case."""
+    path = tmp_path / "people.csv"
+    lines = [",".join(name.lower() for name in COLUMNS), *(",".join(record) for record in RECORDS)]
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return str(path)
+
+
+def anatomize(people: str, *more: str) -> list[str]:
+    return ["anatomize", people, "--sensitive", "salary", "--identifier", "name", *more]
+
+
+def test_json_has_tables_groups_sizes_levels_and_recq(people: str, tmp_path: Path) -> None:
+    found = run_cli(*anatomize(people, *BOUNDS, "--out", str(tmp_path / "out"), "--json"))
+    assert (found.code, found.err) == (0, "")
+    document = found.json()
+    assert document["tables"] == [["age", "zipcode", "gender"], ["job"], ["salary"]]
+    assert document["groups"] == 2
+    assert document["group_sizes"] == {"min": 4, "max": 4}
+    assert set(document["levels"]) == {"alpha", "beta", "gamma", "delta"}
+    assert Fraction(document["levels"]["beta"]) == Fraction(1, 4)
+    assert Fraction(document["levels"]["alpha"]) <= Fraction(1, 2)
+    assert document["recq"]["workload"] == "anchored"
+    assert {"mean", "median", "p90", "queries"} <= set(document["recq"])
+    assert document["written"] == str(tmp_path / "out")
+    assert (tmp_path / "out" / "sensitive.csv").is_file()
+
+
+def test_the_coefficients_are_data(people: str) -> None:
+    document = run_cli(*anatomize(people, *BOUNDS, "--dry-run", "--json")).json()
+    weights, pairs = document["division"]["weights"], document["division"]["coefficients"]
+    assert weights["age"] == pytest.approx(2.5, abs=1e-12)
+    values = {(pair["left"], pair["right"]): pair["value"] for pair in pairs}
+    assert values["zipcode", "job"] == pytest.approx(17 / 27, abs=1e-12)
+    assert values["gender", "job"] == pytest.approx(1 / 9, abs=1e-12)
+
+
+def test_an_infeasible_request_exits_3_with_the_nearest_feasible_values(people: str, tmp_path: Path) -> None:
+    command = anatomize(people, "--beta", "0.2", "--alpha", "0.3", "--out", str(tmp_path / "out"))
+    found = run_cli(*command, "--json")
+    assert (found.code, found.err) == (3, "")
+    nearest = found.json()["infeasible"]
+    assert nearest["beta"] == "1/4"
+    assert nearest["alpha"] == "3/8"
+    assert nearest["delta"] == "0"
+    assert "beta = 1/5" in nearest["because"]
+    assert "alpha = 3/10" in nearest["because"]
+    told = run_cli(*command)
+    assert told.code == 3
+    assert told.out == ""
+    assert told.err.count("\n") == 1
+    assert "salary = 4500" in told.err
+    assert not (tmp_path / "out").exists()
+
+
+def test_text_tells_tables_levels_and_error(people: str, tmp_path: Path) -> None:
+    found = run_cli(*anatomize(people, *BOUNDS, "--out", str(tmp_path / "out")))
+    assert found.code == 0
+    for told in (
+        "8 rows in 2 groups of 4",
+        "quasi_identifiers_1: age, zipcode, gender",
+        "beta",
+        "holds",
+        "phi2",
+        "relative error",
+    ):
+        assert told in found.out
+
+
+def test_a_dry_run_writes_nothing(people: str, tmp_path: Path) -> None:
+    found = run_cli(*anatomize(people, *BOUNDS, "--dry-run", "--out", str(tmp_path / "out")))
+    assert found.code == 0
+    assert "Nothing was written" in found.out
+    assert not (tmp_path / "out").exists()
+
+
+def test_out_is_needed(people: str) -> None:
+    found = run_cli(*anatomize(people, *BOUNDS))
+    assert found.code == 2
+    assert "--out is missing" in found.err
+
+
+def test_the_attacks_are_told_beside_the_promise(people: str) -> None:
+    document = run_cli(*anatomize(people, *BOUNDS, "--dry-run", "--attack", "--queries", "0", "--json")).json()
+    assert [outcome["promise"] for outcome in document["attacks"]] == ["alpha", "beta", "gamma", "delta"]
+    assert all(outcome["holds"] for outcome in document["attacks"])
+    assert document["recq"] == {}
+    text = run_cli(*anatomize(people, *BOUNDS, "--dry-run", "--attack")).out
+    assert "table linkage" in text
+    assert "as promised" in text
+
+
+def test_a_release_is_checked_from_its_files(people: str, tmp_path: Path) -> None:
+    out = str(tmp_path / "out")
+    run_cli(*anatomize(people, *BOUNDS, "--out", out, "--format", "parquet"))
+    good = run_cli("anatomize", out, "--check", "--beta", "1/4", "--json")
+    assert good.code == 0
+    assert good.json()["holds"] is True
+    bad = run_cli("anatomize", out, "--check", "--beta", "1/5", "--json")
+    assert bad.code == 1
+    assert bad.json()["broken"] == ["beta"]
+    assert bad.json()["breaking_groups"] == 2
+    assert "BROKEN" in run_cli("anatomize", out, "--check", "--beta", "1/5").out
+
+
+def test_another_s_release_is_checked_too(tmp_path: Path) -> None:
+    folder = tmp_path / "theirs"
+    folder.mkdir()
+    (folder / "qit.csv").write_text("GID,age\n1,30\n1,40\n2,50\n2,60\n", encoding="utf-8")
+    (folder / "st.csv").write_text("GID,disease,Count\n1,flu,1\n1,cold,1\n2,flu,2\n", encoding="utf-8")
+    found = run_cli("anatomize", str(folder), "--check", "--sensitive", "disease", "--json")
+    assert found.json()["levels"] == {"alpha": "1/2", "beta": "1", "gamma": "1/2", "delta": "1/4"}
+    assert "not known which column" in run_cli("anatomize", str(folder), "--check").err
+
+
+@pytest.mark.parametrize(
+    ("more", "told"),
+    [
+        (["--beta", "x"], "beta = 'x' is not a number"),
+        (["--beta", "1/4", "--tables", "age,zip;job"], "'zip'"),
+        (["--beta", "1/4", "--method", "anatomy", "--tables", "3"], "no setting tables"),
+        (["--beta", "1/4", "--method", "nothing"], "nothing"),
+        (["--beta", "1/4", "--qi", "agee"], "did you mean 'age'"),
+    ],
+)
+def test_mistakes_are_one_line(people: str, more: list[str], told: str) -> None:
+    found = run_cli(*anatomize(people, "--dry-run", *more))
+    assert found.code == 2
+    assert found.err.count("\n") == 1
+    assert told in found.err
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        ["--method", "anatomy"],
+        ["--method", "slicing", "--tables", "2", "--bucket-check", "distinct"],
+        ["--method", "asn"],
+        ["--algorithm", "paper"],
+        ["--tables", "age,zipcode;gender,job"],
+        ["--linkage", "first", "--association", "cramers_v2", "--max-table-size", "2"],
+        ["--locality", "--group-size", "4"],
+        ["--workload", "range", "--queries", "50", "--nulls", "drop"],
+    ],
+)
+def test_methods_and_settings(people: str, more: list[str]) -> None:
+    found = run_cli(*anatomize(people, "--beta", "1/2", "--dry-run", "--json", *more))
+    assert found.code == 0, found.err
+    assert Fraction(found.json()["levels"]["beta"]) <= Fraction(1, 2) or "distinct" in more
+
+
+def test_the_seed_is_not_published(people: str, tmp_path: Path) -> None:
+    run_cli(*anatomize(people, *BOUNDS, "--out", str(tmp_path / "out"), "--seed", "987654321"))
+    assert "987654321" not in json.dumps(json.loads((tmp_path / "out" / "manifest.json").read_text(encoding="utf-8")))

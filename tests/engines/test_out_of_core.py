@@ -1,0 +1,254 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Counting with less memory than it takes: what spills is private, the answer is the same, and nothing stays behind, whatever happens."""
+
+from __future__ import annotations
+
+import gc
+import os
+import signal
+import stat
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+
+import divulge as dv
+from divulge.count import stored
+from divulge.engines import duckdb as engine_module
+from divulge.engines.duckdb import DuckDBEngine
+from divulge.engines.scratch import Scratch, remove_stale
+from divulge.table.read import read
+from tests.helpers import run_cli
+
+ROWS = 1_000_000
+SOURCE = Path(__file__).parents[2] / "src"
+
+
+@pytest.fixture(scope="module")
+def people(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A million people, half of them in a class of their own and half in pairs: 750,000 classes with long keys."""
+    path = tmp_path_factory.mktemp("people") / "people.parquet"
+    duckdb.sql(
+        f"SELECT 'a long key that needs memory ' || (CASE WHEN i % 4 < 2 THEN i ELSE i - i % 2 END)::VARCHAR AS name, "
+        f"i % 4 < 2 AS alone FROM range({ROWS}) AS t(i)"
+    ).write_parquet(str(path))
+    return path
+
+
+class Spills:
+    """Watches a directory for files that appear in private directories below it."""
+
+    def __init__(self, parent: Path) -> None:
+        self.largest = 0
+        self.modes: set[int] = set()
+        self._parent, self._done = parent, threading.Event()
+        self._thread = threading.Thread(target=self._watch)
+
+    def __enter__(self) -> Spills:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._done.set()
+        self._thread.join()
+
+    def _watch(self) -> None:
+        while not self._done.wait(0.002):
+            for directory in self._parent.glob("divulge-*"):
+                try:
+                    self.modes.add(stat.S_IMODE(directory.stat().st_mode))
+                    sizes = [path.stat().st_size for path in directory.glob("duckdb_temp*")]
+                except FileNotFoundError:
+                    continue
+                self.largest = max(self.largest, sum(sizes))
+
+
+def test_spilled_data_is_private_and_goes_away(people: Path, tmp_path: Path) -> None:
+    engine = DuckDBEngine(memory_limit="60MB", temp_directory=tmp_path, threads=2)
+    spectrum = "SELECT n, COUNT(*) AS m FROM (SELECT COUNT(*) AS n FROM {} GROUP BY name) AS c GROUP BY n ORDER BY n"
+    with Spills(tmp_path) as spills:
+        counted = engine.query(spectrum.format(read(people, engine=engine).relation)).to_pylist()
+    # By construction: half of the people alone, the other half in pairs.
+    assert counted == [{"n": 1, "m": ROWS // 2}, {"n": 2, "m": ROWS // 4}]
+    assert spills.largest > 10_000_000
+    assert spills.modes == {0o700}
+    engine.close()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_command_counts_out_of_core(people: Path, tmp_path: Path) -> None:
+    with Spills(tmp_path) as spills:
+        document = run_cli(
+            "profile", str(people), "--memory-limit", "60MB", "--temp-directory", str(tmp_path), "--json"
+        ).json()  # fmt: skip
+    name = next(item for item in document["columns"] if item["column"] == "name")
+    assert (name["distinct"], name["uniques"]) == (ROWS * 3 // 4, ROWS // 2)
+    assert spills.largest > 10_000_000
+    assert spills.modes == {0o700}
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_too_little_memory_is_told(people: Path, tmp_path: Path) -> None:
+    shown = run_cli("profile", str(people), "--memory-limit", "5MB", "--temp-directory", str(tmp_path))
+    assert (shown.code, "memory ran out" in shown.err, shown.err.count("\n")) == (2, True, 1)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["--memory-limit", "plenty"], "memory_limit"),
+        (["--temp-directory", "nowhere-at-all"], "nowhere-at-all"),
+        (["--engine", "spark", "--memory-limit", "4GB"], "are DuckDB's"),
+    ],
+)
+def test_options_that_make_no_sense(people: Path, arguments: list[str], told: str) -> None:
+    shown = run_cli("profile", str(people), *arguments)
+    assert (shown.code, told in shown.err) == (2, True)
+
+
+CHILD = """
+import sys
+from divulge.engines.duckdb import DuckDBEngine
+engine = DuckDBEngine(temp_directory=sys.argv[1])
+engine.keep("SELECT * FROM range(100000)")
+print(engine.directory, flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.fixture
+def child(tmp_path: Path) -> Iterator[tuple[subprocess.Popen[str], Path]]:
+    """Another process with an engine that keeps data in tmp_path, and its directory."""
+    environment = os.environ | {"PYTHONPATH": str(SOURCE)}
+    command = [sys.executable, "-c", CHILD, str(tmp_path)]
+    with subprocess.Popen(
+        command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        yield process, Path(process.stdout.readline().strip())
+        process.kill()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such locks")
+def test_a_killed_process_leaves_nothing_for_long(child: tuple[subprocess.Popen[str], Path], tmp_path: Path) -> None:
+    process, left = child
+    assert (left / "stored.duckdb").stat().st_size > 0
+    others = tmp_path / "divulge-of-somebody-else"
+    others.mkdir()
+    remove_stale.cache_clear()
+    first = Scratch(tmp_path)
+    assert left.is_dir()  # its owner lives
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    assert left.is_dir()
+    remove_stale.cache_clear()
+    second = Scratch(tmp_path)
+    assert not left.exists()
+    assert {first.directory, second.directory, others} == set(tmp_path.iterdir())
+    for scratch in (first, second):
+        scratch.remove()
+    assert list(tmp_path.iterdir()) == [others]
+
+
+def test_a_link_is_not_followed(tmp_path: Path) -> None:
+    precious = tmp_path / "precious"
+    precious.mkdir()
+    (precious / "owner.lock").touch()
+    place = tmp_path / "place"
+    place.mkdir()
+    (place / "divulge-link").symlink_to(precious, target_is_directory=True)
+    remove_stale.cache_clear()
+    Scratch(place).remove()
+    assert (precious / "owner.lock").exists()
+
+
+def test_progress_of_a_statement(people: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine_module, "_SECONDS_BETWEEN_LOOKS", 0.001)
+    heard: list[tuple[int, int]] = []
+    engine = DuckDBEngine(threads=1, progress=lambda done, total: heard.append((done, total)))
+    dv.profile(read(people, engine=engine))
+    assert heard[-1] == (100, 100)
+    assert len(heard) > 2
+    assert all(0 <= done <= total == 100 for done, total in heard)
+
+
+FORK = """
+import os, sys
+from divulge.engines.scratch import Scratch
+scratch = Scratch(sys.argv[1])
+if os.fork() == 0:
+    scratch.remove()
+    os._exit(0)
+os.wait()
+print(scratch.directory.is_dir(), end=" ")
+scratch.remove()
+print(scratch.directory.is_dir())
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")
+def test_a_fork_leaves_its_parents_directory_alone(tmp_path: Path) -> None:
+    environment = os.environ | {"PYTHONPATH": str(SOURCE)}
+    command = [sys.executable, "-c", FORK, str(tmp_path)]
+    assert subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout == "True False\n"
+
+
+@pytest.fixture(scope="module")
+def visits(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Many classes, nulls among keys and values, two sensitive attributes, weights, and people with several rows."""
+    path = tmp_path_factory.mktemp("visits") / "visits.parquet"
+    duckdb.sql(
+        "SELECT (hash(i, 1) % 7000)::INT AS zip, CASE WHEN i % 7 = 0 THEN NULL ELSE 'g' || (hash(i, 2) % 4) END AS sex, "
+        "CASE WHEN i % 11 = 0 THEN NULL ELSE 'd' || (hash(i, 3) % 15) END AS disease, (hash(i, 4) % 9)::INT AS visits, "
+        "(hash(i, 5) % 8000)::INT AS who, 0.5 + hash(i, 6) % 3 AS weight FROM range(20000) AS t(i)"
+    ).write_parquet(str(path))
+    return path
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        pytest.param({}, id="plain"),
+        pytest.param({"joint": True}, id="joint"),
+        pytest.param({"person": "who"}, id="people"),
+        pytest.param({"weight": "weight"}, id="weights"),
+        pytest.param({"nulls": "drop"}, id="nulls dropped"),
+        pytest.param({"rule_out": ["visits=3"], "orders": {"disease": ["d3", *[f"d{i}" for i in (*range(3), *range(4, 15))]]}}, id="beliefs"),
+    ],
+)  # fmt: skip
+def test_counts_on_disk_give_the_same_numbers(
+    visits: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: dict[str, Any]
+) -> None:
+    """Against the ordinary path, which has an oracle of its own: every metric, and the class that is worst."""
+    roles: dict[str, Any] = {"quasi_identifiers": ["zip", "sex"], "sensitive": ["disease", "visits"]}
+    if "orders" in arguments:
+        arguments = {"nulls": "drop"} | arguments
+    ordinary = dv.measure(visits, **roles, **arguments)
+    monkeypatch.setattr(stored, "_FEWEST", 10)
+    monkeypatch.setattr(stored, "_BYTES_PER_CELL", 10**9)
+    engine = DuckDBEngine(memory_limit="200MB", temp_directory=tmp_path)
+    found = dv.measure(visits, **roles, **arguments, engine=engine)
+    assert (ordinary.settings["counts"], found.settings["counts"]) == ("collected", "disk")
+    assert found.notes[-1].startswith("the counts stayed on disk")
+    for ours, theirs in ((found.identity, ordinary.identity), *((found.sensitive[a], ordinary.sensitive[a]) for a in ordinary.sensitive)):
+        assert {name: score.value for name, score in ours.items()} == pytest.approx(
+            {name: score.value for name, score in theirs.items()}, rel=1e-9, abs=1e-9
+        )
+        assert {name: score.worst and score.worst.key for name, score in ours.items()} == {
+            name: score.worst and score.worst.key for name, score in theirs.items()
+        }
+    del found
+    gc.collect()
+    assert engine.query("SELECT COUNT(*) AS n FROM duckdb_tables()").to_pylist() == [{"n": 0}]
+
+
+def test_few_counts_are_taken_into_memory(visits: Path) -> None:
+    found = dv.measure(visits, quasi_identifiers="sex", engine=DuckDBEngine(memory_limit="1GB"))
+    assert found.settings["counts"] == "collected"
+    assert len(found.contingency) == 5
