@@ -14,12 +14,12 @@ _VALUES = (2, 2, 3, 4, 5, 5, 6, 7, 8, 9, 10, 12, 16, 20, 25, 30, 42, 60, 75, 100
 
 
 def make_people(folder: Path, rows: int, *, distinct: bool = False) -> Path:
-    """Eight columns of people: about a million classes at most, or, if `distinct`, nearly as many as rows."""
-    household = "i" if distinct else _drawn(7, 3)
+    """Eight columns of people: at most 86,400 classes or, if `distinct`, as many as rows."""
+    region, age = _drawn(3, 20, skew=2), _drawn(1, 90)
     columns = (
-        f"{_drawn(1, 90)} AS age, 's' || {_drawn(2, 2)} AS sex, 'region ' || {_drawn(3, 60, skew=2)} AS region, "
-        f"{_drawn(4, 8, skew=2)} AS education, 'm' || {_drawn(5, 5, skew=2)} AS marital, 'c' || {_drawn(6, 4, skew=4)} AS country, "
-        f"CAST({household} AS INTEGER) AS household, 'disease ' || {_drawn(8, 15, skew=2)} AS disease"
+        f"{age} AS age, 's' || {_drawn(2, 2)} AS sex, 'region ' || {region} AS region, {_drawn(4, 6, skew=2)} AS education, "
+        f"'m' || {_drawn(5, 4, skew=2)} AS marital, 'c' || {region} % 4 AS country, "
+        f"{'CAST(i AS INTEGER)' if distinct else f'{age} // 30'} AS household, 'disease ' || {_drawn(8, 15, skew=2)} AS disease"
     )
     return _written(folder / f"people-{rows}-{distinct}.parquet", columns, rows)
 

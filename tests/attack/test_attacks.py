@@ -15,7 +15,7 @@ from divulge.anatomize import AlphaBetaGammaDelta, Anatomized, Slppa, anatomize
 from divulge.attack import attack_anatomized
 from divulge.attack.arrangements import Victims, drawn_arrangement
 from divulge.attack.linkage import Effort
-from divulge.attack.outcome import wilson
+from divulge.attack.outcome import interval, student
 from divulge.attack.unknown_group import beliefs_without_group
 from divulge.errors import Infeasible
 from tests.anatomize.checker import Drawn, drawn
@@ -208,10 +208,11 @@ def test_large_tables_are_sampled_and_the_interval_holds_the_exact_rate() -> Non
     assert linked.trial is not None
     assert inferred.trial is not None
     assert (linked.trial.how, linked.trial.arrangements) == ("sampling", 10)
-    # People of a group are not independent, so the interval is a little too narrow: allow it twice its width.
+    # Twice the interval: 95 % would miss one time in twenty.
     for trial, exact in ((linked.trial, next(iter(linked.beyond.values()))), (inferred.trial, inferred.mean)):
         width = trial.high - trial.low
         assert trial.low - width / 2 <= exact <= trial.high + width / 2
+        assert width < 0.01
     assert all(outcome.holds for outcome in attacks.outcomes)
     assert [outcome.worst for outcome in attacks.outcomes] == [
         found.levels.alpha,
@@ -221,8 +222,14 @@ def test_large_tables_are_sampled_and_the_interval_holds_the_exact_rate() -> Non
     ]
 
 
-def test_wilson_interval_of_8_in_10() -> None:
-    """Wilson 1927; the figures of Newcombe 1998 and of every textbook: 0.490 to 0.943."""
-    assert wilson(8, 10) == pytest.approx((0.4902, 0.9433), abs=1e-4)
-    assert wilson(0, 10) == pytest.approx((0.0, 0.2775), abs=1e-4)
-    assert wilson(0, 0) == (0.0, 1.0)
+@pytest.mark.parametrize(("freedom", "quantile"), [(9, 2.262), (19, 2.093), (29, 2.045), (99, 1.984)])
+def test_the_quantiles_of_student(freedom: int, quantile: float) -> None:
+    """Table of the t-distribution, two-sided 95 %."""
+    assert student(freedom) == pytest.approx(quantile, abs=0.01)
+
+
+def test_the_interval_of_a_few_draws() -> None:
+    low, high = interval([0.4, 0.5, 0.6, 0.5, 0.5])
+    assert (low + high) / 2 == pytest.approx(0.5, abs=1e-12)
+    assert (high - low) / 2 == pytest.approx(2.776 * (0.02 / 4 / 5) ** 0.5, rel=0.03)
+    assert interval([0.3]) == (0.0, 1.0)

@@ -10,6 +10,7 @@ import pyarrow.csv
 import pyarrow.parquet
 
 from divulge.datasets.demo import patients
+from tests.anatomize.literature import COLUMNS, RECORDS, TABLE_3, TABLES, grouped
 from tests.table.test_arx_project import project
 
 POLICY = """quasi_identifiers = ["zip", "age", "sex"]
@@ -49,6 +50,7 @@ def write_world(folder: Path) -> None:
     adult = everybody.select(["age", "zip", "sex", "occupation"]).append_column("race", everybody["insurance"])
     _write(adult, folder / "adult.csv")
     _hierarchies(folder, everybody)
+    _eight_people(folder)
     (folder / "divulge.toml").write_text(POLICY, encoding="utf-8")
     project(folder)
 
@@ -58,6 +60,19 @@ def _known(everybody: pa.Table, later: pa.Table) -> pa.Array:
     columns = ("zip", "age", "sex", "diagnosis")
     known = {name: set(everybody[name].to_pylist()) for name in columns}
     return pa.array([all(row[name] in known[name] for name in columns) for row in later.to_pylist()])
+
+
+def _eight_people(folder: Path) -> None:
+    """Table 1 of Yao et al. 2021, its Table 3 as a folder of tables, and somebody else's release."""
+    names = [name.lower().replace("zipcode", "zip") for name in COLUMNS]
+    cells: dict[str, list[str]] = {name: [record[i] for record in RECORDS] for i, name in enumerate(names)}
+    _write(pa.table(cells), folder / "people.csv")
+    groups = (grouped(TABLE_3) + 1).tolist()
+    for number, columns in enumerate([*(tuple(name.lower() for name in names) for names in TABLES), ("salary",)]):
+        parts = {name.replace("zipcode", "zip"): cells[name.replace("zipcode", "zip")] for name in columns}
+        _write(pa.table({"GID": groups, **parts}), folder / "table-3" / f"{number}.csv")
+    _write(pa.table({"GID": groups, "age": cells["age"]}), folder / "theirs" / "ages.csv")
+    _write(pa.table({"GID": groups, "disease": cells["salary"]}), folder / "theirs" / "diseases.csv")
 
 
 def _hierarchies(folder: Path, everybody: pa.Table) -> None:

@@ -121,6 +121,28 @@ def test_spark_is_imported_only_when_asked_for() -> None:
     assert done.stdout == "\n"
 
 
+@pytest.mark.parametrize(
+    ("asked", "told"),
+    [
+        ({"remote": "sc://127.0.0.1:1"}, "nobody answers at sc://127.0.0.1:1"),
+        ({"remote": "localhost"}, "'localhost' is not the address of a Spark Connect server. Write sc://host:15002"),
+        ({"master": "spark://127.0.0.1:1,127.0.0.1:2"}, "nobody answers at spark://127.0.0.1:1,127.0.0.1:2"),
+        ({"master": "nonsense"}, "Spark cannot start on nonsense: Master must either be yarn or start with"),
+    ],
+)
+def test_an_address_where_no_spark_is(needs_spark: None, asked: dict[str, str], told: str) -> None:  # noqa: ARG001 - it skips
+    """In a process of its own, which has no Spark yet; Spark itself would try for minutes."""
+    program = (
+        "import sys; from divulge.engines.spark import SparkEngine; from divulge.errors import BadInput\n"
+        f"try: SparkEngine(**{asked!r})\n"
+        "except BadInput as error: print(error)"
+    )
+    environment = os.environ | {"PYTHONPATH": str(ROOT / "src")}
+    done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True)
+    assert told in done.stdout
+    assert done.stderr == ""
+
+
 def test_one_process_has_one_spark(spark: SparkEngine) -> None:
     assert SparkEngine().session is spark.session
     assert SparkEngine(master="local[2,4]").session is spark.session

@@ -22,6 +22,7 @@ import divulge as dv
 from divulge.engines.duckdb import DuckDBEngine
 from divulge.engines.spark import SparkEngine
 from divulge.errors import BadInput
+from divulge.table import spark as table_spark
 from divulge.table.read import read
 from divulge.table.table import Table
 
@@ -46,6 +47,12 @@ TEXTS = {
     "empty": ["", "", ""],
     "Ünïcode 😀": ["ü", "日本", "😀"],
 }
+
+
+@pytest.fixture
+def read_by_workers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No text is small enough to be read on the driver."""
+    monkeypatch.setattr(table_spark, "SMALL_TEXT", -1)
 
 
 def described(table: Table) -> list[tuple[str, str, str]]:
@@ -86,7 +93,8 @@ def csv_text(columns: dict[str, list[str]], *, delimiter: str = ",", end: str = 
 @pytest.mark.parametrize(
     ("name", "delimiter", "end"), [("a.csv", ",", "\n"), ("b.tsv", "\t", "\r\n"), ("c [1].csv", ";", "\n")]
 )
-def test_delimited_text_gets_the_same_types(
+@pytest.mark.usefixtures("read_by_workers")
+def test_workers_give_text_the_same_types(
     tmp_path: Path, spark: SparkEngine, name: str, delimiter: str, end: str
 ) -> None:
     path = tmp_path / name
@@ -95,6 +103,7 @@ def test_delimited_text_gets_the_same_types(
     assert {column.name: column.type for column in found.columns}["zip"] == "VARCHAR"
 
 
+@pytest.mark.usefixtures("read_by_workers")
 def test_text_in_another_encoding_and_compressed(tmp_path: Path, spark: SparkEngine) -> None:
     latin = tmp_path / "latin.csv"
     latin.write_bytes("ort,plz\nKöln,01234\nWürzburg,97070\n".encode("latin-1"))
@@ -106,13 +115,32 @@ def test_text_in_another_encoding_and_compressed(tmp_path: Path, spark: SparkEng
     assert_same(tmp_path / "bare.csv", spark, header=False)
 
 
-def test_a_line_with_other_fields_is_refused(tmp_path: Path, spark: SparkEngine) -> None:
+@pytest.mark.usefixtures("read_by_workers")
+def test_workers_refuse_text_that_is_not_a_table(tmp_path: Path, spark: SparkEngine) -> None:
     path = tmp_path / "ragged.csv"
     path.write_text("a,b\n1,2\n3\n")
     with pytest.raises(BadInput, match=r"ragged\.csv: a line does not have the fields of the first one"):
         read(path, engine=spark)
+    path.write_text('a,b\n1,"never closed\n' + "2,x\n" * 400_000)
+    with pytest.raises(
+        BadInput, match=r"ragged\.csv: a value has more than a million characters. Is a quote not closed"
+    ):
+        read(path, engine=spark)
 
 
+def test_small_text_is_read_as_strictly_as_by_duckdb(tmp_path: Path, spark: SparkEngine) -> None:
+    """A quote that is never closed, line ends inside quotes, an empty line in a table of one column: Spark would not mind."""
+    path = tmp_path / "people.csv"
+    path.write_bytes(csv_text(TEXTS | {"lines": ["a\r\nb", "c", "d"]}, end="\r\n").encode())
+    assert_same(path, spark)
+    path.write_text("a\nx\n\ny\n")
+    assert_same(path, spark)
+    path.write_text('a,b\n1,"never closed\n2,x\n')
+    with pytest.raises(BadInput, match="a quoted value does not end"):
+        read(path, engine=spark)
+
+
+@pytest.mark.usefixtures("read_by_workers")
 def test_json_lines_and_arrays(tmp_path: Path, spark: SparkEngine) -> None:
     records = [
         {"zip": "01234", "n": 1, "x": 1.5, "day": "2020-02-29", "flag": True, "mixed": 1, "nested": {"a": 1}},

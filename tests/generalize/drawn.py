@@ -63,13 +63,13 @@ def counted(rows: Sequence[Mapping[str, Any]]) -> Contingency:
 RISKS: list[Metric[Any]] = [metric for metric in METRICS if metric.kind == "risk" and not metric.needs_population]
 # Bounds that some of these small tables keep and others do not, by unit.
 _BOUNDS: dict[str, Sequence[float]] = {
-    "people": (1, 2, 3, 4),
+    "people": (0, 1, 2, 3, 4),
     "values": (0, 1, 2, 3),
-    "probability": (0.3, 0.5, 0.75),
-    "bits": (0.2, 0.5, 1.0, 2.0),
-    "share": (0.1, 0.5, 0.8),
-    "distance": (0.2, 0.4, 0.7),
-    "ratio": (0.5, 1.0, 3.0),
+    "probability": (0.0, 0.3, 0.5, 0.75),
+    "bits": (0.0, 0.2, 0.5, 1.0, 2.0),
+    "share": (0.0, 0.1, 0.5, 0.8),
+    "distance": (0.0, 0.2, 0.4, 0.7),
+    "ratio": (0.0, 0.5, 1.0, 3.0),
 }
 
 

@@ -69,22 +69,29 @@ def test_every_objective(objective: str, rows: list[Any], promises: list[Promise
     compare(rows, promises, suppression, objective)
 
 
-@given(rows=tables(), promises=st.lists(any_promise, min_size=1, max_size=2), suppression=suppressions)
-@settings(deadline=None, max_examples=25)
+@given(
+    rows=tables(),
+    promises=st.lists(any_promise, min_size=1, max_size=2),
+    suppression=suppressions,
+    objective=st.sampled_from(list(OBJECTIVES)),
+)
+@settings(deadline=None, max_examples=40)
 def test_the_search_for_large_lattices_closes_the_gap_when_it_has_time(
-    rows: list[Any], promises: list[Promise], suppression: float
+    rows: list[Any], promises: list[Promise], suppression: float, objective: str
 ) -> None:
     contingency = counted(rows)
-    problem = pose(contingency, lattice_of(contingency, HIERARCHIES), promises, suppression=suppression)
-    seen = Seen(problem)
+    lattice = lattice_of(contingency, HIERARCHIES)
+    problem = pose(contingency, lattice, promises, suppression=suppression, objective=objective)
+    seen = Seen(problem, keep_ties=True)
     lowest = explore(seen)
-    expected = oracle.best(world(rows), promises, suppression, "loss")
+    expected = oracle.best(world(rows), promises, suppression, objective)
     if expected is None:
         assert seen.best is None
         assert lowest == np.inf
     else:
         assert plan_of(seen, lowest).gap == 0.0
         assert seen.cost == pytest.approx(expected[0], abs=1e-9)
+        assert sorted(str(lattice.named(node)) for node in seen.ties) == sorted(map(str, expected[1]))
 
 
 @given(rows=tables(least=4), promises=st.lists(any_promise, min_size=1, max_size=2), checks=st.integers(1, 10))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import csv
 import datetime as dt
+import os
 import random
 import tempfile
 from collections import Counter
@@ -30,6 +31,9 @@ from divulge.tasks.release import Release
 from tests import oracle
 
 Rows = list[dict[str, Any]]
+
+EXAMPLES = int(os.environ.get("DIVULGE_RELEASES", "60"))
+"""DIVULGE_RELEASES=5000 runs the long proof."""
 
 _TEXTS = st.sampled_from(["ab", "ac", "bc", "", None])
 _NUMBERS = st.one_of(st.integers(0, 40), st.none())
@@ -195,7 +199,7 @@ def check_order(case: Case, folder: Path, other: Path) -> None:
     assert read(other, case.form) == read(folder, case.form)
 
 
-@settings(deadline=None, max_examples=60, phases=(Phase.explicit, Phase.reuse, Phase.generate))
+@settings(deadline=None, max_examples=EXAMPLES, phases=(Phase.explicit, Phase.reuse, Phase.generate))
 @given(cases())
 def test_every_release_keeps_its_promises_and_leaks_nothing(case: Case) -> None:
     check(case)

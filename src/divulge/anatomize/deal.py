@@ -40,8 +40,8 @@ def most_groups(problem: Problem, *, smallest: int = 1) -> int:
 def _has_room(problem: Problem, groups: int) -> bool:
     """Groups of this size have room for the commonest tuple of each table, and some to spare.
 
-    A group of n records takes floor(alpha n) of them. Without that much room no grouping into so many equal groups keeps alpha; half of what
-    the whole table has to spare, or one in a hundred of the tuple's records if that is less, is left for the swaps.
+    A group of n records takes floor(alpha n) of them. Without that much room no grouping into so many equal groups keeps alpha; half of
+    what the whole table has to spare, or one in a hundred of the tuple's records if that is less, is left for the swaps.
     """
     rows, alpha = len(problem), problem.model.alpha
     fewest, larger = divmod(rows, groups)

@@ -13,6 +13,7 @@ together.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -21,7 +22,7 @@ import numpy as np
 from divulge.anatomize.codes import Ints
 from divulge.anatomize.model import AlphaBetaGammaDelta
 from divulge.attack.arrangements import Victims, drawn_arrangement, every_arrangement, how_many
-from divulge.attack.outcome import Outcome, Trial, wilson
+from divulge.attack.outcome import Outcome, Trial, interval
 from divulge.attack.unknown_group import beliefs_without_group
 
 
@@ -105,13 +106,13 @@ def _try_linkage(victims: Victims, effort: Effort) -> Trial:
         rate = float((successes / tried).mean())
         return Trial("enumeration", how_many(victims, tables), rate, rate, rate)
     rng = np.random.default_rng(effort.seed)
-    hits = 0
+    rates = []
     for _ in range(effort.draws):
         right = np.ones(len(victims), dtype=bool)
         for ids in firsts:
             right &= ids[drawn_arrangement(victims, rng)] == ids
-        hits += int(right.sum())
-    return sampled(hits, effort.draws, len(victims))
+        rates.append(float(right.mean()))
+    return sampled(rates)
 
 
 def _try_inference(victims: Victims, effort: Effort) -> Trial:
@@ -124,17 +125,14 @@ def _try_inference(victims: Victims, effort: Effort) -> Trial:
         rate = float((successes / tried).mean())
         return Trial("enumeration", how_many(victims, 2), rate, rate, rate)
     rng = np.random.default_rng(effort.seed)
-    hits = 0
-    for _ in range(effort.draws):
-        partner = drawn_arrangement(victims, rng)
-        hits += int((victims.sensitive[0][partner] == victims.sensitive[0]).sum())
-    return sampled(hits, effort.draws, len(victims))
+    truth = victims.sensitive[0]
+    return sampled([float((truth[drawn_arrangement(victims, rng)] == truth).mean()) for _ in range(effort.draws)])
 
 
-def sampled(hits: int, draws: int, people: int) -> Trial:
-    """A trial of some draws."""
-    low, high = wilson(hits, draws * people)
-    return Trial("sampling", draws, hits / (draws * people), low, high)
+def sampled(rates: Sequence[float]) -> Trial:
+    """A trial of some draws, each of all groups at once."""
+    low, high = interval(rates)
+    return Trial("sampling", len(rates), sum(rates) / len(rates), low, high)
 
 
 def _largest_share(count: Ints, size: Ints) -> Fraction:

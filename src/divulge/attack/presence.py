@@ -70,11 +70,11 @@ def _try_reconstruction(victims: Victims, effort: Effort) -> Trial:
     if how_many(victims, len(columns)) <= effort.most_arrangements:
         return _enumerate(victims, columns)
     rng = np.random.default_rng(effort.seed)
-    hits = 0
+    rates = []
     for _ in range(effort.draws):
         rebuilt = [columns[0], *(column[drawn_arrangement(victims, rng)] for column in columns[1:])]
-        hits += int(_occurs(columns, rebuilt).sum())
-    return sampled(hits, effort.draws, len(victims))
+        rates.append(float(_occurs(columns, rebuilt).mean()))
+    return sampled(rates)
 
 
 def _enumerate(victims: Victims, columns: list[Codes]) -> Trial:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import math
 import sys
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from decimal import Decimal
@@ -15,6 +16,10 @@ import typer
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
+
+
+_TERMINAL = threading.Lock()
+"""Held by the bar that is shown."""
 
 
 def plain(value: Any) -> Any:
@@ -76,7 +81,7 @@ def progress_bar(what: str) -> Iterator[Callable[[int, int], None] | None]:
     from rich.console import Console
     from rich.progress import Progress
 
-    with Progress(console=Console(stderr=True), transient=True) as bar:
+    with _TERMINAL, Progress(console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(what, total=None)
         yield lambda done, total: bar.update(task, completed=done, total=total)
 
@@ -87,20 +92,22 @@ def statement_bar() -> Callable[[int, int], None] | None:
 
 
 class _StatementBar:
-    """Comes with the first news of a statement and goes when it is done."""
+    """Comes with the first news of a statement and goes when it is done; stays away while another bar is there."""
 
     def __init__(self) -> None:
         self._bar: Any = None
 
     def __call__(self, done: int, total: int) -> None:
-        from rich.console import Console
-        from rich.progress import Progress
+        if self._bar is None and done < total and _TERMINAL.acquire(blocking=False):
+            from rich.console import Console
+            from rich.progress import Progress
 
-        if self._bar is None:
             self._bar = Progress(console=Console(stderr=True), transient=True)
             self._bar.add_task("counting", total=total)
             self._bar.start()
-        self._bar.update(self._bar.task_ids[0], completed=done)
-        if done >= total:
-            self._bar.stop()
-            self._bar = None
+        if self._bar is not None:
+            self._bar.update(self._bar.task_ids[0], completed=done)
+            if done >= total:
+                self._bar.stop()
+                self._bar = None
+                _TERMINAL.release()

@@ -14,7 +14,7 @@ import os
 import re
 import threading
 import weakref
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -182,8 +182,9 @@ class DuckDBEngine(DuckDBDialect):
 
         Where Spark has a summary of each partition to merge, here one summary says it all.
         """
+        counted = self.query(f"SELECT COUNT(*) AS n FROM ({sql})").column("n")[0].as_py()
         with self.in_row_order():
-            found = summarize(iter(self.stream(sql)))
+            found = summarize(_followed(self.stream(sql), counted, self._progress))
         if found is None:
             raise InternalError(f"a statement without rows was to be summarized: {sql}")
         return found
@@ -211,6 +212,20 @@ class DuckDBEngine(DuckDBDialect):
             done.set()
             if watcher.is_alive():
                 watcher.join()
+
+
+def _followed(batches: Iterable[pa.RecordBatch], rows: int, progress: Progress | None) -> Iterator[pa.RecordBatch]:
+    """The same batches; how many of the rows have come is told on the way."""
+    done = 0
+    try:
+        for batch in batches:
+            yield batch
+            done += batch.num_rows
+            if progress is not None:
+                progress(min(100 * done // rows, 99), 100)
+    finally:
+        if progress is not None:
+            progress(100, 100)
 
 
 def _watch(connection: duckdb.DuckDBPyConnection, progress: Progress, done: threading.Event) -> None:

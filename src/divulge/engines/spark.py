@@ -19,7 +19,8 @@ import pyarrow as pa
 
 from divulge.engines.spark_code import send_code
 from divulge.engines.spark_failures import explain_spark
-from divulge.engines.spark_session import find_session, is_remote, private_directory, quiet, require_pyspark
+from divulge.engines.spark_session import is_remote, private_directory, quiet, require_pyspark
+from divulge.engines.spark_start import find_session
 from divulge.engines.spark_types import for_spark, type_name
 from divulge.errors import BadInput, DivulgeError, InternalError
 

@@ -47,6 +47,8 @@ def explain_spark(error: Exception, *, sql: str, source: str = "") -> DivulgeErr
     text = str(error)
     conditions = _CONDITION.findall(text)
     where = f"{source}: " if source else ""
+    if "maximum number of characters" in text:
+        return BadInput(f"{where}a value has more than a million characters", hint="Is a quote not closed?")
     for condition, reason, hint in _INPUT:
         if any(found == condition or found.startswith(f"{condition}.") for found in conditions):
             return BadInput(f"{where}{reason}", hint=hint)

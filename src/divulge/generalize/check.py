@@ -204,8 +204,9 @@ class Judge:
             if not kept.any() or classes.sizes[~kept].sum() > self.limit:
                 return first, kept, self._owed_to(first, owed)
         for rule in self._averages:
-            view, _ = self.view(rule.attribute, classes, kept)
-            if not rule.metric.holds(rule.value(view), rule.promise.bound):
+            view, members = self.view(rule.attribute, classes, kept)
+            # Background knowledge can leave no class about which a rule speaks.
+            if len(members) and not rule.metric.holds(rule.value(view), rule.promise.bound):
                 return rule, kept, self._owed_to(rule, owed)
         return None, kept, owed
 

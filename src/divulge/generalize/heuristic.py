@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lattices too large to lay out: a search under a time limit that says how much better a solution could still be.
+"""Lattices too large to lay out: a search that may be stopped at any time and says how much better a solution could still be.
 
 Two searches take turns. One goes down from the top: it takes the cheapest solution whose finer neighbours have not been looked at
 and looks at them. The other goes up from the bottom by bound: a node under one that excludes every finer one is replaced
@@ -10,7 +10,6 @@ waits there is a cost that no solution undercuts; when it reaches the best solut
 from __future__ import annotations
 
 import heapq
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -19,8 +18,6 @@ import numpy as np
 from divulge.count.contingency import Ints
 from divulge.generalize.lattice import Lattice, Node
 from divulge.generalize.problem import Seen
-
-DEFAULT_SECONDS = 30.0
 
 
 @dataclass(eq=False)
@@ -147,8 +144,6 @@ class _Explorer:
 
 def explore(seen: Seen) -> float:
     """Search until the time is up or the gap is closed; returns the least cost a node not looked at could still have."""
-    if not np.isfinite(seen.deadline):
-        seen.deadline = time.monotonic() + DEFAULT_SECONDS
     explorer = _Explorer(seen)
     bottom = (0,) * len(explorer.lattice.shape)
     explorer.up.push(seen.problem.objective.floor(seen.problem.rollup.classes(bottom)), bottom)

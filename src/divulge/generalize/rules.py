@@ -136,7 +136,10 @@ class Rule:
         scale = CONVEX[self.metric.name]
         half = CONVEX_HALF.get(self.metric.name)
         here = scale(values) if half is None else half(belief)
-        bound = float(scale(np.array([self.promise.bound]))[0]) + TOLERANCE
+        with np.errstate(divide="ignore"):
+            bound = float(scale(np.array([self.promise.bound]))[0]) + TOLERANCE
+        if not np.isfinite(bound):
+            return np.zeros(len(values))
         corners = np.asarray(self.corners)
         worst = belief.cells.max_by_class(corners[belief.cells.value])
         room = np.where((worst > bound) & np.isfinite(worst), worst - bound, np.inf)

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The best full-domain generalization: an exact search over the lattice that looks at few of its nodes.
 
+Small lattices are laid out here; for larger ones see heuristic.py, which proves the optimum too if it has the time.
+
 What is known about a node excludes others. A node where too many people would have to be left out excludes itself and every finer one
 (rules.py says what is proved by which promise; Incognito's pruning is the special case without suppression). A solution excludes every
 node whose bound is no better (objective.py), and a counted floor excludes every coarser node. Of what is left, nodes are looked at by
@@ -32,10 +34,11 @@ from divulge.generalize.rules import compile_rules
 from divulge.policy import Promise
 from divulge.table.hierarchy import Hierarchy
 
-LARGEST_EXACT = 1_000_000
-"""Beyond this many nodes the lattice is not laid out, and a time limit decides when to stop."""
-_MOST_AXES = 32
-"""Of an array, in NumPy before 2."""
+LARGEST_PROVED = 1_000_000
+"""Up to this many nodes a search without a time limit goes on until the optimum is proved; beyond, a default limit stops it."""
+LARGEST_LAID_OUT = 20_000
+"""Up to this many nodes the whole lattice is laid out as an array."""
+DEFAULT_SECONDS = 30.0
 
 
 def search(
@@ -54,6 +57,7 @@ def search(
 ) -> Plan:
     """The levels that keep all promises at the least cost; Infeasible, with a diagnosis, where there are none.
 
+    With a `time_limit` in seconds (by default 30 for lattices over 10^6 nodes) the best solution found comes back, and its gap.
     `beliefs` are the original table's (default: each attribute's own marginal is the prior); they hold the priors that stay in force
     after suppression. `population` is the number of people of the population behind each raw class, for k_map and journalist_risk.
     """
@@ -95,11 +99,11 @@ def solve(
     problem: Problem, *, all_optima: bool = False, keep_nodes: bool = False, time_limit: float | None = None
 ) -> Plan:
     """Search, and make a plan of the best solution."""
-    deadline = np.inf if time_limit is None else time.monotonic() + time_limit
+    size = problem.rollup.lattice.size
+    seconds = DEFAULT_SECONDS if time_limit is None and size > LARGEST_PROVED else time_limit
+    deadline = np.inf if seconds is None else time.monotonic() + seconds
     seen = Seen(problem, keep_ties=all_optima, keep_nodes=keep_nodes, deadline=deadline)
-    lattice = problem.rollup.lattice
-    can_be_laid_out = lattice.size <= LARGEST_EXACT and len(lattice.shape) <= _MOST_AXES
-    lowest = exhaust(seen) if can_be_laid_out else explore(seen)
+    lowest = exhaust(seen) if size <= LARGEST_LAID_OUT else explore(seen)
     if seen.best is None:
         raise nothing_fits(problem, proved=lowest == np.inf)
     return plan_of(seen, lowest)

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reads tables with Spark: frames, tables of a catalog, and files, by the same rules as with DuckDB.
 
-Parquet, CSV, JSON lines and ORC are read by Spark's workers, from any place Spark can reach. Whatever else divulge reads is read here,
-on the driver, and moved. Text gets its types from a look at every row (see shapes), so a zip code keeps its leading zero.
+Parquet, ORC, and large CSV and JSON lines are read by Spark's workers, from any place Spark can reach. Small text files, and whatever
+else divulge reads, are read here, on the driver, and moved: DuckDB reads text more strictly than Spark does. Text gets its types from
+a look at every row (see shapes), so a zip code keeps its leading zero.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import codecs
 import glob
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -35,8 +36,12 @@ _BY_NAME: dict[str, SparkKind] = {
     ".csv": "csv", ".tsv": "csv", ".tab": "csv", ".txt": "csv", ".json": "json", ".jsonl": "json", ".ndjson": "json", ".orc": "orc",
 }  # fmt: skip
 _SPECIAL = re.compile(r"[*?\[\]{}\\]")
+SMALL_TEXT = 64 << 20
+"""Text files of up to this many bytes are read on the driver."""
 # Up to here one worker reads a CSV file alone, so that a quoted line end is no row's end; above, a record must stand on one line.
 _LARGEST_WHOLE_FILE = 1 << 30
+# A quote that is never closed would make the rest of the file one value, without a word.
+_LONGEST_VALUE = 1 << 20
 _SAMPLE_LINES = 1_000
 
 
@@ -74,6 +79,8 @@ def find_spark_source(source: str, *, encoding: str, engine: SparkEngine) -> Spa
     files = find_files(source)
     if files.kind not in ("csv", "json", "parquet") or any(compression(path) == "zstd" for path in files.paths):
         return None
+    if files.kind in ("csv", "json") and sum(path.stat().st_size for path in files.paths) <= SMALL_TEXT:
+        return None
     if files.kind == "csv" and codecs.lookup(encoding).name not in ("utf-8", "utf-8-sig", "ascii"):
         return None
     return SparkSource(source, files.kind, tuple(_uri(path) for path in files.paths), files)
@@ -91,7 +98,7 @@ def read_spark_frame(frame: DataFrame, *, engine: Any) -> Table:
 def moved_to_spark(table: Table, *, engine: SparkEngine) -> Table:
     """A table that was opened on the driver, moved to the cluster."""
     rows = table.engine.query(f"SELECT * FROM {table.relation}")
-    return table_of(engine, engine.store(rows, source=table.source), source=table.source, frame=table.frame)
+    return replace(table, engine=engine, relation=engine.store(rows, source=table.source))
 
 
 def _table(engine: SparkEngine, frame: DataFrame, shown: str) -> Table:
@@ -194,7 +201,7 @@ def _read_csv(source: SparkSource, *, engine: SparkEngine, header: bool | None, 
             emptyValue="",
             multiLine=source.files is not None
             and max(path.stat().st_size for path in source.files.paths) <= _LARGEST_WHOLE_FILE,
-            maxCharsPerColumn=-1,
+            maxCharsPerColumn=_LONGEST_VALUE,
         )
         return _typed(engine, text, dialect.names, source.shown, numbers=True)
 

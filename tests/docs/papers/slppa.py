@@ -15,7 +15,6 @@ from divulge.anatomize.association import associate, column_weight
 from divulge.anatomize.division import Division, divide
 from divulge.anatomize.records import record_levels
 from divulge.errors import MissingDependency
-from divulge.tasks.query import query
 from tests.anatomize.literature import (
     COLUMNS,
     PEOPLE,
@@ -62,8 +61,8 @@ def released(groups: Sequence[int]) -> list[pa.Table]:
 
 
 def counts() -> Rows:
-    apart = query(released(grouped(TABLE_3).tolist()), QUESTION)
-    together = query(released([0] * len(RECORDS)), QUESTION)
+    apart = dv.query(released(grouped(TABLE_3).tolist()), QUESTION)
+    together = dv.query(released([0] * len(RECORDS)), QUESTION)
     return {
         told: {
             "estimate": Exactly(found.estimate or 0.0, printed),
@@ -180,12 +179,12 @@ def least_beta(table: pa.Table, column: str) -> float:
     return float(dv.measure(everybody, quasi_identifiers="everybody", sensitive=column)["alpha"].value)
 
 
-OPENING = f"""# Yao et al. 2021: SLPPA
+OPENING = f"""# Yao, Chen, Wang, Liu and Wu 2021: SLPPA
 
 *Sensitive Label Privacy Preservation with Anatomization for Data Publishing.* Nothing is made coarser: columns are
 divided into tables, records into groups, and only the group ties the tables together. Four bounds hold in every
 group: **alpha** (record linkage), **beta** (attribute linkage), **gamma** (presence) and **delta** (how far a belief
-moves).
+moves). [Concepts](../concepts/anatomize.md) and [the how-to page](../how-to/anatomize.md) tell more.
 
 {HOW_TO_READ}
 """
@@ -207,7 +206,7 @@ PAGE = Page(
         Section(
             "Section 5.1: a count from the release",
             "How many doctors older than 30 earn 6700? One does. Grouping brings the estimate closer.",
-            "`divulge query`, `divulge.tasks.query.query`; eq. 11.",
+            "`divulge query`, `dv.query`; eq. 11.",
             "release",
             counts,
         ),
