@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import product
 from typing import Any
 
+import numpy as np
 import pytest
 
 from divulge.count import Contingency
@@ -18,6 +19,7 @@ from divulge.generalize.search import pose, search
 from divulge.policy import Promise
 from divulge.table.hierarchy import Hierarchy
 from tests.generalize import adult
+from tests.metrics.adult import complete_adult
 
 Source = Callable[[], tuple[Contingency, Mapping[str, Hierarchy]]]
 
@@ -72,3 +74,21 @@ def test_all_nodes_of_adult(promised: Sequence[tuple[str, Any]], suppression: fl
     plan = search(contingency, hierarchies, promises, suppression=suppression, objective=objective)
     assert plan.value == pytest.approx(min(costs.values()), rel=1e-12)
     assert costs[tuple(plan.levels.values())] == pytest.approx(min(costs.values()), rel=1e-12)
+
+
+@pytest.mark.filterwarnings("ignore")  # pycanon groups by lists of one name, which newer versions of pandas warn of
+def test_pycanon_finds_the_promises_kept() -> None:
+    anonymity = pytest.importorskip("pycanon.anonymity", reason="pycanon is not installed (requirements-oracle.txt)")
+    contingency, hierarchies = public_adult()
+    promises = [*K5, Promise.make("l_diversity", 3)]
+    plan = search(contingency, hierarchies, promises, suppression=0.05)
+    keys = list(adult.QUASI_IDENTIFIERS)
+    number = {tuple(contingency.class_key(i).values()): i for i in range(len(contingency))}
+    frame = complete_adult().select([*keys, "occupation"]).to_pandas()
+    raw = np.array([number[row] for row in frame[keys].itertuples(index=False, name=None)])
+    for labels, codes, key in zip(plan.recoding.labels, plan.recoding.codes, keys, strict=True):
+        frame[key] = np.array(labels, dtype=object)[codes[raw]]
+    frame = frame[plan.recoding.kept[raw]].reset_index(drop=True)
+    assert len(frame) == 30162 - plan.suppressed
+    assert anonymity.k_anonymity(frame, keys) >= 5
+    assert anonymity.l_diversity(frame, keys, ["occupation"]) >= 3

@@ -115,6 +115,18 @@ def test_the_gap_is_never_too_small(rows: list[Any], promises: list[Promise], ch
             assert plan_of(seen, lowest).gap >= seen.cost - expected[0] - 1e-9
 
 
+def test_a_coarser_node_that_breaks_itpr_excludes_no_finer_one() -> None:
+    """Classes of 2 and 6 have ITPR .8333; divided further into 2, 3 and 3 they have .75 (golden: ITPR is not monotone)."""
+    zips = ["1401"] * 2 + ["1301"] * 3 + ["1302"] * 3
+    rows = [{"zip": z, "age": 20, "sex": "f", "disease": "flu"} for z in zips]
+    promise = Promise.make("itpr", 0.8, scope="identity")
+    plan = search(counted(rows), HIERARCHIES, [promise], keep_nodes=True)
+    assert set(plan.levels.values()) == {0}
+    broken = {tuple(node.levels.values()) for node in plan.nodes if not node.feasible}
+    assert broken
+    assert {levels[0] for levels in broken} == {1}
+
+
 def test_a_function_of_ones_own() -> None:
     rows = [{"zip": "1301", "age": 20, "sex": s, "disease": d} for s in "fm" for d in ("flu", "HIV")]
 

@@ -4,20 +4,22 @@
 An anatomized release says which tuples a group has in each table, not which belong together. Every arrangement of the
 rows of a group is equally likely, so a sum over matching records is a random number: its mean is equation 11 of Yao
 et al. 2021, its variance that of drawing without replacement (for two tables the hypergeometric one), and its bounds
-are the least and the greatest sum that any arrangement gives. A generalized release hides each value among the leaves
-of its label; records are then drawn one by one.
+are the least and the greatest sum that any arrangement gives.
 """
 
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Protocol
 
 import numpy as np
-import numpy.typing as npt
 
 from divulge.count.contingency import Floats, Ints, class_ids, sum_by_id
+
+_HALVINGS = 60
 
 
 class Hits(Protocol):
@@ -36,6 +38,9 @@ class Hits(Protocol):
     def most(self, value: Floats) -> float:
         """A bound that no sum exceeds."""
 
+    def highest_average(self, value: Floats) -> float:
+        """A bound that no average exceeds; there are hits."""
+
 
 @dataclass(frozen=True, eq=False)
 class Arrangements:
@@ -50,86 +55,138 @@ class Arrangements:
     """For each table, the number of that part; no two groups share one."""
     value: Floats = field(repr=False)
     carrier: int | None
-    """The table that alone decides the value, where the tables answer the condition one by one; then bounds are exact."""
+    """The table that alone decides the value, where the tables answer the condition one by one; bounds are exact then."""
 
     def mean(self, value: Floats) -> float:
         """Equation 11, summed over the groups."""
-        return float((value * self._weight()).sum())
+        return float((value * self._expected).sum())
 
     def variance(self, value: Floats) -> float:
         """Exact: groups are independent, and two records of a group never take the same row of a table."""
         if len(self.counts) < 2 or len(value) == 0:
             return 0.0
-        groups, first = class_ids([self.group], [int(self.group.max()) + 1], rows=len(value))
-        count, size = len(first), self.size[first].astype(np.float64)
-        weight = self._weight()
-        means = sum_by_id(groups, value * weight, count)
-        squares = sum_by_id(groups, value * value * weight, count)
-        pairs = self._products_of_pairs(value, groups, size)
+        means = self._by_group(value * self._expected)
+        squares = self._by_group(value * value * self._expected)
+        pairs = self._pairs_of_entangled(value) if self.carrier is None else self._pairs_of_separate(value)
         return max(float((squares + pairs - means * means).sum()), 0.0)
 
     def most(self, value: Floats) -> float:
         """The greatest sum of any arrangement; where parts are entangled, a sum that none exceeds."""
         if len(value) == 0:
             return 0.0
-        return self._greatest(value) if self.carrier is not None else self._not_exceeded(value)
+        if self.carrier is None:
+            return self._not_exceeded(value)
+        total, _ = self._choice(value)(0.0)
+        return total
 
-    def _weight(self) -> Floats:
+    def highest_average(self, value: Floats) -> float:
+        """The highest average of any arrangement; where parts are entangled, one that none exceeds."""
+        if self.carrier is not None:
+            return raise_average(self._choice(value))
+        low, high = float(value.min()), float(value.max())
+        for _ in range(_HALVINGS):
+            middle = (low + high) / 2
+            low, high = (middle, high) if self._not_exceeded(value - middle) > 0 else (low, middle)
+        return high
+
+    @cached_property
+    def _expected(self) -> Floats:
         """How many records of each hit are expected."""
-        expected = np.ones(len(self.value))
+        expected = self.size.astype(np.float64)
         for counts in self.counts:
             expected *= counts / self.size
-        return expected * self.size
+        return expected
 
-    def _products_of_pairs(self, value: Floats, groups: Ints, size: Floats) -> Floats:
+    @cached_property
+    def _groups(self) -> int:
+        return int(self.group.max(initial=-1)) + 1
+
+    @cached_property
+    def _sizes(self) -> Floats:
+        """The records of each group."""
+        sizes = np.ones(self._groups)
+        sizes[self.group] = self.size
+        return sizes
+
+    def _by_group(self, per_hit: Floats) -> Floats:
+        return sum_by_id(self.group, per_hit, self._groups)
+
+    def _pairs_of_separate(self, value: Floats) -> Floats:
         """For each group, the expected sum of value times value over all ordered pairs of different records.
+
+        The carrier's records have the values; two of them match with the product of a(a-1)/(n(n-1)) over other tables.
+        """
+        carrier = self.carrier or 0
+        count = self.counts[carrier].astype(np.float64)
+        sums, squares = self._by_group(count * value), self._by_group(count * value * value)
+        both = np.ones(self._groups)
+        sizes = np.maximum(self._sizes, 2.0)  # a group of one record has no pairs: sums² = squares
+        for table, counts in enumerate(self.counts):
+            if table != carrier:
+                others = np.zeros(self._groups)
+                others[self.group] = counts
+                both *= others * (others - 1) / (sizes * (sizes - 1))
+        return both * (sums * sums - squares)
+
+    def _pairs_of_entangled(self, value: Floats) -> Floats:
+        """The same where any combination of parts may have a value of its own.
 
         Two records take different rows of each table: of the c(x) c(y) ways to take x and y, c(x) fall away where x = y.
         Multiplied out over the tables, this is an alternating sum over the sets of tables in which both take the same part.
         """
         tables = range(len(self.counts))
         shares = [counts / self.size for counts in self.counts]
-        total = np.zeros(len(size))
+        sizes, total = self._sizes, np.zeros(self._groups)
         for chosen in (set(some) for n in range(len(tables) + 1) for some in itertools.combinations(tables, n)):
             free = np.prod([shares[table] for table in tables if table not in chosen], axis=0) * value
             tied = np.prod([shares[table] for table in chosen], axis=0) if chosen else np.ones(len(value))
-            columns = [groups, *(self.parts[table] for table in sorted(chosen))]
+            columns = [self.group, *(self.parts[table] for table in sorted(chosen))]
             keys, first = class_ids(columns, [int(column.max()) + 1 for column in columns], rows=len(value))
             inner = sum_by_id(keys, free, len(first))
-            term = sum_by_id(groups[first], tied[first] * inner * inner, len(size))
-            total += (-1 / size) ** len(chosen) * term
-        with np.errstate(divide="ignore", invalid="ignore"):
-            scaled = size * (size - 1) * (size / (size - 1)) ** len(self.counts) * total
-        return np.where(size > 1, scaled, 0.0)
+            total += (-1 / sizes) ** len(chosen) * self._sum_of(first, tied[first] * inner * inner)
+        several = np.maximum(sizes, 2.0)
+        scaled = several * (several - 1) * (several / (several - 1)) ** len(self.counts) * total
+        return np.where(sizes > 1, scaled, 0.0)
 
-    def _greatest(self, value: Floats) -> float:
+    def _sum_of(self, hits: Ints, numbers: Floats) -> Floats:
+        """Sums by group over some of the hits."""
+        return sum_by_id(self.group[hits], numbers, self._groups)
+
+    def _choice(self, value: Floats) -> Callable[[float], tuple[float, float]]:
         """Each table answers for itself: of the carrier's records, any set of a possible size can be the matching one.
 
         The possible sizes run from what the tables cannot avoid to the scarcest table's count. Taking the records in
-        descending value, those above 0 are taken as long as possible, the others only as far as unavoidable.
+        descending value, those above a limit are taken as long as possible, the others only as far as unavoidable: the
+        function returned gives, for a limit, the sum of their values and their number.
         """
         carrier = self.carrier or 0
-        groups, first = class_ids([self.group], [int(self.group.max()) + 1], rows=len(value))
-        carried = np.zeros(len(first), dtype=np.int64)
-        np.add.at(carried, groups, self.counts[carrier])
-        others = [counts[first] for table, counts in enumerate(self.counts) if table != carrier]
-        size = self.size[first]
-        scarcest = np.minimum.reduce([carried, *others])
-        unavoidable = np.maximum(sum(others, carried) - len(others) * size, 0)
-        order = np.lexsort((-value, groups))
-        group, count = groups[order], self.counts[carrier][order]
-        before = np.cumsum(count) - count
-        before -= (np.cumsum(carried) - carried)[group]
-        limit = np.where(value[order] > 0, scarcest[group], unavoidable[group])
-        return float((value[order] * np.clip(limit - before, 0, count)).sum())
+        carried = self._by_group(self.counts[carrier].astype(np.float64)).astype(np.int64)
+        scarcest, unavoidable = carried.copy(), carried.copy()
+        for table, counts in enumerate(self.counts):
+            if table != carrier:
+                others = np.zeros(self._groups, dtype=np.int64)
+                others[self.group] = counts
+                scarcest = np.minimum(scarcest, others)
+                unavoidable += others - self._sizes.astype(np.int64)
+        unavoidable = np.maximum(unavoidable, 0)
+        order = np.lexsort((-value, self.group))
+        group, count, values = self.group[order], self.counts[carrier][order], value[order]
+        before = np.cumsum(count) - count - (np.cumsum(carried) - carried)[group]
+        if_wanted = np.clip(scarcest[group] - before, 0, count)
+        if_not = np.clip(unavoidable[group] - before, 0, count)
+
+        def take(limit: float) -> tuple[float, float]:
+            taken = np.where(values > limit, if_wanted, if_not)
+            return float((values * taken).sum()), float(taken.sum())
+
+        return take
 
     def _not_exceeded(self, value: Floats) -> float:
-        """For each table: every record gets the best partner that its part has, whoever else wants it; the least of these decides."""
-        groups, first = class_ids([self.group], [int(self.group.max()) + 1], rows=len(value))
-        sums = [self._best_partners(table, value, groups, len(first)) for table in range(len(self.counts))]
+        """For each table: every record gets the best partner that its part has, whoever else wants it; the least decides."""
+        sums = [self._best_partners(table, value) for table in range(len(self.counts))]
         return float(np.minimum.reduce(sums).sum())
 
-    def _best_partners(self, table: int, value: Floats, groups: Ints, count: int) -> Floats:
+    def _best_partners(self, table: int, value: Floats) -> Floats:
         part = self.parts[table]
         keys, first = class_ids([part], [int(part.max()) + 1], rows=len(value))
         best = np.full(len(first), -np.inf)
@@ -142,42 +199,17 @@ class Arrangements:
         np.add.at(partners, keys, ways)
         always = partners == self.size[first].astype(object) ** (len(self.counts) - 1)
         reached = np.where(always, best, np.maximum(best, 0.0))
-        return sum_by_id(groups[first], reached * self.counts[table][first], count)
+        return self._sum_of(first, reached * self.counts[table][first])
 
 
-@dataclass(frozen=True, eq=False)
-class Spread:
-    """Hits of a generalized release; hit h takes, for records of one kind, some of the leaves of their labels."""
+def raise_average(take: Callable[[float], tuple[float, float]]) -> float:
+    """The highest average, by Dinkelbach's steps: what is best above the last average has a higher one, until nothing has.
 
-    kind: Ints = field(repr=False)
-    """Records of one kind have the same labels, and the same answers to what is published as it is."""
-    records: Ints = field(repr=False)
-    """How many records are of the hit's kind."""
-    share: Floats = field(repr=False)
-    """The share of the leaves that the hit takes."""
-    always: npt.NDArray[np.bool_] = field(repr=False)
-    """Whether the hits of that kind take all leaves, so that each of its records matches for certain."""
-    value: Floats = field(repr=False)
-
-    def mean(self, value: Floats) -> float:
-        """Uniform spread inside labels."""
-        return float((value * self.share * self.records).sum())
-
-    def variance(self, value: Floats) -> float:
-        """Records are drawn one by one."""
-        if len(value) == 0:
-            return 0.0
-        kinds, first = class_ids([self.kind], [int(self.kind.max()) + 1], rows=len(value))
-        means = sum_by_id(kinds, value * self.share, len(first))
-        squares = sum_by_id(kinds, value * value * self.share, len(first))
-        return max(float(((squares - means * means) * self.records[first]).sum()), 0.0)
-
-    def most(self, value: Floats) -> float:
-        """Every record takes its best leaf."""
-        if len(value) == 0:
-            return 0.0
-        kinds, first = class_ids([self.kind], [int(self.kind.max()) + 1], rows=len(value))
-        best = np.full(len(first), -np.inf)
-        np.maximum.at(best, kinds, value)
-        reached = np.where(self.always[first], best, np.maximum(best, 0.0))
-        return float((reached * self.records[first]).sum())
+    `take` gives the sum and the number of the records that it is best to take if each must make up for a limit.
+    """
+    limit = -np.inf
+    while True:
+        total, taken = take(limit)
+        if taken == 0 or total / taken <= limit:
+            return float(limit)
+        limit = total / taken

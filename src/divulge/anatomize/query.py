@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 What = Literal["count", "sum", "average"]
-_HALVINGS = 60
 _EVERYTHING = "true"
 
 
@@ -138,20 +137,8 @@ def _average(hits: Hits) -> Estimate:
     if expected == 0:
         return Estimate("average", None, None, None, None)
     ratio = hits.mean(value) / expected
-    high, low = _highest_average(hits, value), -_highest_average(hits, -value) + 0.0
+    high, low = hits.highest_average(value), -hits.highest_average(-value) + 0.0
     return Estimate("average", min(max(ratio, low), high), low, high, hits.variance(value - ratio) / expected**2)
-
-
-def _highest_average(hits: Hits, value: Floats) -> float:
-    """The least number a such that no table has a sum of (value - a) above 0."""
-    low, high = float(value.min()), float(value.max())
-    for _ in range(_HALVINGS):
-        middle = (low + high) / 2
-        if hits.most(value - middle) > 0:
-            low = middle
-        else:
-            high = middle
-    return high
 
 
 def _refusal(error: InternalError, condition: Expression, measured: str | None) -> Exception:

@@ -8,18 +8,18 @@ exactly. The same conditions can so be asked of generalized and of anatomized re
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
 from divulge.anatomize.condition import Tree, write
-from divulge.anatomize.hits import Spread
+from divulge.anatomize.hits import raise_average
 from divulge.anatomize.query import floats_of, ints_of
 from divulge.anatomize.terms import Terms, split
-from divulge.count.contingency import Ints, class_ids
+from divulge.count.contingency import Floats, Ints, class_ids, sum_by_id
 from divulge.engines.base import Engine
 from divulge.errors import BadInput
 from divulge.table.table import Table
@@ -126,6 +126,61 @@ class GeneralizedSource:
                     f"it is not known which values of {name!r} the label {found[0]['label']!r} stands for",
                     hint="Give the hierarchy of the column, or the release with its mappings",
                 )
+
+
+@dataclass(frozen=True, eq=False)
+class Spread:
+    """Hits of a generalized release; hit h takes, for records of one kind, some of the leaves of their labels."""
+
+    kind: Ints = field(repr=False)
+    """Records of one kind have the same labels, and the same answers to what is published as it is."""
+    records: Ints = field(repr=False)
+    """How many records are of the hit's kind."""
+    share: Floats = field(repr=False)
+    """The share of the leaves that the hit takes."""
+    always: npt.NDArray[np.bool_] = field(repr=False)
+    """Whether the hits of that kind take all leaves, so that each of its records matches for certain."""
+    value: Floats = field(repr=False)
+
+    def mean(self, value: Floats) -> float:
+        """Uniform spread inside labels."""
+        return float((value * self.share * self.records).sum())
+
+    def variance(self, value: Floats) -> float:
+        """Records are drawn one by one."""
+        if len(value) == 0:
+            return 0.0
+        kinds, first = self._kinds
+        means = sum_by_id(kinds, value * self.share, len(first))
+        squares = sum_by_id(kinds, value * value * self.share, len(first))
+        return max(float(((squares - means * means) * self.records[first]).sum()), 0.0)
+
+    def most(self, value: Floats) -> float:
+        """Every record takes its best leaf."""
+        if len(value) == 0:
+            return 0.0
+        total, _ = self._choice(value)(0.0)
+        return total
+
+    def highest_average(self, value: Floats) -> float:
+        """Every record takes its best leaf, or none."""
+        return raise_average(self._choice(value))
+
+    @cached_property
+    def _kinds(self) -> tuple[Ints, Ints]:
+        return class_ids([self.kind], [int(self.kind.max()) + 1], rows=len(self.kind))
+
+    def _choice(self, value: Floats) -> Callable[[float], tuple[float, float]]:
+        kinds, first = self._kinds
+        best = np.full(len(first), -np.inf)
+        np.maximum.at(best, kinds, value)
+        records, always = self.records[first], self.always[first]
+
+        def take(limit: float) -> tuple[float, float]:
+            taken = np.where(always | (best > limit), records, 0)
+            return float((best * taken).sum()), float(taken.sum())
+
+        return take
 
 
 def _always(kind: Ints, taken: list[Ints], all_leaves: list[Ints]) -> npt.NDArray[np.bool_]:

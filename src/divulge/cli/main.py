@@ -120,8 +120,10 @@ def main() -> None:
             stream.reconfigure(errors="backslashreplace")  # an output that is not UTF-8 is no reason to fail
     try:
         code = run(sys.argv[1:])
-    except Exception:
+    except Exception:  # noqa: BLE001 - the outermost edge
         # A gate reads exit code 1 as a broken policy, so a bug of ours must leave with another.
         traceback.print_exc()
-        code = _fail("this is a bug in divulge, not in your data: please report it with the lines above", InternalError.exit_code)
+        code = _fail(
+            "this is a bug in divulge, not in your data: please report it with the lines above", InternalError.exit_code
+        )
     sys.exit(code)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Annotated, Any
 
 import typer
@@ -64,6 +65,8 @@ def measure(
     if json_:
         emit_json(measurement_document(measurement, classes=classes, worst=worst, by=by, conditions=held))
     elif classes:
+        if measurement.survey is not None:
+            sys.stderr.write(f"divulge: {measurement.notes[-1]}\n")  # else the rows could be taken for all classes
         _write_csv(measurement.class_table())
     else:
         show(measurement_text(measurement, worst=worst, by=by, conditions=held))
@@ -82,7 +85,6 @@ def _roles(roles: RoleOptions, opened: Any, about: str | None, given: list[str] 
 
 def _write_csv(table: Any) -> None:
     import io
-    import sys
 
     import pyarrow.csv
 

@@ -136,7 +136,10 @@ class Measurement:
 
     @cached_property
     def classes(self) -> Any:
-        """One row per class with all per-class metrics, as the kind of frame that was handed in."""
+        """One row per class with all per-class metrics, as the kind of frame that was handed in.
+
+        Where the classes stayed on a cluster, these are the worst of them; a note says how many there are.
+        """
         return as_frame(self.class_table(), self.frame)
 
     def class_table(self) -> pa.Table:

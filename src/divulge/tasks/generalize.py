@@ -77,7 +77,7 @@ def generalize(
     source = _movable(read(table))
     given = {"quasi_identifiers": quasi_identifiers, "sensitive": sensitive, "identifier": identifier}
     roles, chosen_nulls = _roles(source, kept, given | {"weight": weight, "person": person, "nulls": nulls})
-    plain = check_plain_columns(source, roles, split_names(source, [keep] if isinstance(keep, str) else keep))
+    plain = check_plain_columns(source, roles, split_names(source, [keep] if isinstance(keep, str) else keep or ()))
     counted, before = _count(source, roles, chosen_nulls, dict(assumptions or {}))
     levels, suggestions = choose_hierarchies(counted.people, hierarchies, kept, defaults=method == "full-domain")
     if suggestions and announce is not None:

@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""measure(): from a table to every metric, in one pass over the rows.
-
-The facade that the library and the commands call: read, resolve roles, count, form beliefs, score.
-"""
+"""measure(): from a table to every metric: read, resolve roles, count, form beliefs, score."""
 
 from __future__ import annotations
 
