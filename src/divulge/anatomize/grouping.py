@@ -21,8 +21,11 @@ from divulge.anatomize.merge import merge
 from divulge.anatomize.model import AlphaBetaGammaDelta
 from divulge.anatomize.mondrian import Cells, mondrian
 from divulge.anatomize.problem import Groups, Problem
-from divulge.anatomize.repair import repair
+from divulge.anatomize.repair import Grouped, repair
 from divulge.errors import InternalError
+
+_MANY_LEFT = 0.9
+"""A deal of which fewer groups than that are left after the merges is tried again with larger groups; regions stay small."""
 
 
 def group_records(problem: Problem, *, rng: np.random.Generator, group_size: int = 1, locality: bool = False) -> Groups:
@@ -33,19 +36,33 @@ def group_records(problem: Problem, *, rng: np.random.Generator, group_size: int
     check_feasible(problem)
     ordered = _hardest_first(problem)
     count = most_groups(ordered, smallest=group_size)
-    region = _regions(ordered, len(problem) // count).cell if locality else None
-    if region is None:
-        dealt = balanced_deal(ordered, count, rng=rng)
-    else:
-        groups = np.bincount(region) // (len(problem) // count)
-        count, dealt = int(groups.sum()), deal(ordered, groups=groups, rng=rng, region=region)
-    repaired = repair(ordered, dealt, groups=count, rng=rng, region=region)
-    settled = merge(ordered, repaired, rng=rng, region=region)
+    settled = _attempt(ordered, count, rng=rng, locality=locality)
+    if not locality and len(settled.valid) < _MANY_LEFT * count:
+        coarser = most_groups(ordered, smallest=max(group_size, _size_to_try(len(problem), count, len(settled.valid))))
+        again = _attempt(ordered, coarser, rng=rng, locality=False)
+        settled = max(settled, again, key=lambda grouped: (grouped.valid.all(), len(grouped.valid)))
     if settled.valid.all():
         return _renumbered(settled.group, rng)
     if gamma_is_certain(problem):
         raise InternalError("the grouping breaks a model that can be kept")
     return _last_resort(problem, rng, group_size)
+
+
+def _attempt(problem: Problem, count: int, *, rng: np.random.Generator, locality: bool) -> Grouped:
+    """Deal to so many groups (with regions, to groups of that size), swap, and merge."""
+    region = _regions(problem, len(problem) // count).cell if locality else None
+    if region is None:
+        dealt = balanced_deal(problem, count, rng=rng)
+    else:
+        groups = np.bincount(region) // (len(problem) // count)
+        count, dealt = int(groups.sum()), deal(problem, groups=groups, rng=rng, region=region)
+    repaired = repair(problem, dealt, groups=count, rng=rng, region=region)
+    return merge(problem, repaired, rng=rng, region=region)
+
+
+def _size_to_try(rows: int, dealt: int, left: int) -> int:
+    """Many groups had to merge, so they were too small: a size between what was dealt and what was left on average."""
+    return max(rows // dealt + 1, (rows // dealt + rows // left) // 2)
 
 
 def _regions(problem: Problem, size: int) -> Cells:

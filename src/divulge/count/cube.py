@@ -40,23 +40,38 @@ def count_cubes(entries: Entries, cubes: Sequence[Names], attribute: Coded | Non
 
     The key of an entry is built column by column, and cubes that begin with the same columns share that part of it.
     """
-    values = 1 if attribute is None else attribute.values
     # Sums of whole numbers below 2^53 are exact in floats.
     weights = None if entries.once else entries.repeats.astype(np.float64)
     started: list[tuple[str, Codes]] = []
     for names in cubes:
         shared = sum(1 for _ in itertools.takewhile(_same, zip((name for name, _ in started), names, strict=False)))
         del started[shared:]
-        for name in names[shared:]:
-            column = entries.columns[name]
-            before = started[-1][1] * column.values if started else 0
-            started.append((name, column.codes + before))
-        shape = [values, *(entries.columns[name].values for name in names)]
-        key = started[-1][1]
-        if attribute is not None:
-            key = key + attribute.codes * math.prod(shape[1:])
+        for name in names[shared:-1]:
+            started.append((name, _extended(started, attribute, entries.columns[name])))
+        last = entries.columns[names[-1]]
+        # bincount wants 64 bits; only the last step makes them.
+        key = _extended(started, attribute, last, dtype=np.int64)
+        shape = [1 if attribute is None else attribute.values, *(entries.columns[name].values for name in names)]
         counts = np.bincount(key, weights=weights, minlength=math.prod(shape)).astype(np.int64, copy=False)
         yield Cube(names, counts.reshape(shape))
+
+
+def _extended(
+    started: list[tuple[str, Codes]],
+    attribute: Coded | None,
+    column: Coded,
+    *,
+    dtype: type[np.signedinteger] = np.int32,
+) -> Codes:
+    """The key so far and one more column; a key begins with the attribute."""
+    if started:
+        before = started[-1][1]
+    elif attribute is not None:
+        before = attribute.codes
+    else:
+        return column.codes.astype(dtype, copy=False)
+    key: Codes = np.add(before * np.int32(column.values), column.codes, dtype=dtype)
+    return key
 
 
 def _same(pair: tuple[str, str]) -> bool:
