@@ -3,9 +3,10 @@
 
     python benchmarks/anatomize.py [--largest 10000000] [--repeats 5] [--chart anatomize.svg]
 
-Methods are timed in turns in one run, best of several; rows are read before. Larger tables draw whole rows of Census-Income with
-replacement; there the whole way is timed, from the Parquet file to the verified release, in a process of its own, whose
-processor time and peak memory are reported too. The slope is that of time against rows, both in logarithms: 1 is linear.
+Methods are timed in turns in one run, best of several, in processor time (they run on one core); rows are read
+before. Larger tables draw whole rows of Census-Income with replacement; there the whole way is timed, from the
+Parquet file to the verified release, in a process of its own, whose processor time and peak memory are reported too.
+The slope is that of time against rows, both in logarithms: 1 is linear.
 """
 
 from __future__ import annotations
@@ -103,13 +104,13 @@ def _runner(rows: RowCodes, method: Method, columns: list[str]) -> Callable[[], 
 
 
 def in_turns(work: dict[str, Callable[[], Any]], repeats: int) -> dict[str, float]:
-    """The best time of each, taken alternately so that noise falls on all."""
+    """The best processor time of each, taken alternately so that noise falls on all."""
     best = dict.fromkeys(work, float("inf"))
     for _ in range(repeats):
         for name, run in work.items():
-            started = time.perf_counter()
+            started = time.process_time()
             run()
-            best[name] = min(best[name], time.perf_counter() - started)
+            best[name] = min(best[name], time.process_time() - started)
     return best
 
 

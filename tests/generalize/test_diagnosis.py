@@ -54,6 +54,13 @@ def test_a_column_that_stands_in_the_way() -> None:
     assert "suppression = 0.25" in str(error)
 
 
+def test_what_may_be_suppressed_is_used_up_first() -> None:
+    """One of five may go: without the only man the four women are a class of four."""
+    rows = people("flu", "HIV", "flu", "HIV") + people("flu", sex="m")
+    error = failure(rows, [Promise.make("k_anonymity", 5)], hierarchies=STIFF, suppression=0.2)
+    assert [item.promise for item in error.diagnosis.nearest] == ["k_anonymity >= 4"]
+
+
 def test_a_value_that_stands_out() -> None:
     rows = people("flu", "flu", "flu", "flu") + people("HIV", "flu", sex="m")
     error = failure(rows, [Promise.make("t_closeness", 0.1)], hierarchies=STIFF)

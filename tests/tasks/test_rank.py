@@ -16,7 +16,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import divulge as dv
-from divulge.count.cube import cover
+from divulge.count.contingency import Domain
+from divulge.count.cube import count_cubes, cover
+from divulge.count.entries import Coded, Entries
 from divulge.engines.duckdb import DuckDBEngine
 from divulge.engines.spark import SparkEngine
 from divulge.errors import BadInput
@@ -110,11 +112,12 @@ def test_every_combination_has_the_numbers_of_its_definition(name: str, rows: li
 def test_growing_sets_have_the_numbers_of_their_definition(name: str, rows: list[dict[str, Any]], every: int) -> None:
     with way(name):
         found = dv.growing(table_of(rows), quasi_identifiers=NAMES, sensitive=["s", "t"], every=every)
+        identity_only = dv.growing(table_of(rows), quasi_identifiers=NAMES, every=every)
     assert found.rows == len(rows)
     assert [step.n for step in found.steps] == [n for n in (1, 2, 3, 4) if n in (1, 4) or n % every == 0]
-    for item in found.alone:
+    for item in (*found.alone, *identity_only.alone):
         check(rows, item.columns, item)
-    for step in found.steps:
+    for step in (*found.steps, *identity_only.steps):
         assert step.attribute == NAMES[step.n - 1]
         check(rows, NAMES[: step.n], step)
 
@@ -158,6 +161,26 @@ def test_cubes_cover_every_combination_once_and_stay_small() -> None:
         assert all(set(names) <= set(cube) for names in parts)
     # Sharing is the point: far fewer cubes than combinations.
     assert len(plan) < len(taken) / 2
+
+
+@pytest.mark.parametrize("attribute", [None, "t"])
+def test_cubes_share_the_beginning_of_their_keys(attribute: str | None) -> None:
+    """In any order of cubes, also where one begins another."""
+    rows = [{name: (i * i + i // 3) % (3 + place) for place, name in enumerate("abct")} for i in range(50)]
+    columns = {
+        name: Coded(
+            Domain(name, pa.array(range(3 + place)), "number"), np.array([row[name] for row in rows], dtype=np.int32)
+        )
+        for place, name in enumerate("abct")
+    }
+    entries = Entries(columns, np.ones(50, dtype=np.int64))
+    asked = [("a", "b", "c"), ("a", "b"), ("a",), ("b", "c"), ("b",), ("a", "b"), ("a", "c")]
+    cubes = list(count_cubes(entries, asked, None if attribute is None else columns[attribute]))
+    assert [cube.names for cube in cubes] == asked
+    for cube in cubes:
+        expected = Counter((row[attribute] if attribute else 0, *(row[name] for name in cube.names)) for row in rows)
+        assert {place: int(cube.counts[place]) for place in expected} == dict(expected)
+        assert cube.counts.sum() == 50
 
 
 def test_a_wide_table_of_text() -> None:

@@ -44,7 +44,8 @@ def count_cubes(entries: Entries, cubes: Sequence[Names], attribute: Coded | Non
     weights = None if entries.once else entries.repeats.astype(np.float64)
     started: list[tuple[str, Codes]] = []
     for names in cubes:
-        shared = sum(1 for _ in itertools.takewhile(_same, zip((name for name, _ in started), names, strict=False)))
+        common = itertools.takewhile(_same, zip((name for name, _ in started), names[:-1], strict=False))
+        shared = sum(1 for _ in common)
         del started[shared:]
         for name in names[shared:-1]:
             started.append((name, _extended(started, attribute, entries.columns[name])))

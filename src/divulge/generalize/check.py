@@ -194,6 +194,8 @@ class Judge:
             first: Rule | None = None
             for rule in self._together:
                 view, members = self.view(rule.attribute, classes, kept)
+                if not len(members):  # background knowledge can leave no class about which a rule speaks
+                    continue
                 here = self._subject(rule, rule.broken(rule.values(view)), classes, members)
                 if here.any():
                     first = first or rule
@@ -205,7 +207,6 @@ class Judge:
                 return first, kept, self._owed_to(first, owed)
         for rule in self._averages:
             view, members = self.view(rule.attribute, classes, kept)
-            # Background knowledge can leave no class about which a rule speaks.
             if len(members) and not rule.metric.holds(rule.value(view), rule.promise.bound):
                 return rule, kept, self._owed_to(rule, owed)
         return None, kept, owed

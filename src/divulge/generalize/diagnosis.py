@@ -167,6 +167,8 @@ def _reached(judge: Judge, rule: Rule, others: tuple[Rule, ...], node: Node) -> 
     if not candidate.feasible:
         return None
     view, members = judge.view(rule.attribute, candidate.classes, candidate.kept)
+    if not len(members):
+        return None
     if rule.looks_at != "class":
         value = rule.value(view)
         return value if np.isfinite(value) else None

@@ -16,15 +16,16 @@ import numpy as np
 from divulge.count import Nulls
 from divulge.count.columns import Columns
 from divulge.count.counting import Request
-from divulge.count.entries import Coded
+from divulge.count.entries import Coded, Codes
 from divulge.count.refine import Partition, refine
 from divulge.errors import BadInput
+from divulge.metrics import Identity
 from divulge.metrics.dense import Marginal
 from divulge.table.read import read
 from divulge.table.roles import resolve_roles
 from divulge.tasks.combinations import IDENTITY, SENSITIVE, Combination, Numbers, OneByOne, identity_numbers
 from divulge.tasks.measure import Names
-from divulge.tasks.rolled_up import identity_view, sensitive_in
+from divulge.tasks.rolled_up import identity_view, sensitive_in, spectrum_of
 
 
 @dataclass(frozen=True)
@@ -118,9 +119,8 @@ def _column_by_column(
         attributes = [_Attribute.of(columns.coded(name)) for name in request.roles.sensitive]
         together = everybody = Partition.whole(columns.rows)
         for n, (name, codes, values) in enumerate(columns.numbered(names), start=1):
-            simple = refine(everybody, codes, values)
-            together = simple if n == 1 else refine(together, codes, values)
-            alone.append(Combination((name,), *_numbers(simple, attributes)))
+            together = refine(together, codes, values)
+            alone.append(Combination((name,), *_simple_numbers(everybody, codes, values, attributes)))
             if _is_asked_for(n, every, len(names)):
                 steps.append(Step(n, name, *_numbers(together, attributes)))
             progress(n, len(names))
@@ -167,6 +167,16 @@ def _numbers(partition: Partition, attributes: list[_Attribute]) -> tuple[Number
     return identity_numbers(identity_view(partition)), {
         item.coded.domain.name: sensitive_in(partition, item.coded, item.marginal) for item in attributes
     }
+
+
+def _simple_numbers(
+    everybody: Partition, codes: Codes, values: int, attributes: list[_Attribute]
+) -> tuple[Numbers, dict[str, Numbers]]:
+    """One column by itself; for identity alone, how often each value occurs is enough."""
+    if attributes:
+        return _numbers(refine(everybody, codes, values), attributes)
+    sizes = np.bincount(codes, minlength=values)
+    return identity_numbers(Identity.of_spectrum(*spectrum_of(sizes[sizes > 0]))), {}
 
 
 def _is_asked_for(n: int, every: int, last: int) -> bool:
