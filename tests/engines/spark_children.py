@@ -59,7 +59,7 @@ def child(kind: str, *, port: int, folder: Path) -> Iterator[Child]:
         yield started
         assert process.stdin is not None
         process.stdin.close()
-        process.wait(timeout=60)
+        process.wait()
 
 
 def free_port() -> int:

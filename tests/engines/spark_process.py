@@ -52,7 +52,7 @@ class Saboteur:
             note = os.open(Path(self._folder) / self._kill, os.O_CREAT | os.O_EXCL | os.O_WRONLY)
         except FileExistsError:
             return
-        os.write(note, str(victim).encode())
+        os.write(note, json.dumps([victim, started(victim)]).encode())
         os.close(note)
         os.kill(victim, signal.SIGKILL)
         time.sleep(60)  # until the blow arrives
@@ -62,6 +62,15 @@ def parent(process: int) -> int:
     """The parent of a process: Python's workers are children of a daemon, which is a child of the executor."""
     lines = Path(f"/proc/{process}/status").read_text(encoding="utf-8").splitlines()
     return next(int(line.split()[1]) for line in lines if line.startswith("PPid:"))
+
+
+def started(process: int) -> int | None:
+    """When a process started, which tells it from a later one with the same number; None if it is dead."""
+    try:
+        fields = Path(f"/proc/{process}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+    except FileNotFoundError:
+        return None
+    return None if fields[0] == "Z" else int(fields[19])
 
 
 class SabotagedEngine(SparkEngine):

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 from divulge.engines.spark import COLLECT_LIMIT, SparkEngine
 from tests.engines.spark_cases import CASES
 from tests.engines.spark_documents import differences, measured
+from tests.engines.spark_process import started
 
 OTHER_SETTINGS = {
     "spark.sql.session.timeZone": "America/New_York",
@@ -74,12 +76,13 @@ def test_a_session_with_other_settings_agrees_and_keeps_them(case: str, spark: S
     assert {name: session.conf.get(name) for name in OTHER_SETTINGS} == OTHER_SETTINGS
 
 
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="finds processes in /proc")
 def test_killed_processes_change_nothing(tmp_path: Path, request: pytest.FixtureRequest) -> None:
     """A Python worker is killed in the first pass over the classes and an executor in the second, half way through a batch."""
     cluster = request.getfixturevalue("cluster")
     undisturbed = cluster.measured("odd_names", collect_limit=5)
     disturbed = cluster.measured("odd_names", collect_limit=5, sabotage=tmp_path)
-    victims = {path.name: int(path.read_text()) for path in tmp_path.iterdir()}
+    victims = {path.name: json.loads(path.read_text()) for path in tmp_path.iterdir()}
     assert set(victims) == {"worker", "executor"}
-    assert [name for name, victim in victims.items() if Path(f"/proc/{victim}").exists()] == []
+    assert [name for name, (victim, since) in victims.items() if started(victim) == since] == []
     assert disturbed == undisturbed
