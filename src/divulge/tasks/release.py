@@ -140,9 +140,9 @@ class Release:
         ]
 
         def verify(folder: Path) -> dict[str, Any]:
-            measured = self._read_back(folder / name, form, types)
-            table = {"file": name, "format": form.kind, "delimiter": form.delimiter, "types": types}
-            return self._document(measured, table, seed_given=seed is not None)
+            fresh = reader_for(self.counted.engine, folder / name)
+            measured = self._read_back(fresh, folder / name, form, types)
+            return self._document(measured, form.describe(name, types, reader=fresh), seed_given=seed is not None)
 
         return publish(out, parts, verify=verify, force=force)
 
@@ -195,9 +195,8 @@ class Release:
         described = self.counted.engine.describe(f"({rows})")
         return {name: type_ if name in counted else "VARCHAR" for name, type_ in described}
 
-    def _read_back(self, path: Path, form: Format, types: Mapping[str, str]) -> Measurement:
+    def _read_back(self, fresh: OwnEngine, path: Path, form: Format, types: Mapping[str, str]) -> Measurement:
         """Measure a staged file with an engine that has not seen the original."""
-        fresh = reader_for(self.counted.engine, path)
         try:
             return self._verify(read_rows(fresh, path, form=form, types=types))
         except Unverified:
