@@ -11,7 +11,6 @@ import typer
 from divulge.cli.common import emit_json, new_app, show
 from divulge.cli.options import BeliefOptions, JsonOption, RoleOptions, TableOptions, pairs, takes_groups
 from divulge.cli.promises import PolicyOption, policy_of, takes_promises
-from divulge.errors import BadInput
 from divulge.policy import Policy
 
 app = new_app()
@@ -35,7 +34,10 @@ def generalize(
     belief: BeliefOptions,
     policy: PolicyOption = None,
     out: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="The folder to publish in; it must not exist yet.")
+        Path | None,
+        typer.Option(
+            metavar="DIR", help="The folder to publish in; it must not exist yet. Without it nothing is written."
+        ),
     ] = None,
     hierarchies: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Folder of <column>.csv or *_hierarchy_<column>.csv.")
@@ -75,8 +77,6 @@ def generalize(
     from divulge.table.roles import split_names
     from divulge.tasks.generalize import generalize as run_generalize
 
-    if out is None and not dry_run:
-        raise BadInput("--out is missing", hint="Name a folder to publish in, or search only with --dry-run")
     if out is not None and not dry_run:
         refuse_target(out, force=force)
     opened = table.read()

@@ -67,7 +67,7 @@ def release_text(release: Release, *, written: Path | None = None) -> Renderable
         *(bullet(sentence) for sentence in _costs(release)),
     ]
     if written is None:
-        parts.append(heading("Nothing was written (dry run)."))
+        parts.append(heading("Nothing was written. Name a folder with --out to publish."))
     else:
         parts += [
             heading(f"Published in {written}"),
