@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 from divulge.count import Contingency, count
 from divulge.errors import BadInput, Infeasible
 from divulge.generalize.mondrian import mondrian
-from divulge.generalize.protect import Protection
-from divulge.policy import Promise
+from divulge.policy import Promise, Protection
 from divulge.table.hierarchy import Hierarchy
 from divulge.table.roles import resolve_roles
 from tests.metrics.drawn import opened

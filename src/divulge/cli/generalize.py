@@ -10,7 +10,7 @@ import typer
 
 from divulge.cli.common import emit_json, new_app, show
 from divulge.cli.options import BeliefOptions, JsonOption, RoleOptions, TableOptions, pairs, takes_groups
-from divulge.cli.promises import PolicyOption, policy_of, takes_promises
+from divulge.cli.promises import PolicyOption, ProtectOption, policy_of, takes_promises
 from divulge.errors import BadInput
 from divulge.policy import Policy
 
@@ -34,6 +34,7 @@ def generalize(
     roles: RoleOptions,
     belief: BeliefOptions,
     policy: PolicyOption = None,
+    protect: ProtectOption = None,
     out: Annotated[
         Path | None, typer.Option(metavar="DIR", help="The folder to publish in; it must not exist yet.")
     ] = None,
@@ -69,6 +70,7 @@ def generalize(
     Examples:
       divulge generalize patients.csv --policy divulge.toml --out release/
       divulge generalize patients.csv --qi zip,age --sensitive disease --identifier name --k-anonymity 5 --dry-run
+      divulge generalize patients.csv --policy divulge.toml --protect "age >= 75: k_anonymity >= 20" --out release/
     """
     from divulge.publish.release import refuse_target
     from divulge.report.release import release_document, release_text, suggestions_text
@@ -80,7 +82,7 @@ def generalize(
     if out is not None and not dry_run:
         refuse_target(out, force=force)
     opened = table.read()
-    kept = policy_of(policy, bounds, suppression=suppression)
+    kept = policy_of(policy, bounds, protect=protect, suppression=suppression)
     given = roles.resolve(opened) | {"nulls": roles.nulls}
     levels, assumptions = _hierarchies(opened, kept, given, hierarchies=hierarchies, belief=belief)
     release = run_generalize(

@@ -22,11 +22,11 @@ from divulge.generalize.axes import Axis, Line, Parts, Span, Tree
 from divulge.generalize.check import Judge
 from divulge.generalize.lattice import Lattice, ladder_of
 from divulge.generalize.plan import Box, Plan, Recoding
-from divulge.generalize.protect import Protection, protect
+from divulge.generalize.protect import protect
 from divulge.generalize.rollup import Classes, Rollup, default_beliefs
 from divulge.generalize.rules import compile_rules
 from divulge.generalize.tally import Bools, renumber, sum_by
-from divulge.policy import Promise
+from divulge.policy import Promise, Protection
 from divulge.table.hierarchy import Hierarchy
 from divulge.table.hierarchy_coverage import check_coverage
 from divulge.table.texts import as_text

@@ -28,10 +28,10 @@ from divulge.generalize.lattice import Lattice, Node, lattice_of
 from divulge.generalize.objective import UserFunction, shown
 from divulge.generalize.plan import Plan, recode
 from divulge.generalize.problem import Problem, Seen
-from divulge.generalize.protect import Protection, protect
+from divulge.generalize.protect import protect
 from divulge.generalize.rollup import Rollup, default_beliefs
 from divulge.generalize.rules import compile_rules
-from divulge.policy import Promise
+from divulge.policy import Promise, Protection
 from divulge.table.hierarchy import Hierarchy
 
 LARGEST_PROVED = 1_000_000
