@@ -139,6 +139,17 @@ def test_nothing_fits(table: str, tmp_path: Path) -> None:
     assert result.code == 3
     assert result.out == ""
     assert result.err.count("\n") == 1
+    assert "What would fit: k_anonymity >= 9" in result.err
+    asked = ("generalize", table, *ROLES, *RULES, "--k-anonymity", "10", "--out", str(tmp_path / "out"), "--json")
+    document = run_cli(*asked)
+    assert (document.code, document.err) == (3, "")
+    found = document.json()["infeasible"]
+    assert found["because"] == "no generalization keeps k_anonymity >= 10 without suppression"
+    assert found["proved"]
+    assert [(item["promise"], item["bound"]) for item in found["nearest"]] == [("k_anonymity >= 9", 9)]
+    boxes = run_cli(*asked, "--method", "mondrian")
+    assert boxes.code == 3
+    assert [item["bound"] for item in boxes.json()["infeasible"]["nearest"]] == [9]
     assert not (tmp_path / "out").exists()
 
 

@@ -72,6 +72,7 @@ def generalize(
       divulge generalize patients.csv --qi zip,age --sensitive disease --identifier name --k-anonymity 5 --dry-run
       divulge generalize patients.csv --policy divulge.toml --protect "age >= 75: k_anonymity >= 20" --out release/
     """
+    from divulge.generalize.diagnosis import NothingFits
     from divulge.publish.release import refuse_target
     from divulge.report.release import release_document, release_text, suggestions_text
     from divulge.table.roles import split_names
@@ -85,18 +86,24 @@ def generalize(
     kept = policy_of(policy, bounds, protect=protect, suppression=suppression)
     given = roles.resolve(opened) | {"nulls": roles.nulls}
     levels, assumptions = _hierarchies(opened, kept, given, hierarchies=hierarchies, belief=belief)
-    release = run_generalize(
-        opened,
-        policy=kept,
-        **given,
-        hierarchies=levels,
-        objective=objective,
-        method=method,
-        time_limit=time_limit,
-        keep=split_names(opened, keep or []),
-        assumptions=assumptions,
-        announce=None if json_ else lambda suggestions: show(suggestions_text(suggestions)),
-    )
+    try:
+        release = run_generalize(
+            opened,
+            policy=kept,
+            **given,
+            hierarchies=levels,
+            objective=objective,
+            method=method,
+            time_limit=time_limit,
+            keep=split_names(opened, keep or []),
+            assumptions=assumptions,
+            announce=None if json_ else lambda suggestions: show(suggestions_text(suggestions)),
+        )
+    except NothingFits as error:
+        if not json_:
+            raise
+        emit_json({"infeasible": error.document()})
+        raise typer.Exit(error.exit_code) from None
     written = None
     if out is not None and not dry_run:
         written = release.write(out, force=force, file_format=format_, seed=seed)

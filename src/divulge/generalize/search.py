@@ -105,7 +105,7 @@ def solve(
     seen = Seen(problem, keep_ties=all_optima, keep_nodes=keep_nodes, deadline=deadline)
     lowest = exhaust(seen) if size <= LARGEST_LAID_OUT else explore(seen)
     if seen.best is None:
-        raise nothing_fits(problem, proved=lowest == np.inf)
+        raise nothing_fits(problem.judge, proved=lowest == np.inf)
     return plan_of(seen, lowest)
 
 
