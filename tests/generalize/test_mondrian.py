@@ -123,7 +123,9 @@ def test_protected_people() -> None:
 
 
 def test_refusals() -> None:
-    with pytest.raises(Infeasible, match=r"no generalization keeps k_anonymity >= 2 .*What would fit: k_anonymity >= 1"):
+    with pytest.raises(
+        Infeasible, match=r"no generalization keeps k_anonymity >= 2 .*What would fit: k_anonymity >= 1"
+    ):
         mondrian(counted(age=[1]), K2)
     with pytest.raises(BadInput, match="use strict parts"):
         mondrian(counted(age=[1, 2], d=["a", "b"]), [Promise.make("entropy_leakage", 1)], strict=False)
