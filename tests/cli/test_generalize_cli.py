@@ -139,6 +139,17 @@ def test_nothing_fits(table: str, tmp_path: Path) -> None:
     assert result.code == 3
     assert result.out == ""
     assert result.err.count("\n") == 1
+    assert "What would fit: k_anonymity >= 9" in result.err
+    asked = ("generalize", table, *ROLES, *RULES, "--k-anonymity", "10", "--out", str(tmp_path / "out"), "--json")
+    document = run_cli(*asked)
+    assert (document.code, document.err) == (3, "")
+    found = document.json()["infeasible"]
+    assert found["because"] == "no generalization keeps k_anonymity >= 10 without suppression"
+    assert found["proved"]
+    assert [(item["promise"], item["bound"]) for item in found["nearest"]] == [("k_anonymity >= 9", 9)]
+    boxes = run_cli(*asked, "--method", "mondrian")
+    assert boxes.code == 3
+    assert [item["bound"] for item in boxes.json()["infeasible"]["nearest"]] == [9]
     assert not (tmp_path / "out").exists()
 
 
@@ -227,3 +238,30 @@ def test_help_ends_with_examples() -> None:
         assert result.code == 0
         assert f"divulge {command}" in result.out
         assert "Example" in result.out
+
+
+def test_protections_by_flag_and_by_file(table: str, policy: str, tmp_path: Path) -> None:
+    """Nobody under 30 may stand among fewer than six, so the towns 4760* and 4767* become one; 479* are three as before."""
+    file = tmp_path / "protect.toml"
+    file.write_text(f'{POLICY}\n[[protect]]\nwhere = {{age = "< 30"}}\nk_anonymity = 6\n', encoding="utf-8")
+    flag = run_cli(
+        "generalize", table, "--policy", policy, "--protect", "age < 30: k_anonymity >= 6", "--json", "--dry-run"
+    ).json()
+    out = tmp_path / "out"
+    result = run_cli("generalize", table, "--policy", str(file), "--out", str(out))
+    assert published(out) == {("476**", "[20, 40)"): 6, ("479**", "[40, 60)"): 3}
+    assert flag["levels"] == {"zip": 2, "age": 2}
+    assert [(item["promise"], item["protects"], item["value"]) for item in flag["promises"]] == [
+        ("k_anonymity >= 3", "", 3),
+        ("k_anonymity >= 6", "age < 30", 6),
+    ]
+    assert "k_anonymity >= 6 for age < 30 1 6 holds" in " ".join(result.out.split())
+    manifest = json.loads((out / "manifest.json").read_text(encoding="utf-8"))
+    assert [item["where"] for item in manifest["policy"]["protections"]] == [{"age": "< 30"}]
+    later = run_cli("apply", str(out), table, "--out", str(tmp_path / "later"))
+    assert later.code == 2
+    assert "protects chosen people or values" in later.err
+    assert not (tmp_path / "later").exists()
+    checked = run_cli("check", table, "--policy", str(file))
+    assert checked.code == 1
+    assert "k_anonymity >= 6 for age < 30" in checked.out

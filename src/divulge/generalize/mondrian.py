@@ -17,16 +17,17 @@ import numpy as np
 from divulge.belief import Belief
 from divulge.count import Contingency
 from divulge.count.contingency import Floats, Ints, class_ids
-from divulge.errors import BadInput, Infeasible
+from divulge.errors import BadInput
 from divulge.generalize.axes import Axis, Line, Parts, Span, Tree
 from divulge.generalize.check import Judge
+from divulge.generalize.diagnosis import nothing_fits
 from divulge.generalize.lattice import Lattice, ladder_of
 from divulge.generalize.plan import Box, Plan, Recoding
-from divulge.generalize.protect import Protection, protect
+from divulge.generalize.protect import protect
 from divulge.generalize.rollup import Classes, Rollup, default_beliefs
 from divulge.generalize.rules import compile_rules
 from divulge.generalize.tally import Bools, renumber, sum_by
-from divulge.policy import Promise
+from divulge.policy import Promise, Protection
 from divulge.table.hierarchy import Hierarchy
 from divulge.table.hierarchy_coverage import check_coverage
 from divulge.table.texts import as_text
@@ -100,9 +101,8 @@ class _Cutter:
             active = Parts.of(members, renumber(part[members], int(part.max()) + 1)[0])
 
     def _refuse_hopeless(self, part: Ints) -> None:
-        rule = self.judge.first_broken(self._classes(part))
-        if rule is not None:
-            raise Infeasible(f"even one class of everybody breaks {rule.text}", hint="relax this promise")
+        if self.judge.first_broken(self._classes(part)) is not None:
+            raise nothing_fits(self.judge, proved=True)
 
     def _classes(self, part: Ints) -> Classes:
         return Classes((), part, sum_by(part, self.people))

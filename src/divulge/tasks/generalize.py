@@ -18,9 +18,9 @@ from divulge.engines.duckdb import DuckDBEngine
 from divulge.errors import BadInput, InternalError, nearest
 from divulge.generalize.objective import UserFunction
 from divulge.generalize.plan import Plan
-from divulge.generalize.protect import Protection
 from divulge.metrics.measurement import Measurement
-from divulge.policy import Policy, judge
+from divulge.policy import Policy, Protection, judge
+from divulge.policy.chosen import choose
 from divulge.table.hierarchy import Hierarchy
 from divulge.table.hierarchy_builders import Spec, build_hierarchies
 from divulge.table.hierarchy_defaults import Suggestion
@@ -31,7 +31,7 @@ from divulge.table.table import Table
 from divulge.tasks.hierarchy import suggest
 from divulge.tasks.measure import Assumptions, assume, measure_counts
 from divulge.tasks.plain_columns import check_plain_columns
-from divulge.tasks.release import Counted, Release
+from divulge.tasks.release import Counted, Release, follow
 
 Method = Literal["full-domain", "mondrian"]
 Hierarchies = Mapping[str, Spec] | str | Path
@@ -60,8 +60,8 @@ def generalize(
     """Find the generalization that keeps the policy at the least loss; nothing is written before `Release.write`.
 
     Roles given here go before the policy's own. `hierarchies` is a folder, or for each column a rule, a file or a Hierarchy;
-    a column without one gets a default, which `Release.suggestions` shows. `protections` are further promises for chosen people or values.
-    `keep` names columns without a role that are published
+    a column without one gets a default, which `Release.suggestions` shows. `protections` are promises of their own for
+    chosen people or values, beside those of the policy. `keep` names columns without a role that are published
     although they look like identifiers. `assumptions` are further keyword arguments of `measure`, such as
     {"distances": {"age": "ordered"}}. `announce` is called with the default hierarchies before they are used.
 
@@ -72,8 +72,9 @@ def generalize(
     ({'zip': 1}, ['476*', '476*', '479*', '479*'])
     """
     kept = policy if isinstance(policy, Policy) else Policy.load(policy)
+    kept = replace(kept, protections=(*kept.protections, *protections))
     if suppression is not None:
-        kept = Policy(kept.promises, suppression=suppression, roles=kept.roles, hierarchies=kept.hierarchies)
+        kept = replace(kept, suppression=suppression)
     source = _movable(read(table))
     given = {"quasi_identifiers": quasi_identifiers, "sensitive": sensitive, "identifier": identifier}
     roles, chosen_nulls = _roles(source, kept, given | {"weight": weight, "person": person, "nulls": nulls})
@@ -87,13 +88,13 @@ def generalize(
         before,
         levels,
         policy=kept,
-        protections=protections,
         objective=objective,
         method=method,
         time_limit=time_limit,
     )
+    protected = choose(kept.protections, counted.people, before.beliefs)
     after = counted.measure(plan.published(counted.people))
-    verdict = judge(after, kept.promises)
+    verdict = judge(after, kept.promises, protected=follow(protected, plan, counted.people))
     if not verdict.holds:
         raise InternalError("the plan does not keep the policy it was made for")
     return Release(
@@ -106,6 +107,7 @@ def generalize(
         suggestions=suggestions,
         plain=plain,
         counted=counted,
+        protected=protected,
     )
 
 
@@ -172,7 +174,6 @@ def _search(
     hierarchies: Mapping[str, Hierarchy],
     *,
     policy: Policy,
-    protections: Sequence[Protection],
     objective: str | UserFunction,
     method: Method,
     time_limit: float | None,
@@ -185,7 +186,7 @@ def _search(
             policy.promises,
             hierarchies=hierarchies,
             beliefs=before.beliefs,
-            protections=protections,
+            protections=policy.protections,
             population=contingency.population,
         )
     if method != "full-domain":
@@ -199,7 +200,7 @@ def _search(
         beliefs=before.beliefs,
         suppression=policy.suppression,
         objective=objective,
-        protections=protections,
+        protections=policy.protections,
         population=contingency.population,
         time_limit=time_limit,
     )

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -16,6 +16,7 @@ from divulge.errors import BadInput, DivulgeError, InternalError
 from divulge.generalize.plan import Plan
 from divulge.metrics.measurement import Measurement, as_frame
 from divulge.policy import Policy, Verdict
+from divulge.policy.chosen import Protected
 from divulge.publish.boxes import BOXES, write_boxes
 from divulge.publish.formats import Format, choose_format, read_rows, write_rows
 from divulge.publish.manifest import describe_policy, numbers
@@ -99,6 +100,13 @@ def _population(before: Measurement, roles: Roles) -> Floats | None:
     return before.contingency.population if roles.weight is not None else before.identity_view.population
 
 
+def follow(protected: Sequence[Protected], plan: Plan, people: Contingency) -> tuple[Protected, ...]:
+    """The same protections in classes of the release: who is chosen is known to the original alone."""
+    return tuple(
+        item if item.only is None else replace(item, only=plan.holding(people, item.only)) for item in protected
+    )
+
+
 @dataclass(frozen=True, eq=False)
 class Release:
     """What will be published."""
@@ -114,6 +122,8 @@ class Release:
     plain: tuple[str, ...]
     """Columns without a role; they are published as they are."""
     counted: Counted = field(repr=False)
+    protected: tuple[Protected, ...] = field(default=(), repr=False)
+    """Whom and what the policy protects, in classes of the original."""
 
     def write(
         self, out: str | Path, *, force: bool = False, file_format: str | None = None, seed: int | None = None
@@ -198,7 +208,7 @@ class Release:
         elif counted.roles.weight is None:
             found = replace(found, population=self.plan.published(counted.people).population)
         measured = counted.measure(found)
-        hold(measured, self.policy)
+        hold(measured, self.policy, follow(self.protected, self.plan, counted.people))
         return measured
 
     def _mapping_parts(self) -> list[Part]:
@@ -253,6 +263,7 @@ class Release:
             "verdict": [
                 {
                     "promise": outcome.promise.text,
+                    "protects": outcome.protects,
                     "attribute": outcome.attribute,
                     "value": outcome.value,
                     "holds": outcome.holds,
