@@ -288,3 +288,11 @@ def test_a_population_to_hide_in(tmp_path: Path, method: str) -> None:
     too_many = run_cli(*asked, "--k-map", "13", "--population", str(everybody), "--dry-run")
     assert too_many.code == 3
     assert too_many.json()["infeasible"]["nearest"][0]["promise"] == "k_map >= 12"
+
+
+def test_mondrian_leaves_nobody_out(table: str, policy: str) -> None:
+    asked = ("generalize", table, "--policy", policy, "--method", "mondrian", "--dry-run", "--suppression")
+    refused = run_cli(*asked, "0.1")
+    assert (refused.code, refused.out) == (2, "")
+    assert "suppression = 0.1 has no use: Mondrian cuts only where every piece keeps the promises" in refused.err
+    assert run_cli(*asked, "0").code == 0
