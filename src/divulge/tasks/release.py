@@ -33,7 +33,9 @@ from divulge.table.table import Table, table_of
 from divulge.table.texts import as_text
 from divulge.tasks.measure import Assumptions, measure_counts
 
-_POPULATION_NOTE = "people of the population count where somebody in the original has the same values: k_map is at least this high"
+_POPULATION_NOTE = (
+    "people of the population count where somebody in the original has the same values: k_map is at least this high"
+)
 
 
 @dataclass(frozen=True, eq=False)
