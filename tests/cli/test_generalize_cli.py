@@ -265,3 +265,33 @@ def test_protections_by_flag_and_by_file(table: str, policy: str, tmp_path: Path
     checked = run_cli("check", table, "--policy", str(file))
     assert checked.code == 1
     assert "k_anonymity >= 6 for age < 30" in checked.out
+
+
+@pytest.mark.parametrize("method", ["full-domain", "mondrian"])
+def test_a_population_to_hide_in(tmp_path: Path, method: str) -> None:
+    """Three people of the population behind each of four: six are reached when two become one class."""
+    sample, everybody = tmp_path / "sample.csv", tmp_path / "everybody.csv"
+    rows = ["1301,20", "1302,30", "1401,40", "1402,40"]
+    sample.write_text("\n".join(["zip,age", *rows, ""]), encoding="utf-8")
+    everybody.write_text("\n".join(["zip,age", *rows * 3, ""]), encoding="utf-8")
+    rules = ("--hierarchy", "zip={prefix = [3]}", "--hierarchy", "age={intervals = [20]}")
+    asked = ("generalize", str(sample), "--qi", "zip,age", *rules, "--k-map", "6", "--method", method, "--json")
+    out = tmp_path / "out"
+    found = run_cli(*asked, "--population", str(everybody), "--out", str(out)).json()
+    assert (found["classes"], found["after"]["identity"]["k_map"]) == (2, 6)
+    assert [(item["promise"], item["holds"]) for item in found["promises"]] == [("k_map >= 6", True)]
+    assert "k_map is at least this high" in found["after"]["notes"][-1]
+    assert json.loads((out / "manifest.json").read_text(encoding="utf-8"))["after"]["identity"]["k_map"] == 6
+    refused = run_cli(*asked, "--dry-run")
+    assert (refused.code, "needs a population" in refused.err) == (2, True)
+    too_many = run_cli(*asked, "--k-map", "13", "--population", str(everybody), "--dry-run")
+    assert too_many.code == 3
+    assert too_many.json()["infeasible"]["nearest"][0]["promise"] == "k_map >= 12"
+
+
+def test_mondrian_leaves_nobody_out(table: str, policy: str) -> None:
+    asked = ("generalize", table, "--policy", policy, "--method", "mondrian", "--dry-run", "--suppression")
+    refused = run_cli(*asked, "0.1")
+    assert (refused.code, refused.out) == (2, "")
+    assert "suppression = 0.1 has no use: Mondrian cuts only where every piece keeps the promises" in refused.err
+    assert run_cli(*asked, "0").code == 0

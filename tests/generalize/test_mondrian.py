@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from divulge.count import Contingency, count
 from divulge.errors import BadInput, Infeasible
+from divulge.generalize.check import Judge
 from divulge.generalize.mondrian import mondrian
 from divulge.policy import Promise, Protection
 from divulge.table.hierarchy import Hierarchy
@@ -107,6 +108,26 @@ def test_an_average_is_kept_by_the_whole_table() -> None:
     assert labels(counted(**columns), nothing) == ["[1, 2]"] * 2 + ["[3, 4]"] * 2
     half = [Promise.make("mutual_information", 0.5)]
     assert labels(counted(**columns), half) == ["1", "2", "[3, 4]", "[3, 4]"]
+
+
+def test_pieces_that_break_within_the_table_refuse_their_own_cuts_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Thirty-two ages of four are told apart, sixty-four of two only in pairs; it takes few looks at the table to see which.
+
+    ITPR of identity is 1 - classes * p(class) * H(X | class) / H(X): for 64 classes of 4 among 256 people 1 - 2 / 8 = 0.75, and a class of
+    2 among at most 96 would have 1 - 96 * 2 / 256 * 1 / 8 = 0.91.
+    """
+    looks = []
+    original = Judge.broken_within
+
+    def counting(self: Judge, classes: Any) -> Any:
+        looks.append(len(classes))
+        return original(self, classes)
+
+    monkeypatch.setattr(Judge, "broken_within", counting)
+    ages = [age for age in range(96) for _ in range(4 if age < 32 else 2)]
+    plan = mondrian(counted(age=ages), [Promise.make("itpr", 0.8, scope="identity")])
+    assert [box.people for box in plan.boxes] == [4] * 64
+    assert len(looks) < 32
 
 
 def test_protected_people() -> None:

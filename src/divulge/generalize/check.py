@@ -119,7 +119,17 @@ class Judge:
             _, first, _ = self._break_alone(rules, about, classes, kept)
             if first is not None:
                 return first
-        return replace(self, suppression=0.0)._check_together(classes, kept, 0.0)[0]  # noqa: SLF001
+        return self.broken_within(classes)[0]
+
+    def broken_within(self, classes: Classes) -> tuple[Rule | None, Bools]:
+        """The first rule about more than a class by itself that these classes break, all of them published, and the classes that do."""
+        kept: Bools = np.ones(len(classes), dtype=bool)
+        rule, kept, _ = self._all_published._check_together(classes, kept, 0.0)  # noqa: SLF001
+        return rule, ~kept
+
+    @cached_property
+    def _all_published(self) -> Judge:
+        return replace(self, suppression=0.0)
 
     def excludes_finer(self, candidate: Candidate) -> bool:
         """Whether no finer node can be a solution: too many people would be left out, or all of them."""

@@ -119,6 +119,7 @@ def _costs(release: Release) -> Iterator[str]:
     share = plan.suppressed / before.people
     yield f"{people(plan.suppressed)} left out ({percent(share)}; allowed: {percent(release.policy.suppression)})."
     yield f"{len(before.contingency):,} classes become {len(after.contingency):,}."
+    yield from (f"Note: {note}." for note in after.notes)
 
 
 def applied_document(applied: Applied) -> dict[str, Any]:

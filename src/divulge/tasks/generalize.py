@@ -179,6 +179,12 @@ def _search(
     time_limit: float | None,
 ) -> Plan:
     if method == "mondrian":
+        if policy.suppression:
+            raise BadInput(
+                f"suppression = {policy.suppression:g} has no use: Mondrian cuts only where every piece keeps the promises, "
+                "so it leaves nobody out",
+                hint="Say suppression = 0, or use the method full-domain",
+            )
         from divulge.generalize.mondrian import mondrian
 
         return mondrian(

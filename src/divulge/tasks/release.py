@@ -33,6 +33,10 @@ from divulge.table.table import Table, table_of
 from divulge.table.texts import as_text
 from divulge.tasks.measure import Assumptions, measure_counts
 
+_POPULATION_NOTE = (
+    "people of the population count where somebody in the original has the same values: k_map is at least this high"
+)
+
 
 @dataclass(frozen=True, eq=False)
 class Counted:
@@ -85,7 +89,9 @@ class Counted:
         measured = measure_counts(published, released, self.roles, assumptions=self.assumptions, nulls=self.nulls)
         if self.roles.weight is not None or self.people.population is None:
             return measured
-        return replace(measured, settings={**measured.settings, "population": "table"})
+        return replace(
+            measured, settings={**measured.settings, "population": "table"}, notes=(*measured.notes, _POPULATION_NOTE)
+        )
 
     @cached_property
     def rows(self) -> Contingency:
