@@ -17,7 +17,10 @@ app = new_app()
 
 FormatOption = Annotated[
     Literal["csv", "parquet", "arrow"] | None,
-    typer.Option("--format", help="How the table is written; as it came, if that is one of these, else Parquet."),
+    typer.Option(
+        "--format",
+        help="How the table is written; as it came, if that is one of these, else Parquet. Spark does not write Arrow.",
+    ),
 ]
 ForceOption = Annotated[bool, typer.Option("--force", help="Replace the release that is there.")]
 SeedOption = Annotated[
@@ -73,8 +76,12 @@ def generalize(
       divulge generalize patients.csv --policy divulge.toml --out release/
       divulge generalize patients.csv --qi zip,age --sensitive disease --identifier name --k-anonymity 5 --dry-run
       divulge generalize patients.csv --policy divulge.toml --protect "age >= 75: k_anonymity >= 20" --out release/
+      divulge generalize clinic.visits --engine spark --policy divulge.toml --out /shared/release/
+
+    With --engine spark the workers write the table, as a folder of files; --out must be on storage that they share.
     """
     from divulge.generalize.diagnosis import NothingFits
+    from divulge.publish.formats import choose_format
     from divulge.publish.release import refuse_target
     from divulge.report.release import release_document, release_text, suggestions_text
     from divulge.table.roles import split_names
@@ -83,6 +90,7 @@ def generalize(
     if out is not None and not dry_run:
         refuse_target(out, force=force)
     opened = table.read()
+    choose_format(opened, format_)
     kept = policy_of(policy, bounds, protect=protect, suppression=suppression)
     given = roles.resolve(opened) | {"nulls": roles.nulls}
     levels, assumptions = _hierarchies(opened, kept, given, hierarchies=hierarchies, belief=belief)
