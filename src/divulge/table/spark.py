@@ -153,7 +153,7 @@ def _kind_by_name(path: str) -> SparkKind:
 
 def uri(path: Path) -> str:
     """A local file as Spark wants it: it takes a path for a glob, and for one of its default file system."""
-    return "file:" + _SPECIAL.sub(r"\\\g<0>", str(path))
+    return "file:" + _SPECIAL.sub(r"\\\g<0>", str(path.absolute()))
 
 
 def _read_parquet(source: SparkSource, *, engine: SparkEngine) -> Table:
