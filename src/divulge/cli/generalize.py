@@ -121,7 +121,7 @@ def _hierarchies(
     from divulge.table.roles import resolve_roles
 
     names = given["quasi_identifiers"] or policy.roles.get("quasi_identifiers", ())
-    columns = resolve_roles(opened, quasi_identifiers=names).quasi_identifiers
+    columns = resolve_roles(opened, quasi_identifiers=names, declared=True).quasi_identifiers
     one_by_one = pairs(belief.hierarchy or [], "--hierarchy")
     found: dict[str, Any] = {} if hierarchies is None else dict(load_hierarchies(hierarchies, columns=columns))
     found |= {name: spec for name, spec in one_by_one.items() if name in columns}

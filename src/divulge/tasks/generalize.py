@@ -27,7 +27,7 @@ from divulge.table.hierarchy_defaults import Suggestion
 from divulge.table.hierarchy_files import load_hierarchies
 from divulge.table.read import read
 from divulge.table.roles import Names, Roles, resolve_roles, split_names
-from divulge.table.table import Table
+from divulge.table.table import Declared, Table
 from divulge.tasks.hierarchy import suggest
 from divulge.tasks.measure import Assumptions, assume, measure_counts
 from divulge.tasks.plain_columns import check_plain_columns
@@ -80,7 +80,9 @@ def generalize(
     roles, chosen_nulls = _roles(source, kept, given | {"weight": weight, "person": person, "nulls": nulls})
     plain = check_plain_columns(source, roles, split_names(source, [keep] if isinstance(keep, str) else keep or ()))
     counted, before = _count(source, roles, chosen_nulls, dict(assumptions or {}))
-    levels, suggestions = choose_hierarchies(counted.people, hierarchies, kept, defaults=method == "full-domain")
+    levels, suggestions = choose_hierarchies(
+        counted.people, hierarchies, kept, declared=source.declared, defaults=method == "full-domain"
+    )
     if suggestions and announce is not None:
         announce(suggestions)
     plan = _search(
@@ -124,7 +126,7 @@ def _roles(source: Table, policy: Policy, given: Mapping[str, Any]) -> tuple[Rol
     merged = {name: value for name, value in given.items() if value} or {}
     arguments: dict[str, Any] = {**policy.roles, **merged}
     nulls: Nulls = arguments.pop("nulls", "category")
-    roles = resolve_roles(source, **arguments)
+    roles = resolve_roles(source, **arguments, declared=True)
     if not roles.quasi_identifiers:
         raise BadInput(
             "no quasi-identifiers were named, so there is nothing to generalize",
@@ -148,11 +150,18 @@ def _count(source: Table, roles: Roles, nulls: Nulls, further: dict[str, Any]) -
 
 
 def choose_hierarchies(
-    contingency: Contingency, given: Hierarchies | None, policy: Policy, *, defaults: bool = True
+    contingency: Contingency,
+    given: Hierarchies | None,
+    policy: Policy,
+    *,
+    declared: Declared | None = None,
+    defaults: bool = True,
 ) -> tuple[dict[str, Hierarchy], dict[str, Suggestion]]:
-    """A hierarchy for each quasi-identifier: as given, else as the policy says, else (with `defaults`) one chosen for its values."""
+    """A hierarchy for each quasi-identifier: given, the policy's, the source's own, or (with `defaults`) one chosen for its values."""
     values = {key.name: key.labels for key in contingency.keys}
-    specs: dict[str, Spec] = dict(policy.hierarchies)
+    own = declared.hierarchies if declared is not None else {}
+    specs: dict[str, Spec] = {name: hierarchy for name, hierarchy in own.items() if name in values}
+    specs |= policy.hierarchies
     if isinstance(given, str | Path):
         specs |= load_hierarchies(given, columns=list(values))
     else:
