@@ -169,7 +169,6 @@ def test_an_existing_folder(table: str, policy: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((), "--out is missing"),
         (("--out", "out", "--qi", "nowhere"), "has no column 'nowhere'"),
         (("--out", "out", "--hierarchy", "zip=nowhere.csv"), "there is no hierarchy file"),
         (("--dry-run", "--objective", "joy"), "joy"),

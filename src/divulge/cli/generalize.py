@@ -11,14 +11,16 @@ import typer
 from divulge.cli.common import emit_json, new_app, show
 from divulge.cli.options import BeliefOptions, JsonOption, RoleOptions, TableOptions, pairs, takes_groups
 from divulge.cli.promises import PolicyOption, ProtectOption, policy_of, takes_promises
-from divulge.errors import BadInput
 from divulge.policy import Policy
 
 app = new_app()
 
 FormatOption = Annotated[
     Literal["csv", "parquet", "arrow"] | None,
-    typer.Option("--format", help="How the table is written; as it came, if that is one of these, else Parquet."),
+    typer.Option(
+        "--format",
+        help="How the table is written; as it came, if that is one of these, else Parquet. Spark does not write Arrow.",
+    ),
 ]
 ForceOption = Annotated[bool, typer.Option("--force", help="Replace the release that is there.")]
 SeedOption = Annotated[
@@ -36,7 +38,10 @@ def generalize(
     policy: PolicyOption = None,
     protect: ProtectOption = None,
     out: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="The folder to publish in; it must not exist yet.")
+        Path | None,
+        typer.Option(
+            metavar="DIR", help="The folder to publish in; it must not exist yet. Without it nothing is written."
+        ),
     ] = None,
     hierarchies: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Folder of <column>.csv or *_hierarchy_<column>.csv.")
@@ -71,18 +76,21 @@ def generalize(
       divulge generalize patients.csv --policy divulge.toml --out release/
       divulge generalize patients.csv --qi zip,age --sensitive disease --identifier name --k-anonymity 5 --dry-run
       divulge generalize patients.csv --policy divulge.toml --protect "age >= 75: k_anonymity >= 20" --out release/
+      divulge generalize clinic.visits --engine spark --policy divulge.toml --out /shared/release/
+
+    With --engine spark the workers write the table, as a folder of files; --out must be on storage that they share.
     """
     from divulge.generalize.diagnosis import NothingFits
+    from divulge.publish.formats import choose_format
     from divulge.publish.release import refuse_target
     from divulge.report.release import release_document, release_text, suggestions_text
     from divulge.table.roles import split_names
     from divulge.tasks.generalize import generalize as run_generalize
 
-    if out is None and not dry_run:
-        raise BadInput("--out is missing", hint="Name a folder to publish in, or search only with --dry-run")
     if out is not None and not dry_run:
         refuse_target(out, force=force)
     opened = table.read()
+    choose_format(opened, format_)
     kept = policy_of(policy, bounds, protect=protect, suppression=suppression)
     given = roles.resolve(opened) | {"nulls": roles.nulls}
     levels, assumptions = _hierarchies(opened, kept, given, hierarchies=hierarchies, belief=belief)

@@ -45,6 +45,7 @@ def anatomized_document(
         "method": found.method,
         "settings": dict(found.settings),
         "rows": len(found.rows),
+        "left_out": dict(release.left_out),
         "division": _division_document(found.division),
         "attacks": None if attacks is None else [outcome.as_json() for outcome in attacks.outcomes],
         "written": None if written is None else str(written),
@@ -114,7 +115,7 @@ def anatomized_text(
     if recq is not None:
         parts += [heading("What it still answers"), bullet(_recq_sentence(recq))]
     if written is None:
-        parts.append(heading("Nothing was written (dry run)."))
+        parts.append(heading("Nothing was written. Name a folder with --out to publish."))
     else:
         parts += [
             heading(f"Published in {written}"),
@@ -127,8 +128,8 @@ def _tables(release: AnatomizedRelease) -> Iterator[str]:
     for table in release.released.tables:
         kind = "sensitive" if table.sensitive else "quasi-identifiers"
         yield f"{table.name}: {', '.join(table.columns)} ({kind}; {table.rows.num_rows:,} rows)"
-    if release.roles.identifier:
-        yield f"left out: {', '.join(release.roles.identifier)}"
+    for name, reason in release.left_out.items():
+        yield f"left out: {name} ({reason})"
 
 
 def _coefficients(division: Division) -> RenderableType:

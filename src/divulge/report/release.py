@@ -68,7 +68,7 @@ def release_text(release: Release, *, written: Path | None = None) -> Renderable
     ]
     named = ", but for those that the policy protects by name" if release.policy.protections else ""
     if written is None:
-        parts.append(heading("Nothing was written (dry run)."))
+        parts.append(heading("Nothing was written. Name a folder with --out to publish."))
     else:
         parts += [
             heading(f"Published in {written}"),

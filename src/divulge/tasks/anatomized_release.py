@@ -44,6 +44,8 @@ class AnatomizedRelease:
     anatomized: Anatomized
     source: Table = field(repr=False)
     roles: Roles
+    left_out: Mapping[str, str]
+    """The columns of the source that are not published, and why."""
     nulls: Nulls
     seed_given: bool
 
@@ -173,6 +175,7 @@ class AnatomizedRelease:
                 "quasi_identifiers": list(self.roles.quasi_identifiers),
                 "sensitive": list(self.roles.sensitive),
                 "identifier": list(self.roles.identifier),
+                "left_out": dict(self.left_out),
             },
             "rows": len(found.rows),
             "groups": found.groups,
