@@ -35,8 +35,8 @@ class Together:
 class Counted(Protocol):
     """Columns that have been counted: rows in memory (codes.RowCodes), or a table on a cluster."""
 
-    def counts(self, name: str) -> Ints:
-        """How many records have each value of a column."""
+    def spectrum(self, name: str) -> tuple[Ints, Ints]:
+        """How often values of a column occur: each number that is the count of a value, and how many values have it."""
 
     def together(self, left: str, right: str) -> Together:
         """How two columns occur together."""
@@ -44,9 +44,9 @@ class Counted(Protocol):
 
 def column_weight(columns: Counted, name: str) -> float:
     """The entropy of a column in bits (eq. 9)."""
-    counts = columns.counts(name)
-    shares = counts[counts > 0] / counts.sum()
-    return float(-(shares * np.log2(shares)).sum()) + 0.0
+    counts, values = columns.spectrum(name)
+    shares = counts / (counts @ values)
+    return float(-(values * shares * np.log2(shares)).sum()) + 0.0
 
 
 def sum_of_squares(counts: Ints, left_totals: Ints, right_totals: Ints) -> float:

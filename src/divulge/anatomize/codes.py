@@ -60,13 +60,14 @@ class RowCodes:
         """The values of a column, of some rows or of all."""
         return self.domain(name).values.take(pa.array(self.column(name)[rows]))
 
-    def counts(self, name: str) -> Ints:
-        """How many rows have each value of a column."""
-        return np.bincount(self.column(name), minlength=len(self.domain(name)))
+    def spectrum(self, name: str) -> tuple[Ints, Ints]:
+        """How often values of a column occur: each number that is the count of a value, and how many values have it."""
+        counts = np.bincount(self.column(name))
+        return np.unique(counts[counts > 0], return_counts=True)
 
     def together(self, left: str, right: str) -> Together:
         """How two columns occur together."""
-        lefts, rights = self.counts(left), self.counts(right)
+        lefts, rights = np.bincount(self.column(left)), np.bincount(self.column(right))
         i, j, counts = self._pairs(left, right)
         return Together(
             sum_of_squares(counts, lefts[i], rights[j]),

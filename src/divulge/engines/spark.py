@@ -135,10 +135,8 @@ class SparkEngine:
         Both functions are of this package, or partial calls of such, and what they return can be pickled. A partition without rows
         may have None for a summary.
         """
+        self.prepare_workers()
         with self.explained("summarize the partitions"):
-            if not self._has_sent_code:
-                send_code(self.session)
-                self._has_sent_code = True
             parts = frame.mapInArrow(_Summarize(summarize), "part int, result binary")
             ordered = parts.repartition(1).sortWithinPartitions("part")
             found = ordered.mapInArrow(_Merge(merge), "result binary").toArrow().column("result").to_pylist()
@@ -148,6 +146,13 @@ class SparkEngine:
         if isinstance(result, DivulgeError):
             raise result
         return result  # type: ignore[no-any-return]
+
+    def prepare_workers(self) -> None:
+        """Let the workers compute with functions of this package."""
+        if not self._has_sent_code:
+            with self.explained("send code to the workers"):
+                send_code(self.session)
+            self._has_sent_code = True
 
     @contextmanager
     def explained(self, sql: str, *, source: str = "") -> Iterator[None]:
