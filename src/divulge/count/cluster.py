@@ -104,6 +104,20 @@ class ClusterCounts:
         return self.engine.frame(f"SELECT {', '.join(selected)} FROM {self.engine.view(self.frame)}{by}")
 
 
+def count_in_memory(request: Request) -> Contingency:
+    """The counts of a table of any engine as a contingency; refused where the driver's memory cannot be expected to hold them."""
+    if not isinstance(request.table.engine, SparkEngine):
+        return contingency_of(request, request.table.engine.query(request.sql()))
+    counts = count_on_cluster(request)
+    limit = counts.engine.search_limit
+    if counts.cells > limit:
+        raise BadInput(
+            f"{request.table.source} has {counts.cells:,} combinations of values, and a search holds at most {limit:,} in memory",
+            hint="Name fewer quasi-identifiers or round a column first, or raise SparkEngine(search_limit=...)",
+        )
+    return counts.collect()
+
+
 def count_on_cluster(request: Request) -> ClusterCounts:
     """Run the counting statement of a request and keep what it finds on the cluster."""
     engine = request.table.engine

@@ -30,7 +30,15 @@ if TYPE_CHECKING:
 Result = TypeVar("Result")
 COLLECT_LIMIT = 100_000
 """Counts of up to this many cells come to the driver and take the ordinary path."""
-_TYPES = {"TIMESTAMP": "TIMESTAMP_NTZ", "TIMESTAMPTZ": "TIMESTAMP_LTZ", "VARCHAR": "STRING"}
+SEARCH_LIMIT = 5_000_000
+"""A search needs all counts in the driver's memory, about 1 kB for each cell; more cells than these are refused."""
+_TYPES = {
+    "TIMESTAMP": "TIMESTAMP_NTZ",
+    "TIMESTAMPTZ": "TIMESTAMP_LTZ",
+    "TIMESTAMP WITH TIME ZONE": "TIMESTAMP_LTZ",
+    "VARCHAR": "STRING",
+    "BLOB": "BINARY",
+}
 
 
 class SparkEngine:
@@ -46,6 +54,7 @@ class SparkEngine:
         remote: str | None = None,
         config: Mapping[str, str] | None = None,
         collect_limit: int = COLLECT_LIMIT,
+        search_limit: int = SEARCH_LIMIT,
     ) -> None:
         """Use a session, or the one that runs in this process, or start one.
 
@@ -55,6 +64,7 @@ class SparkEngine:
         require_pyspark()
         self.session = session or find_session(master=master, remote=remote, config=config)
         self.collect_limit = collect_limit
+        self.search_limit = search_limit
         self.directory = private_directory()
         self._numbers = itertools.count(1)
         self._prefix = f"divulge_{uuid.uuid4().hex}"
@@ -123,6 +133,10 @@ class SparkEngine:
         converted, schema = for_spark(table, source=source)
         with self.explained("create a frame"):
             return self.view(self.session.createDataFrame(converted, schema=schema))
+
+    def lend(self, table: pa.Table) -> str:
+        """Make an Arrow table of ours readable on the cluster; what stands after FROM comes back."""
+        return self.store(table, source="a lookup table")
 
     def reduce(
         self,

@@ -39,7 +39,7 @@ def seal(folder: Path, public: Mapping[str, bool]) -> dict[str, dict[str, Any]]:
 
 def write_manifest(folder: Path, document: Mapping[str, Any], *, files: Mapping[str, Any]) -> None:
     """Write manifest.json beside the files of a release."""
-    whole = {"divulge_release": FORMAT, **document, "versions": versions(), "files": files}
+    whole = {"divulge_release": FORMAT, **document, "versions": versions(document), "files": files}
     text = json.dumps(_plain(whole), ensure_ascii=False, allow_nan=False, indent=2)
     (folder / NAME).write_text(text + "\n", encoding="utf-8")
 
@@ -83,9 +83,10 @@ def sha256(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def versions() -> dict[str, str]:
+def versions(document: Mapping[str, Any]) -> dict[str, str]:
     """What the release was made with."""
-    packages = {name: importlib.metadata.version(name) for name in _PACKAGES}
+    names = (*_PACKAGES, "pyspark") if document.get("engine") == "spark" else _PACKAGES
+    packages = {name: importlib.metadata.version(name) for name in names}
     return {"divulge": __version__, "python": platform.python_version(), **packages}
 
 

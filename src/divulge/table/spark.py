@@ -11,6 +11,7 @@ from __future__ import annotations
 import codecs
 import glob
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, Literal
@@ -93,6 +94,16 @@ def read_spark_frame(frame: DataFrame, *, engine: Any) -> Table:
     session = frame.sparkSession
     own = engine if isinstance(engine, SparkEngine) and engine.session is session else SparkEngine(session)
     return _table(own, frame, "the Spark frame")
+
+
+def read_typed_csv(paths: Sequence[Path], types: Mapping[str, str], *, delimiter: str, engine: SparkEngine) -> Table:
+    """CSV files with a header, whose columns and types are known; a value that does not have its type is read as null."""
+    shown = paths[0].name
+    with engine.explained("read csv", source=shown):
+        text = engine.view(_texts(engine, [_uri(path) for path in paths], list(types), delimiter, header=True))
+        cells = ((engine.quote(name), type_) for name, type_ in types.items())
+        typed = ", ".join(f"{engine.cast(cell, type_, attempt=True)} AS {cell}" for cell, type_ in cells)
+        return _table(engine, engine.frame(f"SELECT {typed} FROM {text}"), shown)
 
 
 def moved_to_spark(table: Table, *, engine: SparkEngine) -> Table:
@@ -186,24 +197,39 @@ def _read_csv(source: SparkSource, *, engine: SparkEngine, header: bool | None, 
     dialect = _dialect(source, engine=engine, header=header, delimiter=delimiter)
     check_names(dialect.names, source=source.shown)
     with engine.explained("read csv", source=source.shown):
-        from pyspark.sql.types import StringType, StructField, StructType
-
-        # Without all columns a line with too few or too many fields would pass.
-        text = engine.session.read.option("columnPruning", "false").csv(
-            list(source.paths),
-            schema=StructType([StructField(name, StringType()) for name in dialect.names]),
-            sep=dialect.delimiter,
-            quote='"',
-            escape='"',
-            header=dialect.header,
-            mode="FAILFAST",
-            nullValue="",
-            emptyValue="",
-            multiLine=source.files is not None
-            and max(path.stat().st_size for path in source.files.paths) <= _LARGEST_WHOLE_FILE,
-            maxCharsPerColumn=_LONGEST_VALUE,
+        whole = (
+            source.files is not None and max(path.stat().st_size for path in source.files.paths) <= _LARGEST_WHOLE_FILE
         )
+        text = _texts(engine, source.paths, dialect.names, dialect.delimiter, header=dialect.header, whole_files=whole)
         return _typed(engine, text, dialect.names, source.shown, numbers=True)
+
+
+def _texts(
+    engine: SparkEngine,
+    paths: Sequence[str],
+    names: Sequence[str],
+    delimiter: str,
+    *,
+    header: bool,
+    whole_files: bool = True,
+) -> DataFrame:
+    """The cells of CSV files as texts; a null is an empty cell, and an empty text is in quotes."""
+    from pyspark.sql.types import StringType, StructField, StructType
+
+    # Without all columns a line with too few or too many fields would pass.
+    return engine.session.read.option("columnPruning", "false").csv(
+        list(paths),
+        schema=StructType([StructField(name, StringType()) for name in names]),
+        sep=delimiter,
+        quote='"',
+        escape='"',
+        header=header,
+        mode="FAILFAST",
+        nullValue="",
+        emptyValue="",
+        multiLine=whole_files,
+        maxCharsPerColumn=_LONGEST_VALUE,
+    )
 
 
 def _dialect(source: SparkSource, *, engine: SparkEngine, header: bool | None, delimiter: str | None) -> Dialect:

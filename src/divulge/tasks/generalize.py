@@ -13,8 +13,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from divulge.count import Contingency, Nulls, count
-from divulge.engines.duckdb import DuckDBEngine
+from divulge.count import Contingency, Nulls
+from divulge.count.cluster import count_in_memory
+from divulge.count.counting import Request
+from divulge.engines.choose import OwnEngine
 from divulge.errors import BadInput, InternalError, nearest
 from divulge.generalize.objective import UserFunction
 from divulge.generalize.plan import Plan
@@ -25,7 +27,7 @@ from divulge.table.hierarchy import Hierarchy
 from divulge.table.hierarchy_builders import Spec, build_hierarchies
 from divulge.table.hierarchy_defaults import Suggestion
 from divulge.table.hierarchy_files import load_hierarchies
-from divulge.table.read import read
+from divulge.table.read import read, read_beside
 from divulge.table.roles import Names, Roles, resolve_roles, split_names
 from divulge.table.table import Table
 from divulge.tasks.hierarchy import suggest
@@ -56,6 +58,7 @@ def generalize(
     keep: Names = (),
     assumptions: Mapping[str, Any] | None = None,
     announce: Callable[[Mapping[str, Suggestion]], None] | None = None,
+    engine: Any = None,
 ) -> Release:
     """Find the generalization that keeps the policy at the least loss; nothing is written before `Release.write`.
 
@@ -64,6 +67,8 @@ def generalize(
     `keep` names columns without a role that are published
     although they look like identifiers. `assumptions` are further keyword arguments of `measure`, such as
     {"distances": {"age": "ordered"}}. `announce` is called with the default hierarchies before they are used.
+    `engine` is "duckdb" (the default), "spark", or an engine of yours; a Spark frame brings its own session. With Spark only counts come
+    here, and its workers write the release.
 
     >>> import pyarrow as pa
     >>> people = pa.table({"zip": ["4761", "4762", "4791", "4792"], "disease": ["flu", "cold", "flu", "cold"]})
@@ -74,7 +79,7 @@ def generalize(
     kept = policy if isinstance(policy, Policy) else Policy.load(policy)
     if suppression is not None:
         kept = Policy(kept.promises, suppression=suppression, roles=kept.roles, hierarchies=kept.hierarchies)
-    source = _movable(read(table))
+    source = _movable(read(table, engine=engine))
     given = {"quasi_identifiers": quasi_identifiers, "sensitive": sensitive, "identifier": identifier}
     roles, chosen_nulls = _roles(source, kept, given | {"weight": weight, "person": person, "nulls": nulls})
     plain = check_plain_columns(source, roles, split_names(source, [keep] if isinstance(keep, str) else keep or ()))
@@ -110,8 +115,8 @@ def generalize(
 
 
 def _movable(table: Table) -> Table:
-    """The table in an engine of our own: a foreign connection gets no lookup tables from us."""
-    if isinstance(table.engine, DuckDBEngine):
+    """The table in an engine of ours: the connection of somebody's relation gets no lookup tables from us."""
+    if isinstance(table.engine, OwnEngine):
         return table
     rows = table.engine.query(f"SELECT * FROM {table.relation}")
     return replace(read(rows), source=table.source, frame=table.frame)
@@ -134,13 +139,13 @@ def _roles(source: Table, policy: Policy, given: Mapping[str, Any]) -> tuple[Rol
 def _count(source: Table, roles: Roles, nulls: Nulls, further: dict[str, Any]) -> tuple[Counted, Measurement]:
     """Count and measure the original."""
     joint, people = bool(further.pop("joint", False)), further.pop("population", None)
-    population = None if people is None else read(people)
+    population = None if people is None else read_beside(source, people)
     if further.get("original") is not None:
         raise BadInput(
             "the table that is generalized is the original itself", hint="Leave original out, or give a prior"
         )
     assumptions: Assumptions = assume(roles, **further)
-    contingency = count(source, roles, nulls=nulls, joint=joint)
+    contingency = count_in_memory(Request(source, roles, nulls, joint))
     before = measure_counts(contingency, source, roles, assumptions=assumptions, nulls=nulls, population=population)
     return Counted.of(before, source, roles, assumptions=assumptions, nulls=nulls, joint=joint), before
 

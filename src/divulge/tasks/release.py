@@ -9,9 +9,13 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
-from divulge.count import Contingency, Nulls, count
+from divulge.count import Contingency, Nulls
+from divulge.count.cluster import count_in_memory
 from divulge.count.contingency import Floats
+from divulge.count.counting import Request
+from divulge.engines.choose import OwnEngine
 from divulge.engines.duckdb import DuckDBEngine
+from divulge.engines.spark import SparkEngine
 from divulge.errors import BadInput, DivulgeError, InternalError
 from divulge.generalize.plan import Plan
 from divulge.metrics.measurement import Measurement, as_frame
@@ -20,6 +24,7 @@ from divulge.publish.boxes import BOXES, write_boxes
 from divulge.publish.formats import Format, choose_format, read_rows, write_rows
 from divulge.publish.manifest import describe_policy, numbers
 from divulge.publish.mapping import FOLDER, ORIGINAL, mapping_of, write_mapping, write_original
+from divulge.publish.parts import part_count, reader_for, without_notes
 from divulge.publish.recoded import published_columns, recoded_rows
 from divulge.publish.release import Part, publish
 from divulge.publish.shuffle import draw_secret, shuffled
@@ -72,9 +77,9 @@ class Counted:
         )
 
     @property
-    def engine(self) -> DuckDBEngine:
+    def engine(self) -> OwnEngine:
         """Where the original lies."""
-        if not isinstance(self.source.engine, DuckDBEngine):
+        if not isinstance(self.source.engine, OwnEngine):
             raise InternalError(f"a release cannot be written by {type(self.source.engine).__name__}")
         return self.source.engine
 
@@ -91,7 +96,7 @@ class Counted:
         """Counts of rows, which is what a file can be held against: it does not say whose a row is."""
         if not self.has_person:
             return self.people
-        return count(self.source, replace(self.roles, person=None), nulls=self.nulls, joint=self.joint)
+        return count_in_memory(Request(self.source, replace(self.roles, person=None), self.nulls, self.joint))
 
 
 def _population(before: Measurement, roles: Roles) -> Floats | None:
@@ -121,7 +126,8 @@ class Release:
         """Write the release to a new folder: table, manifest.json and mapping/; verified before it appears there.
 
         The table has the source's format (CSV, Parquet, Arrow; else Parquet), or the one named by `file_format`. `seed` fixes the order
-        of the rows, for tests. A folder that holds a release is replaced with `force`.
+        of the rows, for tests. A folder that holds a release is replaced with `force`. Of a table on Spark the workers write a folder
+        of Parquet or CSV files; `out` must then be on storage that they share with this process.
         """
         form = choose_format(self.counted.source, file_format)
         rows = self._rows()
@@ -129,7 +135,7 @@ class Release:
         types = self._types(rows)
         query = self._shuffled(rows, seed)
         parts = [
-            Part(name, lambda path: write_rows(self.counted.engine, query, path, form=form)),
+            Part(name, lambda path: write_rows(self.counted.engine, query, path, form=form, parts=self._parts)),
             *self._mapping_parts(),
         ]
 
@@ -141,7 +147,12 @@ class Release:
         return publish(out, parts, verify=verify, force=force)
 
     def table(self, *, seed: int | None = None) -> Any:
-        """The published rows as a frame of the kind that was handed in (Arrow for a file), counted and checked like a file."""
+        """The published rows as a frame of the kind that was handed in (Arrow for a file), counted and checked like a file.
+
+        What was read with Spark from a file, a catalog or a Spark frame becomes a Spark frame.
+        """
+        if isinstance(self.counted.engine, SparkEngine):
+            return self._spark_frame(self.counted.engine, seed)
         rows = self.counted.engine.query(self._shuffled(self._rows(), seed)).replace_schema_metadata(None)
         fresh = DuckDBEngine()
         try:
@@ -151,15 +162,31 @@ class Release:
             fresh.close()
         return as_frame(rows, self.counted.source.frame)
 
+    def _spark_frame(self, engine: SparkEngine, seed: int | None) -> Any:
+        with engine.explained("make the released table"):
+            # Cut off from the source, so that what is used later is what was verified.
+            rows = without_notes(engine.frame(self._shuffled(self._rows(), seed))).localCheckpoint()
+        fresh = SparkEngine(engine.session, search_limit=engine.search_limit)
+        try:
+            self._verify(table_of(fresh, fresh.view(rows), source="the released table"))
+        finally:
+            fresh.close()
+        kind = self.counted.source.frame
+        return rows if kind == "none" else as_frame(rows.toArrow(), kind)
+
     def _rows(self) -> str:
         counted = self.counted
         return recoded_rows(
             counted.source, counted.engine, counted.people, self.plan.recoding, roles=counted.roles, nulls=counted.nulls
         )
 
+    @property
+    def _parts(self) -> int:
+        return part_count(self.counted.engine, self.plan.published(self.counted.rows).rows)
+
     def _shuffled(self, rows: str, seed: int | None) -> str:
         columns = published_columns(self.counted.source, self.counted.roles)
-        return shuffled(self.counted.engine, rows, columns, secret=draw_secret(seed))
+        return shuffled(self.counted.engine, rows, columns, secret=draw_secret(seed), parts=self._parts)
 
     def _types(self, rows: str) -> dict[str, str]:
         """The types to read the published columns with; those that are not counted are taken as text."""
@@ -170,7 +197,7 @@ class Release:
 
     def _read_back(self, path: Path, form: Format, types: Mapping[str, str]) -> Measurement:
         """Measure a staged file with an engine that has not seen the original."""
-        fresh = DuckDBEngine()
+        fresh = reader_for(self.counted.engine, path)
         try:
             return self._verify(read_rows(fresh, path, form=form, types=types))
         except Unverified:
@@ -191,7 +218,9 @@ class Release:
             sensitive=counted.roles.sensitive,
             weight=counted.roles.weight,
         )
-        found = compare(count(table, roles, joint=counted.joint), self.plan.published(counted.rows))
+        found = compare(
+            count_in_memory(Request(table, roles, "category", counted.joint)), self.plan.published(counted.rows)
+        )
         if counted.has_person:
             # The file has exactly the rows that were planned; whose they are is known to the original alone.
             found = self.plan.published(counted.people)
