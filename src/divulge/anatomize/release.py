@@ -8,7 +8,7 @@ records were grouped: who works the secret out from the order of the rows has le
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -45,7 +45,7 @@ def released(anatomized: Anatomized, *, secret: int) -> Released:
     """The tables to publish; the same secret gives the same tables."""
     rng = np.random.default_rng(secret)
     number = rng.permutation(anatomized.groups).astype(np.int32)[anatomized.group]
-    group, count = _free_name(GROUP, anatomized), _free_name(COUNT, anatomized)
+    group, count = free_name(GROUP, anatomized.tables), free_name(COUNT, anatomized.tables)
     made = [
         _table(anatomized, columns, ids=ids, number=number, name=name, names=(group, count), rng=rng)
         for columns, ids, name in _parts(anatomized)
@@ -100,8 +100,9 @@ def _values(anatomized: Anatomized, column: str, rows: Ints) -> pa.DictionaryArr
     return pa.DictionaryArray.from_arrays(codes, anatomized.rows.domain(column).values)
 
 
-def _free_name(wanted: str, anatomized: Anatomized) -> str:
-    taken = {name.casefold() for names in anatomized.tables for name in names}
+def free_name(wanted: str, tables: Sequence[Sequence[str]]) -> str:
+    """A name that no column of the tables has."""
+    taken = {name.casefold() for names in tables for name in names}
     while wanted.casefold() in taken:
         wanted += "_"
     return wanted

@@ -32,6 +32,10 @@ COLLECT_LIMIT = 100_000
 """Counts of up to this many cells come to the driver and take the ordinary path."""
 SEARCH_LIMIT = 5_000_000
 """A search needs all counts in the driver's memory, about 1 kB for each cell; more cells than these are refused."""
+ROW_LIMIT = 1_000_000
+"""Tables of up to this many rows come to the driver to be anatomized."""
+CHUNK_ROWS = 500_000
+"""Larger ones are grouped on the workers, in chunks of at most so many rows."""
 _TYPES = {
     "TIMESTAMP": "TIMESTAMP_NTZ",
     "TIMESTAMPTZ": "TIMESTAMP_LTZ",
@@ -55,6 +59,8 @@ class SparkEngine:
         config: Mapping[str, str] | None = None,
         collect_limit: int = COLLECT_LIMIT,
         search_limit: int = SEARCH_LIMIT,
+        row_limit: int = ROW_LIMIT,
+        chunk_rows: int = CHUNK_ROWS,
     ) -> None:
         """Use a session, or the one that runs in this process, or start one.
 
@@ -65,6 +71,8 @@ class SparkEngine:
         self.session = session or find_session(master=master, remote=remote, config=config)
         self.collect_limit = collect_limit
         self.search_limit = search_limit
+        self.row_limit = row_limit
+        self.chunk_rows = chunk_rows
         self.directory = private_directory()
         self._numbers = itertools.count(1)
         self._prefix = f"divulge_{uuid.uuid4().hex}"
