@@ -193,5 +193,6 @@ def _stacked_schema(chunk: pa.Schema, columns: int) -> pa.Schema:
 def _filled(columns: Mapping[str, object], schema: pa.Schema, rows: int) -> pa.Table:
     """A table of this schema, with nulls in the columns that are not given."""
     return pa.table(
-        [columns[field.name] if field.name in columns else pa.nulls(rows, field.type) for field in schema], schema=schema
+        [columns[field.name] if field.name in columns else pa.nulls(rows, field.type) for field in schema],
+        schema=schema,
     )

@@ -2,10 +2,10 @@
 """A table that stays on the cluster: its counts, and its rows dealt into chunks (Yao et al. 2021, for tables that do not fit).
 
 Table division and feasibility need counts only, and these come from GROUP BY. For the groups, rows are dealt into chunks of a size that
-one worker can hold, by the circular deal of deal.py: sorted by sensitive value, record i goes to chunk i mod C. So every chunk has the mix of
-sensitive values of the whole table, to within one record of each value, and beta and delta can be kept in a chunk nearly whenever they
-can in the table. Among the records of a value, those with the same further sensitive values and those with the commonest tuples
-of the tables stand together and are spread as evenly, for alpha; the rest is in an order drawn from a secret.
+one worker can hold, by the circular deal of deal.py: sorted by sensitive value, record i goes to chunk i mod C. So every chunk has the mix
+of sensitive values of the whole table, to within one record of each value, and beta and delta can be kept in a chunk nearly whenever
+they can in the table. Among the records of a value, those with the same further sensitive values and those with the commonest
+tuples of the tables stand together and are spread as evenly, for alpha; the rest is in an order drawn from a secret.
 
 The place of a row depends on what is in it and on the secret alone, never on where it lay, so a lost worker's rows find the same chunks.
 """
@@ -17,21 +17,18 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-import numpy as np
-import pyarrow as pa
-
 from divulge.anatomize.association import Together, sum_of_squares
 from divulge.anatomize.codes import Ints, select_rows
 from divulge.anatomize.model import AlphaBetaGammaDelta
-from divulge.anatomize.problem import Commonest, Prior, Whole
+from divulge.anatomize.problem import Commonest, Prior, Whole, prior_of
 from divulge.count import Nulls
-from divulge.count.assemble import encode
 from divulge.count.cluster import release_frame
 from divulge.engines.spark import SparkEngine
 from divulge.errors import BadInput
 from divulge.table.table import Column, Table
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql import DataFrame
 
 MOST_VALUES = 1_000_000
@@ -104,14 +101,9 @@ class ClusterRows:
             )
         found = self.engine.query(f"SELECT {cell} AS v, COUNT(*) AS n FROM {self.view} GROUP BY {cell}")
         column = next(column for column in self.columns if column.name == name)
-        domain, codes = encode(found.column("v"), name=name, kind=column.kind)
-        totals = np.zeros(len(domain), dtype=np.int64)
-        np.add.at(totals, codes, found.column("n").to_numpy())
-        return Prior(domain, totals)
+        return prior_of(found, name=name, kind=column.kind)
 
-    def whole(
-        self, tables: Sequence[Sequence[str]], sensitive: Sequence[str], *, model: AlphaBetaGammaDelta
-    ) -> Whole:
+    def whole(self, tables: Sequence[Sequence[str]], sensitive: Sequence[str], *, model: AlphaBetaGammaDelta) -> Whole:
         """The table as one group, from which feasibility is decided."""
         return Whole(
             model,

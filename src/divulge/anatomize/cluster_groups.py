@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Groups of a table that stays on the cluster: feasibility on the whole table, then each chunk by itself on a worker.
 
-A union of valid groups of disjoint chunks is a valid grouping of the table. The converse fails: a chunk may have too many of a tuple that the
-table can just accommodate, or too few records to come near enough to gamma. Then the rows are dealt into fewer, larger chunks,
-and where that does not help the request is refused; a bound is never given up.
+Valid groups of disjoint chunks are valid groups of the table. The converse fails: a chunk may have too many of a tuple that the table can
+just accommodate, or too few records to come near enough to gamma. Then the rows are dealt into fewer, larger chunks, and where that
+does not help the request is refused; a bound is never given up.
 """
 
 from __future__ import annotations

@@ -8,15 +8,20 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 from math import prod
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from divulge.anatomize.codes import Codes, Ints, RowCodes, Tuples
-from divulge.anatomize.levels import GroupLevels, by_frequency, largest_shift, tally
+from divulge.anatomize.levels import GroupLevels, by_frequency, largest_shift, sums, tally
 from divulge.anatomize.model import AlphaBetaGammaDelta, Levels
 from divulge.count import Domain
-from divulge.count.assemble import domain_codes
+from divulge.count.assemble import domain_codes, encode
+from divulge.table.table import Kind
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 Groups = npt.NDArray[np.int32]
 
@@ -46,6 +51,12 @@ class Prior:
     domain: Domain
     totals: Ints = field(repr=False)
     """How many records of the whole table have each value of the domain."""
+
+
+def prior_of(counted: pa.Table, *, name: str, kind: Kind) -> Prior:
+    """From a table of values v, each once, and how many records n have them."""
+    domain, codes = encode(counted.column("v"), name=name, kind=kind)
+    return Prior(domain, sums(codes, counted.column("n").to_numpy(), len(domain)))
 
 
 @dataclass(frozen=True)

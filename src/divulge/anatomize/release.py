@@ -56,11 +56,19 @@ def released(anatomized: Anatomized, *, secret: int) -> Released:
 def _parts(anatomized: Anatomized) -> Iterator[tuple[tuple[str, ...], Codes, str]]:
     """Each table's columns, the number of each record's tuple in it, and a name for its file."""
     problem = anatomized.problem
-    for place, (names, tuples) in enumerate(zip(problem.names, problem.tables, strict=True), start=1):
-        yield names, tuples.ids, f"quasi_identifiers_{place}" if len(problem.names) > 1 else "quasi_identifiers"
-    for place, name in enumerate(anatomized.sensitive, start=1):
-        ids = anatomized.rows.column(name).astype(np.int32)
-        yield (name,), ids, f"sensitive_{place}" if len(anatomized.sensitive) > 1 else "sensitive"
+    ids = [tuples.ids for tuples in problem.tables]
+    ids += [anatomized.rows.column(name).astype(np.int32) for name in anatomized.sensitive]
+    names = table_names(len(problem.names), len(anatomized.sensitive))
+    yield from zip(anatomized.tables, ids, names, strict=True)
+
+
+def table_names(tables: int, sensitive: int) -> tuple[str, ...]:
+    """What the files of so many tables of quasi-identifiers and so many sensitive columns are called, without an ending."""
+    return (*_numbered("quasi_identifiers", tables), *_numbered("sensitive", sensitive))
+
+
+def _numbered(name: str, count: int) -> tuple[str, ...]:
+    return (name,) if count == 1 else tuple(f"{name}_{place}" for place in range(1, count + 1))
 
 
 def _table(
