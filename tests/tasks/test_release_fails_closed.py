@@ -56,8 +56,8 @@ def decide(source: Path, **more: Any) -> Release:
 def spoil(monkeypatch: pytest.MonkeyPatch, change: Callable[[str], str]) -> None:
     """A writer that does its work and then changes the file."""
 
-    def write_rows(engine: Any, sql: str, path: Path, *, form: Any) -> None:
-        honest_writer(engine, sql, path, form=form)
+    def write_rows(engine: Any, sql: str, path: Path, **how: Any) -> None:
+        honest_writer(engine, sql, path, **how)
         path.write_text(change(path.read_text(encoding="utf-8")), encoding="utf-8")
 
     monkeypatch.setattr(tasks_release, "write_rows", write_rows)

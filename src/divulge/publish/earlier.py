@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from divulge.engines.duckdb import DuckDBEngine
+from divulge.engines.choose import OwnEngine
 from divulge.errors import BadInput
 from divulge.policy import Promise
 from divulge.publish.boxes import BOXES, Placed, read_boxes
@@ -109,7 +109,7 @@ class Earlier:
         """How often each sensitive value occurred in the original."""
         return read_original(self._private(ORIGINAL))
 
-    def read(self, engine: DuckDBEngine) -> Table:
+    def read(self, engine: OwnEngine) -> Table:
         """Its published table."""
         return read_rows(
             engine, self.folder / self.document["table"]["file"], form=self.form, types=self.document["table"]["types"]

@@ -16,6 +16,7 @@ from typing import Literal, cast, get_args
 
 import pyarrow as pa
 
+from divulge.engines.base import Engine
 from divulge.engines.choose import OwnEngine
 from divulge.engines.spark import SparkEngine
 from divulge.errors import BadInput, nearest
@@ -43,17 +44,21 @@ class Format:
 
 
 def choose_format(table: Table, wanted: str | None = None) -> Format:
-    """The format that is asked for, else the source's own, else Parquet; Spark does not write Arrow."""
-    own = _format_of_source(table)
-    if isinstance(table.engine, SparkEngine) and "arrow" in (wanted, own.kind):
-        if wanted == "arrow":
-            raise BadInput("Spark cannot write Arrow files", hint="Ask for parquet or csv")
-        own = Format("parquet")
+    """The format that is asked for, else the source's own, else Parquet."""
+    own = writable(table.engine, _format_of_source(table))
     if wanted is None:
         return own
     if wanted not in get_args(Kind):
         raise BadInput(f"a release cannot be written as {wanted!r}", hint=nearest(wanted, get_args(Kind)))
-    return own if wanted == own.kind else Format(cast("Kind", wanted))
+    asked = own if wanted == own.kind else Format(cast("Kind", wanted))
+    if asked != writable(table.engine, asked):
+        raise BadInput(f"Spark does not write {wanted} files", hint="Ask for parquet or csv")
+    return asked
+
+
+def writable(engine: Engine, form: Format) -> Format:
+    """The same format, or Parquet where Spark is to write Arrow files, which it cannot."""
+    return Format("parquet") if form.kind == "arrow" and isinstance(engine, SparkEngine) else form
 
 
 def _format_of_source(table: Table) -> Format:
