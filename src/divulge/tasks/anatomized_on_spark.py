@@ -233,7 +233,9 @@ class ClusterAnatomizedRelease:
 
 def _fingerprint(engine: SparkEngine, relation: str, names: Sequence[str], *, times: str = "1") -> tuple[int, int]:
     """The number of rows and the sum of their hashes, each as often as `times` says: the same for the same rows in any order."""
-    listed = ", ".join(engine.quote(name) for name in names)
+    # XXHASH64 passes nulls over, so that without their places ("a", null) would be (null, "a").
+    cells = [engine.quote(name) for name in names]
+    listed = ", ".join([*cells, *(f"{cell} IS NULL" for cell in cells)])
     found = engine.query(
         f"SELECT CAST(SUM({times}) AS BIGINT) AS n, CAST(SUM(CAST(XXHASH64({listed}) AS DECIMAL(20, 0)) * {times}) AS STRING) AS total "
         f"FROM {relation} AS r"
