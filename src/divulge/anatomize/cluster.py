@@ -19,9 +19,11 @@ from typing import TYPE_CHECKING
 
 from divulge.anatomize.association import Together, sum_of_squares
 from divulge.anatomize.codes import Ints, select_rows
+from divulge.anatomize.levels import sums
 from divulge.anatomize.model import AlphaBetaGammaDelta
 from divulge.anatomize.problem import Commonest, Prior, Whole, prior_of
 from divulge.count import Nulls
+from divulge.count.assemble import encode
 from divulge.count.cluster import release_frame
 from divulge.engines.spark import SparkEngine
 from divulge.errors import BadInput
@@ -71,25 +73,23 @@ class ClusterRows:
             f"SELECT {self.cell(left)} AS i, {self.cell(right)} AS j, COUNT(*) AS n FROM {self.view} "
             f"GROUP BY {self.cell(left)}, {self.cell(right)}"
         )
+        if lefts * rights <= self.engine.collect_limit:
+            return Together(_squares_of(self.engine.query(counted)), lefts, rights, self.rows)
         totals = "n, SUM(n) OVER (PARTITION BY i) AS lefts, SUM(n) OVER (PARTITION BY j) AS rights"
         frame = self.engine.frame(f"SELECT {totals} FROM ({counted}) AS counted")
-        if lefts * rights <= self.engine.collect_limit:
-            with self.engine.explained("collect the pairs of values"):
-                squares = add_squares(iter(frame.toArrow().to_batches()))
-        else:
-            squares = self.engine.reduce(frame, add_squares, _sum)
-        return Together(squares, lefts, rights, self.rows)
+        return Together(self.engine.reduce(frame, add_squares, _sum), lefts, rights, self.rows)
 
     def commonest(self, names: Sequence[str]) -> Commonest:
         """The commonest tuple of some columns, the first in order among equals, and the number of tuples."""
         cells = [self.cell(name) for name in names]
         listed = ", ".join(cells)
         counted = f"SELECT {listed}, COUNT(*) AS n FROM {self.view} GROUP BY {listed}"
-        ordered = ", ".join(f"{cell} NULLS LAST" for cell in cells)
-        first = self.engine.query(f"SELECT * FROM ({counted}) AS counted ORDER BY n DESC, {ordered} LIMIT 1")
-        tuples = self.engine.query(f"SELECT COUNT(*) AS m FROM ({counted}) AS counted").column("m")[0].as_py()
-        row = first.to_pylist()[0]
-        return Commonest(tuple(names), tuple(row[cell] for cell in cells), int(row["n"]), int(tuples))
+        # The least is the most frequent, then the least by the columns in turn, nulls last.
+        order = ", ".join(["-n AS n", *(f"{cell} IS NULL AS {cell}_null, {cell}" for cell in cells)])
+        found = self.engine.query(f"SELECT COUNT(*) AS m, MIN(STRUCT({order})) AS first FROM ({counted}) AS counted")
+        row = found.to_pylist()[0]
+        values = tuple(row["first"][cell] for cell in cells)
+        return Commonest(tuple(names), values, -int(row["first"]["n"]), int(row["m"]))
 
     def prior(self, name: str) -> Prior:
         """How often each value of a sensitive column occurs."""
@@ -129,7 +129,7 @@ class ClusterRows:
         within = ", ".join([*(f"{cell} NULLS LAST" for cell in alike), *carried, "lot"])
         turn = f"ROW_NUMBER() OVER (PARTITION BY {value}, bucket ORDER BY {within}) - 1"
         return self.engine.frame(
-            f"SELECT {listed}, CAST(PMOD(start + {turn}, {chunks}) AS INT) AS chunk "
+            f"SELECT /*+ BROADCAST(starts) */ {listed}, CAST(PMOD(start + {turn}, {chunks}) AS INT) AS chunk "
             f"FROM ({placed}) AS placed JOIN ({starts}) AS starts ON {value} <=> v AND bucket = b",
             parameters,
         )
@@ -164,6 +164,16 @@ def add_squares(batches: Iterator[pa.RecordBatch]) -> float:
     return sum(
         sum_of_squares(*(batch.column(name).to_numpy() for name in ("n", "lefts", "rights"))) for batch in batches
     )
+
+
+def _squares_of(pairs: pa.Table) -> float:
+    """The same for all pairs, whose values are i and j."""
+    n = pairs.column("n").to_numpy()
+    totals = []
+    for side in ("i", "j"):
+        domain, codes = encode(pairs.column(side), name=side, kind="text")
+        totals.append(sums(codes, n, len(domain))[codes])
+    return sum_of_squares(n, *totals)
 
 
 def _sum(one: float, other: float) -> float:

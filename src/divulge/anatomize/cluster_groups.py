@@ -59,18 +59,22 @@ class ClusterGroups:
         """The column that will tell for how many records a row stands."""
         return free_name(COUNT, self.tables)
 
-    def released(self, part: int, *, files: int) -> str:
-        """A query for the rows of one table in so many partitions; their order is a function of what is published alone."""
+    def released(self, part: int) -> str:
+        """A query for the rows of one table, in no order."""
+        return f"SELECT {self._selected(part)} FROM {self.view} WHERE part = {part}"
+
+    def ordered(self, part: int, *, files: int) -> str:
+        """The same in so many partitions; place and order are functions of what is published alone."""
+        cells = ["gid", *(self.rows.cell(name) for name in self.tables[part])]
+        spread = f"SELECT /*+ REPARTITION({files}, {', '.join(cells)}) */ * FROM {self.view} WHERE part = {part}"
+        order = ", ".join(f"spread.{cell} NULLS LAST" for cell in cells)
+        return f"SELECT {self._selected(part)} FROM ({spread}) AS spread SORT BY {order}"
+
+    def _selected(self, part: int) -> str:
         quote = self.rows.engine.quote
-        names = self.tables[part]
-        cells = [self.rows.cell(name) for name in names]
-        listed = ", ".join(["gid", *cells])
-        spread = f"SELECT /*+ REPARTITION({files}, {listed}) */ {listed}, copies FROM {self.view} WHERE part = {part}"
-        selected = [f"gid AS {quote(self.group)}"]
-        selected += [f"{cell} AS {quote(name)}" for cell, name in zip(cells, names, strict=True)]
-        selected += [f"copies AS {quote(self.count)}"] if self.outcome.counted[part] else []
-        ordered = ", ".join(f"spread.{cell} NULLS LAST" for cell in ("gid", *cells))
-        return f"SELECT {', '.join(selected)} FROM ({spread}) AS spread SORT BY {ordered}"
+        columns = [f"{self.rows.cell(name)} AS {quote(name)}" for name in self.tables[part]]
+        count = [f"copies AS {quote(self.count)}"] if self.outcome.counted[part] else []
+        return ", ".join([f"gid AS {quote(self.group)}", *columns, *count])
 
 
 def group_on_cluster(

@@ -139,7 +139,7 @@ class ClusterAnatomizedRelease:
     def frames(self) -> dict[str, Any]:
         """The tables as Spark frames, by name."""
         return {
-            table.name: self._engine.frame(self.found.released(part, files=self._files(part)))
+            table.name: self._engine.frame(self.found.ordered(part, files=self._files(part)))
             for part, table in enumerate(self.outline.tables)
         }
 
@@ -169,15 +169,11 @@ class ClusterAnatomizedRelease:
         """
         form = choose_format(self.source, format)
         names = [table.name + form.ending for table in self.outline.tables]
-        queries = {name: self.found.released(part, files=self._files(part)) for part, name in enumerate(names)}
-        types = {name: dict(self._engine.describe(f"({sql})")) for name, sql in queries.items()}
-        parts = [
-            Part(name, partial(_write, self._engine, sql, form, self._files(part)))
-            for part, (name, sql) in enumerate(queries.items())
-        ]
+        types = {name: dict(self._engine.describe(f"({self.found.released(part)})")) for part, name in enumerate(names)}
+        parts = [Part(name, partial(self._write, part, form)) for part, name in enumerate(names)]
 
         def verify(folder: Path) -> dict[str, Any]:
-            self._verify(folder, form=form, types=types, queries=queries)
+            self._verify(folder, form=form, types=types)
             return self.outline.document(form=form, types=types)
 
         return publish(out, parts, verify=verify, force=force)
@@ -189,17 +185,21 @@ class ClusterAnatomizedRelease:
     def _files(self, part: int) -> int:
         return part_count(self._engine, self.found.outcome.rows[part])
 
-    def _verify(
-        self, folder: Path, *, form: Format, types: Mapping[str, Mapping[str, str]], queries: Mapping[str, str]
-    ) -> None:
+    def _write(self, part: int, form: Format, path: Path) -> None:
+        files = self._files(part)
+        write_rows(self._engine, self.found.ordered(part, files=files), path, form=form, parts=files)
+
+    def _verify(self, folder: Path, *, form: Format, types: Mapping[str, Mapping[str, str]]) -> None:
         """Read the files back on the cluster and work everything out from them alone."""
         fresh = SparkEngine(self._engine.session)
         try:
-            opened = [read_rows(fresh, folder / name, form=form, types=types[name]) for name in types]
-            for part, (name, table) in enumerate(zip(types, opened, strict=True)):
-                self._compare(fresh, table, part, name=name, query=queries[name])
+            opened = {name: read_rows(fresh, folder / name, form=form, types=types[name]) for name in types}
+            self._compare(fresh, opened)
             published = join_tables(
-                opened, sensitive=self.roles.sensitive, group=self.outline.group, count=self.outline.count
+                list(opened.values()),
+                sensitive=self.roles.sensitive,
+                group=self.outline.group,
+                count=self.outline.count,
             )
             self._hold(levels_on_cluster(published, model=self.model))
         except Unverified:
@@ -209,16 +209,19 @@ class ClusterAnatomizedRelease:
         finally:
             fresh.close()
 
-    def _compare(self, engine: SparkEngine, table: Table, part: int, *, name: str, query: str) -> None:
-        """A table that was read back has the rows that were to be written, and the tuples of the source."""
-        if _fingerprint(engine, table.relation, table.names) != _fingerprint(engine, f"({query})", table.names):
-            raise Unverified(f"{name} does not hold what was to be written", hint=_HINT)
-        counted = self.found.outcome.counted[part]
-        times = f"CAST({engine.quote(self.outline.count)} AS BIGINT)" if counted else "1"
-        rows, names = self.found.rows, self.tables[part]
-        original = _fingerprint(engine, rows.view, [rows.cell(column) for column in names])
-        if _fingerprint(engine, table.relation, names, times=times) != original:
-            raise Unverified(f"{name} does not hold the values of {self.source.source}", hint=_HINT)
+    def _compare(self, engine: SparkEngine, tables: Mapping[str, Table]) -> None:
+        """What was read back has the rows that were to be written, and the tuples of the source, each as often as there."""
+        rows = self.found.rows
+        cells = [([rows.cell(column) for column in columns], "1") for columns in self.tables]
+        original = _fingerprints(engine, rows.view, *cells)
+        for part, (name, table) in enumerate(tables.items()):
+            counted = self.found.outcome.counted[part]
+            times = f"CAST({engine.quote(self.outline.count)} AS BIGINT)" if counted else "1"
+            written, tuples = _fingerprints(engine, table.relation, (table.names, "1"), (self.tables[part], times))
+            if [written] != _fingerprints(engine, f"({self.found.released(part)})", (table.names, "1")):
+                raise Unverified(f"{name} does not hold what was to be written", hint=_HINT)
+            if tuples != original[part]:
+                raise Unverified(f"{name} does not hold the values of {self.source.source}", hint=_HINT)
 
     def _hold(self, summary: GroupSummary) -> None:
         """What was found in the files is what was decided, and keeps the promise."""
@@ -231,20 +234,17 @@ class ClusterAnatomizedRelease:
             raise Unverified(f"the staged tables are not what was promised: {told}", hint=_HINT)
 
 
-def _fingerprint(engine: SparkEngine, relation: str, names: Sequence[str], *, times: str = "1") -> tuple[int, int]:
-    """The number of rows and the sum of their hashes, each as often as `times` says: the same for the same rows in any order."""
-    # XXHASH64 passes nulls over, so that without their places ("a", null) would be (null, "a").
-    cells = [engine.quote(name) for name in names]
-    listed = ", ".join([*cells, *(f"{cell} IS NULL" for cell in cells)])
-    found = engine.query(
-        f"SELECT CAST(SUM({times}) AS BIGINT) AS n, CAST(SUM(CAST(XXHASH64({listed}) AS DECIMAL(20, 0)) * {times}) AS STRING) AS total "
-        f"FROM {relation} AS r"
-    ).to_pylist()[0]
-    return int(found["n"] or 0), int(found["total"] or 0)
-
-
-def _write(engine: SparkEngine, sql: str, form: Format, files: int, path: Path) -> None:
-    write_rows(engine, sql, path, form=form, parts=files)
+def _fingerprints(engine: SparkEngine, relation: str, *wanted: tuple[Sequence[str], str]) -> list[tuple[int, int]]:
+    """For some columns, the number of rows and the sum of their hashes, each as often as a count says: the same in any order."""
+    selected = []
+    for place, (names, times) in enumerate(wanted):
+        cells = [engine.quote(name) for name in names]
+        # XXHASH64 passes nulls over, so that without their places ("a", null) would be (null, "a").
+        listed = ", ".join([*cells, *(f"{cell} IS NULL" for cell in cells)])
+        selected.append(f"CAST(SUM({times}) AS STRING) AS n{place}")
+        selected.append(f"CAST(SUM(CAST(XXHASH64({listed}) AS DECIMAL(20, 0)) * {times}) AS STRING) AS h{place}")
+    found = engine.query(f"SELECT {', '.join(selected)} FROM {relation} AS r").to_pylist()[0]
+    return [(int(found[f"n{place}"] or 0), int(found[f"h{place}"] or 0)) for place in range(len(wanted))]
 
 
 def _not_here(what: str) -> BadInput:
