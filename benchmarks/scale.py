@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """How does the cost of divulge grow? Rows, columns, combinations and memory, on DuckDB and on Spark.
 
-    python benchmarks/scale.py [--rows 10000000] [--wide-rows 1000000] [--rank-rows 1000000] [--out-of-core-rows 0] [--chart scale.svg]
+    python benchmarks/scale.py                 # all of docs/concepts/scale.md: some 20 minutes, 15 GB of disk
+    python benchmarks/scale.py --quick         # a hundredth of the rows: a few minutes
+    python benchmarks/scale.py --parts wide,rank --wide-rows 1000000 --chart wide.png
 
-Every figure comes from a process of its own, which also tells its peak of memory; times are the best of several runs after a first one that
-warms up. `GROUP BY` is the bare statement of the same engine over the same columns. The wide tables are those of Figs. 6 and 7 of
-Bkakria et al. 2021, in two kinds: `independent` columns, where every row is soon alone in its class, and `grouped` rows, twenty of a kind,
-which never are (the worst case for refinement). 0 rows leave a part out.
+Every figure comes from a process of its own; its peak of memory is that of the whole process, with Spark that of Python, Java and
+the workers together. `GROUP BY` is the bare statement of the same engine over the same columns; its time and that of measure() are
+the best of up to five runs after a first one. The wide tables are those of Figs. 6 and 7 of Bkakria et al. 2021, in two kinds:
+`independent` columns, where every row is soon alone in its class, and `grouped` rows, twenty of a kind, which never are (the worst
+case for refinement). Made data lies in a temporary folder and goes away. Linux only: memory is read from /proc.
 """
 
 from __future__ import annotations
@@ -14,9 +17,12 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import platform
+import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 from typing import Any
 
@@ -25,43 +31,66 @@ from scale_data import make_people, make_ranked, make_wide
 from scale_tasks import TASKS
 
 SIZES = (10_000, 100_000, 1_000_000, 10_000_000, 100_000_000)
+PARTS = ("rows", "alone", "wide", "rank", "disk")
+_BYTES_PER_ROW = 150
+"""Of disk, for a row that is a class of its own: the table, what is sorted and what is kept."""
 
 
 def main() -> None:
-    """Run all parts and print them."""
+    """Run the parts and print them."""
     options = arguments()
     if options.child:
         print(json.dumps(TASKS[options.child[0]](*json.loads(options.child[1]))))
         return
-    print(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f} before the first run")
+    share = 100 if options.quick else 1
+    rows = {part: getattr(options, f"{part}_rows") // share for part in PARTS}
+    chosen = options.parts.split(",")
+    print(
+        f"{time.strftime('%Y-%m-%d')}, {os.cpu_count()} cores, Python {platform.python_version()}, {load()} before the first run"
+    )
     points: list[dict[str, Any]] = []
+    began = time.perf_counter()
     with tempfile.TemporaryDirectory(dir=options.folder) as name:
         folder = Path(name)
-        if options.rows:
-            points += rows_part(folder, options.rows, options.engines.split(","))
-        if options.wide_rows:
-            points += wide_part(folder, options.wide_rows, options.wide_columns, options.wide_kinds.split(","))
-        if options.rank_rows:
-            rank_part(folder, options.rank_rows)
-        if options.out_of_core_rows:
-            out_of_core_part(folder, options.out_of_core_rows, options.memory_limit)
-    if options.chart:
+        if "rows" in chosen:
+            points += rows_part(folder, rows["rows"], options.engines.split(","))
+        if "alone" in chosen:
+            alone_part(folder, rows["alone"])
+        if "wide" in chosen:
+            points += wide_part(folder, rows["wide"], options.wide_columns, options.wide_kinds.split(","))
+        if "rank" in chosen:
+            rank_part(folder, rows["rank"])
+        if "disk" in chosen:
+            out_of_core_part(folder, rows["disk"], options.memory_limit)
+    print(f"\n{time.perf_counter() - began:.0f} s in all, {load()} at the end")
+    if points:
         draw(points, options.chart)
 
 
 def arguments() -> argparse.Namespace:
     """What the user asks for."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rows", type=int, default=10_000_000, help="rows of the largest table of 8 columns")
-    parser.add_argument("--engines", default="duckdb,spark")
-    parser.add_argument("--wide-rows", type=int, default=1_000_000, help="rows of the largest wide table")
+    parser.add_argument(
+        "--parts", default=",".join(PARTS), help="which to run, separated by commas (default: %(default)s)"
+    )
+    parser.add_argument("--quick", action="store_true", help="a hundredth of the rows in every part")
+    parser.add_argument("--rows-rows", type=int, default=10_000_000, help="rows: of the largest table of 8 columns")
+    parser.add_argument("--engines", default="duckdb,spark", help="rows: the engines")
+    parser.add_argument(
+        "--alone-rows", type=int, default=10_000_000, help="alone: rows, each a class, on a Spark of 1 GiB"
+    )
+    parser.add_argument("--wide-rows", type=int, default=10_000_000, help="wide: rows of the largest wide table")
     parser.add_argument("--wide-columns", type=int, default=130)
     parser.add_argument("--wide-kinds", default="independent,grouped")
-    parser.add_argument("--rank-rows", type=int, default=1_000_000, help="rows of the table of 20 attributes")
-    parser.add_argument("--out-of-core-rows", type=int, default=0, help="rows of a table with as many classes")
-    parser.add_argument("--memory-limit", default="3GB", help="of DuckDB, for the table out of core")
+    parser.add_argument("--rank-rows", type=int, default=1_000_000, help="rank: rows of the table of 20 attributes")
+    parser.add_argument(
+        "--disk-rows", type=int, default=100_000_000, help="disk: rows, each a class, within a memory limit"
+    )
+    parser.add_argument(
+        "--memory-limit", default="3GB", help="disk: DuckDB's own limit; the process takes up to 1 GiB more"
+    )
     parser.add_argument("--folder", help="where to make the data (default: the system's temporary directory)")
-    parser.add_argument("--chart", help="write time against rows and columns as .svg or .png")
+    parser.add_argument("--chart", default="build/scale.svg", help="time against rows and columns, as .svg or .png")
     parser.add_argument("--child", nargs=2, help=argparse.SUPPRESS)
     return parser.parse_args()
 
@@ -93,25 +122,50 @@ def rows_part(folder: Path, largest: int, engines: list[str]) -> list[dict[str, 
     return points
 
 
+def alone_part(folder: Path, rows: int) -> None:
+    """measure() on Spark where each row is a class of its own, and Java has a heap of 1 GiB for driver and executors together."""
+    path = make_people(folder, rows, distinct=True)
+    found = child("measure spark small", str(path), "1g")
+    peaks = found["peaks"]
+    print(
+        f"\nmeasure() on Spark with a heap of 1 GiB: {rows:,} rows, {found['classes']:,} classes, counts: {found['counts']}, "
+        f"{found['came']:,} classes came to the driver; {found['seconds']:.0f} s, {rows / found['seconds']:,.0f} rows/s\n"
+        f"peaks: Python driver {peaks['driver']:.0f} MiB, Java {peaks['java']:.0f} MiB, "
+        f"Python workers together {peaks.get('workers', 0):.0f} MiB; {load()}",
+        flush=True,
+    )
+    path.unlink()
+
+
 def wide_part(folder: Path, largest: int, columns: int, kinds: list[str]) -> list[dict[str, Any]]:
     """Simple and combined ITPR of growing sets of columns."""
-    points = []
+    points: list[dict[str, Any]] = []
+    steps = [n for n in range(1, columns + 1) if n in (1, columns) or n % 10 == 0]
     for kind in kinds:
         print(f"\ngrowing(), {kind}: simple ITPR of {columns} attributes and combined ITPR of the first n")
-        print(f"{'rows':>12}{'all n':>11}{'cells/s':>14}{'peak MiB':>10}   seconds until n = 1, 10, 20, ...")
-        totals = []
+        print(
+            f"{'rows':>12}{'all n':>11}{'CPU':>11}{'cells/s':>14}{'peak MiB':>10}{'load':>7}   seconds until n = 1, 10, 20, ..."
+        )
+        totals: list[tuple[int, float]] = []
+        busy: list[tuple[int, float]] = []
         for rows in (largest // 8, largest // 4, largest // 2, largest):
-            found = child("growing", str(make_wide(folder, rows, columns, kind)))
-            at, steps = found["at"], [n for n in range(1, columns + 1) if n == 1 or n % 10 == 0]
+            path = make_wide(folder, rows, columns, kind)
+            found = child("growing", str(path))
+            path.unlink()
+            at, cpu = found["at"], found["cpu"]
             totals.append((rows, at[-1]))
+            busy.append((rows, cpu[-1]))
             print(
-                f"{rows:>12,}{at[-1]:>10.2f}s{rows * columns / at[-1]:>14,.0f}{found['peak']:>10.0f}   "
-                + " ".join(f"{at[n - 1]:.1f}" for n in steps),
+                f"{rows:>12,}{at[-1]:>10.2f}s{cpu[-1]:>10.2f}s{rows * columns / at[-1]:>14,.0f}{found['peak']:>10.0f}"
+                f"{os.getloadavg()[0]:>7.1f}   " + " ".join(f"{at[n - 1]:.1f}" for n in steps),
                 flush=True,
             )
+        print(f"simple ITPR: from {min(found['simple']):.4f} to {max(found['simple']):.4f}")
         print("combined ITPR: " + ", ".join(f"n={n}: {value:.4f}" for n, value in found["itpr"]))
         tell_fit(f"{kind}: seconds against n, {largest:,} rows", [(n, at[n - 1]) for n in steps])
+        tell_fit(f"{kind}: CPU seconds against n, {largest:,} rows", [(n, cpu[n - 1]) for n in steps])
         tell_fit(f"{kind}: seconds against rows, n = {columns}", totals)
+        tell_fit(f"{kind}: CPU seconds against rows, n = {columns}", busy)
         points += [
             {"part": "columns", "x": n, "seconds": at[n - 1], "what": f"{kind}, {largest:,} rows"} for n in steps
         ]
@@ -128,20 +182,31 @@ def rank_part(folder: Path, rows: int) -> None:
             f"{'with' if sensitive else 'without'} a sensitive attribute: {each['combinations']:,} GROUP BYs {each['seconds']:.1f} s, "
             f"rank {ours['seconds']:.1f} s: {each['seconds'] / ours['seconds']:.1f} times faster; "
             f"with the {each['more']} GROUP BYs of all attributes but one and of all "
-            f"{(each['seconds'] + each['more_seconds']) / ours['seconds']:.1f} times; peak {ours['peak']:.0f} MiB",
+            f"{(each['seconds'] + each['more_seconds']) / ours['seconds']:.1f} times; peak {ours['peak']:.0f} MiB; {load()}",
             flush=True,
         )
 
 
 def out_of_core_part(folder: Path, rows: int, limit: str) -> None:
     """measure() where each row is a class of its own and memory is short."""
+    free, needed = shutil.disk_usage(folder).free, rows * _BYTES_PER_ROW
+    if free < needed:
+        print(f"\nmeasure() within {limit} left out: {folder} has {free >> 30} GiB free, and {needed >> 30} are needed")
+        return
     path = make_people(folder, rows, distinct=True)
     found = child("measure within", str(path), limit, str(folder))
     print(
         f"\nmeasure() within {limit}: {rows:,} rows, {found['classes']:,} classes, {path.stat().st_size / 2**20:,.0f} MiB of Parquet: "
-        f"{found['seconds']:.0f} s, {rows / found['seconds']:,.0f} rows/s, peak {found['peak']:,.0f} MiB, load {os.getloadavg()[0]:.1f}",
+        f"{found['seconds']:.0f} s, {rows / found['seconds']:,.0f} rows/s; peak of the process {found['peak']:,.0f} MiB, "
+        f"of the private folder {found['spilled']:,.0f} MiB; {load()}",
         flush=True,
     )
+    path.unlink()
+
+
+def load() -> str:
+    """How busy the machine is."""
+    return f"load {os.getloadavg()[0]:.1f}"
 
 
 def child(task: str, *given: Any) -> dict[str, Any]:
@@ -169,20 +234,28 @@ def draw(points: list[dict[str, Any]], path: str) -> None:
     import altair as alt
 
     def lines(part: str, title: str, scale: str) -> alt.Chart:
-        here = [point for point in points if point["part"] == part]
         axis = {"scale": alt.Scale(type=scale)}  # type: ignore[arg-type]
         return (
-            alt.Chart(alt.Data(values=here), title=title, width=420, height=300)
+            alt.Chart(
+                alt.Data(values=[point for point in points if point["part"] == part]),
+                title=title,
+                width=420,
+                height=300,
+            )
             .mark_line(point=True)
             .encode(
                 x=alt.X("x:Q", title=part, **axis), y=alt.Y("seconds:Q", **axis), color=alt.Color("what:N", title=None)
             )
         )
 
-    both = alt.hconcat(
-        lines("rows", "measure() against rows", "log"), lines("columns", "growing() against columns", "linear")
+    panels = (
+        [lines("rows", "measure() against rows", "log")] if any(point["part"] == "rows" for point in points) else []
     )
-    both.resolve_scale(color="independent").save(path)
+    if any(point["part"] == "columns" for point in points):
+        panels.append(lines("columns", "growing() against columns", "linear"))
+    Path(path).parent.mkdir(parents=True, exist_ok=True)
+    alt.hconcat(*panels).resolve_scale(color="independent").save(path)
+    print(f"chart: {path}")
 
 
 if __name__ == "__main__":

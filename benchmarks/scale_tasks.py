@@ -4,14 +4,13 @@
 from __future__ import annotations
 
 import itertools
-import resource
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import duckdb
 from scale_data import PEOPLE, RANKED
+from scale_memory import Watch, peak
 
 
 def best(work: Callable[[], Any], *, seconds: float = 20.0) -> tuple[float, Any]:
@@ -25,11 +24,6 @@ def best(work: Callable[[], Any], *, seconds: float = 20.0) -> tuple[float, Any]
         if time.perf_counter() - began > seconds:
             break
     return min(times[1:] or times), result
-
-
-def peak() -> float:
-    """The largest memory of this process so far, in MiB."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
 def group_by_duckdb(path: str) -> dict[str, Any]:
@@ -54,48 +48,74 @@ def measure_within(path: str, limit: str, folder: str) -> dict[str, Any]:
 
     engine = DuckDBEngine(memory_limit=limit, temp_directory=folder)
     started = time.perf_counter()
-    found = dv.measure(path, quasi_identifiers=PEOPLE[:-1], sensitive=PEOPLE[-1], engine=engine)
-    return {"seconds": time.perf_counter() - started, "peak": peak(), "classes": int(found["classes"].value)}
+    with Watch(engine.directory) as watch:
+        found = dv.measure(path, quasi_identifiers=PEOPLE[:-1], sensitive=PEOPLE[-1], engine=engine)
+    seconds = time.perf_counter() - started
+    return {"seconds": seconds, "peak": peak(), "spilled": watch.peaks["folder"], "classes": found.class_count}
 
 
-def spark_session() -> Any:
-    """A session on all cores of this machine, started as divulge does."""
+def spark_engine(heap: str = "4g") -> Any:
+    """A session on all cores of this machine, started as divulge does; driver and executors share one Java."""
     from divulge.engines.spark import SparkEngine
 
-    return SparkEngine(config={"spark.driver.memory": "4g"})
+    return SparkEngine(config={"spark.driver.memory": heap})
 
 
 def group_by_spark(path: str) -> dict[str, Any]:
     """The bare statement on Spark."""
-    engine = spark_session()
+    engine = spark_engine()
     work = engine.session.read.parquet(path).groupBy(*PEOPLE).count
-    seconds, _ = best(lambda: work().toArrow())
-    return {"seconds": seconds, "peak": spark_peak(engine)}
+    with Watch() as watch:
+        seconds, _ = best(lambda: work().toArrow())
+    return {"seconds": seconds, "peak": watch.peaks["all"]}
 
 
 def measure_spark(path: str) -> dict[str, Any]:
     """All metrics on Spark."""
-    engine = spark_session()
-    return measure(path, engine) | {"peak": spark_peak(engine)}
+    engine = spark_engine()
+    with Watch() as watch:
+        found = measure(path, engine)
+    return found | {"peak": watch.peaks["all"]}
 
 
-def spark_peak(engine: Any) -> float:
-    """The largest memory of this process and of Spark's Java process, in MiB."""
-    status = Path(f"/proc/{engine.session.sparkContext._gateway.proc.pid}/status").read_text(encoding="utf-8")  # noqa: SLF001 - no other way
-    java = next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmHWM"))
-    return peak() + java / 1024
+def measure_spark_small(path: str, heap: str) -> dict[str, Any]:
+    """All metrics on Spark with little memory for Java, once."""
+    import divulge as dv
+
+    engine = spark_engine(heap)
+    started = time.perf_counter()
+    with Watch() as watch:
+        found = dv.measure(path, quasi_identifiers=PEOPLE[:-1], sensitive=PEOPLE[-1], engine=engine)
+    return {
+        "seconds": time.perf_counter() - started,
+        "peaks": watch.peaks,
+        "classes": found.class_count,
+        "counts": found.settings["counts"],
+        "came": len(found.contingency),
+    }
 
 
 def growing(path: str) -> dict[str, Any]:
-    """The growing sets, once, with the time at which each column was done."""
+    """The growing sets, once, with the time and the processor time at which each column was done."""
     import divulge as dv
 
     at: list[float] = []
-    started = time.perf_counter()
-    found = dv.growing(
-        path, quasi_identifiers="a*", every=10, progress=lambda _done, _total: at.append(time.perf_counter() - started)
-    )
-    return {"at": at, "peak": peak(), "itpr": [(step.n, step.identity["itpr"]) for step in found.steps]}
+    cpu: list[float] = []
+    started, before = time.perf_counter(), time.process_time()
+
+    def note(_done: int, _total: int) -> None:
+        at.append(time.perf_counter() - started)
+        cpu.append(time.process_time() - before)
+
+    found = dv.growing(path, quasi_identifiers="a*", every=10, progress=note)
+    itpr = [(step.n, step.identity["itpr"]) for step in found.steps]
+    return {
+        "at": at,
+        "cpu": cpu,
+        "peak": peak(),
+        "itpr": itpr,
+        "simple": [item.identity["itpr"] for item in found.alone],
+    }
 
 
 def rank(path: str, sensitive: list[str]) -> dict[str, Any]:
@@ -130,6 +150,7 @@ TASKS: dict[str, Callable[..., dict[str, Any]]] = {
     "measure duckdb": lambda path: measure(path, "duckdb"),
     "measure spark": measure_spark,
     "measure within": measure_within,
+    "measure spark small": measure_spark_small,
     "growing": growing,
     "rank": rank,
     "group by each": group_by_each,

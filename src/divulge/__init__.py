@@ -31,6 +31,7 @@ _PUBLIC = {
     "METRICS": "divulge.metrics",
     "Measurement": "divulge.metrics.measurement",
     "Policy": "divulge.policy",
+    "Protection": "divulge.policy",
     "DivulgeError": "divulge.errors",
     "SparkEngine": "divulge.engines.spark",
 }

@@ -4,8 +4,6 @@
 from __future__ import annotations
 
 import builtins
-import shutil
-from collections.abc import Iterator
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -16,6 +14,7 @@ from divulge.dossier.adversary import Chain, dip
 from divulge.dossier.linkage import Link, Pair, link, merge_by_probability
 from divulge.dossier.record import Attribute, Record
 from divulge.dossier.splink_model import Compared
+from divulge.engines.spark import SparkEngine
 from divulge.errors import BadInput, MissingDependency
 
 PEOPLE = (
@@ -41,26 +40,6 @@ def probability(*shares: tuple[float, float]) -> float:
 A_B = probability((0.9, 0.01), (0.95, 0.05))  # the same name, a phone in common, no card to compare
 B_C = probability((0.08, 0.02), (0.95, 0.001))  # nearly the same name, the same card, no phone to compare
 A_C = probability((0.08, 0.02))  # only a similar name: they share no value, so they are not even compared
-
-
-@pytest.fixture(scope="module")
-def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    sql = pytest.importorskip("pyspark.sql")
-    if shutil.which("java") is None:
-        pytest.skip("Spark needs Java")
-    if (running := sql.SparkSession.getActiveSession()) is not None:
-        yield running
-        return
-    builder = sql.SparkSession.builder.master("local[1]").appName("divulge-linkage")
-    for key, value in (
-        ("spark.ui.enabled", "false"),
-        ("spark.sql.shuffle.partitions", "1"),
-        ("spark.sql.warehouse.dir", str(tmp_path_factory.mktemp("warehouse"))),
-    ):
-        builder = builder.config(key, value)
-    session = builder.getOrCreate()
-    yield session
-    session.stop()
 
 
 def check_by_hand(spark: Any) -> None:
@@ -93,9 +72,9 @@ def test_probabilities_by_hand_on_duckdb() -> None:
 
 
 @pytest.mark.filterwarnings("ignore")  # PySpark warns about the versions of others
-def test_probabilities_by_hand_on_spark(spark: Any) -> None:
+def test_probabilities_by_hand_on_spark(spark: SparkEngine) -> None:
     pytest.importorskip("splink")
-    check_by_hand(spark)
+    check_by_hand(spark.session)
 
 
 def test_the_threshold_decides_who_is_merged() -> None:

@@ -247,7 +247,10 @@ def test_a_frame_and_a_table_of_a_catalog_are_read_in_their_session(spark: Spark
 
 def test_collations_and_columns_of_nulls(spark: SparkEngine) -> None:
     """A collation that takes A for a would merge two classes; we count values as they are."""
-    frame = spark.session.sql("SELECT a COLLATE UTF8_LCASE AS a, b FROM VALUES ('A', NULL), ('a', NULL) AS t(a, b)")
+    # From typed columns: Spark once took the constants of VALUES ('A'), ('a') for two types.
+    texts = spark.session.createDataFrame(pa.table({"text": ["A", "a"]}))
+    frame = texts.selectExpr("text COLLATE UTF8_LCASE AS a", "NULL AS b")
+    assert [type_ for _, type_ in frame.dtypes] == ["string collate UTF8_LCASE", "void"]
     found = dv.measure(frame, quasi_identifiers=["a", "b"])
     assert found.class_count == 2
     assert [(key.name, key.labels) for key in found.contingency.keys] == [("a", ["A", "a"]), ("b", [None])]

@@ -15,9 +15,8 @@ from hypothesis import strategies as st
 from divulge.errors import BadInput, Infeasible
 from divulge.generalize.choice import choose_columns
 from divulge.generalize.pareto import pareto_front
-from divulge.generalize.protect import Protection
 from divulge.generalize.search import search
-from divulge.policy import Promise
+from divulge.policy import Promise, Protection
 from tests import oracle as metrics_oracle
 from tests.generalize import oracle
 from tests.generalize.drawn import HIERARCHIES, TAXONOMIES, counted, tables, world
@@ -142,7 +141,9 @@ def test_protections_that_cannot_be_meant() -> None:
     refused("nobody in the table", where={"age": ">90"})
     refused("cannot be compared", where={"age": ">old"})
     refused("has no value 'm'", where={"sex": "m"})
-    refused("not a quasi-identifier", where={"disease": "flu"})
+    refused("not a quasi-identifier", where={"salary": "flu"})
+    refused("cannot be chosen by '>3'", where={"disease": ">3"})
+    refused("'>m' cannot be asked of 'sex', whose values are text, such as 'f'", where={"sex": ">m"})
     refused("has no value 'HIV'", attribute="disease", values="HIV")
     refused("all values", attribute="disease", values="flu")
     with pytest.raises(BadInput, match="about the whole table"):

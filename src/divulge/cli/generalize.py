@@ -10,15 +10,17 @@ import typer
 
 from divulge.cli.common import emit_json, new_app, show
 from divulge.cli.options import BeliefOptions, JsonOption, RoleOptions, TableOptions, pairs, takes_groups
-from divulge.cli.promises import PolicyOption, policy_of, takes_promises
-from divulge.errors import BadInput
+from divulge.cli.promises import PolicyOption, ProtectOption, policy_of, takes_promises
 from divulge.policy import Policy
 
 app = new_app()
 
 FormatOption = Annotated[
     Literal["csv", "parquet", "arrow"] | None,
-    typer.Option("--format", help="How the table is written; as it came, if that is one of these, else Parquet."),
+    typer.Option(
+        "--format",
+        help="How the table is written; as it came, if that is one of these, else Parquet. Spark does not write Arrow.",
+    ),
 ]
 ForceOption = Annotated[bool, typer.Option("--force", help="Replace the release that is there.")]
 SeedOption = Annotated[
@@ -34,8 +36,12 @@ def generalize(
     roles: RoleOptions,
     belief: BeliefOptions,
     policy: PolicyOption = None,
+    protect: ProtectOption = None,
     out: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="The folder to publish in; it must not exist yet.")
+        Path | None,
+        typer.Option(
+            metavar="DIR", help="The folder to publish in; it must not exist yet. Without it nothing is written."
+        ),
     ] = None,
     hierarchies: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Folder of <column>.csv or *_hierarchy_<column>.csv.")
@@ -69,32 +75,43 @@ def generalize(
     Examples:
       divulge generalize patients.csv --policy divulge.toml --out release/
       divulge generalize patients.csv --qi zip,age --sensitive disease --identifier name --k-anonymity 5 --dry-run
+      divulge generalize patients.csv --policy divulge.toml --protect "age >= 75: k_anonymity >= 20" --out release/
+      divulge generalize clinic.visits --engine spark --policy divulge.toml --out /shared/release/
+
+    With --engine spark the workers write the table, as a folder of files; --out must be on storage that they share.
     """
+    from divulge.generalize.diagnosis import NothingFits
+    from divulge.publish.formats import choose_format
     from divulge.publish.release import refuse_target
     from divulge.report.release import release_document, release_text, suggestions_text
     from divulge.table.roles import split_names
     from divulge.tasks.generalize import generalize as run_generalize
 
-    if out is None and not dry_run:
-        raise BadInput("--out is missing", hint="Name a folder to publish in, or search only with --dry-run")
     if out is not None and not dry_run:
         refuse_target(out, force=force)
     opened = table.read()
-    kept = policy_of(policy, bounds, suppression=suppression)
+    choose_format(opened, format_)
+    kept = policy_of(policy, bounds, protect=protect, suppression=suppression)
     given = roles.resolve(opened) | {"nulls": roles.nulls}
     levels, assumptions = _hierarchies(opened, kept, given, hierarchies=hierarchies, belief=belief)
-    release = run_generalize(
-        opened,
-        policy=kept,
-        **given,
-        hierarchies=levels,
-        objective=objective,
-        method=method,
-        time_limit=time_limit,
-        keep=split_names(opened, keep or []),
-        assumptions=assumptions,
-        announce=None if json_ else lambda suggestions: show(suggestions_text(suggestions)),
-    )
+    try:
+        release = run_generalize(
+            opened,
+            policy=kept,
+            **given,
+            hierarchies=levels,
+            objective=objective,
+            method=method,
+            time_limit=time_limit,
+            keep=split_names(opened, keep or []),
+            assumptions=assumptions,
+            announce=None if json_ else lambda suggestions: show(suggestions_text(suggestions)),
+        )
+    except NothingFits as error:
+        if not json_:
+            raise
+        emit_json({"infeasible": error.document()})
+        raise typer.Exit(error.exit_code) from None
     written = None
     if out is not None and not dry_run:
         written = release.write(out, force=force, file_format=format_, seed=seed)

@@ -16,9 +16,8 @@ from divulge.errors import BadInput, nearest
 from divulge.generalize.lattice import Ladder, Lattice, keep_or_drop, lattice_of, with_drop
 from divulge.generalize.objective import UserFunction
 from divulge.generalize.plan import Plan
-from divulge.generalize.protect import Protection
 from divulge.generalize.search import pose, solve
-from divulge.policy import Promise
+from divulge.policy import Promise, Protection
 from divulge.table.hierarchy import Hierarchy
 
 

@@ -99,6 +99,13 @@ class Plan:
             found[name] = replace(belief, cells=cells, classes=present)
         return found
 
+    def holding(self, contingency: Contingency, some: Bools) -> Bools:
+        """Which classes of `published` hold people of these raw classes."""
+        _, first, of_raw = _merged_classes(contingency, self.recoding)
+        found: Bools = np.zeros(len(first[0]), dtype=bool)
+        found[of_raw[some & self.recoding.kept]] = True
+        return found
+
     def describe(self) -> dict[str, Any]:
         """For the manifest."""
         found: dict[str, Any] = {

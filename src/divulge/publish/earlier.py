@@ -41,6 +41,12 @@ class Earlier:
                 f"{folder} hides people who own several rows, and does not say whose a row is, so later rows cannot be checked with it",
                 hint="Generalize the old and the new rows together",
             )
+        if document["policy"].get("protections"):
+            raise BadInput(
+                f"{folder} protects chosen people or values by promises of their own, and does not say which classes hold them, "
+                "so later rows cannot be checked with it",
+                hint="Generalize the old and the new rows together",
+            )
         return cls(where, document)
 
     @property

@@ -12,7 +12,7 @@ import csv
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, cast, get_args
+from typing import Any, Literal, cast, get_args
 
 import pyarrow as pa
 
@@ -41,6 +41,11 @@ class Format:
     def ending(self) -> str:
         """The end of the file's name."""
         return ".tsv" if self.kind == "csv" and self.delimiter == "\t" else f".{self.kind}"
+
+    def describe(self, name: str, types: Mapping[str, str], *, reader: Engine) -> dict[str, Any]:
+        """What a manifest says about a table: how to read it, and which engine has read it back."""
+        described = {"file": name, "format": self.kind, "delimiter": self.delimiter, "types": dict(types)}
+        return described | {"read_back_by": reader.name}
 
 
 def choose_format(table: Table, wanted: str | None = None) -> Format:

@@ -2,7 +2,8 @@
 """manifest.json: what a release promises, how it was made, what was measured, and the hash of every file in it.
 
 The manifest goes out with the release, so it must not tell what the release hides: of the original it holds numbers, never a value, a
-class or a row. Files that do hold values of the original (the mappings) are marked as not for publication.
+class or a row. Whom and what a policy protects is repeated as the publisher wrote it, for a promise is made to be read. Files that do
+hold values of the original (the mappings) are marked as not for publication.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from typing import Any
 from divulge import __version__
 from divulge.errors import BadInput
 from divulge.metrics.measurement import Measurement
-from divulge.policy import Policy
+from divulge.policy import Policy, Promise
 
 NAME = "manifest.json"
 FORMAT = 1
@@ -108,18 +109,28 @@ def numbers(measurement: Measurement) -> dict[str, Any]:
 def describe_policy(policy: Policy) -> dict[str, Any]:
     """The promises, so that they can be read and be made again."""
     return {
-        "promises": [
+        "promises": [_describe(promise) for promise in policy.promises],
+        "protections": [
             {
-                "promise": promise.text,
-                "metric": promise.metric.name,
-                "scope": promise.metric.scope,
-                "attribute": promise.attribute,
-                "bound": promise.bound,
-                "l": promise.l_value,
+                "where": dict(protection.where),
+                "attribute": protection.attribute,
+                "values": list(protection.values),
+                "promises": [_describe(promise) for promise in protection.promises],
             }
-            for promise in policy.promises
+            for protection in policy.protections
         ],
         "suppression": policy.suppression,
+    }
+
+
+def _describe(promise: Promise) -> dict[str, Any]:
+    return {
+        "promise": promise.text,
+        "metric": promise.metric.name,
+        "scope": promise.metric.scope,
+        "attribute": promise.attribute,
+        "bound": promise.bound,
+        "l": promise.l_value,
     }
 
 

@@ -50,6 +50,7 @@ def anatomized_document(
         "settings": dict(outline.settings),
         "engine": outline.engine,
         "rows": outline.rows,
+        "left_out": dict(outline.left_out),
         "notes": list(outline.notes),
         "division": _division_document(outline.division),
         "attacks": None if attacks is None else [outcome.as_json() for outcome in attacks.outcomes],
@@ -117,7 +118,7 @@ def anatomized_text(
     if recq is not None:
         parts += [heading("What it still answers"), bullet(_recq_sentence(recq))]
     if written is None:
-        parts.append(heading("Nothing was written (dry run)."))
+        parts.append(heading("Nothing was written. Name a folder with --out to publish."))
     else:
         parts += [
             heading(f"Published in {written}"),
@@ -130,8 +131,8 @@ def _tables(outline: Outline) -> Iterator[str]:
     for table in outline.tables:
         kind = "sensitive" if table.sensitive else "quasi-identifiers"
         yield f"{table.name}: {', '.join(table.columns)} ({kind}; {table.rows:,} rows)"
-    if outline.roles.identifier:
-        yield f"left out: {', '.join(outline.roles.identifier)}"
+    for name, reason in outline.left_out.items():
+        yield f"left out: {name} ({reason})"
 
 
 def _coefficients(division: Division) -> RenderableType:

@@ -66,12 +66,13 @@ def release_text(release: Release, *, written: Path | None = None) -> Renderable
         heading("What it costs"),
         *(bullet(sentence) for sentence in _costs(release)),
     ]
+    named = ", but for those that the policy protects by name" if release.policy.protections else ""
     if written is None:
-        parts.append(heading("Nothing was written (dry run)."))
+        parts.append(heading("Nothing was written. Name a folder with --out to publish."))
     else:
         parts += [
             heading(f"Published in {written}"),
-            bullet("table and manifest.json may be handed out; the manifest holds no value of the original."),
+            bullet(f"table and manifest.json may be handed out; the manifest holds no value of the original{named}."),
             bullet("mapping/ tells what each original value became, for `divulge apply`: keep it to yourself."),
         ]
     return Group(*parts, Padding(Text(settings_sentence(release.after.settings), style="dim"), (1, 0, 0, 0)))
@@ -101,12 +102,9 @@ def _columns(release: Release) -> Iterator[str]:
 
 def _promises(release: Release) -> RenderableType:
     table = grid("promise", "before", "after", "", right=[1, 2])
-    before = judge(release.before, release.policy.promises)
+    before = judge(release.before, release.policy.promises, protected=release.protected)
     for old, new in zip(before.outcomes, release.verdict.outcomes, strict=True):
-        about = f" ({new.attribute})" if new.attribute and not new.promise.attribute else ""
-        table.add_row(
-            f"{new.promise.text}{about}", number(old.value), number(new.value), "holds" if new.holds else "BROKEN"
-        )
+        table.add_row(new.text, number(old.value), number(new.value), "holds" if new.holds else "BROKEN")
     return table
 
 
@@ -121,6 +119,7 @@ def _costs(release: Release) -> Iterator[str]:
     share = plan.suppressed / before.people
     yield f"{people(plan.suppressed)} left out ({percent(share)}; allowed: {percent(release.policy.suppression)})."
     yield f"{len(before.contingency):,} classes become {len(after.contingency):,}."
+    yield from (f"Note: {note}." for note in after.notes)
 
 
 def applied_document(applied: Applied) -> dict[str, Any]:

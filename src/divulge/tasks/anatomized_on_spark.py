@@ -35,6 +35,7 @@ from divulge.table.table import Table
 from divulge.tasks.anatomized_outline import Outline, TableOutline
 
 _HINT = "Nothing was published. Did the source change meanwhile? Run it again; if it stays so, report it"
+_SAMPLE = "Measure a sample of the table, or raise SparkEngine(row_limit=...)"
 _NOTE = (
     "The table stayed on the cluster and was grouped in {chunks:,} chunks of up to {rows:,} rows; "
     "the error of count queries and the attacks were not measured."
@@ -50,8 +51,14 @@ def stays_on_cluster(table: Table) -> bool:
     return bool(rows > engine.row_limit)
 
 
+def refuse_on_cluster(table: Table, what: str) -> None:
+    """Say before any long work that something cannot be measured, because the table is too large for the driver."""
+    if stays_on_cluster(table):
+        raise BadInput(f"{table.source} stays on the cluster, where {what} can be measured", hint=_SAMPLE)
+
+
 def anatomize_on_spark(
-    source: Table, method: Method, *, roles: Roles, nulls: Nulls, seed: int | None
+    source: Table, method: Method, *, roles: Roles, left_out: Mapping[str, str], nulls: Nulls, seed: int | None
 ) -> ClusterAnatomizedRelease:
     """Divide and group a table on the cluster."""
     if not isinstance(method, Slppa) or method.algorithm != "guaranteed":
@@ -72,7 +79,9 @@ def anatomize_on_spark(
         secret=secrets.randbits(62) if used is None else used,
         numbering=secrets.randbits(62) if used is None else used ^ 1,
     )
-    return ClusterAnatomizedRelease(found, source=source, roles=roles, nulls=nulls, seed_given=seed is not None)
+    return ClusterAnatomizedRelease(
+        found, source=source, roles=roles, left_out=left_out, nulls=nulls, seed_given=seed is not None
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,6 +91,8 @@ class ClusterAnatomizedRelease:
     found: ClusterGroups
     source: Table = field(repr=False)
     roles: Roles
+    left_out: Mapping[str, str]
+    """The columns that are not published, each with the reason."""
     nulls: Nulls
     seed_given: bool
 
@@ -120,6 +131,7 @@ class ClusterAnatomizedRelease:
             },
             division=found.division,
             roles=self.roles,
+            left_out=self.left_out,
             nulls=self.nulls,
             rows=len(found.rows),
             groups=outcome.groups,
@@ -250,5 +262,5 @@ def _fingerprints(engine: SparkEngine, relation: str, *wanted: tuple[Sequence[st
 def _not_here(what: str) -> BadInput:
     return BadInput(
         f"{what} cannot be measured where the table stays on the cluster",
-        hint="Measure a sample of the table, or raise SparkEngine(row_limit=...)",
+        hint=_SAMPLE,
     )

@@ -39,6 +39,8 @@ class Outline:
     settings: Mapping[str, Any]
     division: Division
     roles: Roles
+    left_out: Mapping[str, str]
+    """The columns that are not published, each with the reason."""
     nulls: Nulls
     rows: int
     groups: int
@@ -67,6 +69,7 @@ class Outline:
                 "quasi_identifiers": list(self.roles.quasi_identifiers),
                 "sensitive": list(self.roles.sensitive),
                 "identifier": list(self.roles.identifier),
+                "left_out": dict(self.left_out),
             },
             "rows": self.rows,
             "groups": self.groups,

@@ -45,6 +45,8 @@ class AnatomizedRelease:
     anatomized: Anatomized
     source: Table = field(repr=False)
     roles: Roles
+    left_out: Mapping[str, str]
+    """The columns of the source that are not published, and why."""
     nulls: Nulls
     seed_given: bool
 
@@ -81,6 +83,7 @@ class AnatomizedRelease:
             settings=found.settings,
             division=found.division,
             roles=self.roles,
+            left_out=self.left_out,
             nulls=self.nulls,
             rows=len(found.rows),
             groups=found.groups,

@@ -274,7 +274,7 @@ class _Later:
                 "release": sha256(self.earlier.folder / MANIFEST),
                 "policy": describe_policy(policy),
                 "unchecked": list(unchecked),
-                "table": {"file": name, "format": form.kind, "delimiter": form.delimiter, "types": types},
+                "table": form.describe(name, types, reader=fresh),
                 "rows": {"original": self.counted.rows, "published": expected.rows},
                 "row_order": "shuffled with a secret"
                 if seed is None

@@ -20,9 +20,9 @@ from divulge.engines.choose import OwnEngine
 from divulge.errors import BadInput, InternalError, nearest
 from divulge.generalize.objective import UserFunction
 from divulge.generalize.plan import Plan
-from divulge.generalize.protect import Protection
 from divulge.metrics.measurement import Measurement
-from divulge.policy import Policy, judge
+from divulge.policy import Policy, Protection, judge
+from divulge.policy.chosen import choose
 from divulge.table.hierarchy import Hierarchy
 from divulge.table.hierarchy_builders import Spec, build_hierarchies
 from divulge.table.hierarchy_defaults import Suggestion
@@ -33,7 +33,7 @@ from divulge.table.table import Table
 from divulge.tasks.hierarchy import suggest
 from divulge.tasks.measure import Assumptions, assume, measure_counts
 from divulge.tasks.plain_columns import check_plain_columns
-from divulge.tasks.release import Counted, Release
+from divulge.tasks.release import Counted, Release, follow
 
 Method = Literal["full-domain", "mondrian"]
 Hierarchies = Mapping[str, Spec] | str | Path
@@ -63,8 +63,8 @@ def generalize(
     """Find the generalization that keeps the policy at the least loss; nothing is written before `Release.write`.
 
     Roles given here go before the policy's own. `hierarchies` is a folder, or for each column a rule, a file or a Hierarchy;
-    a column without one gets a default, which `Release.suggestions` shows. `protections` are further promises for chosen people or values.
-    `keep` names columns without a role that are published
+    a column without one gets a default, which `Release.suggestions` shows. `protections` are promises of their own for
+    chosen people or values, beside those of the policy. `keep` names columns without a role that are published
     although they look like identifiers. `assumptions` are further keyword arguments of `measure`, such as
     {"distances": {"age": "ordered"}}. `announce` is called with the default hierarchies before they are used.
     `engine` is "duckdb" (the default), "spark", or an engine of yours; a Spark frame brings its own session. With Spark only counts come
@@ -77,8 +77,9 @@ def generalize(
     ({'zip': 1}, ['476*', '476*', '479*', '479*'])
     """
     kept = policy if isinstance(policy, Policy) else Policy.load(policy)
+    kept = replace(kept, protections=(*kept.protections, *protections))
     if suppression is not None:
-        kept = Policy(kept.promises, suppression=suppression, roles=kept.roles, hierarchies=kept.hierarchies)
+        kept = replace(kept, suppression=suppression)
     source = _movable(read(table, engine=engine))
     given = {"quasi_identifiers": quasi_identifiers, "sensitive": sensitive, "identifier": identifier}
     roles, chosen_nulls = _roles(source, kept, given | {"weight": weight, "person": person, "nulls": nulls})
@@ -92,13 +93,13 @@ def generalize(
         before,
         levels,
         policy=kept,
-        protections=protections,
         objective=objective,
         method=method,
         time_limit=time_limit,
     )
+    protected = choose(kept.protections, counted.people, before.beliefs)
     after = counted.measure(plan.published(counted.people))
-    verdict = judge(after, kept.promises)
+    verdict = judge(after, kept.promises, protected=follow(protected, plan, counted.people))
     if not verdict.holds:
         raise InternalError("the plan does not keep the policy it was made for")
     return Release(
@@ -111,6 +112,7 @@ def generalize(
         suggestions=suggestions,
         plain=plain,
         counted=counted,
+        protected=protected,
     )
 
 
@@ -177,12 +179,17 @@ def _search(
     hierarchies: Mapping[str, Hierarchy],
     *,
     policy: Policy,
-    protections: Sequence[Protection],
     objective: str | UserFunction,
     method: Method,
     time_limit: float | None,
 ) -> Plan:
     if method == "mondrian":
+        if policy.suppression:
+            raise BadInput(
+                f"suppression = {policy.suppression:g} has no use: Mondrian cuts only where every piece keeps the promises, "
+                "so it leaves nobody out",
+                hint="Say suppression = 0, or use the method full-domain",
+            )
         from divulge.generalize.mondrian import mondrian
 
         return mondrian(
@@ -190,7 +197,7 @@ def _search(
             policy.promises,
             hierarchies=hierarchies,
             beliefs=before.beliefs,
-            protections=protections,
+            protections=policy.protections,
             population=contingency.population,
         )
     if method != "full-domain":
@@ -204,7 +211,7 @@ def _search(
         beliefs=before.beliefs,
         suppression=policy.suppression,
         objective=objective,
-        protections=protections,
+        protections=policy.protections,
         population=contingency.population,
         time_limit=time_limit,
     )

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -20,6 +20,7 @@ from divulge.errors import BadInput, DivulgeError, InternalError
 from divulge.generalize.plan import Plan
 from divulge.metrics.measurement import Measurement, as_frame
 from divulge.policy import Policy, Verdict
+from divulge.policy.chosen import Protected
 from divulge.publish.boxes import BOXES, write_boxes
 from divulge.publish.formats import Format, choose_format, read_rows, write_rows
 from divulge.publish.manifest import describe_policy, numbers
@@ -36,6 +37,10 @@ from divulge.table.roles import Roles, resolve_roles
 from divulge.table.table import Table, table_of
 from divulge.table.texts import as_text
 from divulge.tasks.measure import Assumptions, measure_counts
+
+_POPULATION_NOTE = (
+    "people of the population count where somebody in the original has the same values: k_map is at least this high"
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,7 +94,9 @@ class Counted:
         measured = measure_counts(published, released, self.roles, assumptions=self.assumptions, nulls=self.nulls)
         if self.roles.weight is not None or self.people.population is None:
             return measured
-        return replace(measured, settings={**measured.settings, "population": "table"})
+        return replace(
+            measured, settings={**measured.settings, "population": "table"}, notes=(*measured.notes, _POPULATION_NOTE)
+        )
 
     @cached_property
     def rows(self) -> Contingency:
@@ -102,6 +109,13 @@ class Counted:
 def _population(before: Measurement, roles: Roles) -> Floats | None:
     """The people of the population behind each class: weights are counted again with every release, a population table is not."""
     return before.contingency.population if roles.weight is not None else before.identity_view.population
+
+
+def follow(protected: Sequence[Protected], plan: Plan, people: Contingency) -> tuple[Protected, ...]:
+    """The same protections in classes of the release: who is chosen is known to the original alone."""
+    return tuple(
+        item if item.only is None else replace(item, only=plan.holding(people, item.only)) for item in protected
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,6 +133,8 @@ class Release:
     plain: tuple[str, ...]
     """Columns without a role; they are published as they are."""
     counted: Counted = field(repr=False)
+    protected: tuple[Protected, ...] = field(default=(), repr=False)
+    """Whom and what the policy protects, in classes of the original."""
 
     def write(
         self, out: str | Path, *, force: bool = False, file_format: str | None = None, seed: int | None = None
@@ -140,9 +156,9 @@ class Release:
         ]
 
         def verify(folder: Path) -> dict[str, Any]:
-            measured = self._read_back(folder / name, form, types)
-            table = {"file": name, "format": form.kind, "delimiter": form.delimiter, "types": types}
-            return self._document(measured, table, seed_given=seed is not None)
+            fresh = reader_for(self.counted.engine, folder / name)
+            measured = self._read_back(fresh, folder / name, form, types)
+            return self._document(measured, form.describe(name, types, reader=fresh), seed_given=seed is not None)
 
         return publish(out, parts, verify=verify, force=force)
 
@@ -195,9 +211,8 @@ class Release:
         described = self.counted.engine.describe(f"({rows})")
         return {name: type_ if name in counted else "VARCHAR" for name, type_ in described}
 
-    def _read_back(self, path: Path, form: Format, types: Mapping[str, str]) -> Measurement:
+    def _read_back(self, fresh: OwnEngine, path: Path, form: Format, types: Mapping[str, str]) -> Measurement:
         """Measure a staged file with an engine that has not seen the original."""
-        fresh = reader_for(self.counted.engine, path)
         try:
             return self._verify(read_rows(fresh, path, form=form, types=types))
         except Unverified:
@@ -227,7 +242,7 @@ class Release:
         elif counted.roles.weight is None:
             found = replace(found, population=self.plan.published(counted.people).population)
         measured = counted.measure(found)
-        hold(measured, self.policy)
+        hold(measured, self.policy, follow(self.protected, self.plan, counted.people))
         return measured
 
     def _mapping_parts(self) -> list[Part]:
@@ -282,6 +297,7 @@ class Release:
             "verdict": [
                 {
                     "promise": outcome.promise.text,
+                    "protects": outcome.protects,
                     "attribute": outcome.attribute,
                     "value": outcome.value,
                     "holds": outcome.holds,

@@ -8,7 +8,9 @@ their work by halves: n log n refinements instead of n * n.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -23,11 +25,15 @@ from divulge.metrics import Identity
 from divulge.metrics.dense import Marginal, sensitive_numbers
 from divulge.tasks.combinations import Combination, Names, Numbers, belief_numbers, identity_numbers, without
 
-_ENTRIES_PER_SHARED_CELL = 4
+_ENTRIES_PER_SHARED_CELL = 2
 """A shared cube has at most one cell for so many entries: a roll-up then costs far less than a look at all entries."""
 _CELLS_PER_ENTRY = 4
 """Any dense table has at most so many cells for an entry, most of them then empty."""
 _SMALLEST_CUBE = 2**16
+_MOST_THREADS = 8
+"""Each holds a few arrays as long as the entries."""
+_PIECES_PER_THREAD = 8
+"""So that all threads end at about the same time, and progress is told often."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,13 +72,26 @@ class RolledUp:
             shared=max(len(self.entries) // _ENTRIES_PER_SHARED_CELL, _SMALLEST_CUBE) // widest,
             own=max(len(self.entries) * _CELLS_PER_ENTRY, _SMALLEST_CUBE) // widest,
         )
+        cubes = list(plan)
+        threads = min(os.cpu_count() or 1, _MOST_THREADS)
+        # Neighbours share the beginning of their keys, so a thread takes a row of them.
+        size = -(-len(cubes) // (threads * _PIECES_PER_THREAD)) or 1
+        pieces = [cubes[start : start + size] for start in range(0, len(cubes), size)]
+        pool = ThreadPoolExecutor(threads)  # NumPy counts outside Python's lock
+        try:
+            for found in pool.map(lambda piece: list(self._of_cubes(piece, plan)), pieces):
+                yield from found
+            yield from pool.map(self.score, set(combinations).difference(*plan.values()))
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+    def _of_cubes(self, cubes: Sequence[Names], plan: Mapping[Names, Sequence[Names]]) -> Iterator[Combination]:
+        """The combinations that some cubes of the plan hold."""
         attributes: list[Coded | None] = [self.entries.columns[name] for name in self.sensitive]
-        counted = [count_cubes(self.entries, list(plan), attribute) for attribute in attributes or [None]]
-        for cubes in zip(*counted, strict=True):
-            for columns in plan[cubes[0].names]:
-                yield self._of_tables(columns, [cube.roll_up(columns) for cube in cubes])
-        for columns in set(combinations).difference(*plan.values()):
-            yield self.score(columns)
+        counted = [count_cubes(self.entries, cubes, attribute) for attribute in attributes or [None]]
+        for alike in zip(*counted, strict=True):
+            for columns in plan[alike[0].names]:
+                yield self._of_tables(columns, [cube.roll_up(columns) for cube in alike])
 
     def score_without_each(self, columns: Names) -> Iterator[tuple[str, Combination]]:
         """For each column, all the others: half of the columns are common to all sets that leave out one of the other half."""

@@ -60,7 +60,7 @@ def side_by_side(
 ) -> list[Side]:
     """Anatomize (with and without locality) and generalize (full-domain and Mondrian) a table, and ask all four the same queries."""
     source, bound = read(table), as_share("beta", beta)
-    roles = anatomy_roles(source, quasi_identifiers=quasi_identifiers, sensitive=sensitive, identifier=identifier)
+    roles, _ = anatomy_roles(source, quasi_identifiers=quasi_identifiers, sensitive=sensitive, identifier=identifier)
     policy = Policy(alpha=float(bound), suppression=suppression)
 
     def anatomized(*, locality: bool) -> Side:

@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How much memory processes really take, for scale.py: read from /proc, so on Linux only."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections import defaultdict
+from contextlib import suppress
+from pathlib import Path
+from typing import Self
+
+_SECONDS_BETWEEN_LOOKS = 0.2
+
+
+def peak() -> float:
+    """The largest memory of this process so far, in MiB: Python, NumPy, DuckDB and all."""
+    # getrusage would count what the parent had when it started this process.
+    return _status(os.getpid(), "VmHWM")
+
+
+class Watch:
+    """The largest memory, in MiB, of this process, of Java below it and of all others below; and of what lies in a folder."""
+
+    def __init__(self, folder: Path | None = None) -> None:
+        self._folder = folder
+        self.peaks: dict[str, float] = {}
+        self._done = threading.Event()
+        self._thread = threading.Thread(target=self._watch)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._done.set()
+        self._thread.join()
+
+    def _watch(self) -> None:
+        while not self._done.wait(_SECONDS_BETWEEN_LOOKS):
+            now = _memory_by_kind()
+            now["all"] = sum(now.values())
+            if self._folder is not None:
+                now["folder"] = _size(self._folder)
+            self.peaks = {kind: max(now.get(kind, 0.0), self.peaks.get(kind, 0.0)) for kind in now | self.peaks}
+
+
+def _memory_by_kind() -> dict[str, float]:
+    """This process is the driver, its Java is java, all else below are workers."""
+    children = defaultdict(list)
+    for folder in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):  # it ended meanwhile
+            children[int((folder / "stat").read_text().rpartition(")")[2].split()[1])].append(int(folder.name))
+    found: dict[str, float] = defaultdict(float)
+    waiting = [os.getpid()]
+    while waiting:
+        process = waiting.pop()
+        waiting += children[process]
+        with suppress(OSError, StopIteration):  # it ended, or has no memory any more
+            name = Path(f"/proc/{process}/comm").read_text().strip()
+            kind = "driver" if process == os.getpid() else "java" if name == "java" else "workers"
+            found[kind] += _status(process, "VmRSS")
+    return dict(found)
+
+
+def _size(folder: Path) -> float:
+    total = 0
+    for path in folder.rglob("*"):
+        with suppress(FileNotFoundError):
+            total += path.stat().st_size
+    return total / 2**20
+
+
+def _status(process: int, field: str) -> float:
+    lines = Path(f"/proc/{process}/status").read_text(encoding="utf-8").splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith(field)) / 1024
