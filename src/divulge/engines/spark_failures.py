@@ -64,6 +64,10 @@ def explain_spark(error: Exception, *, sql: str, source: str = "") -> DivulgeErr
     where = f"{source}: " if source else ""
     if "maximum number of characters" in text:
         return BadInput(f"{where}a value has more than a million characters", hint="Is a quote not closed?")
+    if "Relative path in absolute URI" in text:
+        return BadInput(
+            f"{where}Spark cannot read a path with both ':' and a wildcard in a name", hint="Name it otherwise"
+        )
     for condition, reason, hint in _INPUT:
         if any(found == condition or found.startswith(f"{condition}.") for found in conditions):
             return BadInput(f"{where}{reason}", hint=hint)

@@ -20,6 +20,7 @@ from divulge.engines.choose import OwnEngine
 from divulge.engines.duckdb import DuckDBEngine
 from divulge.engines.spark import SparkEngine
 from divulge.errors import BadInput
+from divulge.table.spark import uri
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -76,7 +77,7 @@ def write_parts(engine: SparkEngine, sql: str, folder: Path, *, form: Format, pa
 
 
 def cluster_path(path: Path) -> str:
-    """A local path as Spark wants it, whatever its default file system is."""
+    """A local path as Spark wants it for writing, whatever its default file system is; for reading, see `uri`."""
     return f"file:{path}"
 
 
@@ -86,7 +87,7 @@ def _check_shared(engine: SparkEngine, folder: Path) -> None:
     mark.write_text("shared\n", encoding="utf-8")
     try:
         with engine.explained("look for the folder"):
-            engine.session.read.text(cluster_path(mark)).collect()
+            engine.session.read.text(uri(mark)).collect()
     except BadInput as error:
         raise BadInput(f"Spark's workers cannot read {folder.parent.parent}: {error.message}", hint=_SHARED) from error
     finally:

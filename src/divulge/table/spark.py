@@ -85,7 +85,7 @@ def find_spark_source(source: str, *, encoding: str, engine: SparkEngine) -> Spa
         return None
     if files.kind == "csv" and codecs.lookup(encoding).name not in ("utf-8", "utf-8-sig", "ascii"):
         return None
-    return SparkSource(source, files.kind, tuple(_uri(path) for path in files.paths), files)
+    return SparkSource(source, files.kind, tuple(uri(path) for path in files.paths), files)
 
 
 def read_spark_frame(frame: DataFrame, *, engine: Any) -> Table:
@@ -100,7 +100,7 @@ def read_spark_frame(frame: DataFrame, *, engine: Any) -> Table:
 def read_typed_csv(paths: Sequence[Path], types: Mapping[str, str], *, delimiter: str, engine: SparkEngine) -> Table:
     """CSV files with a header, whose columns and types are known; a value that does not have its type is read as null."""
     shown = paths[0].name
-    uris = [_uri(path) for path in paths]
+    uris = [uri(path) for path in paths]
     with engine.explained("read csv", source=shown):
         # Spark would take an empty text for a null if it were not called something else meanwhile.
         texts = engine.view(_texts(engine, uris, list(types), delimiter, header=True, empty=_EMPTY))
@@ -151,9 +151,9 @@ def _kind_by_name(path: str) -> SparkKind:
     return _BY_NAME.get(endings[-1].lower(), "parquet") if endings else "parquet"
 
 
-def _uri(path: Path) -> str:
+def uri(path: Path) -> str:
     """A local file as Spark wants it: it takes a path for a glob, and for one of its default file system."""
-    return "file:" + _SPECIAL.sub(r"\\\g<0>", str(path))
+    return "file:" + _SPECIAL.sub(r"\\\g<0>", str(path.absolute()))
 
 
 def _read_parquet(source: SparkSource, *, engine: SparkEngine) -> Table:
