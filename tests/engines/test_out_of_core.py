@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Self
 
@@ -22,6 +23,7 @@ from divulge.count import stored
 from divulge.engines import duckdb as engine_module
 from divulge.engines.duckdb import DuckDBEngine
 from divulge.engines.scratch import Scratch, remove_stale
+from divulge.errors import BadInput
 from divulge.table.read import read
 from tests.helpers import run_cli
 
@@ -181,6 +183,59 @@ def test_progress_of_a_statement(people: Path, monkeypatch: pytest.MonkeyPatch) 
     assert heard[-1] == (100, 100)
     assert len(heard) > 2
     assert all(0 <= done <= total == 100 for done, total in heard)
+
+
+def test_an_error_over_a_stream_is_told_as_it_is() -> None:
+    """DuckDB takes no other statement while a stream is open; the error must not drown in that."""
+    engine = DuckDBEngine()
+    stored = engine.keep("SELECT * FROM range(1000000)")
+
+    def refuse(batches: Iterator[Any]) -> int:
+        next(batches)
+        raise BadInput("the answer is no")
+
+    with pytest.raises(BadInput, match=r"^the answer is no$"):
+        engine.reduce(f"SELECT * FROM {stored}", refuse)
+    assert engine.reduce(f"SELECT * FROM {stored}", lambda batches: sum(batch.num_rows for batch in batches)) == 10**6
+
+
+ENDLESS = """
+import os
+from divulge.engines.duckdb import DuckDBEngine
+engine = DuckDBEngine()
+try:
+    print("ready", flush=True)
+    engine.query("SELECT SUM(hash(a.range, b.range)) FROM range(100000000) AS a, range(1000000) AS b")
+except KeyboardInterrupt:
+    os._exit(42)
+"""
+
+
+def test_ctrl_c_ends_a_statement() -> None:
+    """DuckDB makes an error of its own of it. The statement would take days; DuckDB may miss a signal before it really runs."""
+    environment = os.environ | {"PYTHONPATH": str(SOURCE)}
+    with subprocess.Popen([sys.executable, "-c", ENDLESS], env=environment, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"ready\n"
+        ended = None
+        while ended is None:
+            process.send_signal(signal.SIGINT)
+            with suppress(subprocess.TimeoutExpired):
+                ended = process.wait(3)
+    assert ended == 42
+
+
+def interrupt(*_: object) -> None:
+    """What Ctrl-C does."""
+    raise KeyboardInterrupt
+
+
+def test_ctrl_c_is_told_in_one_line(people: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(DuckDBEngine, "keep", interrupt)
+    roles = ["--qi", "name", "--memory-limit", "60MB", "--temp-directory", str(tmp_path)]
+    shown = run_cli("measure", str(people), *roles)
+    assert (shown.code, shown.out, shown.err) == (130, "", "divulge: interrupted\n")
+    assert list(tmp_path.iterdir()) == []
 
 
 FORK = """
