@@ -9,11 +9,13 @@ from typing import Any
 
 import divulge as dv
 from divulge.cli.common import plain
+from divulge.engines.spark import SparkEngine
 from divulge.metrics.measurement import Measurement
 from divulge.report.document import measurement_document
 from divulge.report.release import release_document
+from divulge.tasks.anatomize import anatomize
 from divulge.tasks.release import Release
-from tests.engines.spark_cases import CASES, weights
+from tests.engines.spark_cases import CASES, people, weights
 
 TOLERANCE = 1e-9
 
@@ -39,6 +41,22 @@ def released(out: Path, engine: Any) -> dict[str, Any]:
     release = dv.generalize(asked.table, policy=policy, **roles, hierarchies=levels, engine=engine)
     release.write(out)
     return release_in_words(release)
+
+
+def anatomized(out: Path, session: Any) -> dict[str, Any]:
+    """Anatomize people in chunks on the workers of a session, publish them, and say what was done."""
+    engine = SparkEngine(session, row_limit=0, chunk_rows=100)
+    release = anatomize(
+        people().table,
+        quasi_identifiers=["zip", "sex"],
+        sensitive="disease",
+        alpha="3/5",
+        beta="1/2",
+        tables=2,
+        engine=engine,
+    )
+    release.write(out)
+    return {"levels": release.levels.texts(), "settings": dict(release.outline.settings)}
 
 
 def release_in_words(release: Release) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from typing import Any
 import pyarrow as pa
 
 from divulge.engines.spark import SparkEngine
-from tests.engines.spark_documents import measured, released
+from tests.engines.spark_documents import anatomized, measured, released
 
 SETTINGS = {
     "spark.sql.shuffle.partitions": "4",
@@ -89,6 +89,9 @@ def serve(engine: SparkEngine) -> None:
         request = json.loads(line)
         if "release" in request:
             answer(released(Path(request["release"]), engine))
+            continue
+        if "anatomize" in request:
+            answer(anatomized(Path(request["anatomize"]), engine.session))
             continue
         asked = engine
         if "sabotage" in request:

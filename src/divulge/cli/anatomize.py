@@ -154,10 +154,14 @@ def anatomize(
     from divulge.report.anatomized import anatomized_document, anatomized_text
     from divulge.table.roles import split_names
     from divulge.tasks.anatomize import anatomize as run_anatomize
+    from divulge.tasks.anatomized_on_spark import refuse_on_cluster
+    from divulge.tasks.anatomized_release import AnatomizedRelease
 
     if out is not None and not dry_run:
         refuse_target(out, force=force)
     opened = table.read()
+    if attack or queries:
+        refuse_on_cluster(opened, "neither attacks nor the error of queries")
     try:
         release = run_anatomize(
             opened,
@@ -174,7 +178,8 @@ def anatomize(
             raise
         emit_json({"infeasible": error.as_json()})
         raise typer.Exit(error.exit_code) from None
-    recq = None if queries == 0 else release.recq(Workload(kind=workload, queries=queries))
+    measured = queries != 0 and isinstance(release, AnatomizedRelease)
+    recq = release.recq(Workload(kind=workload, queries=queries)) if measured else None
     attacks = release.attack() if attack else None
     written = None if out is None or dry_run else release.write(out, force=force, format=format_)
     if json_:

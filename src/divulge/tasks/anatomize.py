@@ -25,6 +25,7 @@ from divulge.errors import BadInput, nearest
 from divulge.table.read import read
 from divulge.table.roles import Names, Roles, resolve_roles
 from divulge.table.table import Table
+from divulge.tasks.anatomized_on_spark import ClusterAnatomizedRelease, anatomize_on_spark, stays_on_cluster
 from divulge.tasks.anatomized_release import AnatomizedRelease
 from divulge.tasks.plain_columns import objections
 
@@ -68,7 +69,8 @@ def anatomize(
     check: Check | None = None,
     nulls: Nulls = "category",
     seed: int | None = None,
-) -> AnatomizedRelease:
+    engine: Any = None,
+) -> AnatomizedRelease | ClusterAnatomizedRelease:
     """Divide a table into tables and groups so that every group keeps (alpha, beta, gamma, delta).
 
     Quasi-identifiers are all columns but the identifiers, the sensitive ones and those that look like identifiers, unless they are
@@ -76,6 +78,9 @@ def anatomize(
     given demands nothing. `tables` says how many tables the quasi-identifiers are divided into, or which. Slicing and Anatomy take their
     l from beta. A setting that the method does not know is refused. Raises `InfeasibleModel` where no grouping keeps the bounds. `seed`
     makes the release repeatable, for tests: whoever knows it may undo it.
+
+    `engine` is "duckdb" (the default), "spark", or an engine of yours; a Spark frame brings its own session. A table of more rows than
+    SparkEngine(row_limit=...) stays on the cluster, where its chunks are grouped by the same code; the release says so in its settings.
 
     >>> import pyarrow as pa
     >>> people = pa.table({"age": [30, 33, 45, 42], "job": ["T", "E", "E", "T"], "salary": [45, 60, 47, 50]})
@@ -95,10 +100,12 @@ def anatomize(
         "check": check,
     }
     chosen = _method(method, _given(bounds), _given(settings))
-    source = read(table)
+    source = read(table, engine=engine)
     roles, left_out = anatomy_roles(
         source, quasi_identifiers=quasi_identifiers, sensitive=sensitive, identifier=identifier
     )
+    if stays_on_cluster(source):
+        return anatomize_on_spark(source, chosen, roles=roles, left_out=left_out, nulls=nulls, seed=seed)
     rows = read_rows(source, [*roles.quasi_identifiers, *roles.sensitive], nulls=nulls)
     found = divide_and_group(
         rows, chosen, quasi_identifiers=roles.quasi_identifiers, sensitive=roles.sensitive, seed=seed

@@ -75,10 +75,8 @@ def side_by_side(
             seed=seed,
         )
         reached = release.levels
-        rows = len(release.anatomized.rows)
-        return Side(
-            name, float(reached.beta), float(reached.delta), release.anatomized.groups, rows, release.recq(workload)
-        )
+        groups, rows = release.outline.groups, release.outline.rows
+        return Side(name, float(reached.beta), float(reached.delta), groups, rows, release.recq(workload))
 
     def generalized(method: GeneralizeMethod) -> Side:
         release = generalize(
