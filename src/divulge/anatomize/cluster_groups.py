@@ -9,7 +9,6 @@ does not help the request is refused; a bound is never given up.
 from __future__ import annotations
 
 import pickle
-import weakref
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from typing import TYPE_CHECKING
@@ -22,7 +21,7 @@ from divulge.anatomize.problem import Whole
 from divulge.anatomize.published import COUNT, GROUP
 from divulge.anatomize.release import free_name
 from divulge.anatomize.slppa import Slppa
-from divulge.count.cluster import release_frame
+from divulge.engines.spark_cleanup import when_gone
 from divulge.errors import DivulgeError, InternalError
 
 if TYPE_CHECKING:
@@ -128,14 +127,14 @@ def _attempt(
     obstacles = [outcome for outcome in outcomes if isinstance(outcome, Obstacle)]
     errors = [outcome for outcome in outcomes if isinstance(outcome, DivulgeError)]
     if errors or obstacles or len(outcomes) != plan.chunks:
-        release_frame(frame)
+        frame.unpersist()
         if errors:
             raise errors[0]
         if not obstacles:
             raise InternalError(f"{len(outcomes)} of {plan.chunks} chunks were grouped")
         return obstacles
     found = ClusterGroups(rows, method, division, plan, reduce(Outcome.plus, outcomes), engine.view(frame))
-    weakref.finalize(found, release_frame, frame).atexit = False
+    when_gone(found, frame.unpersist)
     return found
 
 

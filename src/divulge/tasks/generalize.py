@@ -30,10 +30,11 @@ from divulge.table.hierarchy_files import load_hierarchies
 from divulge.table.read import read, read_beside
 from divulge.table.roles import Names, Roles, resolve_roles, split_names
 from divulge.table.table import Table
+from divulge.tasks.counted import Counted, follow
 from divulge.tasks.hierarchy import suggest
 from divulge.tasks.measure import Assumptions, assume, measure_counts
 from divulge.tasks.plain_columns import check_plain_columns
-from divulge.tasks.release import Counted, Release, follow
+from divulge.tasks.release import Release
 
 Method = Literal["full-domain", "mondrian"]
 Hierarchies = Mapping[str, Spec] | str | Path
