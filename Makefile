@@ -16,6 +16,9 @@ EXTRAS := dev,spark,linkage,postgres
 # Extra arguments for the tool behind a target: make test ARGS="-k leakage"
 ARGS :=
 
+# Which benchmark: a file of benchmarks/, such as measure or scale
+BENCH := measure
+
 # The first Python that is new enough and can create virtual environments.
 PYTHON ?= $(shell for candidate in python3 python3.13 python3.12 python3.11; do \
 	$$candidate -c 'import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 11))' 2>/dev/null \
@@ -41,8 +44,8 @@ format: $(VENV)/dev.stamp ## rewrite the code in the house format
 	@$(PY) -m ruff check --fix --quiet
 	@$(PY) -m ruff format
 
-bench: $(VENV)/dev.stamp ## measure speed, as ratios in one run
-	@$(PY) benchmarks/measure.py $(ARGS)
+bench: $(VENV)/dev.stamp ## measure speed, as ratios in one run (BENCH=scale: rows, columns, memory)
+	@$(PY) benchmarks/$(BENCH).py $(ARGS)
 
 docs: $(VENV)/dev.stamp ## build the documentation into site/
 	@NO_MKDOCS_2_WARNING=1 $(PY) -m mkdocs build --strict --quiet

@@ -21,6 +21,8 @@ _PUBLIC = {
     "growing": "divulge.tasks.growing",
     "perturbed": "divulge.tasks.perturbed",
     "generalize": "divulge.tasks.generalize",
+    "tradeoff": "divulge.tasks.tradeoff",
+    "cut": "divulge.tasks.cut",
     "apply": "divulge.tasks.apply",
     "anatomize": "divulge.tasks.anatomize",
     "query": "divulge.tasks.query",

@@ -3,65 +3,14 @@
 
 from __future__ import annotations
 
-import csv
 import json
-from collections import Counter
 from pathlib import Path
 
 import pytest
 
+from tests.cli.nine_patients import ROLES, RULES, published
 from tests.helpers import run_cli
 from tests.publish.folders import names
-
-ROWS = """name,zip,age,disease
-Ann,47677,29,Heart
-Bob,47602,22,Heart
-Cid,47678,27,Heart
-Dora,47905,43,Flu
-Eve,47909,52,Heart
-Fay,47906,47,Cancer
-Gus,47605,30,Heart
-Hal,47673,36,Cancer
-Ida,47607,32,Cancer
-"""
-POLICY = """
-quasi_identifiers = ["zip", "age"]
-sensitive = "disease"
-identifier = "name"
-
-[promises]
-k_anonymity = 3
-
-[hierarchies.zip]
-prefix = [4, 3, 2]
-
-[hierarchies.age]
-intervals = [10, 20]
-"""
-ROLES = ("--qi", "zip,age", "--sensitive", "disease", "--identifier", "name")
-RULES = ("--hierarchy", "zip={prefix = [4, 3, 2]}", "--hierarchy", "age={intervals = [10, 20]}")
-
-
-@pytest.fixture
-def table(tmp_path: Path) -> str:
-    path = tmp_path / "patients.csv"
-    path.write_text(ROWS, encoding="utf-8")
-    return str(path)
-
-
-@pytest.fixture
-def policy(tmp_path: Path) -> str:
-    path = tmp_path / "divulge.toml"
-    path.write_text(POLICY, encoding="utf-8")
-    return str(path)
-
-
-def published(folder: Path) -> Counter[tuple[str, ...]]:
-    with (folder / "table.csv").open(encoding="utf-8", newline="") as file:
-        rows = list(csv.reader(file))
-    assert rows[0] == ["zip", "age", "disease"]
-    return Counter((row[0], row[1]) for row in rows[1:])
-
 
 CLASSES = {("4767*", "[20, 40)"): 3, ("4760*", "[20, 40)"): 3, ("4790*", "[40, 60)"): 3}
 
@@ -238,60 +187,3 @@ def test_help_ends_with_examples() -> None:
         assert result.code == 0
         assert f"divulge {command}" in result.out
         assert "Example" in result.out
-
-
-def test_protections_by_flag_and_by_file(table: str, policy: str, tmp_path: Path) -> None:
-    """Nobody under 30 may stand among fewer than six, so the towns 4760* and 4767* become one; 479* are three as before."""
-    file = tmp_path / "protect.toml"
-    file.write_text(f'{POLICY}\n[[protect]]\nwhere = {{age = "< 30"}}\nk_anonymity = 6\n', encoding="utf-8")
-    flag = run_cli(
-        "generalize", table, "--policy", policy, "--protect", "age < 30: k_anonymity >= 6", "--json", "--dry-run"
-    ).json()
-    out = tmp_path / "out"
-    result = run_cli("generalize", table, "--policy", str(file), "--out", str(out))
-    assert published(out) == {("476**", "[20, 40)"): 6, ("479**", "[40, 60)"): 3}
-    assert flag["levels"] == {"zip": 2, "age": 2}
-    assert [(item["promise"], item["protects"], item["value"]) for item in flag["promises"]] == [
-        ("k_anonymity >= 3", "", 3),
-        ("k_anonymity >= 6", "age < 30", 6),
-    ]
-    assert "k_anonymity >= 6 for age < 30 1 6 holds" in " ".join(result.out.split())
-    manifest = json.loads((out / "manifest.json").read_text(encoding="utf-8"))
-    assert [item["where"] for item in manifest["policy"]["protections"]] == [{"age": "< 30"}]
-    later = run_cli("apply", str(out), table, "--out", str(tmp_path / "later"))
-    assert later.code == 2
-    assert "protects chosen people or values" in later.err
-    assert not (tmp_path / "later").exists()
-    checked = run_cli("check", table, "--policy", str(file))
-    assert checked.code == 1
-    assert "k_anonymity >= 6 for age < 30" in checked.out
-
-
-@pytest.mark.parametrize("method", ["full-domain", "mondrian"])
-def test_a_population_to_hide_in(tmp_path: Path, method: str) -> None:
-    """Three people of the population behind each of four: six are reached when two become one class."""
-    sample, everybody = tmp_path / "sample.csv", tmp_path / "everybody.csv"
-    rows = ["1301,20", "1302,30", "1401,40", "1402,40"]
-    sample.write_text("\n".join(["zip,age", *rows, ""]), encoding="utf-8")
-    everybody.write_text("\n".join(["zip,age", *rows * 3, ""]), encoding="utf-8")
-    rules = ("--hierarchy", "zip={prefix = [3]}", "--hierarchy", "age={intervals = [20]}")
-    asked = ("generalize", str(sample), "--qi", "zip,age", *rules, "--k-map", "6", "--method", method, "--json")
-    out = tmp_path / "out"
-    found = run_cli(*asked, "--population", str(everybody), "--out", str(out)).json()
-    assert (found["classes"], found["after"]["identity"]["k_map"]) == (2, 6)
-    assert [(item["promise"], item["holds"]) for item in found["promises"]] == [("k_map >= 6", True)]
-    assert "k_map is at least this high" in found["after"]["notes"][-1]
-    assert json.loads((out / "manifest.json").read_text(encoding="utf-8"))["after"]["identity"]["k_map"] == 6
-    refused = run_cli(*asked, "--dry-run")
-    assert (refused.code, "needs a population" in refused.err) == (2, True)
-    too_many = run_cli(*asked, "--k-map", "13", "--population", str(everybody), "--dry-run")
-    assert too_many.code == 3
-    assert too_many.json()["infeasible"]["nearest"][0]["promise"] == "k_map >= 12"
-
-
-def test_mondrian_leaves_nobody_out(table: str, policy: str) -> None:
-    asked = ("generalize", table, "--policy", policy, "--method", "mondrian", "--dry-run", "--suppression")
-    refused = run_cli(*asked, "0.1")
-    assert (refused.code, refused.out) == (2, "")
-    assert "suppression = 0.1 has no use: Mondrian cuts only where every piece keeps the promises" in refused.err
-    assert run_cli(*asked, "0").code == 0

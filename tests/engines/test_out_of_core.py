@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Self
 
@@ -21,7 +22,7 @@ import divulge as dv
 from divulge.count import stored
 from divulge.engines import duckdb as engine_module
 from divulge.engines.duckdb import DuckDBEngine
-from divulge.engines.scratch import Scratch, remove_stale
+from divulge.errors import BadInput
 from divulge.table.read import read
 from tests.helpers import run_cli
 
@@ -117,62 +118,6 @@ def test_options_that_make_no_sense(people: Path, arguments: list[str], told: st
     assert (shown.code, told in shown.err) == (2, True)
 
 
-CHILD = """
-import sys
-from divulge.engines.duckdb import DuckDBEngine
-engine = DuckDBEngine(temp_directory=sys.argv[1])
-engine.keep("SELECT * FROM range(100000)")
-print(engine.directory, flush=True)
-sys.stdin.read()
-"""
-
-
-@pytest.fixture
-def child(tmp_path: Path) -> Iterator[tuple[subprocess.Popen[str], Path]]:
-    """Another process with an engine that keeps data in tmp_path, and its directory."""
-    environment = os.environ | {"PYTHONPATH": str(SOURCE)}
-    command = [sys.executable, "-c", CHILD, str(tmp_path)]
-    with subprocess.Popen(
-        command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    ) as process:
-        assert process.stdout is not None
-        yield process, Path(process.stdout.readline().strip())
-        process.kill()
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such locks")
-def test_a_killed_process_leaves_nothing_for_long(child: tuple[subprocess.Popen[str], Path], tmp_path: Path) -> None:
-    process, left = child
-    assert (left / "stored.duckdb").stat().st_size > 0
-    others = tmp_path / "divulge-of-somebody-else"
-    others.mkdir()
-    remove_stale.cache_clear()
-    first = Scratch(tmp_path)
-    assert left.is_dir()  # its owner lives
-    process.send_signal(signal.SIGKILL)
-    process.wait()
-    assert left.is_dir()
-    remove_stale.cache_clear()
-    second = Scratch(tmp_path)
-    assert not left.exists()
-    assert {first.directory, second.directory, others} == set(tmp_path.iterdir())
-    for scratch in (first, second):
-        scratch.remove()
-    assert list(tmp_path.iterdir()) == [others]
-
-
-def test_a_link_is_not_followed(tmp_path: Path) -> None:
-    precious = tmp_path / "precious"
-    precious.mkdir()
-    (precious / "owner.lock").touch()
-    place = tmp_path / "place"
-    place.mkdir()
-    (place / "divulge-link").symlink_to(precious, target_is_directory=True)
-    remove_stale.cache_clear()
-    Scratch(place).remove()
-    assert (precious / "owner.lock").exists()
-
-
 def test_progress_of_a_statement(people: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(engine_module, "_SECONDS_BETWEEN_LOOKS", 0.001)
     heard: list[tuple[int, int]] = []
@@ -183,25 +128,57 @@ def test_progress_of_a_statement(people: Path, monkeypatch: pytest.MonkeyPatch) 
     assert all(0 <= done <= total == 100 for done, total in heard)
 
 
-FORK = """
-import os, sys
-from divulge.engines.scratch import Scratch
-scratch = Scratch(sys.argv[1])
-if os.fork() == 0:
-    scratch.remove()
-    os._exit(0)
-os.wait()
-print(scratch.directory.is_dir(), end=" ")
-scratch.remove()
-print(scratch.directory.is_dir())
+def test_an_error_over_a_stream_is_told_as_it_is() -> None:
+    """DuckDB takes no other statement while a stream is open; the error must not drown in that."""
+    engine = DuckDBEngine()
+    stored = engine.keep("SELECT * FROM range(1000000)")
+
+    def refuse(batches: Iterator[Any]) -> int:
+        next(batches)
+        raise BadInput("the answer is no")
+
+    with pytest.raises(BadInput, match=r"^the answer is no$"):
+        engine.reduce(f"SELECT * FROM {stored}", refuse)
+    assert engine.reduce(f"SELECT * FROM {stored}", lambda batches: sum(batch.num_rows for batch in batches)) == 10**6
+
+
+ENDLESS = """
+import os
+from divulge.engines.duckdb import DuckDBEngine
+engine = DuckDBEngine()
+try:
+    print("ready", flush=True)
+    engine.query("SELECT SUM(hash(a.range, b.range)) FROM range(100000000) AS a, range(1000000) AS b")
+except KeyboardInterrupt:
+    os._exit(42)
 """
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")
-def test_a_fork_leaves_its_parents_directory_alone(tmp_path: Path) -> None:
+def test_ctrl_c_ends_a_statement() -> None:
+    """DuckDB makes an error of its own of it. The statement would take days; DuckDB may miss a signal before it really runs."""
     environment = os.environ | {"PYTHONPATH": str(SOURCE)}
-    command = [sys.executable, "-c", FORK, str(tmp_path)]
-    assert subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout == "True False\n"
+    with subprocess.Popen([sys.executable, "-c", ENDLESS], env=environment, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"ready\n"
+        ended = None
+        while ended is None:
+            process.send_signal(signal.SIGINT)
+            with suppress(subprocess.TimeoutExpired):
+                ended = process.wait(3)
+    assert ended == 42
+
+
+def interrupt(*_: object) -> None:
+    """What Ctrl-C does."""
+    raise KeyboardInterrupt
+
+
+def test_ctrl_c_is_told_in_one_line(people: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(DuckDBEngine, "keep", interrupt)
+    roles = ["--qi", "name", "--memory-limit", "60MB", "--temp-directory", str(tmp_path)]
+    shown = run_cli("measure", str(people), *roles)
+    assert (shown.code, shown.out, shown.err) == (130, "", "divulge: interrupted\n")
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.fixture(scope="module")

@@ -11,6 +11,8 @@ import pyarrow as pa
 import pytest
 
 import divulge as dv
+from divulge.count.stored import StoredCounts
+from divulge.engines.duckdb import DuckDBEngine
 from divulge.errors import BadInput
 from divulge.policy import Policy, Protection
 
@@ -117,3 +119,13 @@ def test_ages_are_not_looked_for_in_ranges() -> None:
     ranges = PEOPLE.set_column(0, "age", pa.array(["[60, 90)"] * 3 + ["[30, 60)"] * 3))
     with pytest.raises(BadInput, match=r"'>= 75' cannot be asked of 'age', whose values are text"):
         broken(Protection.make({"k_anonymity": 3}, where={"age": ">= 75"}), ranges)
+
+
+def test_classes_that_were_not_brought_together_are_not_searched(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Under a memory limit only the worst classes come here; the chosen people may be in others."""
+    monkeypatch.setattr(StoredCounts, "is_small", False)
+    table = dv.read(PEOPLE, engine=DuckDBEngine(memory_limit="500MB"))
+    old = Protection.make({"k_anonymity": 3}, where={"age": ">= 75"})
+    with pytest.raises(BadInput, match="were not brought together"):
+        dv.check(table, Policy(protections=[old]), quasi_identifiers="age")
+    assert dv.check(table, Policy(k_anonymity=1), quasi_identifiers="age")[0].holds

@@ -11,6 +11,7 @@ import typer
 from divulge.cli.common import emit_json, new_app, show
 from divulge.cli.options import BeliefOptions, JsonOption, RoleOptions, TableOptions, pairs, takes_groups
 from divulge.cli.promises import PolicyOption, ProtectOption, policy_of, takes_promises
+from divulge.errors import BadInput
 from divulge.policy import Policy
 
 app = new_app()
@@ -53,9 +54,21 @@ def generalize(
         str, typer.Option(help="What is to be lost least: loss, discernibility, precision, ...")
     ] = "loss",
     method: Annotated[
-        Literal["full-domain", "mondrian"], typer.Option(help="One level per column, or boxes of any shape.")
+        Literal["full-domain", "columns", "mondrian", "relaxed-mondrian"],
+        typer.Option(
+            help="One level per column; each column as it is or not at all; boxes; boxes that may share values."
+        ),
     ] = "full-domain",
     time_limit: Annotated[float | None, typer.Option(metavar="SECONDS", help="When to stop searching.", min=0)] = None,
+    optima: Annotated[bool, typer.Option("--optima", help="Also tell all solutions that cost the same.")] = False,
+    nodes: Annotated[bool, typer.Option("--nodes", help="Also tell every combination of levels looked at.")] = False,
+    pareto: Annotated[
+        str | None,
+        typer.Option(
+            metavar="METRIC",
+            help="Instead of a release: what each combination of levels costs and tells by this metric, and the best trade-offs.",
+        ),
+    ] = None,
     keep: Annotated[
         list[str] | None, typer.Option(help="Column without a role to publish although it looks like an identifier.")
     ] = None,
@@ -76,6 +89,7 @@ def generalize(
       divulge generalize patients.csv --policy divulge.toml --out release/
       divulge generalize patients.csv --qi zip,age --sensitive disease --identifier name --k-anonymity 5 --dry-run
       divulge generalize patients.csv --policy divulge.toml --protect "age >= 75: k_anonymity >= 20" --out release/
+      divulge generalize patients.csv --qi zip,age --sensitive disease --pareto entropy_leakage
       divulge generalize clinic.visits --engine spark --policy divulge.toml --out /shared/release/
 
     With --engine spark the workers write the table, as a folder of files; --out must be on storage that they share.
@@ -94,18 +108,25 @@ def generalize(
     kept = policy_of(policy, bounds, protect=protect, suppression=suppression)
     given = roles.resolve(opened) | {"nulls": roles.nulls}
     levels, assumptions = _hierarchies(opened, kept, given, hierarchies=hierarchies, belief=belief)
+    common = given | {
+        "policy": kept,
+        "hierarchies": levels,
+        "objective": objective,
+        "assumptions": assumptions,
+        "announce": None if json_ else lambda suggestions: show(suggestions_text(suggestions)),
+    }
+    if pareto is not None:
+        _show_front(opened, pareto, common, json_=json_, unused=out is not None or method != "full-domain")
+        return
     try:
         release = run_generalize(
             opened,
-            policy=kept,
-            **given,
-            hierarchies=levels,
-            objective=objective,
+            **common,
             method=method,
             time_limit=time_limit,
+            all_optima=optima,
+            keep_nodes=nodes,
             keep=split_names(opened, keep or []),
-            assumptions=assumptions,
-            announce=None if json_ else lambda suggestions: show(suggestions_text(suggestions)),
         )
     except NothingFits as error:
         if not json_:
@@ -121,6 +142,21 @@ def generalize(
         show(release_text(release, written=written))
 
 
+def _show_front(opened: Any, metric: str, asked: dict[str, Any], *, json_: bool, unused: bool) -> None:
+    from divulge.report.release import front_text
+    from divulge.tasks.tradeoff import tradeoff
+
+    if unused:
+        raise BadInput(
+            "--pareto publishes nothing and looks at one level per column", hint="Leave out --out and --method"
+        )
+    front = tradeoff(opened, metric, **asked)
+    if json_:
+        emit_json(front.document())
+    else:
+        show(front_text(front))
+
+
 def _hierarchies(
     opened: Any, policy: Policy, given: dict[str, Any], *, hierarchies: Path | None, belief: BeliefOptions
 ) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -129,7 +165,7 @@ def _hierarchies(
     from divulge.table.roles import resolve_roles
 
     names = given["quasi_identifiers"] or policy.roles.get("quasi_identifiers", ())
-    columns = resolve_roles(opened, quasi_identifiers=names).quasi_identifiers
+    columns = resolve_roles(opened, quasi_identifiers=names, declared=True).quasi_identifiers
     one_by_one = pairs(belief.hierarchy or [], "--hierarchy")
     found: dict[str, Any] = {} if hierarchies is None else dict(load_hierarchies(hierarchies, columns=columns))
     found |= {name: spec for name, spec in one_by_one.items() if name in columns}

@@ -36,6 +36,7 @@ COMMANDS = {
     "metrics": "list every metric with its definition",
 }
 
+_INTERRUPTED = 130
 _HELP = """Usage: divulge COMMAND [OPTIONS] [ARGUMENTS]
 
 Measure what a table tells an adversary about the people in it.
@@ -59,7 +60,7 @@ def run(arguments: Sequence[str]) -> int:
     except DivulgeError as error:
         return _fail(str(error), error.exit_code)
     except KeyboardInterrupt:
-        return _fail("interrupted", 130)
+        return _fail("interrupted", _INTERRUPTED)
     except BrokenPipeError:
         # The reader of a pipe (head, say) has left: nothing is wrong, and nothing more can be said on standard output.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -98,13 +99,15 @@ def _run_command(name: str, arguments: list[str]) -> int:
     except typer.Exit as leaving:
         return leaving.exit_code
     except typer.Abort:
-        return _fail("interrupted", 130)
+        return _fail("interrupted", _INTERRUPTED)
     except usage_error as error:
         told = error.format_message()
         if not told:  # no arguments at all: help, not an error line
             sys.stdout.write(f"{error.ctx.get_help()}\n")
             return 2
         return _fail(f"{' '.join(told.split())} (divulge {name} --help tells more)", 2)
+    if result == _INTERRUPTED:  # newer typers return the exit code of Ctrl-C and say nothing
+        return _fail("interrupted", _INTERRUPTED)
     return result if isinstance(result, int) else 0
 
 

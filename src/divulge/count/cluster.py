@@ -70,7 +70,7 @@ class ClusterCounts:
         with self.engine.explained("sum up the values"):
             counted = self._summed([]).toArrow()
         found = assemble(layout, counted)
-        return found, _codings(layout, found, counted)
+        return found, codings_of(layout, found, counted)
 
     def arrange(self, population: ClusterCounts | None = None) -> DataFrame:
         """The cells in partitions that hold whole classes; people of the population are rows of their own, counted in p."""
@@ -149,7 +149,8 @@ def _check_same_types(ours: Layout, theirs: Layout) -> None:
             )
 
 
-def _codings(layout: Layout, marginals: Contingency, counted: pa.Table) -> dict[str, Coding]:
+def codings_of(layout: Layout, marginals: Contingency, counted: pa.Table) -> dict[str, Coding]:
+    """How the table as one class numbers the values of each target."""
     alone = {column.name: marginals.cells[column.name].domain for column in layout.values}
     codings = {name: Coding(domain, (domain,)) for name, domain in alone.items()}
     for target in layout.targets:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from divulge.count.assemble import Coding, Layout, assemble
-from divulge.count.cluster import _codings as codings_of
+from divulge.count.cluster import codings_of
 from divulge.count.contingency import Contingency
 from divulge.count.counting import Request, check_weights, contingency_of, no_rows
 from divulge.engines.duckdb import DuckDBEngine

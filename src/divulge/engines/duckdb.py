@@ -187,8 +187,9 @@ class DuckDBEngine(DuckDBDialect):
         Where Spark has a summary of each partition to merge, here one summary says it all.
         """
         counted = self.query(f"SELECT COUNT(*) AS n FROM ({sql})").column("n")[0].as_py()
-        with self.in_row_order():
-            found = summarize(_followed(self.stream(sql), counted, self._progress))
+        # The stream is closed first, whatever happens: DuckDB takes no other statement while one is open.
+        with self.in_row_order(), self.stream(sql) as batches:
+            found = summarize(_followed(batches, counted, self._progress))
         if found is None:
             raise InternalError(f"a statement without rows was to be summarized: {sql}")
         return found
@@ -210,8 +211,12 @@ class DuckDBEngine(DuckDBDialect):
             watcher.start()
         try:
             yield
-        except duckdb.Error as error:
-            raise explain(error, sql=sql, known_as=self._known_as) from error
+        except (duckdb.Error, RuntimeError) as error:
+            if _was_interrupted(error):
+                raise KeyboardInterrupt from error
+            if isinstance(error, duckdb.Error):
+                raise explain(error, sql=sql, known_as=self._known_as) from error
+            raise
         finally:
             done.set()
             if watcher.is_alive():
@@ -240,6 +245,11 @@ def _watch(connection: duckdb.DuckDBPyConnection, progress: Progress, done: thre
         reported = True
     if reported:
         progress(100, 100)
+
+
+def _was_interrupted(error: Exception) -> bool:
+    """Whether the user has pressed Ctrl-C: DuckDB catches that while it runs a statement, and raises an error of its own."""
+    return isinstance(error, duckdb.InterruptException) or str(error) == "Query interrupted"
 
 
 def _close(connection: duckdb.DuckDBPyConnection, scratch: Scratch, owner: int) -> None:

@@ -66,7 +66,8 @@ class CheckedNode:
 class Plan:
     """What to publish, and how it was found."""
 
-    method: Literal["full-domain", "mondrian"]
+    method: Literal["full-domain", "columns", "mondrian"]
+    """One level for each column, each of them as it is or not at all, or boxes."""
     levels: Mapping[str, int]
     """By column; empty for a local recoding."""
     recoding: Recoding

@@ -17,6 +17,7 @@ import pyarrow as pa
 from divulge.belief import Belief, Ground, Prior
 from divulge.count import Contingency, Domain
 from divulge.errors import BadInput, nearest
+from divulge.metrics.measurement import Measurement
 from divulge.policy.promise import Promise
 from divulge.policy.protection import Condition, Protection
 from divulge.table.texts import as_text
@@ -67,6 +68,16 @@ def choose(
     """The chosen people of each protection among the counted classes; `attributes` are the sensitive ones."""
     known = tuple(attributes)
     return tuple(_chosen(_with_values(protection, contingency, known), contingency) for protection in protections)
+
+
+def choose_measured(protections: Sequence[Protection], measurement: Measurement) -> tuple[Protected, ...]:
+    """The same in a measured table, by what the table itself says of people; refused where not all of its classes are here."""
+    if protections and measurement.survey is not None:
+        raise BadInput(
+            "chosen people and values cannot be looked for among classes that were not brought together",
+            hint="Check without protections, or with fewer quasi-identifiers and without a memory limit",
+        )
+    return choose(protections, measurement.contingency, measurement.beliefs)
 
 
 def _chosen(protection: Protection, contingency: Contingency) -> Protected:

@@ -73,11 +73,6 @@ def judge(
 
 def _held(measurement: Measurement, protected: Protected, sample: int) -> Iterator[Outcome]:
     """One outcome for each promise of a protection."""
-    if measurement.survey is not None:
-        raise BadInput(
-            "chosen people and values cannot be looked for among classes that stayed on the cluster",
-            hint="Count with fewer quasi-identifiers, or check without [[protect]]",
-        )
     beliefs, promises = protected.about(measurement.beliefs)
     held = [pair for promise in promises for pair in _spread(measurement, promise, beliefs)]
     for promise, attribute in held:

@@ -67,6 +67,8 @@ def writable(engine: Engine, form: Format) -> Format:
 
 
 def _format_of_source(table: Table) -> Format:
+    if table.declared is not None:  # an ARX project, which holds its data as ARX writes CSV
+        return Format("csv", ";")
     if table.frame != "none" or not _is_file(table.source):
         return Format("parquet")
     files = find_files(table.source)

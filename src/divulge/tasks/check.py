@@ -9,7 +9,7 @@ from typing import Any
 
 from divulge.metrics.measurement import Measurement
 from divulge.policy import Policy, Verdict, judge
-from divulge.policy.chosen import choose
+from divulge.policy.chosen import choose_measured
 from divulge.tasks.measure import Names, measure
 
 
@@ -36,5 +36,5 @@ def check(
         arguments["sensitive"] = sensitive
     arguments.setdefault("quasi_identifiers", ())
     measurement = measure(table, **arguments, engine=engine)
-    protected = choose(kept.protections, measurement.contingency, measurement.beliefs)
+    protected = choose_measured(kept.protections, measurement)
     return judge(measurement, kept.promises, protected=protected, sample=sample), measurement

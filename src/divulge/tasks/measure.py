@@ -81,6 +81,7 @@ def measure(
         identifier=identifier,
         weight=weight,
         person=person,
+        declared=True,
     )
     assumptions = assume(
         roles,

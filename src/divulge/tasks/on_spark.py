@@ -27,7 +27,7 @@ def measure_on_spark(request: Request, *, assumptions: Assumptions, population: 
     register = None if population is None else count_on_cluster(_register(request, population, counts.engine))
     if counts.is_small and (register is None or register.is_small):
         return _measure_here(counts, register, assumptions)
-    stock = _stock(counts, register, assumptions)
+    stock = stock_of(counts, register, assumptions)
     settings = settings_of(
         request.table,
         request.roles,
@@ -79,7 +79,7 @@ def _measure_here(counts: ClusterCounts, register: ClusterCounts | None, assumpt
     )
 
 
-def _stock(counts: ClusterCounts, register: ClusterCounts | None, assumptions: Assumptions) -> Stock:
+def stock_of(counts: ClusterCounts, register: ClusterCounts | None, assumptions: Assumptions) -> Stock:
     """Form the beliefs about the table as one class, and take prior, order and distances from there to the workers."""
     request = counts.request
     codings: dict[str, Coding] = {}

@@ -14,7 +14,7 @@ from divulge.count.counting import Request
 from divulge.count.stored import count_to_disk
 from divulge.metrics.measurement import Measurement
 from divulge.tasks.measure import Assumptions, measure_counts, measurement_of, settings_of
-from divulge.tasks.on_spark import _stock as stock_of
+from divulge.tasks.on_spark import stock_of
 
 
 def measure_out_of_core(request: Request, *, assumptions: Assumptions) -> Measurement:
