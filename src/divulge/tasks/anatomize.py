@@ -125,7 +125,9 @@ def anatomy_roles(
 
     Where no quasi-identifier is named, every column without a role is one, but those that must not leave by accident.
     """
-    roles = resolve_roles(source, quasi_identifiers=quasi_identifiers, sensitive=sensitive, identifier=identifier)
+    roles = resolve_roles(
+        source, quasi_identifiers=quasi_identifiers, sensitive=sensitive, identifier=identifier, declared=True
+    )
     if not roles.sensitive:
         raise BadInput("no sensitive column was named", hint="Name the column whose values are to stay secret")
     left_out = dict.fromkeys(roles.identifier, "an identifier")
