@@ -128,7 +128,8 @@ def _attempt(
     obstacles = [outcome for outcome in outcomes if isinstance(outcome, Obstacle)]
     errors = [outcome for outcome in outcomes if isinstance(outcome, DivulgeError)]
     if errors or obstacles or len(outcomes) != plan.chunks:
-        frame.unpersist()
+        with engine.explained("forget the chunks"):
+            frame.unpersist()
         if errors:
             raise errors[0]
         if not obstacles:
