@@ -29,7 +29,7 @@ PYTHON ?= $(shell for candidate in python3 python3.13 python3.12 python3.11; do 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-demo: $(VENV)/core.stamp ## see what a table of synthetic patients gives away
+demo: $(VENV)/core.stamp ## see what a table of invented patients gives away, and a release that tells less
 	@$(VENV)/bin/divulge demo $(ARGS)
 
 test: $(VENV)/dev.stamp ## run all tests

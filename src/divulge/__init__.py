@@ -21,6 +21,8 @@ _PUBLIC = {
     "growing": "divulge.tasks.growing",
     "perturbed": "divulge.tasks.perturbed",
     "generalize": "divulge.tasks.generalize",
+    "tradeoff": "divulge.tasks.tradeoff",
+    "cut": "divulge.tasks.cut",
     "apply": "divulge.tasks.apply",
     "anatomize": "divulge.tasks.anatomize",
     "query": "divulge.tasks.query",
@@ -31,6 +33,7 @@ _PUBLIC = {
     "METRICS": "divulge.metrics",
     "Measurement": "divulge.metrics.measurement",
     "Policy": "divulge.policy",
+    "Protection": "divulge.policy",
     "DivulgeError": "divulge.errors",
     "SparkEngine": "divulge.engines.spark",
 }

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli import nine_patients
+
 PATIENTS = """zip,age,disease
 476**,2*,Heart Disease
 476**,2*,Heart Disease
@@ -25,4 +27,18 @@ def patients(tmp_path: Path) -> str:
     """Table 1b of Afifi et al. 2018: 3-anonymous, and Bob's class is homogeneous."""
     path = tmp_path / "patients.csv"
     path.write_text(PATIENTS, encoding="utf-8")
+    return str(path)
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> str:
+    path = tmp_path / "patients.csv"
+    path.write_text(nine_patients.ROWS, encoding="utf-8")
+    return str(path)
+
+
+@pytest.fixture
+def policy(tmp_path: Path) -> str:
+    path = tmp_path / "divulge.toml"
+    path.write_text(nine_patients.POLICY, encoding="utf-8")
     return str(path)

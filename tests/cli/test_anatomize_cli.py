@@ -92,10 +92,26 @@ def test_a_dry_run_writes_nothing(people: str, tmp_path: Path) -> None:
     assert not (tmp_path / "out").exists()
 
 
-def test_out_is_needed(people: str) -> None:
+def test_without_out_nothing_is_written_and_that_is_said(people: str) -> None:
     found = run_cli(*anatomize(people, *BOUNDS))
-    assert found.code == 2
-    assert "--out is missing" in found.err
+    assert found.code == 0
+    assert "Nothing was written. Name a folder with --out to publish." in found.out
+
+
+def test_what_looks_like_an_identifier_is_left_out_and_that_is_said(tmp_path: Path) -> None:
+    """Nobody said what the columns are; the names of people and the numbers of the rows must not leave by accident."""
+    source = tmp_path / "people.csv"
+    lines = [f"{n},Ann{n},{20 + n},{'TE'[n % 2]},{4000 + 100 * (n % 4)}" for n in range(8)]
+    source.write_text("\n".join(["number,name,age,job,salary", *lines]) + "\n", encoding="utf-8")
+    asked = ("anatomize", str(source), "--sensitive", "salary", "--beta", "1/4", "--tables", "2")
+    document = run_cli(*asked, "--out", str(tmp_path / "out"), "--json").json()
+    assert sorted(name for columns in document["tables"] for name in columns) == ["age", "job", "salary"]
+    assert list(document["left_out"]) == ["number", "name"]
+    assert all("Ann" not in path.read_text(encoding="utf-8") for path in (tmp_path / "out").iterdir())
+    assert "left out: name (looks like an identifier" in run_cli(*asked).out
+    named = run_cli(*asked, "--qi", "name,age", "--json").json()
+    assert named["tables"] == [["name"], ["age"], ["salary"]]
+    assert named["left_out"] == dict.fromkeys(["number", "job"], "not named as a quasi-identifier")
 
 
 def test_the_attacks_are_told_beside_the_promise(people: str) -> None:

@@ -3,65 +3,14 @@
 
 from __future__ import annotations
 
-import csv
 import json
-from collections import Counter
 from pathlib import Path
 
 import pytest
 
+from tests.cli.nine_patients import ROLES, RULES, published
 from tests.helpers import run_cli
 from tests.publish.folders import names
-
-ROWS = """name,zip,age,disease
-Ann,47677,29,Heart
-Bob,47602,22,Heart
-Cid,47678,27,Heart
-Dora,47905,43,Flu
-Eve,47909,52,Heart
-Fay,47906,47,Cancer
-Gus,47605,30,Heart
-Hal,47673,36,Cancer
-Ida,47607,32,Cancer
-"""
-POLICY = """
-quasi_identifiers = ["zip", "age"]
-sensitive = "disease"
-identifier = "name"
-
-[promises]
-k_anonymity = 3
-
-[hierarchies.zip]
-prefix = [4, 3, 2]
-
-[hierarchies.age]
-intervals = [10, 20]
-"""
-ROLES = ("--qi", "zip,age", "--sensitive", "disease", "--identifier", "name")
-RULES = ("--hierarchy", "zip={prefix = [4, 3, 2]}", "--hierarchy", "age={intervals = [10, 20]}")
-
-
-@pytest.fixture
-def table(tmp_path: Path) -> str:
-    path = tmp_path / "patients.csv"
-    path.write_text(ROWS, encoding="utf-8")
-    return str(path)
-
-
-@pytest.fixture
-def policy(tmp_path: Path) -> str:
-    path = tmp_path / "divulge.toml"
-    path.write_text(POLICY, encoding="utf-8")
-    return str(path)
-
-
-def published(folder: Path) -> Counter[tuple[str, ...]]:
-    with (folder / "table.csv").open(encoding="utf-8", newline="") as file:
-        rows = list(csv.reader(file))
-    assert rows[0] == ["zip", "age", "disease"]
-    return Counter((row[0], row[1]) for row in rows[1:])
-
 
 CLASSES = {("4767*", "[20, 40)"): 3, ("4760*", "[20, 40)"): 3, ("4790*", "[40, 60)"): 3}
 
@@ -139,6 +88,17 @@ def test_nothing_fits(table: str, tmp_path: Path) -> None:
     assert result.code == 3
     assert result.out == ""
     assert result.err.count("\n") == 1
+    assert "What would fit: k_anonymity >= 9" in result.err
+    asked = ("generalize", table, *ROLES, *RULES, "--k-anonymity", "10", "--out", str(tmp_path / "out"), "--json")
+    document = run_cli(*asked)
+    assert (document.code, document.err) == (3, "")
+    found = document.json()["infeasible"]
+    assert found["because"] == "no generalization keeps k_anonymity >= 10 without suppression"
+    assert found["proved"]
+    assert [(item["promise"], item["bound"]) for item in found["nearest"]] == [("k_anonymity >= 9", 9)]
+    boxes = run_cli(*asked, "--method", "mondrian")
+    assert boxes.code == 3
+    assert [item["bound"] for item in boxes.json()["infeasible"]["nearest"]] == [9]
     assert not (tmp_path / "out").exists()
 
 
@@ -158,7 +118,6 @@ def test_an_existing_folder(table: str, policy: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((), "--out is missing"),
         (("--out", "out", "--qi", "nowhere"), "has no column 'nowhere'"),
         (("--out", "out", "--hierarchy", "zip=nowhere.csv"), "there is no hierarchy file"),
         (("--dry-run", "--objective", "joy"), "joy"),

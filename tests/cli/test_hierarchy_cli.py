@@ -189,3 +189,27 @@ def test_a_wrong_rule_is_one_line(people: str, options: list[str], told: str) ->
 @pytest.mark.parametrize("command", ["build", "check", "convert", "show"])
 def test_each_help_ends_with_an_example(command: str) -> None:
     assert f"divulge hierarchy {command}" in run_cli("hierarchy", command, "--help").out
+
+
+def test_cut_finds_the_ranges_that_tell_the_most(tmp_path: Path) -> None:
+    """Two of each age: the young have flu, the old colds. One cut between them keeps all of the one bit that age tells."""
+    table = tmp_path / "people.csv"
+    rows = [(age, grade, "flu" if age < 40 else "cold") for age, grade in ((20, "A"), (30, "B"), (50, "C"), (60, "D"))]
+    table.write_text("age,grade,ill\n" + "".join(f"{a},{g},{i}\n" * 2 for a, g, i in rows), encoding="utf-8")
+    out = tmp_path / "age.csv"
+    asked = ("hierarchy", "cut", str(table), "--about", "ill", "--k-anonymity", "4", "--json")
+    found = run_cli(*asked, "--column", "age", "--out", str(out)).json()
+    assert (found["rule"], found["information"], found["original_information"]) == ({"cuts": [50]}, 1, 1)
+    assert [(item["low"], item["high"], item["people"]) for item in found["ranges"]] == [
+        ("20", "30", 4),
+        ("50", "60", 4),
+    ]
+    assert out.read_text(encoding="utf-8") == "20;<50;*\n30;<50;*\n50;>=50;*\n60;>=50;*\n"
+    scale = run_cli(*asked, "--column", "grade", "--order", "A,B,C,D").json()
+    assert scale["rule"]["rows"] == {name: [f"[{'A, B' if name < 'C' else 'C, D'}]", "*"] for name in "ABCD"}
+    assert run_cli(*asked, "--column", "age", "--ranges", "1").json()["rule"] == {"suppress": True}
+    told = run_cli(*asked[:-1], "--column", "age").out
+    assert "age in 2 ranges tells 1 bits about ill, of 1 as it is" in told
+    assert "age = {cuts = [50]}" in told
+    assert run_cli(*asked, "--column", "grade").code == 2
+    assert run_cli(*asked[:-2], "9", "--column", "age").code == 3

@@ -128,7 +128,7 @@ def test_the_reference_page_is_up_to_date() -> None:
     assert page.read_text(encoding="utf-8") == run_cli("metrics", "--markdown").out
 
 
-def test_the_demo_tells_what_k_anonymity_misses(tmp_path: Path) -> None:
+def test_the_demo_tells_what_k_anonymity_misses_and_publishes_what_does_not(tmp_path: Path) -> None:
     folder = tmp_path / "demo"
     shown = run_cli("demo", "--out", str(folder))
     assert shown.code == 0
@@ -144,7 +144,20 @@ def test_the_demo_tells_what_k_anonymity_misses(tmp_path: Path) -> None:
     assert document["raw"]["rows"] == 20_000
     assert {path.name for path in folder.iterdir()} == {
         "patients.csv", "generalized.csv", "classes.csv", "leakage.png", "worst-class.png", "divulge.toml", "demo.json",
+        "release",
     }  # fmt: skip
+    assert all(item["holds"] for item in document["release"]["promises"])
+    release = folder / "release" / "table.csv"
+    asked = (
+        "check",
+        str(release),
+        "--policy",
+        str(folder / "divulge.toml"),
+        "--original",
+        str(folder / "patients.csv"),
+    )
+    assert run_cli(*asked).code == 0
+    assert release.read_text(encoding="utf-8").splitlines()[0] == "zip,age,sex,diagnosis"
     assert (folder / "leakage.png").read_bytes().startswith(b"\x89PNG")
 
 

@@ -34,6 +34,7 @@ RUNS = {
     "divulge anatomize --check": [GROUPS, "anatomize a --check --beta 1/4"],
     "divulge query": [GROUPS, "query a \"disease = 'Flu'\""],
     "divulge hierarchy build": ["hierarchy build patients.csv --column age"],
+    "divulge hierarchy cut": ["hierarchy cut patients.csv --column age --about disease --k-anonymity 5 --ranges 3"],
     "divulge hierarchy check": ["hierarchy check adult.csv --hierarchies hierarchies/"],
     "divulge dossier leakage": [f"dossier leakage {SHOPS}"],
     "divulge dossier resolve": ["dossier resolve --database shops.json --resolve N"],

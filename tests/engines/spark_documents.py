@@ -4,13 +4,18 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import divulge as dv
 from divulge.cli.common import plain
+from divulge.engines.spark import SparkEngine
 from divulge.metrics.measurement import Measurement
 from divulge.report.document import measurement_document
-from tests.engines.spark_cases import CASES
+from divulge.report.release import release_document
+from divulge.tasks.anatomize import anatomize
+from divulge.tasks.release import Release
+from tests.engines.spark_cases import CASES, people, weights
 
 TOLERANCE = 1e-9
 
@@ -25,6 +30,42 @@ def measured(case: str, engine: Any) -> dict[str, Any]:
     """Measure a case on an engine."""
     asked = CASES[case]()
     return document(dv.measure(asked.table, **asked.arguments, **asked.tables, engine=engine))
+
+
+def released(out: Path, engine: Any) -> dict[str, Any]:
+    """Generalize survey data on an engine, publish it, and say what was done."""
+    asked = weights()
+    roles = {name: value for name, value in asked.arguments.items() if name != "recursive_l"}
+    levels = {"zip": {"suppress": True}, "age": {"intervals": [20]}, "constant": {"suppress": True}}
+    policy = dv.Policy(k_anonymity=15, l_diversity=3, suppression=0.5)
+    release = dv.generalize(asked.table, policy=policy, **roles, hierarchies=levels, engine=engine)
+    release.write(out)
+    return release_in_words(release)
+
+
+def anatomized(out: Path, session: Any) -> dict[str, Any]:
+    """Anatomize people in chunks on the workers of a session, publish them, and say what was done."""
+    engine = SparkEngine(session, row_limit=0, chunk_rows=100)
+    release = anatomize(
+        people().table,
+        quasi_identifiers=["zip", "sex"],
+        sensitive="disease",
+        alpha="3/5",
+        beta="1/2",
+        tables=2,
+        engine=engine,
+    )
+    release.write(out)
+    return {"levels": release.levels.texts(), "settings": dict(release.outline.settings)}
+
+
+def release_in_words(release: Release) -> dict[str, Any]:
+    """What `divulge generalize --json` prints, without what must differ between engines."""
+    found: dict[str, Any] = json.loads(json.dumps(plain(release_document(release))))
+    for moment in ("before", "after"):
+        for name in ("engine", "counts", "source"):
+            del found[moment]["settings"][name]
+    return found
 
 
 def differences(expected: Any, found: Any, path: str = "") -> list[str]:

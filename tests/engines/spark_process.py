@@ -19,7 +19,7 @@ from typing import Any
 import pyarrow as pa
 
 from divulge.engines.spark import SparkEngine
-from tests.engines.spark_documents import measured
+from tests.engines.spark_documents import anatomized, measured, released
 
 SETTINGS = {
     "spark.sql.shuffle.partitions": "4",
@@ -87,13 +87,24 @@ def serve(engine: SparkEngine) -> None:
     """Answer requests until there are no more."""
     for line in sys.stdin:
         request = json.loads(line)
+        if "release" in request:
+            answer(released(Path(request["release"]), engine))
+            continue
+        if "anatomize" in request:
+            answer(anatomized(Path(request["anatomize"]), engine.session))
+            continue
         asked = engine
         if "sabotage" in request:
             asked = SabotagedEngine(engine.session)
             asked.folder = request["sabotage"]
         asked.collect_limit = request["collect_limit"]
-        sys.stdout.write(json.dumps(measured(request["case"], asked)) + "\n")
-        sys.stdout.flush()
+        answer(measured(request["case"], asked))
+
+
+def answer(document: dict[str, Any]) -> None:
+    """One line."""
+    sys.stdout.write(json.dumps(document) + "\n")
+    sys.stdout.flush()
 
 
 def main() -> None:
@@ -108,8 +119,7 @@ def main() -> None:
             "spark.connect.grpc.binding.port": port,
         }
         engine = SparkEngine(master="local-cluster[2,1,1024]", config=SETTINGS | connect)
-    sys.stdout.write(json.dumps({"ready": kind}) + "\n")
-    sys.stdout.flush()
+    answer({"ready": kind})
     serve(engine)
 
 

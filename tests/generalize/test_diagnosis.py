@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from divulge.errors import Infeasible
 from divulge.generalize.diagnosis import NothingFits
 from divulge.generalize.search import search
-from divulge.policy import Promise
+from divulge.policy import Promise, Protection
 from divulge.table.hierarchy import Hierarchy
 from tests.generalize.drawn import HIERARCHIES, any_promise, counted, suppressions, tables
 
@@ -68,6 +68,27 @@ def test_a_value_that_stands_out() -> None:
     assert (error.diagnosis.in_the_way.labels["sex"], error.diagnosis.in_the_way.value) == ("m", "HIV")
 
 
+def test_promises_that_must_move_together() -> None:
+    """Three people with two diseases are neither five people nor three diseases, and either alone would leave the other."""
+    promises = [Promise.make("k_anonymity", 5), Promise.make("l_diversity", 3), Promise.make("alpha", 0.9)]
+    diagnosis = failure(people("flu", "HIV", "flu"), promises).diagnosis
+    assert diagnosis.nearest == ()
+    assert [item.promise for item in diagnosis.together] == ["k_anonymity >= 3", "l_diversity of disease >= 2"]
+    assert "k_anonymity >= 3 together with l_diversity of disease >= 2" in diagnosis.text
+
+
+def test_the_class_in_the_way_holds_chosen_people() -> None:
+    """Both men are protected; the one woman alone is not meant."""
+    rows = people("flu", "HIV", sex="m") + people("flu")
+    men = Protection.make({"k_anonymity": 3}, where={"sex": "m"})
+    error = failure(rows, [Promise.make("k_anonymity", 1)], hierarchies=STIFF, protections=[men])
+    assert error.diagnosis.in_the_way is not None
+    assert (error.diagnosis.in_the_way.promise, error.diagnosis.in_the_way.labels["sex"]) == (
+        "k_anonymity >= 3 for sex = m",
+        "m",
+    )
+
+
 @given(rows=tables(least=2), promises=st.lists(any_promise, min_size=1, max_size=3), suppression=suppressions)
 @settings(deadline=None, max_examples=60)
 def test_the_advice_is_good(rows: list[Any], promises: list[Promise], suppression: float) -> None:
@@ -86,6 +107,11 @@ def test_the_advice_is_good(rows: list[Any], promises: list[Promise], suppressio
             )
     for nearest in diagnosis.nearest:
         relaxed = [_with_bound(promise, nearest.promise, nearest.bound) for promise in promises]
+        search(contingency, STIFF, relaxed, suppression=suppression)
+    if diagnosis.together:
+        relaxed = promises
+        for nearest in diagnosis.together:
+            relaxed = [_with_bound(promise, nearest.promise, nearest.bound) for promise in relaxed]
         search(contingency, STIFF, relaxed, suppression=suppression)
 
 

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from divulge.count import Contingency, count
 from divulge.errors import BadInput, Infeasible
+from divulge.generalize.check import Judge
 from divulge.generalize.mondrian import mondrian
-from divulge.generalize.protect import Protection
-from divulge.policy import Promise
+from divulge.policy import Promise, Protection
 from divulge.table.hierarchy import Hierarchy
 from divulge.table.roles import resolve_roles
 from tests.metrics.drawn import opened
@@ -110,6 +110,26 @@ def test_an_average_is_kept_by_the_whole_table() -> None:
     assert labels(counted(**columns), half) == ["1", "2", "[3, 4]", "[3, 4]"]
 
 
+def test_pieces_that_break_within_the_table_refuse_their_own_cuts_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Thirty-two ages of four are told apart, sixty-four of two only in pairs; it takes few looks at the table to see which.
+
+    ITPR of identity is 1 - classes * p(class) * H(X | class) / H(X): for 64 classes of 4 among 256 people 1 - 2 / 8 = 0.75, and a class of
+    2 among at most 96 would have 1 - 96 * 2 / 256 * 1 / 8 = 0.91.
+    """
+    looks = []
+    original = Judge.broken_within
+
+    def counting(self: Judge, classes: Any) -> Any:
+        looks.append(len(classes))
+        return original(self, classes)
+
+    monkeypatch.setattr(Judge, "broken_within", counting)
+    ages = [age for age in range(96) for _ in range(4 if age < 32 else 2)]
+    plan = mondrian(counted(age=ages), [Promise.make("itpr", 0.8, scope="identity")])
+    assert [box.people for box in plan.boxes] == [4] * 64
+    assert len(looks) < 32
+
+
 def test_protected_people() -> None:
     contingency = counted(age=[1, 2, 3, 4, 76, 77])
     old = Protection.make({"k_anonymity": 3}, where={"age": ">75"})
@@ -124,7 +144,9 @@ def test_protected_people() -> None:
 
 
 def test_refusals() -> None:
-    with pytest.raises(Infeasible, match="even one class of everybody breaks k_anonymity >= 2"):
+    with pytest.raises(
+        Infeasible, match=r"no generalization keeps k_anonymity >= 2 .*What would fit: k_anonymity >= 1"
+    ):
         mondrian(counted(age=[1]), K2)
     with pytest.raises(BadInput, match="use strict parts"):
         mondrian(counted(age=[1, 2], d=["a", "b"]), [Promise.make("entropy_leakage", 1)], strict=False)

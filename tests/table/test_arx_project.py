@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+import divulge as dv
 from divulge.errors import BadInput
 from divulge.table.arx_project import read_project
 
@@ -141,3 +142,27 @@ def test_a_file_that_is_no_zip_is_refused(tmp_path: Path) -> None:
         read_project(tmp_path / "x.deid")
     with pytest.raises(BadInput, match="there is no ARX project"):
         read_project(tmp_path / "none.deid")
+
+
+def test_a_project_is_a_table_with_roles_and_hierarchies(tmp_path: Path) -> None:
+    where = project(tmp_path)
+    release = dv.generalize(where, policy=dv.Policy(k_anonymity=2))
+    assert release.counted.roles.quasi_identifiers == ("age & year", "zip")
+    assert (release.counted.roles.sensitive, release.counted.roles.identifier) == (("disease",), ("name",))
+    assert release.hierarchies["age & year"].rows["34"] == ("34", "30-39", "*")
+    assert list(release.suggestions) == ["zip"]
+    assert [path.name for path in release.write(tmp_path / "out").glob("table*")] == ["table.csv"]
+    # What the user says goes first: a role, a hierarchy, and a column in another role than the project's.
+    other = dv.generalize(
+        where,
+        policy=dv.Policy(k_anonymity=2),
+        sensitive="zip",
+        hierarchies={"age & year": {"suppress": True}},
+    )
+    assert (other.counted.roles.quasi_identifiers, other.counted.roles.sensitive) == (("age & year",), ("zip",))
+    assert other.hierarchies["age & year"].height == 1
+    assert dv.measure(where, quasi_identifiers=()).settings["quasi_identifiers"] == ["age & year", "zip"]
+    assert dv.check(where, dv.Policy(k_anonymity=1))[0].holds
+    for options in ({"delimiter": ";"}, {"header": True}, {"table": "x"}):
+        with pytest.raises(BadInput, match="ARX project"):
+            dv.read(where, **options)

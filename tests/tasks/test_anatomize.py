@@ -37,7 +37,9 @@ def source(tmp_path: Path) -> Path:
 
 
 def decide(source: Any, **more: Any) -> AnatomizedRelease:
-    return anatomize(source, sensitive="Salary", identifier="Name", **(BOUNDS | more))
+    release = anatomize(source, sensitive="Salary", identifier="Name", **(BOUNDS | more))
+    assert isinstance(release, AnatomizedRelease)
+    return release
 
 
 def test_the_release_keeps_its_bounds_and_has_one_file_per_table(source: Path, tmp_path: Path) -> None:

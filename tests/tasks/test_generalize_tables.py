@@ -12,8 +12,7 @@ import pytest
 
 import divulge as dv
 from divulge.errors import BadInput, Infeasible
-from divulge.generalize.protect import Protection
-from divulge.policy import Promise
+from divulge.policy import Promise, Protection
 from divulge.table.hierarchy import Hierarchy
 from divulge.tasks.release import Release
 from tests.publish.folders import names

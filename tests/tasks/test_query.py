@@ -113,6 +113,6 @@ def test_side_by_side_at_equal_protection_on_adult() -> None:
 
 
 def test_what_cannot_be_protected_is_told_for_each_side() -> None:
-    table = pa.table({"a": [1, 2, 3, 4], "s": ["x", "x", "x", "y"]})
+    table = pa.table({"age": [1, 2, 3, 4], "s": ["x", "x", "x", "y"]})
     sides = side_by_side(table, sensitive="s", beta="1/2", tables=1)
     assert all(side.refused and side.recq is None for side in sides)

@@ -56,8 +56,8 @@ def decide(source: Path, **more: Any) -> Release:
 def spoil(monkeypatch: pytest.MonkeyPatch, change: Callable[[str], str]) -> None:
     """A writer that does its work and then changes the file."""
 
-    def write_rows(engine: Any, sql: str, path: Path, *, form: Any) -> None:
-        honest_writer(engine, sql, path, form=form)
+    def write_rows(engine: Any, sql: str, path: Path, **how: Any) -> None:
+        honest_writer(engine, sql, path, **how)
         path.write_text(change(path.read_text(encoding="utf-8")), encoding="utf-8")
 
     monkeypatch.setattr(tasks_release, "write_rows", write_rows)
@@ -208,3 +208,17 @@ def test_force_never_removes_what_divulge_did_not_write(source: Path, tmp_path: 
         decide(source).write(out, force=True)
     assert (home / "thesis.txt").exists()
     assert (out / "notes.txt").exists()
+
+
+def test_a_protection_that_does_not_hold_on_the_disk(source: Path, tmp_path: Path) -> None:
+    """Every class has three; those with somebody over 40 were to have four. The published ages do not tell who that is."""
+    older = dv.Protection.make({"k_anonymity": 3}, where={"age": ">40"})
+    release = decide(source, protections=[older])
+    assert [outcome.text for outcome in release.verdict.outcomes][-1] == "k_anonymity >= 3 for age >40"
+    stricter = replace(release.protected[0], protection=dv.Protection.make({"k_anonymity": 4}, where=dict(older.where)))
+    refused(
+        replace(release, protected=(stricter,)),
+        tmp_path,
+        Unverified,
+        "breaks what was promised: k_anonymity >= 4 for age >40 .measured 3",
+    )

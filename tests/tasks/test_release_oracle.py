@@ -64,6 +64,10 @@ class Case:
     method: str
     form: str
     seed: int
+    chosen: tuple[Any, int] | None
+    """People with this value of the first key are to hide among so many."""
+    hidden: tuple[Any, float] | None
+    """This value of s0 may be so much more likely in a class than in the table (basic beta-likeness)."""
 
 
 @st.composite
@@ -87,15 +91,22 @@ def cases(draw: st.DrawFn) -> Case:
     }
     columns["plain"] = st.sampled_from(["p", "q"])
     rows = draw(st.lists(st.fixed_dictionaries(columns), min_size=1, max_size=25))
+    suppression = draw(st.sampled_from([0.0, 0.0, 0.2, 0.5]))
     return Case(
         rows=[{"id": f"person-{i:03d}", **{name: row[name] for name in columns}} for i, row in enumerate(rows)],
         keys=keys,
         sensitive=sensitive,
         promises=tuple(draw(st.lists(promises(), min_size=1, max_size=3))),
-        suppression=draw(st.sampled_from([0.0, 0.0, 0.2, 0.5])),
-        method=draw(st.sampled_from(["full-domain", "full-domain", "mondrian"])),
+        suppression=suppression,
+        method=draw(
+            st.sampled_from(["full-domain", "full-domain", "mondrian"] if suppression == 0 else ["full-domain"])
+        ),
         form=draw(st.sampled_from(["csv", "parquet", "arrow"])),
         seed=draw(st.integers(0, 2**62 - 1)),
+        chosen=draw(st.sampled_from([None, (rows[0][keys[0]], 2), (rows[-1][keys[0]], 4)])),
+        hidden=draw(st.sampled_from([None, None, (rows[0]["s0"], 0.5)]))
+        if len({row["s0"] for row in rows}) > 1
+        else None,
     )
 
 
@@ -113,8 +124,20 @@ def decide(case: Case, rows: Rows) -> Release:
         sensitive=case.sensitive,
         identifier="id",
         method=case.method,
+        protections=protections(case),
     )
     return release
+
+
+def protections(case: Case) -> list[dv.Protection]:
+    found = []
+    if case.chosen is not None:
+        value, k = case.chosen
+        found.append(dv.Protection.make({"k_anonymity": k}, where={case.keys[0]: [value]}))
+    if case.hidden is not None:
+        told, beta = case.hidden
+        found.append(dv.Protection.make({"basic_beta_likeness": beta}, attribute="s0", values=[told]))
+    return found
 
 
 def read(folder: Path, form: str) -> Rows:
@@ -164,6 +187,30 @@ def check_promises(case: Case, published: Rows) -> None:
             assert keeps(promise, found[promise.metric.name][0]), f"{promise.text} of {name}"
 
 
+def check_protections(case: Case, release: Release, published: Rows) -> None:
+    """Whoever is chosen stands in a published class of enough people or in none; the hidden value is told no more than promised."""
+    groups = oracle.group(published, case.keys)
+    if case.chosen is not None and case.method == "full-domain":
+        sizes = {tuple(as_text(members[0][key]) for key in case.keys): len(members) for members in groups}
+        for row in case.rows:
+            if row[case.keys[0]] == case.chosen[0]:
+                assert sizes.get(labels_of(row, case, release), case.chosen[1]) >= case.chosen[1]
+    if case.hidden is not None:
+        value, bound = case.hidden
+        share = sum(row["s0"] == value for row in case.rows) / len(case.rows)
+        for members in groups:
+            here = sum(row["s0"] == value for row in members) / len(members)
+            for before, after in ((share, here), (1 - share, 1 - here)):
+                assert after / before - 1 <= bound + 1e-7
+
+
+def labels_of(row: dict[str, Any], case: Case, release: Release) -> tuple[str | None, ...]:
+    """What the keys of a row of the original become."""
+    return tuple(
+        release.hierarchies[key].labels_of([as_text(row[key])])[0][release.plan.levels[key]] for key in case.keys
+    )
+
+
 def check_rows(case: Case, release: Release, published: Rows) -> None:
     """Every published row is a generalized row of the original, and not too many are missing."""
     levels = release.plan.levels
@@ -179,8 +226,7 @@ def check_rows(case: Case, release: Release, published: Rows) -> None:
             for row in case.rows
         ]
         assert multiset(published) <= multiset(as_texts(expected))
-    limit = case.suppression if case.method == "full-domain" else 0.0
-    assert len(case.rows) - len(published) <= limit * len(case.rows) + 1e-9
+    assert len(case.rows) - len(published) <= case.suppression * len(case.rows) + 1e-9
 
 
 def check_leaks(case: Case, folder: Path) -> None:
@@ -222,6 +268,7 @@ def check(case: Case) -> None:
         # In a CSV file these readers cannot tell an empty text from null, so they see two classes as one.
         if case.form != "csv" or "" not in {row[key] for row in case.rows for key in case.keys}:
             check_promises(case, published)
+            check_protections(case, release, published)
         check_rows(case, release, as_texts(published))
         check_leaks(case, folder)
         check_order(case, folder, Path(place, "other"))

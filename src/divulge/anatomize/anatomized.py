@@ -19,7 +19,7 @@ from divulge.anatomize.codes import Ints, RowCodes
 from divulge.anatomize.division import Division
 from divulge.anatomize.levels import GroupLevels
 from divulge.anatomize.model import AlphaBetaGammaDelta, Levels
-from divulge.anatomize.problem import Groups, Problem, problem_of
+from divulge.anatomize.problem import Groups, Prior, Problem, problem_of
 from divulge.errors import BadInput, InternalError, nearest
 
 
@@ -92,13 +92,17 @@ def anatomize(
     quasi_identifiers: Sequence[str],
     sensitive: str | Sequence[str],
     seed: int | None = None,
+    prior: Mapping[str, Prior] | None = None,
 ) -> Anatomized:
-    """Divide the columns into tables and the records into groups; without a seed one is drawn, and recorded."""
+    """Divide the columns into tables and the records into groups; without a seed one is drawn, and recorded.
+
+    Where the rows are a part of a table, `prior` says how often each sensitive value occurs in the whole.
+    """
     secret = (sensitive,) if isinstance(sensitive, str) else tuple(sensitive)
     _check_columns(rows, quasi_identifiers, secret)
     used = secrets.randbits(64) if seed is None else seed
     division = method.divide(rows, tuple(quasi_identifiers))
-    problem = problem_of(rows, tables=division.tables, sensitive=secret, model=method.model)
+    problem = problem_of(rows, tables=division.tables, sensitive=secret, model=method.model, prior=prior)
     group = method.group(problem, rng=np.random.default_rng(used))
     found = Anatomized(
         method=method.name,

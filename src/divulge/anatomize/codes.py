@@ -16,11 +16,12 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from divulge.anatomize.association import Together, sum_of_squares
 from divulge.count import Domain, Nulls
 from divulge.count.assemble import encode
 from divulge.count.contingency import class_ids, combined_key
 from divulge.errors import BadInput, nearest
-from divulge.table.table import Table, kind_of
+from divulge.table.table import Column, Table, kind_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -29,6 +30,7 @@ Codes = npt.NDArray[np.integer[Any]]
 Ints = npt.NDArray[np.int64]
 
 _SMALLEST_LOOKUP = 2**20
+_LARGEST_GRID = 2**24
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,6 +60,22 @@ class RowCodes:
         """The values of a column, of some rows or of all."""
         return self.domain(name).values.take(pa.array(self.column(name)[rows]))
 
+    def spectrum(self, name: str) -> tuple[Ints, Ints]:
+        """How often values of a column occur: each number that is the count of a value, and how many values have it."""
+        counts = np.bincount(self.column(name))
+        return np.unique(counts[counts > 0], return_counts=True)
+
+    def together(self, left: str, right: str) -> Together:
+        """How two columns occur together."""
+        lefts, rights = np.bincount(self.column(left)), np.bincount(self.column(right))
+        i, j, counts = self._pairs(left, right)
+        return Together(
+            sum_of_squares(counts, lefts[i], rights[j]),
+            int(np.count_nonzero(lefts)),
+            int(np.count_nonzero(rights)),
+            len(self),
+        )
+
     def tuples(self, names: Sequence[str]) -> Tuples:
         """The distinct tuples of some columns, numbered in ascending order."""
         codes, radices = [self.column(name) for name in names], [len(self.domain(name)) for name in names]
@@ -73,6 +91,20 @@ class RowCodes:
     def take(self, rows: Ints) -> RowCodes:
         """Some of the rows, with the same domains."""
         return RowCodes(self.domains, tuple(column[rows] for column in self.codes))
+
+    def _pairs(self, left: str, right: str) -> tuple[Ints, Ints, Ints]:
+        """The pairs of values that occur, and how often."""
+        width = len(self.domain(right))
+        key = self.column(left).astype(np.int64)
+        key *= width
+        key += self.column(right)
+        if len(self.domain(left)) * width <= _LARGEST_GRID:
+            grid = np.bincount(key)
+            found = np.flatnonzero(grid)
+            counts = grid[found]
+        else:
+            found, counts = np.unique(key, return_counts=True)
+        return found // width, found % width, counts
 
     def _position(self, name: str) -> int:
         try:
@@ -91,20 +123,26 @@ class Tuples:
 
 def read_rows(table: Table, names: Sequence[str], *, nulls: Nulls = "category") -> RowCodes:
     """Read columns of a table, in one pass; with nulls="drop" only the rows that lack none of them."""
+    rows = table.engine.query(select_rows(table, names, nulls=nulls))
+    if rows.num_rows == 0:
+        raise BadInput(f"{table.source} has no rows", hint="There is nothing to anatomize")
+    return sorted_rows(rows, [table.column(name) for name in names])
+
+
+def sorted_rows(rows: pa.Table, columns: Sequence[Column]) -> RowCodes:
+    """Rows whose columns are called c0, c1, ..., sorted by their values."""
+    coded = [encode(rows.column(f"c{i}"), name=column.name, kind=column.kind) for i, column in enumerate(columns)]
+    found = _narrow(coded)
+    return found.take(np.lexsort(found.codes[::-1]))
+
+
+def select_rows(table: Table, names: Sequence[str], *, nulls: Nulls) -> str:
+    """A query for columns of a table as c0, c1, ..."""
     quoted = [table.engine.quote(table.column(name).name) for name in names]
     selected = ", ".join(f"{name} AS c{i}" for i, name in enumerate(quoted))
     complete = " AND ".join(f"{name} IS NOT NULL" for name in quoted)
     where = f" WHERE {complete}" if nulls == "drop" else ""
-    rows = table.engine.query(f"SELECT {selected} FROM {table.relation}{where}")
-    if rows.num_rows == 0:
-        raise BadInput(f"{table.source} has no rows", hint="There is nothing to anatomize")
-    kinds = [table.column(name).kind for name in names]
-    coded = [
-        encode(rows.column(f"c{i}"), name=name, kind=kind)
-        for i, (name, kind) in enumerate(zip(names, kinds, strict=True))
-    ]
-    found = _narrow(coded)
-    return found.take(np.lexsort(found.codes[::-1]))
+    return f"SELECT {selected} FROM {table.relation}{where}"
 
 
 def rows_of(columns: Mapping[str, Iterable[Any]]) -> RowCodes:

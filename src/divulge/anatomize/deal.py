@@ -26,13 +26,18 @@ from divulge.anatomize.problem import Groups, Problem
 
 def most_groups(problem: Problem, *, smallest: int = 1) -> int:
     """The most groups of at least `smallest` records for which the deal keeps beta and delta, and alpha can be kept; at worst 1."""
-    model, rows, totals = problem.model, len(problem), problem.sensitive[0].totals
-    distinct = np.unique(totals)[::-1]  # values with equally many records fare alike
-    whole = Tally(1, np.zeros(len(distinct), dtype=np.int64), np.arange(len(distinct)), distinct)
-    for groups in _group_counts(rows, smallest_group(totals, model, min(smallest, rows))):
+    attribute, rows = problem.sensitive[0], len(problem)
+    # Values with equally many records fare alike.
+    prior, totals = np.unique(np.stack([attribute.prior, attribute.totals]), axis=1)[:, ::-1]
+    present = np.flatnonzero(totals)
+    whole = Tally(1, np.zeros(len(present), dtype=np.int64), present, totals[present])
+    for groups in _group_counts(rows, smallest_group(problem, min(smallest, rows))):
         if not _has_room(problem, groups):
             continue
-        if deals_keep(whole, np.array([rows]), np.array([groups]), totals=distinct, model=model, rows=rows)[0]:
+        kept = deals_keep(
+            whole, np.array([rows]), np.array([groups]), totals=prior, model=problem.model, rows=problem.table_rows
+        )
+        if kept[0]:
             return groups
     return 1
 
@@ -50,10 +55,11 @@ def _has_room(problem: Problem, groups: int) -> bool:
     return all(room >= top + min((whole - top) // 2, top // 100) for top in problem.commonest)
 
 
-def smallest_group(totals: Ints, model: AlphaBetaGammaDelta, smallest: int = 1) -> int:
+def smallest_group(problem: Problem, smallest: int = 1) -> int:
     """The fewest records that a group can have which holds the rarest value once."""
-    rows = int(totals.sum())
-    share = min(model.beta, Fraction(int(totals[-1]), rows) + model.delta)
+    attribute, model, rows = problem.sensitive[0], problem.model, len(problem)
+    rarest = int(attribute.prior[attribute.totals > 0].min())
+    share = min(model.beta, Fraction(rarest, problem.table_rows) + model.delta)
     return min(max(smallest, math.ceil(1 / share)), rows) if share else rows
 
 

@@ -13,8 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from divulge.anatomize.association import Association, associate, column_weight
-from divulge.anatomize.codes import RowCodes
+from divulge.anatomize.association import Association, Counted, associate, column_weight
 from divulge.errors import BadInput, nearest
 
 Linkage = Literal["average", "first"]
@@ -45,7 +44,7 @@ class Division:
 
 
 def divide(
-    rows: RowCodes,
+    columns: Counted,
     quasi_identifiers: Sequence[str],
     *,
     tables: int,
@@ -56,7 +55,7 @@ def divide(
     """Spread the quasi-identifiers over tables."""
     check_table_count(quasi_identifiers, tables)
     _check_options(quasi_identifiers, tables, linkage, max_table_size)
-    weights = {name: column_weight(rows, name) for name in quasi_identifiers}
+    weights = {name: column_weight(columns, name) for name in quasi_identifiers}
     # Rounded, so that equal entropies summed in another order still tie and keep the order of the columns.
     order = sorted(quasi_identifiers, key=lambda name: -round(weights[name], 12))
     seeds, others = order[:tables], order[tables:]
@@ -69,7 +68,7 @@ def divide(
                 continue
             partners = members if linkage == "average" else members[:1]
             found = [
-                Coefficient(name, partner, associate(rows, name, partner, kind=association)) for partner in partners
+                Coefficient(name, partner, associate(columns, name, partner, kind=association)) for partner in partners
             ]
             coefficients += found
             strength = sum(coefficient.value for coefficient in found) / len(found)

@@ -19,7 +19,7 @@ import numpy as np
 
 from divulge.anatomize.levels import Bools
 from divulge.anatomize.model import AlphaBetaGammaDelta, Levels
-from divulge.anatomize.problem import Groups, Problem
+from divulge.anatomize.problem import Commonest, Groups, Problem, Whole
 from divulge.errors import Infeasible
 
 SMALL = 12
@@ -65,14 +65,20 @@ class InfeasibleModel(Infeasible):
         }
 
 
-def check_feasible(problem: Problem) -> None:
+def check_feasible(problem: Problem | Whole) -> None:
     """Refuse what no grouping can keep."""
-    model = problem.model
-    reasons = _tuples_in_the_way(problem) + _values_in_the_way(problem)
-    if not reasons and model.gamma < (least := least_gamma(problem)):
+    whole = _as_one(problem)
+    model = whole.model
+    reasons = [reason for table in whole.tables for reason in _in_the_way(table, whole, "alpha", model.alpha)]
+    reasons += [reason for value in whole.sensitive for reason in _in_the_way(value, whole, "beta", model.beta)]
+    if whole.delta > model.delta:
+        reasons.append(
+            f"a part of the table differs from the whole by {whole.delta}, which is above delta = {model.delta}"
+        )
+    if not reasons and model.gamma < (least := least_gamma(whole)):
         reasons.append(f"gamma is {model.gamma}, and no grouping of these tables reaches less than {least}")
     if reasons:
-        raise refusal(problem, "; ".join(reasons), proved=True)
+        raise refusal(whole, "; ".join(reasons), proved=True)
 
 
 def gamma_is_certain(problem: Problem) -> bool:
@@ -81,17 +87,17 @@ def gamma_is_certain(problem: Problem) -> bool:
     return model.gamma >= min(problem.whole.gamma, model.alpha ** len(problem.tables) * model.beta)
 
 
-def least_gamma(problem: Problem) -> Fraction:
+def least_gamma(problem: Problem | Whole) -> Fraction:
     """A gamma that no grouping goes below.
 
     In each group the commonest of at most m tuples has a share of at least 1/m, and for each table there is a group where it has at least
     its share in the whole table.
     """
-    tables = zip(problem.commonest, problem.tables, strict=True)
-    shares = [(Fraction(highest, len(problem)), table.distinct) for highest, table in tables]
+    whole = _as_one(problem)
+    shares = [(Fraction(table.records, whole.rows), table.distinct) for table in whole.tables]
     found = []
-    for attribute in problem.sensitive:
-        all_shares = [*shares, (Fraction(attribute.highest, len(problem)), len(attribute.totals))]
+    for attribute in whole.sensitive:
+        all_shares = [*shares, (Fraction(attribute.records, whole.rows), attribute.distinct)]
         floor = Fraction(1)
         for _, distinct in all_shares:
             floor /= distinct
@@ -100,15 +106,16 @@ def least_gamma(problem: Problem) -> Fraction:
 
 
 def refusal(
-    problem: Problem, because: str, *, gamma: Fraction | None = None, proved: bool, hint: str = ""
+    problem: Problem | Whole, because: str, *, gamma: Fraction | None = None, proved: bool, hint: str = ""
 ) -> InfeasibleModel:
     """The error to raise; `gamma` is the least that is known to be kept, if it is less than that of the whole table."""
-    whole = problem.whole
+    whole = _as_one(problem)
+    levels = whole.levels
     return InfeasibleModel(
         because,
-        nearest=Levels(whole.alpha, whole.beta, min(gamma or whole.gamma, whole.gamma), Fraction(0)),
-        model=problem.model,
-        records_per_group=min(len(problem) // attribute.highest for attribute in problem.sensitive),
+        nearest=Levels(levels.alpha, levels.beta, min(gamma or levels.gamma, levels.gamma), Fraction(0)),
+        model=whole.model,
+        records_per_group=min(whole.rows // attribute.records for attribute in whole.sensitive),
         proved=proved,
         hint=hint,
     )
@@ -152,24 +159,13 @@ def _valid_sets(problem: Problem) -> Bools:
     return problem.measure(sets, groups=1 << size, records=records).keeps(problem.model)
 
 
-def _tuples_in_the_way(problem: Problem) -> list[str]:
-    reasons = []
-    for names, table, highest in zip(problem.names, problem.tables, problem.commonest, strict=True):
-        if highest > problem.model.alpha * len(problem):
-            row = np.flatnonzero(table.ids == np.bincount(table.ids).argmax())[:1]
-            shown = ", ".join(f"{name} = {problem.rows.values(name, row)[0].as_py()!r}" for name in names)
-            reasons.append(_because(shown, highest, problem, "alpha", problem.model.alpha))
-    return reasons
+def _as_one(problem: Problem | Whole) -> Whole:
+    return problem if isinstance(problem, Whole) else problem.as_one
 
 
-def _values_in_the_way(problem: Problem) -> list[str]:
-    return [
-        _because(f"{attribute.name} = {attribute.labels[0]!r}", attribute.highest, problem, "beta", problem.model.beta)
-        for attribute in problem.sensitive
-        if attribute.highest > problem.model.beta * len(problem)
-    ]
-
-
-def _because(what: str, count: int, problem: Problem, name: str, bound: Fraction) -> str:
-    share = float(Fraction(count, len(problem)))
-    return f"{what} is in {count} of {len(problem)} records ({share:.4g}), which is above {name} = {bound}"
+def _in_the_way(commonest: Commonest, whole: Whole, name: str, bound: Fraction) -> list[str]:
+    if commonest.records <= bound * whole.rows:
+        return []
+    shown = ", ".join(f"{column} = {value!r}" for column, value in zip(commonest.names, commonest.values, strict=True))
+    share = float(Fraction(commonest.records, whole.rows))
+    return [f"{shown} is in {commonest.records} of {whole.rows} records ({share:.4g}), which is above {name} = {bound}"]

@@ -74,7 +74,7 @@ def _regions(problem: Problem, size: int) -> Cells:
         ranked = tally(cell, attribute.ids[records], groups=cells, values=len(attribute.totals))
         groups = np.maximum(levels.sizes // size, 1)
         deals = deals_keep(
-            ranked, levels.sizes, groups, totals=attribute.totals, model=problem.model, rows=len(problem)
+            ranked, levels.sizes, groups, totals=attribute.prior, model=problem.model, rows=problem.table_rows
         )
         return deals & (levels.sizes >= size) & levels.keeps(problem.model)
 

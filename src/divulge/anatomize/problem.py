@@ -3,34 +3,91 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from functools import cached_property
+from math import prod
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from divulge.anatomize.codes import Codes, Ints, RowCodes, Tuples
-from divulge.anatomize.levels import GroupLevels, by_frequency, largest_shift, tally
+from divulge.anatomize.levels import GroupLevels, by_frequency, largest_shift, sums, tally
 from divulge.anatomize.model import AlphaBetaGammaDelta, Levels
+from divulge.count import Domain
+from divulge.count.assemble import domain_codes, encode
+from divulge.table.table import Kind
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 Groups = npt.NDArray[np.int32]
 
 
 @dataclass(frozen=True, eq=False)
 class Ranked:
-    """A sensitive attribute; the code 0 is its commonest value."""
+    """A sensitive attribute; the code 0 is the commonest value of the whole table."""
 
     name: str
     ids: npt.NDArray[np.int32] = field(repr=False)
     totals: Ints = field(repr=False)
-    """How many records have each value, in descending order."""
+    """How many records have each value."""
+    prior: Ints = field(repr=False)
+    """How many records of the whole table have each value, in descending order: `totals`, unless the records are a part of it."""
     labels: tuple[object, ...] = field(repr=False)
 
     @property
     def highest(self) -> int:
         """H: the records with the commonest value."""
-        return int(self.totals[0])
+        return int(self.totals.max())
+
+
+@dataclass(frozen=True, eq=False)
+class Prior:
+    """The values of a sensitive attribute in the whole table, where the records at hand are a part of it."""
+
+    domain: Domain
+    totals: Ints = field(repr=False)
+    """How many records of the whole table have each value of the domain."""
+
+
+def prior_of(counted: pa.Table, *, name: str, kind: Kind) -> Prior:
+    """From a table of values v, each once, and how many records n have them."""
+    domain, codes = encode(counted.column("v"), name=name, kind=kind)
+    return Prior(domain, sums(codes, counted.column("n").to_numpy(), len(domain)))
+
+
+@dataclass(frozen=True)
+class Commonest:
+    """The commonest tuple of a table, or the commonest value of a sensitive attribute."""
+
+    names: tuple[str, ...]
+    values: tuple[object, ...]
+    records: int
+    """How many records have it."""
+    distinct: int
+    """How many tuples, or values, there are."""
+
+
+@dataclass(frozen=True)
+class Whole:
+    """All records as one group: what decides whether a grouping can keep the model."""
+
+    model: AlphaBetaGammaDelta
+    rows: int
+    tables: tuple[Commonest, ...]
+    sensitive: tuple[Commonest, ...]
+    delta: Fraction = Fraction(0)
+    """Above 0 only for a part of a table."""
+
+    @property
+    def levels(self) -> Levels:
+        """The least alpha and beta that any grouping can promise, and the gamma of this one."""
+        shares = [Fraction(table.records, self.rows) for table in self.tables]
+        beta = Fraction(max(attribute.records for attribute in self.sensitive), self.rows)
+        return Levels(max(shares), beta, prod(shares, start=beta), self.delta)
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,8 +106,27 @@ class Problem:
 
     @cached_property
     def whole(self) -> Levels:
-        """The levels of one group that holds every record: the least alpha and beta that any grouping can promise."""
-        return self.measure(np.zeros(len(self), dtype=np.int32), groups=1).worst()
+        """The levels of one group that holds every record."""
+        return self.as_one.levels
+
+    @cached_property
+    def as_one(self) -> Whole:
+        """One group that holds every record."""
+        everybody = self.measure(np.zeros(len(self), dtype=np.int32), groups=1)
+        tables = tuple(
+            self._commonest(names, table.ids, table.distinct)
+            for names, table in zip(self.names, self.tables, strict=True)
+        )
+        sensitive = tuple(
+            self._commonest((attribute.name,), attribute.ids, int(np.count_nonzero(attribute.totals)))
+            for attribute in self.sensitive
+        )
+        return Whole(self.model, len(self), tables, sensitive, everybody.worst().delta)
+
+    @cached_property
+    def table_rows(self) -> int:
+        """The records of the whole table, whose shares are the prior of delta."""
+        return int(self.sensitive[0].prior.sum())
 
     @cached_property
     def commonest(self) -> tuple[int, ...]:
@@ -66,19 +142,32 @@ class Problem:
         for attribute in self.sensitive:
             ranked = tally(group, attribute.ids[chosen], groups=groups, values=len(attribute.totals))
             common.append(ranked.modal())
-            shift.append(largest_shift(ranked, sizes, attribute.totals, rows=len(self)))
-        return GroupLevels(len(self), sizes, tuple(modal), tuple(common), tuple(shift))
+            shift.append(largest_shift(ranked, sizes, attribute.prior, rows=self.table_rows))
+        return GroupLevels(self.table_rows, sizes, tuple(modal), tuple(common), tuple(shift))
+
+    def _commonest(self, names: tuple[str, ...], ids: Codes, distinct: int) -> Commonest:
+        counts = np.bincount(ids)
+        row = np.flatnonzero(ids == counts.argmax())[:1]
+        values = tuple(self.rows.values(name, row)[0].as_py() for name in names)
+        return Commonest(names, values, int(counts.max()), distinct)
 
 
 def problem_of(
-    rows: RowCodes, *, tables: Sequence[Sequence[str]], sensitive: Sequence[str], model: AlphaBetaGammaDelta
+    rows: RowCodes,
+    *,
+    tables: Sequence[Sequence[str]],
+    sensitive: Sequence[str],
+    model: AlphaBetaGammaDelta,
+    prior: Mapping[str, Prior] | None = None,
 ) -> Problem:
-    """Number the tuples of each table, and the sensitive values by frequency."""
+    """Number the tuples of each table, and the sensitive values by frequency; `prior` is for rows that are a part of a table."""
     return Problem(
         model=model,
         names=tuple(tuple(names) for names in tables),
         tables=tuple(rows.tuples(names) for names in tables),
-        sensitive=tuple(_ranked(rows, name) for name in sensitive),
+        sensitive=tuple(
+            _ranked(rows, name) if prior is None else _ranked_by(prior[name], rows, name) for name in sensitive
+        ),
         rows=rows,
     )
 
@@ -89,4 +178,13 @@ def _ranked(rows: RowCodes, name: str) -> Ranked:
     order = np.argsort(rank)
     present = int(np.count_nonzero(totals))  # a part of the rows may lack values of the domain
     labels = tuple(domain.labels[code] for code in order[:present].tolist())
-    return Ranked(name, rank.astype(np.int32)[codes], totals[:present], labels)
+    return Ranked(name, rank.astype(np.int32)[codes], totals[:present], totals[:present], labels)
+
+
+def _ranked_by(prior: Prior, rows: RowCodes, name: str) -> Ranked:
+    """The values ranked as in the whole table, some of which these rows may lack."""
+    rank, ordered = by_frequency(prior.totals)
+    own = rank.astype(np.int32)[domain_codes(prior.domain, rows.domain(name).values)]
+    ids = own[rows.column(name)]
+    labels = tuple(prior.domain.labels[code] for code in np.argsort(rank).tolist())
+    return Ranked(name, ids, np.bincount(ids, minlength=len(ordered)), ordered, labels)

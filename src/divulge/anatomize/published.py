@@ -70,12 +70,9 @@ class Published:
 
     def levels(self) -> GroupLevels:
         """The levels of every group, in the order of the groups; exact."""
-        sensitive = [table for table in self.tables if table.columns[0] in self.sensitive]
-        if not sensitive:
-            raise BadInput("it is not known which column of the release is sensitive", hint=nearest("", self.columns))
+        others, sensitive = self.divided()
         found = levels_of_tallies([], [self._tally(table) for table in sensitive])
-        modal = tuple(self._modal(table) for table in self.tables if table not in sensitive)
-        return replace(found, modal=modal)
+        return replace(found, modal=tuple(self._modal(table) for table in others))
 
     def _sizes(self, table: GroupTable) -> tuple[pa.Array, Ints]:
         """The groups in order, and their records."""
@@ -86,26 +83,40 @@ class Published:
         )
         return found.column("g").combine_chunks(), found.column("n").to_numpy()
 
-    def _modal(self, table: GroupTable) -> Ints:
-        """The count of the commonest tuple of each group."""
+    def modal_query(self, table: GroupTable) -> str:
+        """SQL for each group g, the count of its commonest tuple as most, and its records as size."""
         quote = self.engine.quote
         keys = ", ".join(
             [f"{quote(self.group)} AS g", *(f"{quote(name)} AS c{i}" for i, name in enumerate(table.columns))]
         )
         listed = ", ".join(["g", *(f"c{i}" for i in range(len(table.columns)))])
         counted = f"SELECT {listed}, SUM(w) AS m FROM (SELECT {keys}, {self.mass(table)} AS w FROM {table.relation}) AS r GROUP BY {listed}"
-        found = self.engine.query(
-            f"SELECT g, CAST(MAX(m) AS BIGINT) AS most FROM ({counted}) AS t GROUP BY 1 ORDER BY 1 NULLS LAST"
+        return (
+            f"SELECT g, CAST(MAX(m) AS BIGINT) AS most, CAST(SUM(m) AS BIGINT) AS size FROM ({counted}) AS t GROUP BY g"
         )
-        most: Ints = found.column("most").to_numpy()
+
+    def tally_query(self, table: GroupTable) -> str:
+        """SQL for each group g and each value v of a sensitive column in it, the records as n."""
+        group, value = self.engine.quote(self.group), self.engine.quote(table.columns[0])
+        return (
+            f"SELECT g, v, CAST(SUM(w) AS BIGINT) AS n FROM "
+            f"(SELECT {group} AS g, {value} AS v, {self.mass(table)} AS w FROM {table.relation}) AS r GROUP BY g, v"
+        )
+
+    def divided(self) -> tuple[list[GroupTable], list[GroupTable]]:
+        """The tables of quasi-identifiers and those of sensitive columns."""
+        sensitive = [table for table in self.tables if table.columns[0] in self.sensitive]
+        if not sensitive:
+            raise BadInput("it is not known which column of the release is sensitive", hint=nearest("", self.columns))
+        return [table for table in self.tables if table not in sensitive], sensitive
+
+    def _modal(self, table: GroupTable) -> Ints:
+        """The count of the commonest tuple of each group."""
+        most: Ints = self.engine.query(f"{self.modal_query(table)} ORDER BY g NULLS LAST").column("most").to_numpy()
         return most
 
     def _tally(self, table: GroupTable) -> Tally:
-        group, value = self.engine.quote(self.group), self.engine.quote(table.columns[0])
-        found = self.engine.query(
-            f"SELECT {group} AS g, {value} AS v, CAST(SUM({self.mass(table)}) AS BIGINT) AS n FROM {table.relation} "
-            "GROUP BY 1, 2 ORDER BY 1 NULLS LAST, 2 NULLS LAST"
-        )
+        found = self.engine.query(f"{self.tally_query(table)} ORDER BY g NULLS LAST, v NULLS LAST")
         groups, numbers = encode(found.column("g"), name=self.group, kind="number")
         _, values = encode(found.column("v"), name=table.columns[0], kind="text")
         return Tally(len(groups), numbers, values, found.column("n").to_numpy())
@@ -115,13 +126,19 @@ def publish_tables(
     tables: Sequence[Table], *, sensitive: Sequence[str], group: str = GROUP, count: str = COUNT
 ) -> Published:
     """The release that these tables make up, after a look at whether they fit together."""
+    published = join_tables(tables, sensitive=sensitive, group=group, count=count)
+    _check_groups(published)
+    return published
+
+
+def join_tables(tables: Sequence[Table], *, sensitive: Sequence[str], group: str, count: str) -> Published:
+    """The same, without comparing the groups one by one."""
     found = [_group_table(table, group=group, count=count) for table in tables]
     if not found:
         raise BadInput("a release without tables", hint="Name the files of its tables")
     _check_columns(found, sensitive)
     published = Published(tables[0].engine, tuple(found), tuple(sensitive), group, count)
     _check_counts(published)
-    _check_groups(published)
     return published
 
 

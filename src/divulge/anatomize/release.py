@@ -8,7 +8,7 @@ records were grouped: who works the secret out from the order of the rows has le
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -45,7 +45,7 @@ def released(anatomized: Anatomized, *, secret: int) -> Released:
     """The tables to publish; the same secret gives the same tables."""
     rng = np.random.default_rng(secret)
     number = rng.permutation(anatomized.groups).astype(np.int32)[anatomized.group]
-    group, count = _free_name(GROUP, anatomized), _free_name(COUNT, anatomized)
+    group, count = free_name(GROUP, anatomized.tables), free_name(COUNT, anatomized.tables)
     made = [
         _table(anatomized, columns, ids=ids, number=number, name=name, names=(group, count), rng=rng)
         for columns, ids, name in _parts(anatomized)
@@ -56,11 +56,19 @@ def released(anatomized: Anatomized, *, secret: int) -> Released:
 def _parts(anatomized: Anatomized) -> Iterator[tuple[tuple[str, ...], Codes, str]]:
     """Each table's columns, the number of each record's tuple in it, and a name for its file."""
     problem = anatomized.problem
-    for place, (names, tuples) in enumerate(zip(problem.names, problem.tables, strict=True), start=1):
-        yield names, tuples.ids, f"quasi_identifiers_{place}" if len(problem.names) > 1 else "quasi_identifiers"
-    for place, name in enumerate(anatomized.sensitive, start=1):
-        ids = anatomized.rows.column(name).astype(np.int32)
-        yield (name,), ids, f"sensitive_{place}" if len(anatomized.sensitive) > 1 else "sensitive"
+    ids = [tuples.ids for tuples in problem.tables]
+    ids += [anatomized.rows.column(name).astype(np.int32) for name in anatomized.sensitive]
+    names = table_names(len(problem.names), len(anatomized.sensitive))
+    yield from zip(anatomized.tables, ids, names, strict=True)
+
+
+def table_names(tables: int, sensitive: int) -> tuple[str, ...]:
+    """What the files of so many tables of quasi-identifiers and so many sensitive columns are called, without an ending."""
+    return (*_numbered("quasi_identifiers", tables), *_numbered("sensitive", sensitive))
+
+
+def _numbered(name: str, count: int) -> tuple[str, ...]:
+    return (name,) if count == 1 else tuple(f"{name}_{place}" for place in range(1, count + 1))
 
 
 def _table(
@@ -100,8 +108,9 @@ def _values(anatomized: Anatomized, column: str, rows: Ints) -> pa.DictionaryArr
     return pa.DictionaryArray.from_arrays(codes, anatomized.rows.domain(column).values)
 
 
-def _free_name(wanted: str, anatomized: Anatomized) -> str:
-    taken = {name.casefold() for names in anatomized.tables for name in names}
+def free_name(wanted: str, tables: Sequence[Sequence[str]]) -> str:
+    """A name that no column of the tables has."""
+    taken = {name.casefold() for names in tables for name in names}
     while wanted.casefold() in taken:
         wanted += "_"
     return wanted

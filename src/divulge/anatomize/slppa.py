@@ -7,8 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from divulge.anatomize.association import Association
-from divulge.anatomize.codes import RowCodes
+from divulge.anatomize.association import Association, Counted
 from divulge.anatomize.division import Division, Linkage, divide, given_division
 from divulge.anatomize.grouping import group_records
 from divulge.anatomize.model import AlphaBetaGammaDelta
@@ -49,12 +48,12 @@ class Slppa:
         if self.group_size < 1:
             raise BadInput(f"groups of at least {self.group_size} records make no sense", hint="Ask for 1 or more")
 
-    def divide(self, rows: RowCodes, quasi_identifiers: Sequence[str]) -> Division:
+    def divide(self, columns: Counted, quasi_identifiers: Sequence[str]) -> Division:
         """Tables by entropy and association, or as given."""
         if not isinstance(self.tables, int):
             return given_division(quasi_identifiers, self.tables)
         return divide(
-            rows,
+            columns,
             quasi_identifiers,
             tables=self.tables,
             linkage=self.linkage,

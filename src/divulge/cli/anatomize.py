@@ -11,7 +11,6 @@ import typer
 
 from divulge.cli.common import emit_json, new_app, show
 from divulge.cli.options import JsonOption, TableOptions, takes_groups
-from divulge.errors import BadInput
 
 app = new_app()
 
@@ -96,7 +95,9 @@ def anatomize(
     ] = None,
     qi: Annotated[
         list[str] | None,
-        typer.Option(help="Quasi-identifier; all columns but identifiers and sensitive ones if none is named."),
+        typer.Option(
+            help="Quasi-identifier. If none is named: all columns but the sensitive ones, identifiers, and what looks like one."
+        ),
     ] = None,
     identifier: Annotated[
         list[str] | None, typer.Option(help="Column that names a person directly; it is left out.")
@@ -105,7 +106,10 @@ def anatomize(
         Literal["category", "drop"], typer.Option(help="A null is a value of its own, or its row is left out.")
     ] = "category",
     out: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="The folder to publish in; it must not exist yet.")
+        Path | None,
+        typer.Option(
+            metavar="DIR", help="The folder to publish in; it must not exist yet. Without it nothing is written."
+        ),
     ] = None,
     format_: Annotated[
         Literal["csv", "parquet", "arrow"] | None,
@@ -144,15 +148,20 @@ def anatomize(
     if check:
         _check(table.source, model.given(), sensitive or [], json_=json_)
         return
-    if out is None and not dry_run:
-        raise BadInput("--out is missing", hint="Name a folder to publish in, or look only with --dry-run")
     from divulge.anatomize.feasibility import InfeasibleModel
     from divulge.anatomize.workload import Workload
+    from divulge.publish.release import refuse_target
     from divulge.report.anatomized import anatomized_document, anatomized_text
     from divulge.table.roles import split_names
     from divulge.tasks.anatomize import anatomize as run_anatomize
+    from divulge.tasks.anatomized_on_spark import refuse_on_cluster
+    from divulge.tasks.anatomized_release import AnatomizedRelease
 
+    if out is not None and not dry_run:
+        refuse_target(out, force=force)
     opened = table.read()
+    if attack or queries:
+        refuse_on_cluster(opened, "neither attacks nor the error of queries")
     try:
         release = run_anatomize(
             opened,
@@ -169,7 +178,8 @@ def anatomize(
             raise
         emit_json({"infeasible": error.as_json()})
         raise typer.Exit(error.exit_code) from None
-    recq = None if queries == 0 else release.recq(Workload(kind=workload, queries=queries))
+    measured = queries != 0 and isinstance(release, AnatomizedRelease)
+    recq = release.recq(Workload(kind=workload, queries=queries)) if measured else None
     attacks = release.attack() if attack else None
     written = None if out is None or dry_run else release.write(out, force=force, format=format_)
     if json_:

@@ -36,8 +36,9 @@ def apply(
     """Publish new rows as an earlier release was published, if both together still keep its promises (else exit code 1).
 
     \b
-    Example:
+    Examples:
       divulge apply release/ new-patients.csv --out release-2/
+      divulge apply /shared/release/ clinic.visits --engine spark --out /shared/release-2/
     """
     from divulge.report.release import applied_document, applied_text
     from divulge.tasks.apply import apply as run_apply

@@ -9,7 +9,7 @@ import typer
 
 from divulge.cli.common import emit_json, new_app, show
 from divulge.cli.options import BeliefOptions, JsonOption, RoleOptions, TableOptions, takes_groups
-from divulge.cli.promises import PolicyOption, policy_of, takes_promises
+from divulge.cli.promises import PolicyOption, ProtectOption, policy_of, takes_promises
 
 app = new_app()
 
@@ -22,6 +22,7 @@ def check(
     roles: RoleOptions,
     belief: BeliefOptions,
     policy: PolicyOption = None,
+    protect: ProtectOption = None,
     sample: Annotated[int, typer.Option(help="How many of the classes that break a promise to name.", min=0)] = 10,
     json_: JsonOption = False,
     bounds: dict[str, str] | None = None,
@@ -38,7 +39,7 @@ def check(
     from divulge.tasks.check import check as run_check
 
     opened = table.read()
-    kept = policy_of(policy, bounds)
+    kept = policy_of(policy, bounds, protect=protect)
     resolved = roles.resolve(opened)
     given = {name: value for name, value in resolved.items() if value} | ({} if roles.nulls else {"nulls": None})
     verdict, measurement = run_check(opened, kept, assumptions=given | belief.resolve(opened.names), sample=sample)

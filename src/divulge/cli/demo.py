@@ -33,7 +33,7 @@ def demo(
     seed: Annotated[int, typer.Option(help="The same seed invents the same people.")] = 2026,
     json_: JsonOption = False,
 ) -> None:
-    """Invent 20,000 patients, measure what their table gives away, and tell it in plain words.
+    """Invent 20,000 patients, measure what their table gives away, tell it in plain words, and publish a table that tells less.
 
     \b
     Example:
@@ -44,7 +44,9 @@ def demo(
     from divulge.datasets.demo import QUASI_IDENTIFIERS, SENSITIVE, generalized, patients
     from divulge.policy import Policy
     from divulge.report.document import measurement_document, verdict_document
+    from divulge.report.release import release_document, release_text
     from divulge.tasks.check import check
+    from divulge.tasks.generalize import generalize
     from divulge.tasks.measure import measure
     from divulge.tasks.profile import profile
 
@@ -56,26 +58,26 @@ def demo(
     before = measure(
         folder / "patients.csv", quasi_identifiers=QUASI_IDENTIFIERS, sensitive=SENSITIVE, identifier="patient_id"
     )
-    verdict, after = check(folder / "generalized.csv", Policy.load(folder / "divulge.toml"))
-    written = _write(folder, after)
+    policy = Policy.load(folder / "divulge.toml")
+    verdict, after = check(folder / "generalized.csv", policy)
+    columns = profile(folder / "patients.csv")
+    others = [item.column for item in columns if item.column not in (*QUASI_IDENTIFIERS, SENSITIVE)]
+    release = generalize(folder / "patients.csv", policy=policy, identifier=others, suppression=0.01)
+    published = release.write(folder / "release", force=True)
+    written = [*_write(folder, after), str(folder / "divulge.toml"), str(folder / "demo.json"), str(folder / "release")]
     document = {
         "settings": {"rows": rows, "seed": seed},
         "raw": measurement_document(before, worst=3),
         "generalized": measurement_document(after, worst=5),
         "verdict": verdict_document(verdict, after),
+        "release": release_document(release, written=published),
         "files": written,
     }
     (folder / "demo.json").write_text(json.dumps(plain(document), indent=2, ensure_ascii=False), encoding="utf-8")
     if json_:
         emit_json(document)
     else:
-        _tell(
-            profile(folder / "patients.csv"),
-            before,
-            after,
-            verdict,
-            [*written, str(folder / "divulge.toml"), str(folder / "demo.json")],
-        )
+        _tell(columns, before, after, verdict, release_text(release, written=published), written)
 
 
 def _write(folder: Path, after: Any) -> list[str]:
@@ -94,7 +96,7 @@ def _write(folder: Path, after: Any) -> list[str]:
     return [str(path) for path in (*tables, *charts)]
 
 
-def _tell(columns: Any, before: Any, after: Any, verdict: Any, files: list[str]) -> None:
+def _tell(columns: Any, before: Any, after: Any, verdict: Any, release: Any, files: list[str]) -> None:
     from divulge.report.columns import profile_text
     from divulge.report.text import story_text, verdict_text
 
@@ -112,6 +114,9 @@ def _tell(columns: Any, before: Any, after: Any, verdict: Any, files: list[str])
         "",
         "4. Does that keep what the hospital promises (divulge.toml)? k and l are the usual promises; the leakages see more",
         verdict_text(verdict, after, sample=3),
+        "",
+        "5. Of all ways to make the raw table coarser, the one that keeps every promise and loses least",
+        release,
         "",
         "Written: " + ", ".join(files),
         f"Next: divulge rank {files[0]} --qi zip,age,sex,occupation --sensitive diagnosis; divulge --help lists the commands.",

@@ -10,7 +10,7 @@ import typer
 
 from divulge.cli.common import emit_json, new_app, show
 from divulge.cli.options import BeliefOptions, JsonOption, RoleOptions, TableOptions, pairs, takes_groups
-from divulge.cli.promises import PolicyOption, policy_of, takes_promises
+from divulge.cli.promises import PolicyOption, ProtectOption, policy_of, takes_promises
 from divulge.errors import BadInput
 from divulge.policy import Policy
 
@@ -18,7 +18,10 @@ app = new_app()
 
 FormatOption = Annotated[
     Literal["csv", "parquet", "arrow"] | None,
-    typer.Option("--format", help="How the table is written; as it came, if that is one of these, else Parquet."),
+    typer.Option(
+        "--format",
+        help="How the table is written; as it came, if that is one of these, else Parquet. Spark does not write Arrow.",
+    ),
 ]
 ForceOption = Annotated[bool, typer.Option("--force", help="Replace the release that is there.")]
 SeedOption = Annotated[
@@ -34,8 +37,12 @@ def generalize(
     roles: RoleOptions,
     belief: BeliefOptions,
     policy: PolicyOption = None,
+    protect: ProtectOption = None,
     out: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="The folder to publish in; it must not exist yet.")
+        Path | None,
+        typer.Option(
+            metavar="DIR", help="The folder to publish in; it must not exist yet. Without it nothing is written."
+        ),
     ] = None,
     hierarchies: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Folder of <column>.csv or *_hierarchy_<column>.csv.")
@@ -47,9 +54,21 @@ def generalize(
         str, typer.Option(help="What is to be lost least: loss, discernibility, precision, ...")
     ] = "loss",
     method: Annotated[
-        Literal["full-domain", "mondrian"], typer.Option(help="One level per column, or boxes of any shape.")
+        Literal["full-domain", "columns", "mondrian", "relaxed-mondrian"],
+        typer.Option(
+            help="One level per column; each column as it is or not at all; boxes; boxes that may share values."
+        ),
     ] = "full-domain",
     time_limit: Annotated[float | None, typer.Option(metavar="SECONDS", help="When to stop searching.", min=0)] = None,
+    optima: Annotated[bool, typer.Option("--optima", help="Also tell all solutions that cost the same.")] = False,
+    nodes: Annotated[bool, typer.Option("--nodes", help="Also tell every combination of levels looked at.")] = False,
+    pareto: Annotated[
+        str | None,
+        typer.Option(
+            metavar="METRIC",
+            help="Instead of a release: what each combination of levels costs and tells by this metric, and the best trade-offs.",
+        ),
+    ] = None,
     keep: Annotated[
         list[str] | None, typer.Option(help="Column without a role to publish although it looks like an identifier.")
     ] = None,
@@ -69,32 +88,51 @@ def generalize(
     Examples:
       divulge generalize patients.csv --policy divulge.toml --out release/
       divulge generalize patients.csv --qi zip,age --sensitive disease --identifier name --k-anonymity 5 --dry-run
+      divulge generalize patients.csv --policy divulge.toml --protect "age >= 75: k_anonymity >= 20" --out release/
+      divulge generalize patients.csv --qi zip,age --sensitive disease --pareto entropy_leakage
+      divulge generalize clinic.visits --engine spark --policy divulge.toml --out /shared/release/
+
+    With --engine spark the workers write the table, as a folder of files; --out must be on storage that they share.
     """
+    from divulge.generalize.diagnosis import NothingFits
+    from divulge.publish.formats import choose_format
     from divulge.publish.release import refuse_target
     from divulge.report.release import release_document, release_text, suggestions_text
     from divulge.table.roles import split_names
     from divulge.tasks.generalize import generalize as run_generalize
 
-    if out is None and not dry_run:
-        raise BadInput("--out is missing", hint="Name a folder to publish in, or search only with --dry-run")
     if out is not None and not dry_run:
         refuse_target(out, force=force)
     opened = table.read()
-    kept = policy_of(policy, bounds, suppression=suppression)
+    choose_format(opened, format_)
+    kept = policy_of(policy, bounds, protect=protect, suppression=suppression)
     given = roles.resolve(opened) | {"nulls": roles.nulls}
     levels, assumptions = _hierarchies(opened, kept, given, hierarchies=hierarchies, belief=belief)
-    release = run_generalize(
-        opened,
-        policy=kept,
-        **given,
-        hierarchies=levels,
-        objective=objective,
-        method=method,
-        time_limit=time_limit,
-        keep=split_names(opened, keep or []),
-        assumptions=assumptions,
-        announce=None if json_ else lambda suggestions: show(suggestions_text(suggestions)),
-    )
+    common = given | {
+        "policy": kept,
+        "hierarchies": levels,
+        "objective": objective,
+        "assumptions": assumptions,
+        "announce": None if json_ else lambda suggestions: show(suggestions_text(suggestions)),
+    }
+    if pareto is not None:
+        _show_front(opened, pareto, common, json_=json_, unused=out is not None or method != "full-domain")
+        return
+    try:
+        release = run_generalize(
+            opened,
+            **common,
+            method=method,
+            time_limit=time_limit,
+            all_optima=optima,
+            keep_nodes=nodes,
+            keep=split_names(opened, keep or []),
+        )
+    except NothingFits as error:
+        if not json_:
+            raise
+        emit_json({"infeasible": error.document()})
+        raise typer.Exit(error.exit_code) from None
     written = None
     if out is not None and not dry_run:
         written = release.write(out, force=force, file_format=format_, seed=seed)
@@ -102,6 +140,21 @@ def generalize(
         emit_json(release_document(release, written=written))
     else:
         show(release_text(release, written=written))
+
+
+def _show_front(opened: Any, metric: str, asked: dict[str, Any], *, json_: bool, unused: bool) -> None:
+    from divulge.report.release import front_text
+    from divulge.tasks.tradeoff import tradeoff
+
+    if unused:
+        raise BadInput(
+            "--pareto publishes nothing and looks at one level per column", hint="Leave out --out and --method"
+        )
+    front = tradeoff(opened, metric, **asked)
+    if json_:
+        emit_json(front.document())
+    else:
+        show(front_text(front))
 
 
 def _hierarchies(
@@ -112,7 +165,7 @@ def _hierarchies(
     from divulge.table.roles import resolve_roles
 
     names = given["quasi_identifiers"] or policy.roles.get("quasi_identifiers", ())
-    columns = resolve_roles(opened, quasi_identifiers=names).quasi_identifiers
+    columns = resolve_roles(opened, quasi_identifiers=names, declared=True).quasi_identifiers
     one_by_one = pairs(belief.hierarchy or [], "--hierarchy")
     found: dict[str, Any] = {} if hierarchies is None else dict(load_hierarchies(hierarchies, columns=columns))
     found |= {name: spec for name, spec in one_by_one.items() if name in columns}

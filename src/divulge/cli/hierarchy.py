@@ -11,6 +11,7 @@ import typer
 
 from divulge.cli.common import emit_json, new_app, show
 from divulge.cli.options import JsonOption, TableOptions, pairs, takes_groups
+from divulge.cli.promises import PolicyOption, policy_of, takes_promises
 
 app = new_app()
 
@@ -146,6 +147,48 @@ def build(
             "written": [str(path) for path in written],
         }
     )
+
+
+@app.command()
+@takes_promises
+@takes_groups
+def cut(
+    table: TableOptions,
+    column: Annotated[str, typer.Option(help="The column of numbers or dates, or of text with --order.")],
+    about: Annotated[
+        str, typer.Option(metavar="COLUMN", help="The sensitive column that the ranges are to tell about.")
+    ],
+    policy: PolicyOption = None,
+    ranges: Annotated[int | None, typer.Option(help="The most ranges; any number if not given.", min=1)] = None,
+    order: Annotated[str | None, typer.Option(metavar="LOW,..,HIGH", help="The order of a text column.")] = None,
+    nulls: Annotated[
+        Literal["category", "drop"], typer.Option(help="Rows with a null: refused, or left out.")
+    ] = "category",
+    out: Annotated[Path | None, typer.Option(help="Where to write the hierarchy: a .csv file, or a folder.")] = None,
+    to: ToOption = "arx",
+    force: ForceOption = False,
+    most: MostOption = 10,
+    json_: JsonOption = False,
+    bounds: dict[str, str] | None = None,
+) -> None:
+    """Cut a column into the ranges that keep the promises and tell the most about another (the true optimum).
+
+    \b
+    Example:
+      divulge hierarchy cut patients.csv --column age --about disease --ranges 4 --surprise 0.5 --k-anonymity 5 --out age.csv
+    """
+    from divulge.report.hierarchies import cut_document, cut_text
+    from divulge.tasks.cut import cut as run_cut
+    from divulge.tasks.hierarchy import write_to
+
+    scale = None if order is None else order.split(",")
+    promised = policy_of(policy, bounds)
+    found = run_cut(table.read(), column, about=about, policy=promised, most=ranges, order=scale, nulls=nulls)
+    written = [] if out is None else write_to({column: found.hierarchy}, out, to=to, force=force)
+    if json_:
+        emit_json(cut_document(found, written=written))
+    else:
+        show(cut_text(found, written=written, most=most))
 
 
 @app.command()

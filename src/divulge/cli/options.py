@@ -32,7 +32,7 @@ class TableOptions:
         str,
         typer.Argument(
             metavar="TABLE",
-            help="CSV, TSV, Parquet (file, folder or glob), Arrow, JSON lines, SQLite file or postgresql:// URL.",
+            help="CSV, TSV, Parquet (file, folder or glob), Arrow, JSON lines, SQLite file, ARX project (.deid) or postgresql:// URL.",
         ),
     ]
     table: Annotated[str | None, typer.Option(help="The table to read in a SQLite file or a PostgreSQL database.")] = (

@@ -4,16 +4,25 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Annotated, Any
 
 import typer
 
 from divulge.metrics import METRICS, find_metric
-from divulge.policy import Policy, Promise
+from divulge.policy import Policy, Promise, Protection
 
 PolicyOption = Annotated[
     str | None, typer.Option("--policy", metavar="FILE", help="Policy file (TOML) with roles and promises.")
+]
+
+ProtectOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="WHO:PROMISE",
+        help="Promises of their own for chosen people or values: \"age >= 75 and job = 'clerk': k_anonymity >= 20\". Repeatable.",
+    ),
 ]
 
 
@@ -51,12 +60,18 @@ def _flag(name: str) -> Any:
     ]
 
 
-def policy_of(file: str | None, bounds: Mapping[str, str] | None, *, suppression: float | None = None) -> Policy:
-    """The policy file, if there is one, with the promises made by flags added to its own."""
+def policy_of(
+    file: str | None,
+    bounds: Mapping[str, str] | None,
+    *,
+    protect: Sequence[str] | None = None,
+    suppression: float | None = None,
+) -> Policy:
+    """The policy file, if there is one, with the promises and protections made by flags added to its own."""
     base = Policy() if file is None else Policy.load(file)
-    return Policy(
-        [*base.promises, *(Promise.make(name, bound) for name, bound in (bounds or {}).items())],
+    return replace(
+        base,
+        promises=(*base.promises, *(Promise.make(name, bound) for name, bound in (bounds or {}).items())),
+        protections=(*base.protections, *map(Protection.parse, protect or ())),
         suppression=base.suppression if suppression is None else suppression,
-        roles=base.roles,
-        hierarchies=base.hierarchies,
     )

@@ -82,7 +82,7 @@ class ClusterCounts:
                 register = population.frame.withColumnRenamed("n", "p")
                 frame = frame.unionByName(register, allowMissingColumns=True)
             arranged = self._by_class(frame).persist()
-        weakref.finalize(self, _release, arranged).atexit = False
+        weakref.finalize(self, release_frame, arranged).atexit = False
         return arranged
 
     def _by_class(self, frame: DataFrame) -> DataFrame:
@@ -104,6 +104,20 @@ class ClusterCounts:
         return self.engine.frame(f"SELECT {', '.join(selected)} FROM {self.engine.view(self.frame)}{by}")
 
 
+def count_in_memory(request: Request) -> Contingency:
+    """The counts of a table of any engine as a contingency; refused where the driver's memory cannot be expected to hold them."""
+    if not isinstance(request.table.engine, SparkEngine):
+        return contingency_of(request, request.table.engine.query(request.sql()))
+    counts = count_on_cluster(request)
+    limit = counts.engine.search_limit
+    if counts.cells > limit:
+        raise BadInput(
+            f"{request.table.source} has {counts.cells:,} combinations of values, and a search holds at most {limit:,} in memory",
+            hint="Name fewer quasi-identifiers or round a column first, or raise SparkEngine(search_limit=...)",
+        )
+    return counts.collect()
+
+
 def count_on_cluster(request: Request) -> ClusterCounts:
     """Run the counting statement of a request and keep what it finds on the cluster."""
     engine = request.table.engine
@@ -119,7 +133,7 @@ def _kept(request: Request, engine: SparkEngine, frame: DataFrame) -> ClusterCou
     with engine.explained(request.sql(), source=request.table.source):
         cached = frame.persist()
         counts = ClusterCounts(request, engine, cached, cached.count())
-    weakref.finalize(counts, _release, cached).atexit = False
+    weakref.finalize(counts, release_frame, cached).atexit = False
     if request.roles.weight is not None and not counts.is_small:
         summed = counts._summed([])  # noqa: SLF001 - our own
         with engine.explained("check the weights"):
@@ -136,7 +150,8 @@ def _check_same_types(ours: Layout, theirs: Layout) -> None:
             )
 
 
-def _release(frame: DataFrame) -> None:
+def release_frame(frame: DataFrame) -> None:
+    """Let the cluster forget a frame that it kept, if it is still there."""
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
 

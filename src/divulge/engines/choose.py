@@ -14,9 +14,11 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 ENGINES = ("duckdb", "spark")
+OwnEngine = DuckDBEngine | SparkEngine
+"""An engine that takes tables from us; the connection of a user's own relation gets none."""
 
 
-def choose_engine(asked: Any) -> DuckDBEngine | SparkEngine | None:
+def choose_engine(asked: Any) -> OwnEngine | None:
     """The engine that was asked for; None where nothing was."""
     if asked is None or isinstance(asked, DuckDBEngine | SparkEngine):
         return asked

@@ -131,6 +131,10 @@ class DuckDBEngine(DuckDBDialect):
             raise explain(error, sql=f"register {name}", known_as={}) from error
         return self.quote(name)
 
+    def lend(self, table: pa.Table) -> str:
+        """Make an Arrow table readable; what stands after FROM comes back."""
+        return self.register(self.fresh_name("lent"), table)
+
     def fresh_name(self, prefix: str) -> str:
         """A name that nothing in this engine has yet."""
         return f"{prefix}_{next(self._numbers)}"

@@ -30,7 +30,24 @@ if TYPE_CHECKING:
 Result = TypeVar("Result")
 COLLECT_LIMIT = 100_000
 """Counts of up to this many cells come to the driver and take the ordinary path."""
-_TYPES = {"TIMESTAMP": "TIMESTAMP_NTZ", "TIMESTAMPTZ": "TIMESTAMP_LTZ", "VARCHAR": "STRING"}
+SEARCH_LIMIT = 5_000_000
+"""A search needs all counts in the driver's memory, about 1 kB for each cell; more cells than these are refused."""
+ROW_LIMIT = 1_000_000
+"""Tables of up to this many rows come to the driver to be anatomized."""
+CHUNK_ROWS = 500_000
+"""Larger ones are grouped on the workers, in chunks of at most so many rows."""
+_TYPES = {
+    "TIMESTAMP": "TIMESTAMP_NTZ",
+    "TIMESTAMPTZ": "TIMESTAMP_LTZ",
+    "TIMESTAMP WITH TIME ZONE": "TIMESTAMP_LTZ",
+    "VARCHAR": "STRING",
+    "BLOB": "BINARY",
+    "UTINYINT": "SMALLINT",
+    "USMALLINT": "INT",
+    "UINTEGER": "BIGINT",
+    "UBIGINT": "DECIMAL(20, 0)",
+    "HUGEINT": "DECIMAL(38, 0)",
+}
 
 
 class SparkEngine:
@@ -46,6 +63,9 @@ class SparkEngine:
         remote: str | None = None,
         config: Mapping[str, str] | None = None,
         collect_limit: int = COLLECT_LIMIT,
+        search_limit: int = SEARCH_LIMIT,
+        row_limit: int = ROW_LIMIT,
+        chunk_rows: int = CHUNK_ROWS,
     ) -> None:
         """Use a session, or the one that runs in this process, or start one.
 
@@ -55,6 +75,9 @@ class SparkEngine:
         require_pyspark()
         self.session = session or find_session(master=master, remote=remote, config=config)
         self.collect_limit = collect_limit
+        self.search_limit = search_limit
+        self.row_limit = row_limit
+        self.chunk_rows = chunk_rows
         self.directory = private_directory()
         self._numbers = itertools.count(1)
         self._prefix = f"divulge_{uuid.uuid4().hex}"
@@ -124,6 +147,10 @@ class SparkEngine:
         with self.explained("create a frame"):
             return self.view(self.session.createDataFrame(converted, schema=schema))
 
+    def lend(self, table: pa.Table) -> str:
+        """Make an Arrow table of ours readable on the cluster; what stands after FROM comes back."""
+        return self.store(table, source="a lookup table")
+
     def reduce(
         self,
         frame: DataFrame,
@@ -135,10 +162,8 @@ class SparkEngine:
         Both functions are of this package, or partial calls of such, and what they return can be pickled. A partition without rows
         may have None for a summary.
         """
+        self.prepare_workers()
         with self.explained("summarize the partitions"):
-            if not self._has_sent_code:
-                send_code(self.session)
-                self._has_sent_code = True
             parts = frame.mapInArrow(_Summarize(summarize), "part int, result binary")
             ordered = parts.repartition(1).sortWithinPartitions("part")
             found = ordered.mapInArrow(_Merge(merge), "result binary").toArrow().column("result").to_pylist()
@@ -148,6 +173,13 @@ class SparkEngine:
         if isinstance(result, DivulgeError):
             raise result
         return result  # type: ignore[no-any-return]
+
+    def prepare_workers(self) -> None:
+        """Let the workers compute with functions of this package."""
+        if not self._has_sent_code:
+            with self.explained("send code to the workers"):
+                send_code(self.session)
+            self._has_sent_code = True
 
     @contextmanager
     def explained(self, sql: str, *, source: str = "") -> Iterator[None]:

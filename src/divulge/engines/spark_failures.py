@@ -26,6 +26,21 @@ _INPUT = (
     ("FAILED_READ_FILE.FILE_NOT_EXIST", "a file does not exist", "Every worker must see the file under the same path"),
     ("FAILED_READ_FILE", "a file cannot be read", "Is it damaged?"),
     ("CANNOT_READ_FILE_FOOTER", "a file cannot be read", "Is it damaged?"),
+    (
+        "TASK_WRITE_FAILED",
+        "a worker cannot write its part of the table",
+        "Every worker must be able to write there, and find room",
+    ),
+    (
+        "UNSUPPORTED_DATA_TYPE_FOR_DATASOURCE",
+        "a column has a type that files of this format cannot hold",
+        "Cast it, or leave it out",
+    ),
+    (
+        "GROUP_EXPRESSION_TYPE_IS_NOT_ORDERABLE",
+        "a column has values that cannot be compared",
+        "Cast it, or leave it out",
+    ),
     ("UNABLE_TO_INFER_SCHEMA", "the files hold no columns", "Name files that hold a table"),
 )
 _MEMORY = (
@@ -49,6 +64,10 @@ def explain_spark(error: Exception, *, sql: str, source: str = "") -> DivulgeErr
     where = f"{source}: " if source else ""
     if "maximum number of characters" in text:
         return BadInput(f"{where}a value has more than a million characters", hint="Is a quote not closed?")
+    if "Relative path in absolute URI" in text:
+        return BadInput(
+            f"{where}Spark cannot read a path with both ':' and a wildcard in a name", hint="Name it otherwise"
+        )
     for condition, reason, hint in _INPUT:
         if any(found == condition or found.startswith(f"{condition}.") for found in conditions):
             return BadInput(f"{where}{reason}", hint=hint)

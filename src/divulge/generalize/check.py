@@ -119,7 +119,17 @@ class Judge:
             _, first, _ = self._break_alone(rules, about, classes, kept)
             if first is not None:
                 return first
-        return replace(self, suppression=0.0)._check_together(classes, kept, 0.0)[0]  # noqa: SLF001
+        return self.broken_within(classes)[0]
+
+    def broken_within(self, classes: Classes) -> tuple[Rule | None, Bools]:
+        """The first rule about more than a class by itself that these classes break, all of them published, and the classes that do."""
+        kept: Bools = np.ones(len(classes), dtype=bool)
+        rule, kept, _ = self._all_published._check_together(classes, kept, 0.0)  # noqa: SLF001
+        return rule, ~kept
+
+    @cached_property
+    def _all_published(self) -> Judge:
+        return replace(self, suppression=0.0)
 
     def excludes_finer(self, candidate: Candidate) -> bool:
         """Whether no finer node can be a solution: too many people would be left out, or all of them."""
@@ -153,7 +163,7 @@ class Judge:
         first: Rule | None = None
         for rule in rules:
             values = rule.values(view)
-            here = self._subject(rule, rule.broken(values), classes, members)
+            here = rule.broken(values) & self.subject(rule, classes, members)
             if not here.any():
                 continue
             first = first or rule
@@ -163,11 +173,12 @@ class Judge:
             owed[where] = np.maximum(owed[where], rule.owed(view, values, people)[here])
         return broken, first, float(owed.sum())
 
-    def _subject(self, rule: Rule, broken: Bools, classes: Classes, members: Ints) -> Bools:
-        """The breaking classes that the rule is made for."""
+    def subject(self, rule: Rule, classes: Classes, members: Ints) -> Bools:
+        """The classes that the rule is made for."""
         if rule.only is None:
-            return broken
-        return broken & (classes.sums(rule.only.astype(np.float64))[members] > 0)
+            return np.ones(len(members), dtype=bool)
+        subject: Bools = classes.sums(rule.only.astype(np.float64))[members] > 0
+        return subject
 
     def _concerned(self, rule: Rule, view: View, classes: Classes, members: Ints) -> Floats:
         """People of each class about whom a broken rule proves something; fewer is safe."""
@@ -196,7 +207,7 @@ class Judge:
                 view, members = self.view(rule.attribute, classes, kept)
                 if not len(members):  # background knowledge can leave no class about which a rule speaks
                     continue
-                here = self._subject(rule, rule.broken(rule.values(view)), classes, members)
+                here = rule.broken(rule.values(view)) & self.subject(rule, classes, members)
                 if here.any():
                     first = first or rule
                     broken[members[here]] = True

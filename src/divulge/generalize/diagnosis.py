@@ -19,7 +19,6 @@ from divulge.count.contingency import Floats
 from divulge.errors import Infeasible
 from divulge.generalize.check import Judge, all_published
 from divulge.generalize.lattice import Lattice, Node, with_drop
-from divulge.generalize.problem import Problem
 from divulge.generalize.rollup import Classes, Rollup
 from divulge.generalize.rules import Rule
 from divulge.metrics import TOLERANCE
@@ -36,6 +35,10 @@ class Nearest:
     promise: str
     bound: float
     levels: Mapping[str, int]
+
+    def document(self) -> dict[str, Any]:
+        """For JSON."""
+        return {"promise": self.promise, "bound": self.bound, "levels": dict(self.levels)}
 
 
 @dataclass(frozen=True)
@@ -56,6 +59,9 @@ class Diagnosis:
     proved: bool
     """Every node was excluded; False: the time was up before one was found."""
     nearest: tuple[Nearest, ...]
+    """Each would do by itself."""
+    together: tuple[Nearest, ...]
+    """Where none does: those that would have to move at once."""
     suppression: float | None
     """The least suppression limit under which everything would fit."""
     suppression_levels: Mapping[str, int]
@@ -69,9 +75,8 @@ class Diagnosis:
         way = self.in_the_way
         return {
             "proved": self.proved,
-            "nearest": [
-                {"promise": item.promise, "bound": item.bound, "levels": dict(item.levels)} for item in self.nearest
-            ],
+            "nearest": [item.document() for item in self.nearest],
+            "together": [item.document() for item in self.together],
             "suppression": self.suppression,
             "suppression_levels": dict(self.suppression_levels),
             "columns": list(self.columns),
@@ -85,6 +90,7 @@ class Diagnosis:
     def text(self) -> str:
         """One line of advice."""
         parts = [item.promise for item in self.nearest]
+        parts += [" together with ".join(item.promise for item in self.together)] if self.together else []
         if self.suppression is not None:
             parts.append(f"suppression = {self.suppression:g}")
         parts += [f"leaving out the column {column!r}" for column in self.columns]
@@ -103,11 +109,14 @@ class NothingFits(Infeasible):
         self.diagnosis = diagnosis
         super().__init__(message, hint=diagnosis.text)
 
+    def document(self) -> dict[str, Any]:
+        """For JSON."""
+        return {"because": self.message, **self.diagnosis.document()}
 
-def nothing_fits(problem: Problem, *, proved: bool) -> NothingFits:
+
+def nothing_fits(judge: Judge, *, proved: bool) -> NothingFits:
     """The error to raise when no solution was found."""
-    diagnosis = diagnose(problem, proved=proved)
-    judge = problem.judge
+    diagnosis = diagnose(judge, proved=proved)
     wanted = " and ".join(rule.text for rule in judge.rules)
     limit = (
         f" with at most {judge.suppression:.4g} of the records suppressed"
@@ -118,10 +127,9 @@ def nothing_fits(problem: Problem, *, proved: bool) -> NothingFits:
     return NothingFits(f"{found} {wanted}{limit}", diagnosis=diagnosis)
 
 
-def diagnose(problem: Problem, *, proved: bool) -> Diagnosis:
+def diagnose(judge: Judge, *, proved: bool) -> Diagnosis:
     """Look at the most general nodes for what would fit."""
-    judge = problem.judge
-    lattice = problem.rollup.lattice
+    lattice = judge.rollup.lattice
     unlimited = replace(judge, suppression=1.0)
     relaxed = {rule: tuple(other for other in judge.rules if other is not rule) for rule in judge.rules}
     reached: dict[Rule, tuple[float, Node]] = {}
@@ -145,7 +153,8 @@ def diagnose(problem: Problem, *, proved: bool) -> Diagnosis:
     return Diagnosis(
         proved=proved,
         nearest=tuple(_nearest(rule, value, lattice.named(node)) for rule, (value, node) in reached.items()),
-        suppression=None if fewest is None else _outwards(fewest[0] / problem.rollup.people),
+        together=() if reached else _together(judge),
+        suppression=None if fewest is None else _outwards(fewest[0] / judge.rollup.people),
         suppression_levels={} if fewest is None else lattice.named(fewest[1]),
         columns=tuple(_columns_in_the_way(judge)),
         in_the_way=_class_in_the_way(judge, lattice.top if fewest is None else fewest[1]),
@@ -172,17 +181,30 @@ def _reached(judge: Judge, rule: Rule, others: tuple[Rule, ...], node: Node) -> 
     if rule.looks_at != "class":
         value = rule.value(view)
         return value if np.isfinite(value) else None
-    values = rule.values(view)
-    people = candidate.classes.sizes[members]
-    if rule.only is not None:
-        subject = candidate.classes.sums(rule.only.astype(np.float64))[members] > 0
-        values, people = values[subject], people[subject]
+    subject = judge.subject(rule, candidate.classes, members)
+    values, people = rule.values(view)[subject], candidate.classes.sizes[members][subject]
     worst_first = np.argsort(-values if rule.metric.worse == "high" else values, kind="stable")
     droppable = int(np.searchsorted(np.cumsum(people[worst_first]), judge.limit - candidate.suppressed, side="right"))
     if droppable >= len(values):
         return None
     value = float(values[worst_first[droppable]])
     return value if np.isfinite(value) else None
+
+
+def _together(judge: Judge) -> tuple[Nearest, ...]:
+    """The broken promises with what the most general node reaches, if that node then keeps everything."""
+    top = judge.rollup.lattice.top
+    found: dict[Rule, float] = {}
+    for rule in judge.rules:
+        value = _reached(replace(judge, suppression=0.0), rule, (), top)
+        if value is None:
+            return ()
+        if not rule.metric.holds(value, rule.promise.bound):
+            found[rule] = value
+    moved = tuple(_relaxed(rule, found[rule]) if rule in found else rule for rule in judge.rules)
+    if not replace(judge, rules=moved).check(top).feasible:
+        return ()
+    return tuple(_nearest(rule, value, judge.rollup.lattice.named(top)) for rule, value in found.items())
 
 
 def _better(rule: Rule, value: float, than: float) -> bool:
@@ -234,8 +256,8 @@ def _class_in_the_way(judge: Judge, node: Node) -> InTheWay | None:
     if rule is None or rule.looks_at == "table":
         return None
     view, members = judge.view(rule.attribute, classes, np.ones(len(classes), dtype=bool))
-    values = rule.values(view)
-    worst = int(np.argmax(values) if rule.metric.worse == "high" else np.argmin(values))
+    badness = rule.values(view) if rule.metric.worse == "high" else -rule.values(view)
+    worst = int(np.argmax(np.where(judge.subject(rule, classes, members), badness, -np.inf)))
     number = int(members[worst])
     value = _telling_value(view, worst) if isinstance(view, Belief) else None
     if len(classes) == 1 and value is None:

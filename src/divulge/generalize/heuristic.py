@@ -4,7 +4,8 @@
 Two searches take turns. One goes down from the top: it takes the cheapest solution whose finer neighbours have not been looked at
 and looks at them. The other goes up from the bottom by bound: a node under one that excludes every finer one is replaced
 by the least coarser nodes that are not; one that excludes nothing is replaced by its coarser neighbours. The least bound that
-waits there is a cost that no solution undercuts; when it reaches the best solution, that is the optimum, and the gap is closed.
+waits there is a cost that no solution undercuts; when it reaches the best solution, that is the optimum, and the gap is closed. Last, the
+best solution goes down to finer neighbours that cost the same, as long as there are any.
 """
 
 from __future__ import annotations
@@ -136,6 +137,15 @@ class _Explorer:
             if level + 1 < self.lattice.shape[i]:
                 yield (*node[:i], level + 1, *node[i + 1 :])
 
+    def settle_ties(self) -> None:
+        """Go down while a finer neighbour is as good."""
+        seen, best = self.seen, None
+        while seen.best is not None and seen.best is not best:
+            best = seen.best
+            for finer in sorted(self.lattice.finer_neighbours(best.node)):
+                if finer not in self.looked and seen.problem.objective.bound(finer) <= seen.cost + seen.slack:
+                    self.look(finer)
+
     @property
     def lowest(self) -> float:
         """The least cost that a node not looked at can have."""
@@ -152,4 +162,5 @@ def explore(seen: Seen) -> float:
         explorer.down.push(cost, explorer.lattice.top)
     while explorer.step_up() and not seen.out_of_time:
         explorer.step_down()
+    explorer.settle_ties()
     return explorer.lowest

@@ -113,13 +113,6 @@ def ladder_of(domain: Domain, hierarchy: Hierarchy) -> Ladder:
     )
 
 
-def keep_or_drop(domain: Domain) -> Ladder:
-    """A column that is published as it is or not at all."""
-    values = len(domain)
-    as_it_is = Level(np.arange(values), tuple(as_text(label) for label in domain.labels), np.full(values, 1.0 / values))
-    return with_drop(Ladder(domain.name, (as_it_is,)))
-
-
 def with_drop(ladder: Ladder) -> Ladder:
     """The same with a last level where all values are one, unless there is one already."""
     if len(ladder.levels[-1].labels) == 1 and ladder.height > 0:

@@ -17,16 +17,17 @@ import numpy as np
 from divulge.belief import Belief
 from divulge.count import Contingency
 from divulge.count.contingency import Floats, Ints, class_ids
-from divulge.errors import BadInput, Infeasible
+from divulge.errors import BadInput
 from divulge.generalize.axes import Axis, Line, Parts, Span, Tree
 from divulge.generalize.check import Judge
+from divulge.generalize.diagnosis import nothing_fits
 from divulge.generalize.lattice import Lattice, ladder_of
 from divulge.generalize.plan import Box, Plan, Recoding
-from divulge.generalize.protect import Protection, protect
+from divulge.generalize.protect import protect
 from divulge.generalize.rollup import Classes, Rollup, default_beliefs
 from divulge.generalize.rules import compile_rules
 from divulge.generalize.tally import Bools, renumber, sum_by
-from divulge.policy import Promise
+from divulge.policy import Promise, Protection
 from divulge.table.hierarchy import Hierarchy
 from divulge.table.hierarchy_coverage import check_coverage
 from divulge.table.texts import as_text
@@ -100,9 +101,8 @@ class _Cutter:
             active = Parts.of(members, renumber(part[members], int(part.max()) + 1)[0])
 
     def _refuse_hopeless(self, part: Ints) -> None:
-        rule = self.judge.first_broken(self._classes(part))
-        if rule is not None:
-            raise Infeasible(f"even one class of everybody breaks {rule.text}", hint="relax this promise")
+        if self.judge.first_broken(self._classes(part)) is not None:
+            raise nothing_fits(self.judge, proved=True)
 
     def _classes(self, part: Ints) -> Classes:
         return Classes((), part, sum_by(part, self.people))
@@ -157,7 +157,11 @@ class _Cutter:
         return fine
 
     def _accepted(self, part: Ints, active: Parts, here: Ints, child: Ints, fine: Bools) -> Bools:
-        """As many of the cuts as the whole table bears: all, or else one half after the other."""
+        """As many of the cuts as the whole table bears: all but those with a piece that breaks a promise, or else half after half.
+
+        A class that breaks ITPR among many classes breaks it among fewer too, so a cut that makes one is not tried again. For the other
+        numbers that look around this is a guess, which can cost a cut and never a promise.
+        """
         accepted: Bools = np.zeros(len(fine), dtype=bool)
         waiting = [np.flatnonzero(fine)] if fine.any() else []
         while waiting:
@@ -165,8 +169,15 @@ class _Cutter:
             trial = accepted | np.isin(np.arange(len(fine)), some)
             cut = trial[active.numbers[here]]
             trial_part = _with(part, active.members[here[cut]], int(part.max()) + 1 + child[cut])
-            if self.judge.first_broken(self._classes(renumber(trial_part, int(trial_part.max()) + 1)[0])) is None:
+            of_raw, _ = renumber(trial_part, int(trial_part.max()) + 1)
+            rule, broken = self.judge.broken_within(self._classes(of_raw))
+            if rule is None:
                 accepted = trial
+                continue
+            harmful = np.unique(active.numbers[broken[of_raw[active.members]]])
+            innocent = np.setdiff1d(some, harmful, assume_unique=True)
+            if len(innocent) < len(some):
+                waiting += [innocent] if len(innocent) else []
             elif len(some) > 1:
                 waiting += [some[len(some) // 2 :], some[: len(some) // 2]]
         return accepted

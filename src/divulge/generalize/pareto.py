@@ -22,9 +22,10 @@ from divulge.generalize.columnwise import find_objective
 from divulge.generalize.lattice import Lattice, lattice_of
 from divulge.generalize.objective import UserFunction, shown
 from divulge.generalize.problem import TIE
+from divulge.generalize.protect import protect
 from divulge.generalize.rollup import Rollup, default_beliefs
 from divulge.generalize.rules import Rule, View, compile_rules
-from divulge.policy import Promise
+from divulge.policy import Promise, Protection
 from divulge.table.hierarchy import Hierarchy
 
 MOST_NODES = 100_000
@@ -86,6 +87,7 @@ def pareto_front(
     attribute: str | None = None,
     objective: str | UserFunction = "loss",
     promises: Sequence[Promise] = (),
+    protections: Sequence[Protection] = (),
     suppression: float = 0.0,
     beliefs: Mapping[str, Belief] | None = None,
 ) -> Front:
@@ -97,10 +99,11 @@ def pareto_front(
             hint="use fewer levels",
         )
     given = default_beliefs(contingency) if beliefs is None else dict(beliefs)
-    rollup = Rollup(contingency, lattice, given, contingency.population)
     has_population = contingency.population is not None
+    more, extra = protect(protections, contingency, given, has_population=has_population)
+    rollup = Rollup(contingency, lattice, given | more, contingency.population)
     measured = compile_rules([Promise.make(metric, 0.0, attribute=attribute)], given, has_population=has_population)
-    rules = compile_rules(promises, given, has_population=has_population)
+    rules = (*compile_rules(promises, given, has_population=has_population), *extra)
     judge = Judge(rollup, rules or measured, suppression)
     goal = find_objective(rollup, objective)
     found: list[tuple[float, float, Point]] = []

@@ -66,7 +66,8 @@ class CheckedNode:
 class Plan:
     """What to publish, and how it was found."""
 
-    method: Literal["full-domain", "mondrian"]
+    method: Literal["full-domain", "columns", "mondrian"]
+    """One level for each column, each of them as it is or not at all, or boxes."""
     levels: Mapping[str, int]
     """By column; empty for a local recoding."""
     recoding: Recoding
@@ -97,6 +98,13 @@ class Plan:
         for name, belief in beliefs.items():
             cells, present = _merged_cells(belief.cells, of_raw[belief.classes[belief.cells.class_index]])
             found[name] = replace(belief, cells=cells, classes=present)
+        return found
+
+    def holding(self, contingency: Contingency, some: Bools) -> Bools:
+        """Which classes of `published` hold people of these raw classes."""
+        _, first, of_raw = _merged_classes(contingency, self.recoding)
+        found: Bools = np.zeros(len(first[0]), dtype=bool)
+        found[of_raw[some & self.recoding.kept]] = True
         return found
 
     def describe(self) -> dict[str, Any]:

@@ -33,7 +33,11 @@ class Problem:
 
 @dataclass(eq=False)
 class Seen:
-    """The nodes looked at, the best solution among them, and when to stop."""
+    """The nodes looked at, the best solution among them, and when to stop.
+
+    Of solutions that cost the same, the one with the least sum of levels is the best, then the one whose first column is lowest, then
+    its second, and so on: what costs nothing to tell is told.
+    """
 
     problem: Problem
     keep_ties: bool = False
@@ -56,6 +60,21 @@ class Seen:
         """Nodes whose bound reaches this need not be looked at any more."""
         return self.cost + 2 * TIE * max(1.0, abs(self.cost)) if self.keep_ties and self.best is not None else self.cost
 
+    @property
+    def slack(self) -> float:
+        """How far a cost may lie from the best one and still be the same."""
+        return TIE * max(1.0, abs(self.cost))
+
+    def wins_ties(self, node: Node) -> bool:
+        """Whether a node that costs as much as the best one would take its place."""
+        return self.best is None or (sum(node), node) < (sum(self.best.node), self.best.node)
+
+    def is_beaten(self, floor: float, node: Node) -> bool:
+        """Whether nothing coarser than a node with this floor, which was looked at, can take the place of the best one."""
+        if self.best is None or self.keep_ties:
+            return floor >= self.threshold
+        return floor > self.cost + self.slack or (floor >= self.cost - self.slack and not self.wins_ties(node))
+
     def look(self, node: Node) -> tuple[Candidate, float]:
         """Check a node; its cost is infinite where it is no solution."""
         candidate = self.problem.judge.check(node)
@@ -73,6 +92,8 @@ class Seen:
             self.best, self.cost, self.ties = candidate, cost, [candidate.node]
         elif cost <= self.cost + slack:
             self.ties.append(candidate.node)
+            if self.wins_ties(candidate.node):
+                self.best = candidate
 
     def _summary(self, candidate: Candidate, cost: float) -> CheckedNode:
         problem = self.problem

@@ -88,6 +88,8 @@ class Rule:
     """For a convex rule: what a class would have in which only one value occurs, for each value."""
     only: Bools | None = field(default=None, repr=False)
     """Raw classes it is made for, where it protects chosen people only."""
+    who: str = ""
+    """These people, in words."""
 
     @property
     def metric(self) -> Metric[Any]:
@@ -98,7 +100,7 @@ class Rule:
     def text(self) -> str:
         """For people."""
         named = self.promise if self.attribute is None else replace(self.promise, attribute=self.attribute)
-        return named.text
+        return f"{named.text} for {self.who}" if self.only is not None else named.text
 
     def values(self, view: View) -> Floats:
         """The number of each class."""
@@ -153,13 +155,15 @@ def compile_rules(
     *,
     has_population: bool = False,
     only: Bools | None = None,
+    who: str = "",
 ) -> tuple[Rule, ...]:
     """One rule per promise and attribute, in the order in which they are cheapest to check."""
     rules: list[Rule] = []
     for promise in promises:
         for about in _attributes(promise, beliefs, has_population=has_population):
             metric = _metric(promise, about)
-            rules.append(_rule(replace(promise, metric=metric), about, None if about is None else beliefs[about], only))
+            rule = _rule(replace(promise, metric=metric), about, None if about is None else beliefs[about])
+            rules.append(replace(rule, only=only, who=who))
     kinds = ("class", "class within the table", "table")
     return tuple(sorted(rules, key=lambda rule: (kinds.index(rule.looks_at), rule.attribute is not None)))
 
@@ -193,19 +197,14 @@ def _metric(promise: Promise, about: str | None) -> Metric[Any]:
     return promise.metric
 
 
-def _rule(promise: Promise, about: str | None, belief: Belief | None, only: Bools | None) -> Rule:
+def _rule(promise: Promise, about: str | None, belief: Belief | None) -> Rule:
     metric = promise.metric
     if metric.per_class is None or metric.of_table is not None:
-        if only is not None:
-            raise BadInput(
-                f"{promise.text} is about the whole table and cannot protect chosen people",
-                hint="choose a promise about classes",
-            )
         return Rule(promise, about, "table")
     looks_at: Literal["class", "class within the table"] = "class"
     if (metric.scope, metric.name) in NEEDS_THE_WHOLE:
         looks_at = "class within the table"
-    rule = Rule(promise, about, looks_at, only=only)
+    rule = Rule(promise, about, looks_at)
     if belief is None or metric.name not in CONVEX:
         return rule
     alone = _corners(belief)

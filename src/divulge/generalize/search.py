@@ -7,7 +7,8 @@ What is known about a node excludes others. A node where too many people would h
 (rules.py says what is proved by which promise; Incognito's pruning is the special case without suppression). A solution excludes every
 node whose bound is no better (objective.py), and a counted floor excludes every coarser node. Of what is left, nodes are looked at by
 turns from the middle and from the upper end of the bounds: the first halves what is left when it is a solution, the second excludes
-the most when it is none. When nothing is left, the best solution seen is the optimum.
+the most when it is none. When nothing is left, the best solution seen is the optimum; nodes that may cost exactly as much and have lower
+levels are looked at last (problem.py says which of several optima is published).
 """
 
 from __future__ import annotations
@@ -28,10 +29,10 @@ from divulge.generalize.lattice import Lattice, Node, lattice_of
 from divulge.generalize.objective import UserFunction, shown
 from divulge.generalize.plan import Plan, recode
 from divulge.generalize.problem import Problem, Seen
-from divulge.generalize.protect import Protection, protect
+from divulge.generalize.protect import protect
 from divulge.generalize.rollup import Rollup, default_beliefs
 from divulge.generalize.rules import compile_rules
-from divulge.policy import Promise
+from divulge.policy import Promise, Protection
 from divulge.table.hierarchy import Hierarchy
 
 LARGEST_PROVED = 1_000_000
@@ -39,6 +40,8 @@ LARGEST_PROVED = 1_000_000
 LARGEST_LAID_OUT = 20_000
 """Up to this many nodes the whole lattice is laid out as an array."""
 DEFAULT_SECONDS = 30.0
+
+Possible = np.ndarray[tuple[int, ...], np.dtype[np.bool_]]
 
 
 def search(
@@ -105,7 +108,7 @@ def solve(
     seen = Seen(problem, keep_ties=all_optima, keep_nodes=keep_nodes, deadline=deadline)
     lowest = exhaust(seen) if size <= LARGEST_LAID_OUT else explore(seen)
     if seen.best is None:
-        raise nothing_fits(problem, proved=lowest == np.inf)
+        raise nothing_fits(problem.judge, proved=lowest == np.inf)
     return plan_of(seen, lowest)
 
 
@@ -125,6 +128,7 @@ def exhaust(seen: Seen) -> float:
         if turn % (1 + len(waiting) // 20_000) == 0:
             waiting = waiting[flat[waiting] & (bounds[waiting] < seen.threshold)]
         if len(waiting) == 0:
+            _settle_ties(seen, bounds, possible)
             return np.inf
         if seen.out_of_time:
             return _least(seen, bounds[waiting])
@@ -139,7 +143,7 @@ def exhaust(seen: Seen) -> float:
             possible[tuple(slice(0, level + 1) for level in node)] = False
         if counted:
             floors.append((problem.objective.floor(candidate.classes), node))
-            floors = _exclude_coarser(possible, floors, seen.threshold)
+            floors = _exclude_coarser(possible, floors, seen)
 
 
 def _relative_levels(shape: tuple[int, ...]) -> Floats:
@@ -149,14 +153,30 @@ def _relative_levels(shape: tuple[int, ...]) -> Floats:
     return total
 
 
-def _exclude_coarser(
-    possible: np.ndarray[tuple[int, ...], np.dtype[np.bool_]], floors: list[tuple[float, Node]], limit: float
-) -> list[tuple[float, Node]]:
+def _exclude_coarser(possible: Possible, floors: list[tuple[float, Node]], seen: Seen) -> list[tuple[float, Node]]:
     """Exclude what is no finer than a node whose floor is too high; the floors that may still serve remain."""
-    for floor, node in floors:
-        if floor >= limit:
-            possible[tuple(slice(level, None) for level in node)] = False
-    return [(floor, node) for floor, node in floors if floor < limit]
+    least = seen.cost - seen.slack if seen.best is not None else np.inf
+    high = {(floor, node) for floor, node in floors if floor >= least and seen.is_beaten(floor, node)}
+    for _, node in high:
+        possible[tuple(slice(level, None) for level in node)] = False
+    return [item for item in floors if item not in high] if high else floors
+
+
+def _settle_ties(seen: Seen, bounds: Floats, possible: Possible) -> None:
+    """Look, lowest levels first, at nodes that can cost no less than the best one and perhaps the same, until one does."""
+    if seen.best is None or seen.keep_ties:
+        return
+    tied = np.flatnonzero(possible.reshape(-1) & (np.abs(bounds - seen.cost) <= seen.slack))
+    nodes = [tuple(map(int, node)) for node in np.transpose(np.unravel_index(tied, possible.shape))]
+    for node in sorted((node for node in nodes if seen.wins_ties(node)), key=lambda node: (sum(node), node)):
+        if seen.out_of_time:
+            return
+        if possible[node]:
+            candidate, _ = seen.look(node)
+            if seen.best is candidate:
+                return
+            if seen.problem.judge.excludes_finer(candidate):
+                possible[tuple(slice(0, level + 1) for level in node)] = False
 
 
 def _least(seen: Seen, bounds: Floats) -> float:
@@ -171,8 +191,6 @@ def plan_of(seen: Seen, lowest: float) -> Plan:
         raise ValueError("no solution was seen")
     lattice = problem.rollup.lattice
     ties = sorted(seen.ties, key=lambda node: (sum(node), node))
-    if seen.keep_ties and ties[0] != best.node:
-        best = problem.judge.check(ties[0])
     judge = problem.judge
     return Plan(
         method="full-domain",

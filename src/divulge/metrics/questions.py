@@ -7,10 +7,11 @@ They are answered from the classes at hand, or, where the classes are spread ove
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from divulge.belief import Belief
 from divulge.count import Contingency
@@ -29,6 +30,8 @@ class Question:
     """The sensitive attribute; None for identity."""
     recursive_l: int | None = None
     """Another l for recursive (c,l)-diversity than the one measured with."""
+    only: npt.NDArray[np.bool_] | None = field(default=None, repr=False, compare=False)
+    """The classes that are asked about; None: all."""
 
     def view(self, identity: Identity, beliefs: Mapping[str, Belief]) -> Any:
         """What the metric is a function of; None where background knowledge leaves none of the classes at hand."""
@@ -77,7 +80,8 @@ def beyond(question: Question, view: Any) -> Ints:
     if view is None or question.metric.per_class is None or question.metric.of_table is not None:
         # An average is kept or broken by the table, not by a class.
         return np.empty(0, dtype=np.int64)
-    return np.flatnonzero(~question.metric.holds(question.metric.per_class(view), question.bound))
+    broken = ~question.metric.holds(question.metric.per_class(view), question.bound)
+    return np.flatnonzero(broken if question.only is None else broken & question.only[_classes(view)])
 
 
 def tally(question: Question, contingency: Contingency, view: Any) -> Tally:
@@ -86,19 +90,19 @@ def tally(question: Question, contingency: Contingency, view: Any) -> Tally:
     if len(found) == 0:
         return Tally()
     share = view.class_share if isinstance(view, Belief) else view.share
-    sizes = contingency.sizes[_classes(view, contingency)[found]]
+    sizes = contingency.sizes[_classes(view)[found]]
     return Tally(len(found), int(sizes.sum()), float(share[found].sum()))
 
 
 def answer(question: Question, contingency: Contingency, view: Any, *, most: int) -> Answer:
     """Answer from the classes at hand, which are all classes or at least the worst of them."""
     metric = question.metric
-    value, _ = metric.value(view)
+    value = _value(question, view)
     found = np.empty(0, dtype=np.int64) if metric.holds(value, question.bound) else beyond(question, view)
     if len(found) == 0 or metric.per_class is None:
         return Answer(value, Tally(), ())
     numbers = metric.per_class(view) + 0.0  # -0.0 + 0.0 is 0.0
-    classes = _classes(view, contingency)
+    classes = _classes(view)
     badness = numbers[found] if metric.worse == "high" else -numbers[found]
     order = found[worst_first(badness, contingency.sizes[classes[found]], most=most)]
     worst = tuple(
@@ -108,5 +112,17 @@ def answer(question: Question, contingency: Contingency, view: Any, *, most: int
     return Answer(value, tally(question, contingency, view), worst)
 
 
-def _classes(view: Any, contingency: Contingency) -> Ints:
-    return view.classes if isinstance(view, Belief) else np.arange(len(contingency))
+def _value(question: Question, view: Any) -> float:
+    """The table's number, or the worst among the classes that are asked about."""
+    metric = question.metric
+    if question.only is None or metric.per_class is None:
+        return metric.value(view)[0]
+    numbers = metric.per_class(view)[question.only[_classes(view)]]
+    if not len(numbers):  # they are left out, or background knowledge excludes them: about nobody, everything is kept
+        return 0.0 if metric.worse == "high" else np.inf
+    return float(numbers.max() if metric.worse == "high" else numbers.min()) + 0.0
+
+
+def _classes(view: Any) -> Ints:
+    """The class that each number of a view is about."""
+    return view.classes if isinstance(view, Belief) else np.arange(len(view.sizes))

@@ -3,6 +3,7 @@
 
 from divulge.policy.policy import Policy
 from divulge.policy.promise import Promise
+from divulge.policy.protection import Protection
 from divulge.policy.verdict import Outcome, Verdict, judge
 
-__all__ = ["Outcome", "Policy", "Promise", "Verdict", "judge"]
+__all__ = ["Outcome", "Policy", "Promise", "Protection", "Verdict", "judge"]

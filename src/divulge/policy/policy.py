@@ -14,6 +14,10 @@ itpr = 0.9
 [promises.attributes.disease]      # for one sensitive attribute
 l_diversity = 3
 
+[[protect]]                        # promises of their own for chosen people or values; protection.py
+where = {age = ">= 75"}
+k_anonymity = 20
+
 [hierarchies.age]                  # how a column is made coarser; table/hierarchy_rules.py lists the keys
 intervals = [5, 10, 20]
 """
@@ -29,6 +33,7 @@ from typing import Any
 from divulge.errors import BadInput, nearest
 from divulge.metrics import METRICS
 from divulge.policy.promise import Promise
+from divulge.policy.protection import Protection, protections_of
 
 _LISTS = ("quasi_identifiers", "sensitive", "identifier")
 _TEXTS = ("person", "weight", "nulls")
@@ -46,6 +51,8 @@ class Policy:
     roles: Mapping[str, Any]
     hierarchies: Mapping[str, Any]
     """How each column is made coarser: a table of keys, or a file."""
+    protections: tuple[Protection, ...]
+    """Promises of their own for chosen people or values."""
 
     def __init__(
         self,
@@ -54,6 +61,7 @@ class Policy:
         suppression: float = 0.0,
         roles: Mapping[str, Any] | None = None,
         hierarchies: Mapping[str, Any] | None = None,
+        protections: Sequence[Protection] = (),
         **bounds: Any,
     ) -> None:
         """Promises as values, or as keywords named like the metrics: Policy(k_anonymity=5, entropy_leakage=0.5)."""
@@ -62,6 +70,7 @@ class Policy:
         object.__setattr__(self, "suppression", _fraction(suppression))
         object.__setattr__(self, "roles", dict(roles or {}))
         object.__setattr__(self, "hierarchies", dict(hierarchies or {}))
+        object.__setattr__(self, "protections", tuple(protections))
 
     @classmethod
     def load(cls, path: str | Path) -> Policy:
@@ -93,8 +102,8 @@ class Policy:
                 promises += _promises(value, origin)
             elif key in _METRIC_NAMES:
                 promises.append(Promise.make(key, value))
-            elif key not in ("roles", "hierarchies"):
-                known = [*_ROLES, "roles", "suppression", "promises", "hierarchies", *sorted(_METRIC_NAMES)]
+            elif key not in ("roles", "hierarchies", "protect"):
+                known = [*_ROLES, "roles", "suppression", "promises", "hierarchies", "protect", *sorted(_METRIC_NAMES)]
                 raise BadInput(f"{origin}: unknown key {key!r}", hint=nearest(key, known))
         inner = document.get("promises", {}).get("suppression")
         if inner is not None and "suppression" in document:
@@ -102,7 +111,13 @@ class Policy:
         suppression = suppression if inner is None else inner
         rules = _table(document.get("hierarchies", {}), "hierarchies", "tables, one for each column", origin)
         hierarchies = {column: _anchored(rule, folder or Path()) for column, rule in rules.items()}
-        return cls(promises, suppression=suppression, roles=_checked_roles(roles, origin), hierarchies=hierarchies)
+        return cls(
+            promises,
+            suppression=suppression,
+            roles=_checked_roles(roles, origin),
+            hierarchies=hierarchies,
+            protections=tuple(protections_of(document.get("protect", []), origin)),
+        )
 
 
 def _anchored(rule: Any, folder: Path) -> Any:

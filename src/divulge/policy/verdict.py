@@ -3,13 +3,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from divulge.belief import Belief
 from divulge.errors import BadInput, nearest
 from divulge.metrics.measurement import Measurement, as_number
-from divulge.metrics.questions import Answer, Question
+from divulge.metrics.questions import Answer, Question, answer
+from divulge.policy.chosen import Protected
 from divulge.policy.promise import Promise
 
 
@@ -34,6 +36,14 @@ class Outcome:
     breaking_people: int
     sample: tuple[BreakingClass, ...]
     """The worst of them, worst first; in a tie those with more people first."""
+    protects: str = ""
+    """The people it is made for, where it is not made for everybody."""
+
+    @property
+    def text(self) -> str:
+        """The promise, what it is about and for whom, for people."""
+        about = f" ({self.attribute})" if self.attribute and not self.promise.attribute else ""
+        return f"{self.promise.text}{about}{f' for {self.protects}' if self.protects else ''}"
 
 
 @dataclass(frozen=True)
@@ -48,47 +58,63 @@ class Verdict:
         return all(outcome.holds for outcome in self.outcomes)
 
 
-def judge(measurement: Measurement, promises: Sequence[Promise], *, sample: int = 10) -> Verdict:
-    """Hold a measured table against promises."""
-    if not promises:
+def judge(
+    measurement: Measurement, promises: Sequence[Promise], *, protected: Sequence[Protected] = (), sample: int = 10
+) -> Verdict:
+    """Hold a measured table against promises, and its chosen classes and values against promises of their own."""
+    if not promises and not protected:
         raise BadInput("the policy makes no promise, so there is nothing to check", hint="for example k_anonymity = 5")
-    held = [pair for promise in promises for pair in _spread(measurement, promise)]
+    held = [pair for promise in promises for pair in _spread(measurement, promise, measurement.beliefs)]
     questions = [Question(promise.metric, promise.bound, attribute, promise.l_value) for promise, attribute in held]
     answers = measurement.ask(questions, most=sample)
-    return Verdict(tuple(_outcome(*pair, answer) for pair, answer in zip(held, answers, strict=True)))
+    outcomes = [_outcome(*pair, answer) for pair, answer in zip(held, answers, strict=True)]
+    return Verdict((*outcomes, *(outcome for item in protected for outcome in _held(measurement, item, sample))))
 
 
-def _spread(measurement: Measurement, promise: Promise) -> Iterator[tuple[Promise, str | None]]:
+def _held(measurement: Measurement, protected: Protected, sample: int) -> Iterator[Outcome]:
+    """One outcome for each promise of a protection."""
+    beliefs, promises = protected.about(measurement.beliefs)
+    held = [pair for promise in promises for pair in _spread(measurement, promise, beliefs)]
+    for promise, attribute in held:
+        question = Question(promise.metric, promise.bound, attribute, promise.l_value, protected.only)
+        view = question.view(measurement.identity_view, beliefs)
+        found = answer(question, measurement.contingency, view, most=sample)
+        yield replace(_outcome(promise, attribute, found), protects=protected.protection.who)
+
+
+def _spread(
+    measurement: Measurement, promise: Promise, beliefs: Mapping[str, Belief]
+) -> Iterator[tuple[Promise, str | None]]:
     """The promise for each attribute it is made for; None stands for identity."""
     metric = promise.metric
-    means_identity = not measurement.beliefs and promise.attribute is None and metric.name in measurement.identity
+    means_identity = not beliefs and promise.attribute is None and metric.name in measurement.identity
     if metric.scope == "identity" or means_identity:
         if metric.name not in measurement.identity:
             raise BadInput(f"{metric.name} needs a population", hint="give a population table or a weight column")
         yield replace(promise, metric=measurement.identity[metric.name].metric), None
         return
-    if not measurement.beliefs:
+    if not beliefs:
         raise BadInput(
             f"{promise.text} is about a sensitive attribute, and none was named",
             hint="name it with sensitive= (--sensitive)",
         )
-    for attribute in measurement.beliefs if promise.attribute is None else [promise.attribute]:
-        if attribute not in measurement.beliefs:
+    for attribute in beliefs if promise.attribute is None else [promise.attribute]:
+        if attribute not in beliefs:
             raise BadInput(
                 f"{promise.text}: {attribute!r} is not a sensitive attribute here",
-                hint=nearest(attribute, measurement.beliefs),
+                hint=nearest(attribute, beliefs),
             )
         yield promise, attribute
 
 
-def _outcome(promise: Promise, attribute: str | None, answer: Answer) -> Outcome:
+def _outcome(promise: Promise, attribute: str | None, found: Answer) -> Outcome:
     metric = promise.metric
     return Outcome(
         promise=promise,
         attribute=attribute,
-        value=as_number(metric, answer.value),
-        holds=bool(metric.holds(answer.value, promise.bound)),
-        breaking_classes=answer.tally.classes,
-        breaking_people=answer.tally.people,
-        sample=tuple(BreakingClass(dict(item.key), item.size, as_number(metric, item.value)) for item in answer.worst),
+        value=as_number(metric, found.value),
+        holds=bool(metric.holds(found.value, promise.bound)),
+        breaking_classes=found.tally.classes,
+        breaking_people=found.tally.people,
+        sample=tuple(BreakingClass(dict(item.key), item.size, as_number(metric, item.value)) for item in found.worst),
     )

@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from divulge.engines.duckdb import DuckDBEngine
+from divulge.engines.choose import OwnEngine
 from divulge.errors import BadInput
 from divulge.policy import Promise
 from divulge.publish.boxes import BOXES, Placed, read_boxes
@@ -39,6 +39,12 @@ class Earlier:
         if document["before"]["rows"] != document["before"]["people"]:
             raise BadInput(
                 f"{folder} hides people who own several rows, and does not say whose a row is, so later rows cannot be checked with it",
+                hint="Generalize the old and the new rows together",
+            )
+        if document["policy"].get("protections"):
+            raise BadInput(
+                f"{folder} protects chosen people or values by promises of their own, and does not say which classes hold them, "
+                "so later rows cannot be checked with it",
                 hint="Generalize the old and the new rows together",
             )
         return cls(where, document)
@@ -109,7 +115,7 @@ class Earlier:
         """How often each sensitive value occurred in the original."""
         return read_original(self._private(ORIGINAL))
 
-    def read(self, engine: DuckDBEngine) -> Table:
+    def read(self, engine: OwnEngine) -> Table:
         """Its published table."""
         return read_rows(
             engine, self.folder / self.document["table"]["file"], form=self.form, types=self.document["table"]["types"]

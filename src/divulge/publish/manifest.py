@@ -2,7 +2,8 @@
 """manifest.json: what a release promises, how it was made, what was measured, and the hash of every file in it.
 
 The manifest goes out with the release, so it must not tell what the release hides: of the original it holds numbers, never a value, a
-class or a row. Files that do hold values of the original (the mappings) are marked as not for publication.
+class or a row. Whom and what a policy protects is repeated as the publisher wrote it, for a promise is made to be read. Files that do
+hold values of the original (the mappings) are marked as not for publication.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from typing import Any
 from divulge import __version__
 from divulge.errors import BadInput
 from divulge.metrics.measurement import Measurement
-from divulge.policy import Policy
+from divulge.policy import Policy, Promise
 
 NAME = "manifest.json"
 FORMAT = 1
@@ -39,7 +40,7 @@ def seal(folder: Path, public: Mapping[str, bool]) -> dict[str, dict[str, Any]]:
 
 def write_manifest(folder: Path, document: Mapping[str, Any], *, files: Mapping[str, Any]) -> None:
     """Write manifest.json beside the files of a release."""
-    whole = {"divulge_release": FORMAT, **document, "versions": versions(), "files": files}
+    whole = {"divulge_release": FORMAT, **document, "versions": versions(document), "files": files}
     text = json.dumps(_plain(whole), ensure_ascii=False, allow_nan=False, indent=2)
     (folder / NAME).write_text(text + "\n", encoding="utf-8")
 
@@ -83,9 +84,10 @@ def sha256(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def versions() -> dict[str, str]:
+def versions(document: Mapping[str, Any]) -> dict[str, str]:
     """What the release was made with."""
-    packages = {name: importlib.metadata.version(name) for name in _PACKAGES}
+    names = (*_PACKAGES, "pyspark") if document.get("engine") == "spark" else _PACKAGES
+    packages = {name: importlib.metadata.version(name) for name in names}
     return {"divulge": __version__, "python": platform.python_version(), **packages}
 
 
@@ -107,18 +109,28 @@ def numbers(measurement: Measurement) -> dict[str, Any]:
 def describe_policy(policy: Policy) -> dict[str, Any]:
     """The promises, so that they can be read and be made again."""
     return {
-        "promises": [
+        "promises": [_describe(promise) for promise in policy.promises],
+        "protections": [
             {
-                "promise": promise.text,
-                "metric": promise.metric.name,
-                "scope": promise.metric.scope,
-                "attribute": promise.attribute,
-                "bound": promise.bound,
-                "l": promise.l_value,
+                "where": dict(protection.where),
+                "attribute": protection.attribute,
+                "values": list(protection.values),
+                "promises": [_describe(promise) for promise in protection.promises],
             }
-            for promise in policy.promises
+            for protection in policy.protections
         ],
         "suppression": policy.suppression,
+    }
+
+
+def _describe(promise: Promise) -> dict[str, Any]:
+    return {
+        "promise": promise.text,
+        "metric": promise.metric.name,
+        "scope": promise.metric.scope,
+        "attribute": promise.attribute,
+        "bound": promise.bound,
+        "l": promise.l_value,
     }
 
 

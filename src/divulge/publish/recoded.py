@@ -13,10 +13,13 @@ from collections.abc import Sequence
 import pyarrow as pa
 
 from divulge.count import Contingency, Nulls
-from divulge.engines.duckdb import DuckDBEngine
+from divulge.engines.choose import OwnEngine
 from divulge.generalize.plan import Recoding
 from divulge.table.roles import Roles
 from divulge.table.table import Table
+
+_SMALL = 200_000
+"""So many classes may be sent to every worker, so that no row of the source moves for the lookup."""
 
 
 def published_columns(table: Table, roles: Roles) -> tuple[str, ...]:
@@ -26,10 +29,10 @@ def published_columns(table: Table, roles: Roles) -> tuple[str, ...]:
 
 
 def recoded_rows(
-    table: Table, engine: DuckDBEngine, contingency: Contingency, recoding: Recoding, *, roles: Roles, nulls: Nulls
+    table: Table, engine: OwnEngine, contingency: Contingency, recoding: Recoding, *, roles: Roles, nulls: Nulls
 ) -> str:
     """A query for the published rows, in no order that means anything."""
-    lookup = engine.register(engine.fresh_name("recoding"), _lookup_table(contingency, recoding))
+    lookup = engine.lend(_lookup_table(contingency, recoding))
     quote = engine.quote
     same = " AND ".join(
         f"source.{quote(name)} IS NOT DISTINCT FROM classes.k{place}" for place, name in enumerate(recoding.columns)
@@ -43,7 +46,9 @@ def recoded_rows(
         f"{label.get(name, f'source.{quote(name)}')} AS {quote(name)}" for name in published_columns(table, roles)
     )
     where = _without_nulls(engine, roles.sensitive) if nulls == "drop" else ""
-    return f"SELECT {selected} FROM {table.relation} AS source JOIN {lookup} AS classes ON {same}{where}"
+    # A hint for Spark; DuckDB takes it for a comment.
+    everywhere = "/*+ BROADCAST(classes) */ " if recoding.kept.sum() <= _SMALL else ""
+    return f"SELECT {everywhere}{selected} FROM {table.relation} AS source JOIN {lookup} AS classes ON {same}{where}"
 
 
 def _lookup_table(contingency: Contingency, recoding: Recoding) -> pa.Table:
@@ -52,10 +57,11 @@ def _lookup_table(contingency: Contingency, recoding: Recoding) -> pa.Table:
     columns: dict[str, pa.Array] = {}
     for place, (labels, codes) in enumerate(zip(recoding.labels, recoding.codes, strict=True)):
         columns[f"k{place}"] = contingency.key_column(place).filter(kept)
-        columns[f"p{place}"] = pa.array(labels, type=pa.string()).take(pa.array(codes)).filter(kept)
+        if not recoding.unchanged[place]:
+            columns[f"p{place}"] = pa.array(labels, type=pa.string()).take(pa.array(codes)).filter(kept)
     return pa.table(columns)
 
 
-def _without_nulls(engine: DuckDBEngine, names: Sequence[str]) -> str:
+def _without_nulls(engine: OwnEngine, names: Sequence[str]) -> str:
     known = [f"source.{engine.quote(name)} IS NOT NULL" for name in names]
     return f" WHERE {' AND '.join(known)}" if known else ""

@@ -19,12 +19,12 @@ from divulge.publish.staging import check_target, stage
 
 @dataclass(frozen=True)
 class Part:
-    """One file of a release."""
+    """One file of a release, or a folder of files that hold one table."""
 
     name: str
     """Its path within the release, with / between folders."""
     write: Callable[[Path], None]
-    """Writes the file to the path that it is given."""
+    """Writes the file, or the folder, to the path that it is given."""
     public: bool = True
     """Whether it may be handed out; a file with values of the original may not."""
 
@@ -40,7 +40,9 @@ def publish(
     with stage(out, replaceable=refuse_unless_release if force else None) as staging:
         for part in parts:
             _write(part, staging.folder)
-        files = seal(staging.folder, {part.name: part.public for part in parts})
+        files = seal(
+            staging.folder, {name: part.public for part in parts for name in _files(staging.folder, part.name)}
+        )
         document = verify(staging.folder)
         write_manifest(staging.folder, document, files=files)
         # Hashed before they were verified and again now: what is moved is what was verified.
@@ -52,6 +54,13 @@ def publish(
 def refuse_target(out: str | Path, *, force: bool = False) -> None:
     """Say before any long work that nothing could be published at `out`."""
     check_target(out, replaceable=refuse_unless_release if force else None)
+
+
+def _files(folder: Path, name: str) -> list[str]:
+    """The files of a part, by their paths within the release."""
+    path = folder / name
+    inside = sorted(entry for entry in path.rglob("*") if entry.is_file()) if path.is_dir() else [path]
+    return [entry.relative_to(folder).as_posix() for entry in inside]
 
 
 def _write(part: Part, folder: Path) -> None:

@@ -7,6 +7,7 @@ and held against the policy.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -16,6 +17,7 @@ from divulge.count.contingency import Ints
 from divulge.errors import DivulgeError
 from divulge.metrics.measurement import Measurement
 from divulge.policy import Policy, Verdict, judge
+from divulge.policy.chosen import Protected
 from divulge.table.texts import as_text
 
 _HINT = "Nothing was published. Did the source change meanwhile? Run it again; if it stays so, report it"
@@ -51,14 +53,12 @@ def compare(found: Contingency, expected: Contingency) -> Contingency:
     return recoded
 
 
-def hold(measurement: Measurement, policy: Policy) -> Verdict:
-    """The verdict on what was read back; refused if a promise is broken."""
-    verdict = judge(measurement, policy.promises)
+def hold(measurement: Measurement, policy: Policy, protected: Sequence[Protected] = ()) -> Verdict:
+    """The verdict on what was read back; refused if a promise is broken, or one to the people or values that are protected."""
+    verdict = judge(measurement, policy.promises, protected=protected)
     if not verdict.holds:
         broken = ", ".join(
-            f"{outcome.promise.text} (measured {outcome.value:.4g})"
-            for outcome in verdict.outcomes
-            if not outcome.holds
+            f"{outcome.text} (measured {outcome.value:.4g})" for outcome in verdict.outcomes if not outcome.holds
         )
         raise Unverified(f"the staged table breaks what was promised: {broken}", hint=_HINT)
     return verdict

@@ -18,6 +18,8 @@ from divulge.anatomize.utility import Recq
 from divulge.attack.anatomized import Attacks
 from divulge.report.text import bullet, grid, heading, number
 from divulge.report.words import percent
+from divulge.tasks.anatomized_on_spark import ClusterAnatomizedRelease
+from divulge.tasks.anatomized_outline import Outline
 from divulge.tasks.anatomized_release import AnatomizedRelease
 from divulge.tasks.check_anatomized import ReleaseCheck
 
@@ -29,23 +31,28 @@ _MEANINGS = {
 }
 _SHOWN_PAIRS = 20
 
+AnyRelease = AnatomizedRelease | ClusterAnatomizedRelease
+
 
 def anatomized_document(
-    release: AnatomizedRelease, *, recq: Recq | None, attacks: Attacks | None, written: Path | None
+    release: AnyRelease, *, recq: Recq | None, attacks: Attacks | None, written: Path | None
 ) -> dict[str, Any]:
     """What `divulge anatomize --json` prints; levels as exact fractions."""
-    found = release.anatomized
+    outline = release.outline
     return {
         "tables": [list(columns) for columns in release.tables],
-        "groups": found.groups,
-        "group_sizes": {"min": int(found.sizes.min()), "max": int(found.sizes.max())},
+        "groups": outline.groups,
+        "group_sizes": {"min": outline.smallest, "max": outline.largest},
         "levels": release.levels.texts(),
         "recq": {} if recq is None else recq.as_json(),
         "promises": release.model.texts(),
-        "method": found.method,
-        "settings": dict(found.settings),
-        "rows": len(found.rows),
-        "division": _division_document(found.division),
+        "method": outline.method,
+        "settings": dict(outline.settings),
+        "engine": outline.engine,
+        "rows": outline.rows,
+        "left_out": dict(outline.left_out),
+        "notes": list(outline.notes),
+        "division": _division_document(outline.division),
         "attacks": None if attacks is None else [outcome.as_json() for outcome in attacks.outcomes],
         "written": None if written is None else str(written),
     }
@@ -89,24 +96,21 @@ def estimate_document(found: Estimate) -> dict[str, Any]:
 
 
 def anatomized_text(
-    release: AnatomizedRelease, *, recq: Recq | None, attacks: Attacks | None, written: Path | None
+    release: AnyRelease, *, recq: Recq | None, attacks: Attacks | None, written: Path | None
 ) -> RenderableType:
     """The tables, what they promise and reach, what they still answer, and where they lie."""
-    found = release.anatomized
-    sizes = (
-        f"{found.sizes.min():,}"
-        if found.sizes.min() == found.sizes.max()
-        else f"{found.sizes.min():,} to {found.sizes.max():,}"
-    )
+    outline = release.outline
+    sizes = f"{outline.smallest:,}" + ("" if outline.smallest == outline.largest else f" to {outline.largest:,}")
     parts: list[RenderableType] = [
-        Text(f"{release.source.source}: {len(found.rows):,} rows in {found.groups:,} groups of {sizes}"),
+        Text(f"{outline.source}: {outline.rows:,} rows in {outline.groups:,} groups of {sizes}"),
+        *(bullet(note) for note in outline.notes),
         heading("The tables"),
-        *(bullet(sentence) for sentence in _tables(release)),
+        *(bullet(sentence) for sentence in _tables(outline)),
     ]
-    if found.division.coefficients:
+    if outline.division.coefficients:
         parts += [
-            heading(f"How closely columns go together ({found.division.association})"),
-            _coefficients(found.division),
+            heading(f"How closely columns go together ({outline.division.association})"),
+            _coefficients(outline.division),
         ]
     parts += [heading("What it promises, and reaches"), _levels(release.model, release.levels)]
     if attacks is not None:
@@ -114,7 +118,7 @@ def anatomized_text(
     if recq is not None:
         parts += [heading("What it still answers"), bullet(_recq_sentence(recq))]
     if written is None:
-        parts.append(heading("Nothing was written (dry run)."))
+        parts.append(heading("Nothing was written. Name a folder with --out to publish."))
     else:
         parts += [
             heading(f"Published in {written}"),
@@ -123,12 +127,12 @@ def anatomized_text(
     return Group(*parts)
 
 
-def _tables(release: AnatomizedRelease) -> Iterator[str]:
-    for table in release.released.tables:
+def _tables(outline: Outline) -> Iterator[str]:
+    for table in outline.tables:
         kind = "sensitive" if table.sensitive else "quasi-identifiers"
-        yield f"{table.name}: {', '.join(table.columns)} ({kind}; {table.rows.num_rows:,} rows)"
-    if release.roles.identifier:
-        yield f"left out: {', '.join(release.roles.identifier)}"
+        yield f"{table.name}: {', '.join(table.columns)} ({kind}; {table.rows:,} rows)"
+    for name, reason in outline.left_out.items():
+        yield f"left out: {name} ({reason})"
 
 
 def _coefficients(division: Division) -> RenderableType:

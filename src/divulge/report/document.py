@@ -53,6 +53,7 @@ def verdict_document(verdict: Verdict, measurement: Measurement) -> dict[str, An
         "promises": [
             {
                 "promise": outcome.promise.text,
+                "protects": outcome.protects,
                 "metric": outcome.promise.metric.name,
                 "scope": outcome.promise.metric.scope,
                 "attribute": outcome.attribute,

@@ -11,8 +11,10 @@ from typing import Any
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from divulge.report.text import bullet, grid, heading
+from divulge.report.text import bullet, grid, heading, number
 from divulge.table.hierarchy import Hierarchy
+from divulge.table.texts import as_text, toml_key, toml_value
+from divulge.tasks.cut import CutColumn
 from divulge.tasks.hierarchy import Built, Coverage
 
 _NULL = "(null)"
@@ -68,6 +70,28 @@ def built_text(built: Built, *, written: Sequence[Path] = (), most: int = 10) ->
     return Group(*parts, *written_text(written))
 
 
+def cut_text(found: CutColumn, *, written: Sequence[Path] = (), most: int = 10) -> RenderableType:
+    """The ranges, what they keep of what the column told, and the rule for a policy file."""
+    cuts = found.cuts
+    table = grid("from", "to", "people", "bits", right=[2, 3])
+    for item in cuts.ranges:
+        table.add_row(str(as_text(item.low)), str(as_text(item.high)), f"{item.people:,}", number(item.information))
+    told = (
+        f"{cuts.column} in {len(cuts.ranges):,} ranges tells {number(cuts.information)} bits about {cuts.attribute}, "
+        f"of {number(cuts.original_information)} as it is; no other ranges that keep the promises tell more."
+    )
+    parts: list[RenderableType] = [Text(told), table]
+    if "cuts" in found.rule:
+        rule = f"{toml_key(cuts.column)} = {toml_value(dict(found.rule))}"
+        parts += [heading("For the [hierarchies] of a policy file"), Text(rule)]
+    return Group(*parts, hierarchy_text(found.hierarchy, most=most), *written_text(written))
+
+
+def cut_document(found: CutColumn, *, written: Sequence[Path] = ()) -> dict[str, Any]:
+    """Everything `divulge hierarchy cut --json` prints."""
+    return {**found.cuts.document(), "rule": dict(found.rule), "written": [str(path) for path in written]}
+
+
 def written_text(written: Sequence[Path]) -> tuple[RenderableType, ...]:
     """The files that were written, if any."""
     return (heading("Written"), *(bullet(str(path)) for path in written)) if written else ()
@@ -79,7 +103,7 @@ def coverage_text(coverage: Coverage) -> RenderableType:
     missing = {gap.column: len(gap.missing) for gap in coverage.gaps}
     for name, hierarchy in coverage.hierarchies.items():
         numbers = (coverage.distinct[name], len(hierarchy.rows), hierarchy.height, missing.get(name, 0))
-        table.add_row(name, *(f"{number:,}" for number in numbers))
+        table.add_row(name, *(f"{count:,}" for count in numbers))
     return table
 
 
@@ -103,5 +127,5 @@ def _shown(label: str | None) -> str:
     return _NULL if label is None else label
 
 
-def _levels(number: int) -> str:
-    return f"{number} level" if number == 1 else f"{number} levels"
+def _levels(count: int) -> str:
+    return f"{count} level" if count == 1 else f"{count} levels"

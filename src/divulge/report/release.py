@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
+from divulge.generalize.pareto import Front
 from divulge.policy import judge
 from divulge.report.document import measurement_document, verdict_document
 from divulge.report.text import bullet, grid, heading, number, settings_sentence
@@ -26,7 +28,7 @@ _EXAMPLES = 3
 def release_document(release: Release, *, written: Path | None = None) -> dict[str, Any]:
     """Everything `divulge generalize --json` prints; before and after as `divulge measure --json` prints them."""
     plan = release.plan
-    return {
+    document = {
         "levels": dict(plan.levels),
         "objective": {"name": plan.objective, "value": plan.value, "gap": plan.gap},
         "suppressed": plan.suppressed,
@@ -41,6 +43,23 @@ def release_document(release: Release, *, written: Path | None = None) -> dict[s
         "before": measurement_document(release.before),
         "after": measurement_document(release.after),
     }
+    optima = {"optima": [dict(levels) for levels in plan.optima]} if plan.optima else {}
+    nodes = {"nodes": [asdict(node) for node in plan.nodes]} if plan.nodes else {}
+    return document | optima | nodes
+
+
+def front_text(front: Front) -> RenderableType:
+    """The trade-off as a table, the cheapest first."""
+    about = f" of {front.attribute}" if front.attribute else ""
+    columns = list(front.points[0].levels) if front.points else []
+    told = f"{len(front.points):,} combinations of levels, {len(front.front):,} of which none beats in both numbers:"
+    table = grid(
+        front.objective, f"{front.metric}{about}", "left out", "classes", *columns, right=range(4 + len(columns))
+    )
+    for point in front.front:
+        numbers = (number(point.value), number(point.leakage), f"{point.suppressed:,}", f"{point.classes:,}")
+        table.add_row(*numbers, *map(str, point.levels.values()))
+    return Group(Text(told), table)
 
 
 def suggestions_text(suggestions: Mapping[str, Suggestion]) -> RenderableType:
@@ -66,15 +85,36 @@ def release_text(release: Release, *, written: Path | None = None) -> Renderable
         heading("What it costs"),
         *(bullet(sentence) for sentence in _costs(release)),
     ]
+    named = ", but for those that the policy protects by name" if release.policy.protections else ""
+    parts += _on_request(release)
     if written is None:
-        parts.append(heading("Nothing was written (dry run)."))
+        parts.append(heading("Nothing was written. Name a folder with --out to publish."))
     else:
         parts += [
             heading(f"Published in {written}"),
-            bullet("table and manifest.json may be handed out; the manifest holds no value of the original."),
+            bullet(f"table and manifest.json may be handed out; the manifest holds no value of the original{named}."),
             bullet("mapping/ tells what each original value became, for `divulge apply`: keep it to yourself."),
         ]
     return Group(*parts, Padding(Text(settings_sentence(release.after.settings), style="dim"), (1, 0, 0, 0)))
+
+
+def _on_request(release: Release) -> list[RenderableType]:
+    """All optima, and all combinations that were looked at, where they were asked for."""
+    plan, parts = release.plan, []
+    names = list(plan.levels)
+    if plan.optima:
+        table = grid(*names, right=range(len(names)))
+        for levels in plan.optima:
+            table.add_row(*map(str, levels.values()))
+        parts += [heading(f"All {len(plan.optima):,} optima (levels)"), table]
+    if plan.nodes:
+        table = grid(*names, plan.objective, "left out", "classes", "in the way", right=range(len(names) + 3))
+        for node in plan.nodes:
+            value = "" if node.value is None else number(node.value)
+            counts = (f"{node.suppressed:,}", f"{node.classes:,}", node.obstacle or "")
+            table.add_row(*map(str, node.levels.values()), value, *counts)
+        parts += [heading(f"All {len(plan.nodes):,} combinations that were looked at"), table]
+    return parts
 
 
 def _columns(release: Release) -> Iterator[str]:
@@ -101,26 +141,26 @@ def _columns(release: Release) -> Iterator[str]:
 
 def _promises(release: Release) -> RenderableType:
     table = grid("promise", "before", "after", "", right=[1, 2])
-    before = judge(release.before, release.policy.promises)
+    before = judge(release.before, release.policy.promises, protected=release.protected)
     for old, new in zip(before.outcomes, release.verdict.outcomes, strict=True):
-        about = f" ({new.attribute})" if new.attribute and not new.promise.attribute else ""
-        table.add_row(
-            f"{new.promise.text}{about}", number(old.value), number(new.value), "holds" if new.holds else "BROKEN"
-        )
+        table.add_row(new.text, number(old.value), number(new.value), "holds" if new.holds else "BROKEN")
     return table
 
 
 def _costs(release: Release) -> Iterator[str]:
     plan, before, after = release.plan, release.before, release.after
-    if plan.method == "full-domain":
-        better = f"; a solution better by {number(plan.gap)} may exist" if plan.gap else ""
-        searched = f", the best of {plan.lattice:,} combinations ({plan.checked:,} looked at){better}"
+    if plan.gap and plan.method != "mondrian":
+        searched = f", the best of {plan.checked:,} looked at among {plan.lattice:,} combinations"
+        searched += f"; one better by {number(plan.gap)} may exist"
+    elif plan.method != "mondrian":
+        searched = f", the best of {plan.lattice:,} combinations ({plan.checked:,} looked at)"
     else:
         searched = f" in {len(plan.boxes):,} boxes; other boxes may lose less"
     yield f"{plan.objective}: {number(plan.value)}{searched}."
     share = plan.suppressed / before.people
     yield f"{people(plan.suppressed)} left out ({percent(share)}; allowed: {percent(release.policy.suppression)})."
     yield f"{len(before.contingency):,} classes become {len(after.contingency):,}."
+    yield from (f"Note: {note}." for note in after.notes)
 
 
 def applied_document(applied: Applied) -> dict[str, Any]:

@@ -218,8 +218,7 @@ def verdict_text(verdict: Verdict, measurement: Measurement, *, sample: int = 10
     """Each promise, and the worst of the classes that break it."""
     table = grid("promise", "measured", "verdict", right=[1])
     for outcome in verdict.outcomes:
-        about = f" ({outcome.attribute})" if outcome.attribute and not outcome.promise.attribute else ""
-        table.add_row(f"{outcome.promise.text}{about}", number(outcome.value), "holds" if outcome.holds else "BROKEN")
+        table.add_row(outcome.text, number(outcome.value), "holds" if outcome.holds else "BROKEN")
     broken = [outcome for outcome in verdict.outcomes if not outcome.holds]
     told = (
         "The policy holds."
@@ -238,11 +237,9 @@ def verdict_text(verdict: Verdict, measurement: Measurement, *, sample: int = 10
 
 def _broken(outcome: Outcome, sample: int) -> RenderableType:
     if not outcome.breaking_classes:
-        return Text(f"{outcome.promise.text}: a number of the whole table, {number(outcome.value)}.")
+        return Text(f"{outcome.text}: a number of the whole table, {number(outcome.value)}.")
     broken_by = f"{classes(outcome.breaking_classes)} with {people(outcome.breaking_people)}"
-    lines: list[RenderableType] = [
-        Text(f"{outcome.promise.text} is broken by {broken_by}{'; the worst:' if sample else '.'}")
-    ]
+    lines: list[RenderableType] = [Text(f"{outcome.text} is broken by {broken_by}{'; the worst:' if sample else '.'}")]
     lines += [
         Padding(Text(f"{class_name(item.key)} ({people(item.size)}): {number(item.value)}"), (0, 0, 0, 2))
         for item in outcome.sample[:sample]

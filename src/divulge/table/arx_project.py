@@ -23,7 +23,7 @@ from divulge.errors import BadInput
 from divulge.table.hierarchy import Hierarchy
 from divulge.table.hierarchy_files import parse_hierarchy
 from divulge.table.read import read
-from divulge.table.table import Table
+from divulge.table.table import Declared, Table
 
 _DATA = "data/input.csv"
 _DEFINITION = "input/definition.xml"
@@ -62,13 +62,13 @@ class ArxProject:
             except OSError as error:
                 raise BadInput(f"{str(target)!r} cannot be written: {error.strerror}") from None
 
-    def open(self) -> Table:
-        """The project's data as a table."""
-        engine = DuckDBEngine()
+    def open(self, *, engine: DuckDBEngine | None = None) -> Table:
+        """The project's data as a table that knows its roles and hierarchies."""
+        engine = engine or DuckDBEngine()
         copy = engine.directory / f"{engine.fresh_name('project')}.csv"
         self.extract(copy)
         table = read(copy, header=True, delimiter=self.delimiter, engine=engine)
-        return replace(table, source=f"{self.path}:{_DATA}")
+        return replace(table, source=f"{self.path}:{_DATA}", declared=Declared(self.roles, self.hierarchies))
 
 
 def read_project(path: str | Path, *, encoding: str = "utf-8") -> ArxProject:

@@ -39,11 +39,11 @@ def read(
 ) -> Table:
     """Open a table.
 
-    `source` is a file (CSV, JSON lines, Parquet, Arrow, SQLite), a folder or glob of such files, a postgresql:// URL, a
-    pandas, Polars or Spark frame, an Arrow table, reader or dataset, a DuckDB relation, or a Table, which comes back as it
-    is. `table` picks one table of a database; `header`, `delimiter` and `encoding` are for delimited text. `engine` is
-    "duckdb" (the default), "spark", an engine or a Spark session; with Spark, `source` may also be the name of a table
-    in a catalog. A Spark frame is read in its own session.
+    `source` is a file (CSV, JSON lines, Parquet, Arrow, SQLite), a folder or glob of such files, an ARX project (.deid), which
+    brings roles and hierarchies of its own, a postgresql:// URL, a pandas, Polars or Spark frame, an Arrow table, reader or
+    dataset, a DuckDB relation, or a Table, which comes back as it is. `table` picks one table of a database; `header`,
+    `delimiter` and `encoding` are for delimited text. `engine` is "duckdb" (the default), "spark", an engine or a Spark
+    session; with Spark, `source` may also be the name of a table in a catalog. A Spark frame is read in its own session.
     """
     text = _TextOptions(header, delimiter, encoding)
     chosen = choose_engine(engine)
@@ -130,6 +130,8 @@ def _read_path(source: str, *, table: str | None, text: _TextOptions, engine: Du
         raise BadInput(
             f"{scheme}:// addresses cannot be read", hint="Download the file first; postgresql:// is the one URL"
         )
+    if source.lower().endswith(".deid"):
+        return _read_project(source, table=table, text=text, engine=engine)
     files = find_files(source)
     if files.kind != "csv":
         text.refuse_for(f"{source} is {files.kind}")
@@ -141,3 +143,11 @@ def _read_path(source: str, *, table: str | None, text: _TextOptions, engine: Du
             files, source=source, engine=engine, header=text.header, delimiter=text.delimiter, encoding=text.encoding
         )
     return _READERS[files.kind](files, source=source, engine=engine)
+
+
+def _read_project(source: str, *, table: str | None, text: _TextOptions, engine: DuckDBEngine) -> Table:
+    from divulge.table.arx_project import read_project
+
+    _refuse_table(table, f"{source} is an ARX project")
+    _TextOptions(text.header, text.delimiter, "utf-8").refuse_for("an ARX project says these of itself")
+    return read_project(source, encoding=text.encoding).open(engine=engine)

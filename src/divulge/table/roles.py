@@ -7,7 +7,7 @@ A column has at most one role; the person may be an identifier. A column without
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 
 from divulge.errors import BadInput, nearest
@@ -37,8 +37,12 @@ def resolve_roles(
     identifier: Names = (),
     weight: str | None = None,
     person: str | None = None,
+    declared: bool = False,
 ) -> Roles:
-    """Check the names against the table, spread globs such as zip*, and refuse a column in two roles."""
+    """Check the names against the table, spread globs such as zip*, and refuse a column in two roles.
+
+    With `declared`, a role that is not given is filled with the columns that the source itself declares to have it.
+    """
     roles = Roles(
         quasi_identifiers=_columns(table, quasi_identifiers, role="quasi_identifiers"),
         sensitive=_columns(table, sensitive, role="sensitive"),
@@ -47,8 +51,25 @@ def resolve_roles(
         person=_one_column(table, person, role="person"),
     )
     _refuse_two_roles(roles)
+    roles = _filled(table, roles) if declared and table.declared is not None else roles
     _refuse_unusable(table, roles)
     return roles
+
+
+def _filled(table: Table, roles: Roles) -> Roles:
+    """Roles that were not given as the source declares them, but for columns that were given another."""
+    taken = {column for _, column in _assigned(roles)}
+    known = table.declared.roles if table.declared is not None else {}
+
+    def filled(role: str, given: tuple[str, ...]) -> tuple[str, ...]:
+        return given or tuple(column for column in known.get(role, ()) if column not in taken)
+
+    return replace(
+        roles,
+        quasi_identifiers=filled("quasi_identifiers", roles.quasi_identifiers),
+        sensitive=filled("sensitive", roles.sensitive),
+        identifier=filled("identifier", roles.identifier),
+    )
 
 
 def split_names(table: Table, values: Sequence[str]) -> tuple[str, ...]:

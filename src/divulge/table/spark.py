@@ -11,6 +11,7 @@ from __future__ import annotations
 import codecs
 import glob
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, Literal
@@ -43,6 +44,7 @@ _LARGEST_WHOLE_FILE = 1 << 30
 # A quote that is never closed would make the rest of the file one value, without a word.
 _LONGEST_VALUE = 1 << 20
 _SAMPLE_LINES = 1_000
+_EMPTY = "\ue000empty\ue000"
 
 
 @dataclass(frozen=True)
@@ -83,7 +85,7 @@ def find_spark_source(source: str, *, encoding: str, engine: SparkEngine) -> Spa
         return None
     if files.kind == "csv" and codecs.lookup(encoding).name not in ("utf-8", "utf-8-sig", "ascii"):
         return None
-    return SparkSource(source, files.kind, tuple(_uri(path) for path in files.paths), files)
+    return SparkSource(source, files.kind, tuple(uri(path) for path in files.paths), files)
 
 
 def read_spark_frame(frame: DataFrame, *, engine: Any) -> Table:
@@ -93,6 +95,20 @@ def read_spark_frame(frame: DataFrame, *, engine: Any) -> Table:
     session = frame.sparkSession
     own = engine if isinstance(engine, SparkEngine) and engine.session is session else SparkEngine(session)
     return _table(own, frame, "the Spark frame")
+
+
+def read_typed_csv(paths: Sequence[Path], types: Mapping[str, str], *, delimiter: str, engine: SparkEngine) -> Table:
+    """CSV files with a header, whose columns and types are known; a value that does not have its type is read as null."""
+    shown = paths[0].name
+    uris = [uri(path) for path in paths]
+    with engine.explained("read csv", source=shown):
+        # Spark would take an empty text for a null if it were not called something else meanwhile.
+        texts = engine.view(_texts(engine, uris, list(types), delimiter, header=True, empty=_EMPTY))
+        typed = []
+        for name, type_ in types.items():
+            text = f"CASE WHEN {engine.quote(name)} = {engine.literal(_EMPTY)} THEN '' ELSE {engine.quote(name)} END"
+            typed.append(f"{engine.cast(text, type_, attempt=True)} AS {engine.quote(name)}")
+        return _table(engine, engine.frame(f"SELECT {', '.join(typed)} FROM {texts}"), shown)
 
 
 def moved_to_spark(table: Table, *, engine: SparkEngine) -> Table:
@@ -135,22 +151,22 @@ def _kind_by_name(path: str) -> SparkKind:
     return _BY_NAME.get(endings[-1].lower(), "parquet") if endings else "parquet"
 
 
-def _uri(path: Path) -> str:
+def uri(path: Path) -> str:
     """A local file as Spark wants it: it takes a path for a glob, and for one of its default file system."""
-    return "file:" + _SPECIAL.sub(r"\\\g<0>", str(path))
+    return "file:" + _SPECIAL.sub(r"\\\g<0>", str(path.absolute()))
 
 
 def _read_parquet(source: SparkSource, *, engine: SparkEngine) -> Table:
     files = source.files
     hive = hive_types(files) if files is not None else {}
-    if files is not None:
-        _check_same_columns(files, source.shown)
     reader = (
         engine.session.read.option("basePath", f"file:{files.root}")
         if files is not None and hive
         else engine.session.read
     )
     frame = reader.parquet(*source.paths)
+    if files is not None:
+        _check_columns(files, source.shown, seen=set(frame.columns))
     if hive:
         stored = [name for name in frame.columns if name not in hive]
         columns = [_hive_cell(engine, name, hive.get(name)) for name in (*stored, *sorted(hive))]
@@ -163,8 +179,8 @@ def _hive_cell(engine: SparkEngine, name: str, type_: str | None) -> str:
     return cell if type_ is None else f"{engine.cast(cell, type_)} AS {cell}"
 
 
-def _check_same_columns(files: Files, shown: str) -> None:
-    """Spark fills a column that a file lacks with nulls, without a word."""
+def _check_columns(files: Files, shown: str, *, seen: set[str]) -> None:
+    """Spark fills a column that a file lacks with nulls, and believes its own note on a file's columns, without a word."""
     import pyarrow.parquet as pq
 
     first: set[str] | None = None
@@ -180,30 +196,51 @@ def _check_same_columns(files: Files, shown: str) -> None:
                 hint="Files that are read as one table need the same columns",
             )
         first = set(names)
+        if first - seen:
+            raise BadInput(
+                f"{name} has columns that Spark does not see: {', '.join(sorted(first - seen))}",
+                hint="It was changed after Spark had written it, and still holds Spark's note on its columns: write it anew",
+            )
 
 
 def _read_csv(source: SparkSource, *, engine: SparkEngine, header: bool | None, delimiter: str | None) -> Table:
     dialect = _dialect(source, engine=engine, header=header, delimiter=delimiter)
     check_names(dialect.names, source=source.shown)
     with engine.explained("read csv", source=source.shown):
-        from pyspark.sql.types import StringType, StructField, StructType
-
-        # Without all columns a line with too few or too many fields would pass.
-        text = engine.session.read.option("columnPruning", "false").csv(
-            list(source.paths),
-            schema=StructType([StructField(name, StringType()) for name in dialect.names]),
-            sep=dialect.delimiter,
-            quote='"',
-            escape='"',
-            header=dialect.header,
-            mode="FAILFAST",
-            nullValue="",
-            emptyValue="",
-            multiLine=source.files is not None
-            and max(path.stat().st_size for path in source.files.paths) <= _LARGEST_WHOLE_FILE,
-            maxCharsPerColumn=_LONGEST_VALUE,
+        whole = (
+            source.files is not None and max(path.stat().st_size for path in source.files.paths) <= _LARGEST_WHOLE_FILE
         )
+        text = _texts(engine, source.paths, dialect.names, dialect.delimiter, header=dialect.header, whole_files=whole)
         return _typed(engine, text, dialect.names, source.shown, numbers=True)
+
+
+def _texts(
+    engine: SparkEngine,
+    paths: Sequence[str],
+    names: Sequence[str],
+    delimiter: str,
+    *,
+    header: bool,
+    whole_files: bool = True,
+    empty: str = "",
+) -> DataFrame:
+    """The cells of CSV files as texts; an empty cell is null, and `empty` stands for one in quotes, which is null too if not given."""
+    from pyspark.sql.types import StringType, StructField, StructType
+
+    # Without all columns a line with too few or too many fields would pass.
+    return engine.session.read.option("columnPruning", "false").csv(
+        list(paths),
+        schema=StructType([StructField(name, StringType()) for name in names]),
+        sep=delimiter,
+        quote='"',
+        escape='"',
+        header=header,
+        mode="FAILFAST",
+        nullValue="",
+        emptyValue=empty,
+        multiLine=whole_files,
+        maxCharsPerColumn=_LONGEST_VALUE,
+    )
 
 
 def _dialect(source: SparkSource, *, engine: SparkEngine, header: bool | None, delimiter: str | None) -> Dialect:

@@ -4,12 +4,15 @@
 from __future__ import annotations
 
 import string
-from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
 
 from divulge.engines.base import Engine
 from divulge.errors import BadInput, nearest
+
+if TYPE_CHECKING:
+    from divulge.table.hierarchy import Hierarchy
 
 Kind = Literal["number", "text", "date", "boolean", "nested"]
 Frame = Literal["pandas", "polars", "arrow", "none"]
@@ -30,6 +33,15 @@ class Column:
 
 
 @dataclass(frozen=True, eq=False)
+class Declared:
+    """What a source says about its own columns, as an ARX project does; what the user says goes before it."""
+
+    roles: Mapping[str, tuple[str, ...]]
+    """quasi_identifiers, sensitive and identifier, each with its columns."""
+    hierarchies: Mapping[str, Hierarchy] = field(repr=False)
+
+
+@dataclass(frozen=True, eq=False)
 class Table:
     """Rows an engine can read."""
 
@@ -41,6 +53,7 @@ class Table:
     """The table as the user knows it, for messages; never with a password."""
     frame: Frame
     """The kind of frame that was handed in, so that results can come back as the same kind."""
+    declared: Declared | None = None
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -25,7 +25,9 @@ from divulge.errors import BadInput, nearest
 from divulge.table.read import read
 from divulge.table.roles import Names, Roles, resolve_roles
 from divulge.table.table import Table
+from divulge.tasks.anatomized_on_spark import ClusterAnatomizedRelease, anatomize_on_spark, stays_on_cluster
 from divulge.tasks.anatomized_release import AnatomizedRelease
+from divulge.tasks.plain_columns import objections
 
 Method = Literal["slppa", "anatomy", "slicing", "asn", "permutation"]
 Tables = int | Sequence[Sequence[str]]
@@ -67,13 +69,18 @@ def anatomize(
     check: Check | None = None,
     nulls: Nulls = "category",
     seed: int | None = None,
-) -> AnatomizedRelease:
+    engine: Any = None,
+) -> AnatomizedRelease | ClusterAnatomizedRelease:
     """Divide a table into tables and groups so that every group keeps (alpha, beta, gamma, delta).
 
-    Quasi-identifiers are all columns but the identifiers and the sensitive ones, unless they are named; then columns without a role are
-    left out. A bound that is not given demands nothing. `tables` says how many tables the quasi-identifiers are divided into, or which.
-    Slicing and Anatomy take their l from beta. A setting that the method does not know is refused. Raises `InfeasibleModel` where no
-    grouping keeps the bounds. `seed` makes the release repeatable, for tests: whoever knows it may undo it.
+    Quasi-identifiers are all columns but the identifiers, the sensitive ones and those that look like identifiers, unless they are
+    named; then columns without a role are left out. `AnatomizedRelease.left_out` says what was left out and why. A bound that is not
+    given demands nothing. `tables` says how many tables the quasi-identifiers are divided into, or which. Slicing and Anatomy take their
+    l from beta. A setting that the method does not know is refused. Raises `InfeasibleModel` where no grouping keeps the bounds. `seed`
+    makes the release repeatable, for tests: whoever knows it may undo it.
+
+    `engine` is "duckdb" (the default), "spark", or an engine of yours; a Spark frame brings its own session. A table of more rows than
+    SparkEngine(row_limit=...) stays on the cluster, where its chunks are grouped by the same code; the release says so in its settings.
 
     >>> import pyarrow as pa
     >>> people = pa.table({"age": [30, 33, 45, 42], "job": ["T", "E", "E", "T"], "salary": [45, 60, 47, 50]})
@@ -93,29 +100,46 @@ def anatomize(
         "check": check,
     }
     chosen = _method(method, _given(bounds), _given(settings))
-    source = read(table)
-    roles = anatomy_roles(source, quasi_identifiers=quasi_identifiers, sensitive=sensitive, identifier=identifier)
+    source = read(table, engine=engine)
+    roles, left_out = anatomy_roles(
+        source, quasi_identifiers=quasi_identifiers, sensitive=sensitive, identifier=identifier
+    )
+    if stays_on_cluster(source):
+        return anatomize_on_spark(source, chosen, roles=roles, left_out=left_out, nulls=nulls, seed=seed)
     rows = read_rows(source, [*roles.quasi_identifiers, *roles.sensitive], nulls=nulls)
     found = divide_and_group(
         rows, chosen, quasi_identifiers=roles.quasi_identifiers, sensitive=roles.sensitive, seed=seed
     )
-    return AnatomizedRelease(found, source=source, roles=roles, nulls=nulls, seed_given=seed is not None)
+    return AnatomizedRelease(
+        found, source=source, roles=roles, left_out=left_out, nulls=nulls, seed_given=seed is not None
+    )
 
 
-def anatomy_roles(source: Table, *, quasi_identifiers: Names, sensitive: Names, identifier: Names) -> Roles:
-    """The roles, with every column that has none as a quasi-identifier where no quasi-identifier is named."""
+def anatomy_roles(
+    source: Table, *, quasi_identifiers: Names, sensitive: Names, identifier: Names
+) -> tuple[Roles, dict[str, str]]:
+    """The roles, and the columns that are left out with the reason.
+
+    Where no quasi-identifier is named, every column without a role is one, but those that must not leave by accident.
+    """
     roles = resolve_roles(source, quasi_identifiers=quasi_identifiers, sensitive=sensitive, identifier=identifier)
     if not roles.sensitive:
         raise BadInput("no sensitive column was named", hint="Name the column whose values are to stay secret")
+    left_out = dict.fromkeys(roles.identifier, "an identifier")
+    named = {*roles.identifier, *roles.sensitive, *roles.quasi_identifiers}
+    others = [name for name in source.names if name not in named]
     if roles.quasi_identifiers:
-        return roles
-    hidden = {*roles.identifier, *roles.sensitive}
-    others = [name for name in source.names if name not in hidden]
-    if not others:
+        return roles, left_out | dict.fromkeys(others, "not named as a quasi-identifier")
+    left_out |= objections(source, others)
+    chosen = [name for name in others if name not in left_out]
+    if not chosen:
+        told = "; ".join(f"{name!r} {reason}" for name, reason in left_out.items() if name in others)
         raise BadInput(
-            "no column is left as a quasi-identifier", hint="There is nothing to publish beside the sensitive column"
+            f"no column is left as a quasi-identifier{': ' if told else ''}{told}",
+            hint="There is nothing to publish beside the sensitive column; name quasi-identifiers to publish them all the same",
         )
-    return resolve_roles(source, quasi_identifiers=others, sensitive=roles.sensitive, identifier=roles.identifier)
+    roles = resolve_roles(source, quasi_identifiers=chosen, sensitive=roles.sensitive, identifier=roles.identifier)
+    return roles, left_out
 
 
 def _given(options: Mapping[str, Any]) -> dict[str, Any]:

@@ -33,6 +33,7 @@ from divulge.publish.shuffle import draw_secret
 from divulge.publish.verify import Unverified
 from divulge.table.roles import Roles
 from divulge.table.table import Table, table_of
+from divulge.tasks.anatomized_outline import Outline, TableOutline
 
 _HINT = "Nothing was published. Run it again; if it stays so, report it"
 
@@ -44,6 +45,8 @@ class AnatomizedRelease:
     anatomized: Anatomized
     source: Table = field(repr=False)
     roles: Roles
+    left_out: Mapping[str, str]
+    """The columns of the source that are not published, and why."""
     nulls: Nulls
     seed_given: bool
 
@@ -66,6 +69,35 @@ class AnatomizedRelease:
     def released(self) -> Released:
         """The tables as they will be published; the order of their rows comes from a secret of its own."""
         return released(self.anatomized, secret=draw_secret(self._secret_seed()))
+
+    @cached_property
+    def outline(self) -> Outline:
+        """Everything but the rows."""
+        found = self.anatomized
+        drawn = "a seed given by the publisher" if self.seed_given else "a secret"
+        return Outline(
+            source=self.source.source,
+            method=found.method,
+            model=self.model,
+            levels=self.levels,
+            settings=found.settings,
+            division=found.division,
+            roles=self.roles,
+            left_out=self.left_out,
+            nulls=self.nulls,
+            rows=len(found.rows),
+            groups=found.groups,
+            smallest=int(found.sizes.min()),
+            largest=int(found.sizes.max()),
+            group=self.released.group,
+            count=self.released.count,
+            tables=tuple(
+                TableOutline(table.name, table.columns, table.sensitive, table.counted, table.rows.num_rows)
+                for table in self.released.tables
+            ),
+            engine=self.source.engine.name,
+            row_order=f"drawn from {drawn}",
+        )
 
     def frames(self) -> dict[str, Any]:
         """The tables as frames of the kind that was handed in (Arrow for a file), by name."""
@@ -105,8 +137,8 @@ class AnatomizedRelease:
             parts = [Part(name, partial(_write, engine, sql, form)) for name, sql in queries.items()]
 
             def verify(folder: Path) -> dict[str, Any]:
-                levels = self._verify(folder, form=form, types=types, fingerprints=fingerprints)
-                return self._document(levels, form=form, types=types)
+                self._verify(folder, form=form, types=types, fingerprints=fingerprints)
+                return self.outline.document(form=form, types=types)
 
             return publish(out, parts, verify=verify, force=force)
         finally:
@@ -136,7 +168,7 @@ class AnatomizedRelease:
         form: Format,
         types: Mapping[str, Mapping[str, str]],
         fingerprints: Mapping[str, tuple[int, int]],
-    ) -> Levels:
+    ) -> None:
         """Read the files back and work everything out from them alone."""
         fresh = DuckDBEngine()
         try:
@@ -157,43 +189,6 @@ class AnatomizedRelease:
         if broken or not levels.keeps(self.model).all() or worst != self.levels:
             told = ", ".join(broken) or "the levels differ"
             raise Unverified(f"the staged tables are not what was promised: {told}", hint=_HINT)
-        return worst
-
-    def _document(self, levels: Levels, *, form: Format, types: Mapping[str, Mapping[str, str]]) -> dict[str, Any]:
-        """What the manifest says; the seed is not in it."""
-        found = self.anatomized
-        return {
-            "kind": "anatomized",
-            "method": found.method,
-            "promises": self.model.texts(),
-            "levels": levels.texts(),
-            "settings": dict(found.settings),
-            "nulls": self.nulls,
-            "roles": {
-                "quasi_identifiers": list(self.roles.quasi_identifiers),
-                "sensitive": list(self.roles.sensitive),
-                "identifier": list(self.roles.identifier),
-            },
-            "rows": len(found.rows),
-            "groups": found.groups,
-            "group_sizes": {"min": int(found.sizes.min()), "max": int(found.sizes.max())},
-            "group_column": self.released.group,
-            "count_column": self.released.count,
-            "format": form.kind,
-            "delimiter": form.delimiter,
-            "tables": [
-                {
-                    "file": name,
-                    "columns": list(table.columns),
-                    "sensitive": table.sensitive,
-                    "counted": table.counted,
-                    "types": dict(types[name]),
-                }
-                for name, table in zip(types, self.released.tables, strict=True)
-            ],
-            "row_order": "drawn from a seed given by the publisher" if self.seed_given else "drawn from a secret",
-            "engine": self.source.engine.name,
-        }
 
 
 def fingerprint(engine: DuckDBEngine, relation: str) -> tuple[int, int]:

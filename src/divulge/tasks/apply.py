@@ -16,8 +16,11 @@ from typing import Any, Literal
 
 import numpy as np
 
-from divulge.count import Contingency, count
+from divulge.count import Contingency
+from divulge.count.cluster import count_in_memory
 from divulge.count.contingency import Ints
+from divulge.count.counting import Request
+from divulge.engines.choose import OwnEngine
 from divulge.engines.duckdb import DuckDBEngine
 from divulge.errors import BadInput
 from divulge.generalize.plan import Recoding, published
@@ -25,10 +28,11 @@ from divulge.metrics.measurement import Measurement
 from divulge.policy import Policy, Promise, Verdict, judge
 from divulge.publish.boxes import place
 from divulge.publish.earlier import Earlier
-from divulge.publish.formats import read_rows, write_rows
+from divulge.publish.formats import read_rows, writable, write_rows
 from divulge.publish.manifest import NAME as MANIFEST
 from divulge.publish.manifest import describe_policy, sha256
 from divulge.publish.manifest import numbers as numbers_of
+from divulge.publish.parts import part_count, reader_for
 from divulge.publish.recoded import recoded_rows
 from divulge.publish.release import Part, publish
 from divulge.publish.shuffle import draw_secret, shuffled
@@ -71,15 +75,17 @@ def apply(
     unseen: Unseen = "refuse",
     force: bool = False,
     seed: int | None = None,
+    engine: Any = None,
 ) -> Applied:
     """Publish the rows of `table` at `out` by the mappings of `release`.
 
     With unseen="suppress", rows with values that the release does not know, and rows whose class would break a promise, are left out.
+    `engine` is as in `generalize`.
     """
     earlier = Earlier.open(release)
-    source = _source(read(table), earlier)
+    source = _source(read(table, engine=engine), earlier)
     roles = Roles(earlier.quasi_identifiers, earlier.sensitive, (), earlier.weight, None)
-    counted = count(source, roles, nulls=earlier.settings["nulls"], joint=earlier.document["joint"])
+    counted = count_in_memory(Request(source, roles, earlier.settings["nulls"], earlier.document["joint"]))
     recoding = _recode(earlier, counted, unseen=unseen)
     later = _Later(earlier, source, roles, counted)
     promises, unchecked = checkable(earlier, counted)
@@ -98,26 +104,27 @@ def _source(table: Table, earlier: Earlier) -> Table:
             f"{table.source} lacks columns of the release: {', '.join(map(repr, missing))}",
             hint="New rows need every column that was published",
         )
-    engine = table.engine if isinstance(table.engine, DuckDBEngine) else DuckDBEngine()
+    engine: OwnEngine = table.engine if isinstance(table.engine, OwnEngine) else DuckDBEngine()
     if engine is not table.engine:
         rows = table.engine.query(f"SELECT * FROM {table.relation}")
         table = replace(read(rows, engine=engine), source=table.source)
     types = {column.name: column.type for column in earlier.read(engine).columns}
     # A column that was made coarser is text there and is looked up as it comes.
     kept = [name for name in earlier.columns if name in earlier.unchanged]
-    _refuse_misfits(table, engine, {name: types[name] for name in kept if table.column(name).type != types[name]})
-    cast = {name: f"CAST({engine.quote(name)} AS {types[name]}) AS {engine.quote(name)}" for name in kept}
+    other = {name: types[name] for name in kept if table.column(name).type != types[name]}
+    _refuse_misfits(table, engine, other)
+    cast = {name: f"{engine.cast(engine.quote(name), type_)} AS {engine.quote(name)}" for name, type_ in other.items()}
     selected = ", ".join(cast.get(name, engine.quote(name)) for name in earlier.columns)
     return table_of(engine, f"(SELECT {selected} FROM {table.relation})", source=table.source, frame=table.frame)
 
 
-def _refuse_misfits(table: Table, engine: DuckDBEngine, types: Mapping[str, str]) -> None:
+def _refuse_misfits(table: Table, engine: OwnEngine, types: Mapping[str, str]) -> None:
     """Refuse values that do not have the type that their column had in the release."""
     if not types:
         return
     quoted = {name: engine.quote(name) for name in types}
     sums = ", ".join(
-        f"COUNT({quoted[name]}) - COUNT(TRY_CAST({quoted[name]} AS {type_})) AS c{place}"
+        f"COUNT({quoted[name]}) - COUNT({engine.cast(quoted[name], type_, attempt=True)}) AS c{place}"
         for place, (name, type_) in enumerate(types.items())
     )
     found = engine.query(f"SELECT {sums} FROM {table.relation}").to_pylist()[0]
@@ -176,9 +183,9 @@ class _Later:
     counted: Contingency
 
     @property
-    def engine(self) -> DuckDBEngine:
+    def engine(self) -> OwnEngine:
         engine = self.source.engine
-        assert isinstance(engine, DuckDBEngine)  # noqa: S101 - _source sees to it
+        assert isinstance(engine, OwnEngine)  # noqa: S101 - _source sees to it
         return engine
 
     def settle(
@@ -222,7 +229,7 @@ class _Later:
             self.source, self.engine, self.counted, recoding, roles=self.roles, nulls=self.earlier.settings["nulls"]
         )
 
-    def measure(self, rows: str, *, engine: DuckDBEngine | None = None, together: bool = True) -> Measurement:
+    def measure(self, rows: str, *, engine: OwnEngine | None = None, together: bool = True) -> Measurement:
         """What these rows tell, by themselves or together with the earlier release."""
         where = engine or self.engine
         listed = ", ".join(where.quote(name) for name in self.earlier.columns)
@@ -243,18 +250,20 @@ class _Later:
         seed: int | None,
     ) -> Path:
         """Stage, read back, check again, move into place."""
-        rows, form = self.rows(recoding), self.earlier.form
+        rows, form = self.rows(recoding), writable(self.engine, self.earlier.form)
+        expected = published(self.counted, recoding)
+        parts = part_count(self.engine, expected.rows)
         name = f"table{form.ending}"
         types = dict(self.engine.describe(f"({rows})"))
-        query = shuffled(self.engine, rows, self.earlier.columns, secret=draw_secret(seed))
+        query = shuffled(self.engine, rows, self.earlier.columns, secret=draw_secret(seed), parts=parts)
         policy = Policy(promises)
 
         def verify(folder: Path) -> dict[str, Any]:
-            fresh = DuckDBEngine()
+            fresh = reader_for(self.engine, folder / name)
             try:
                 table = read_rows(fresh, folder / name, form=form, types=types)
-                expected = published(self.counted, recoding)
-                compare(count(table, self.roles, joint=self.earlier.document["joint"]), expected)
+                joint = self.earlier.document["joint"]
+                compare(count_in_memory(Request(table, self.roles, "category", joint)), expected)
                 measured = self.measure(f"SELECT * FROM {table.relation}", engine=fresh)
             finally:
                 fresh.close()
@@ -265,15 +274,16 @@ class _Later:
                 "release": sha256(self.earlier.folder / MANIFEST),
                 "policy": describe_policy(policy),
                 "unchecked": list(unchecked),
-                "table": {"file": name, "format": form.kind, "delimiter": form.delimiter, "types": types},
+                "table": form.describe(name, types, reader=fresh),
                 "rows": {"original": self.counted.rows, "published": expected.rows},
                 "row_order": "shuffled with a secret"
                 if seed is None
                 else "shuffled with a seed given by the publisher",
+                "engine": self.engine.name,
                 "together": numbers_of(measured),
             }
 
-        part = Part(name, lambda path: write_rows(self.engine, query, path, form=form))
+        part = Part(name, lambda path: write_rows(self.engine, query, path, form=form, parts=parts))
         return publish(out, [part], verify=verify, force=force)
 
 

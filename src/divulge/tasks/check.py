@@ -9,6 +9,7 @@ from typing import Any
 
 from divulge.metrics.measurement import Measurement
 from divulge.policy import Policy, Verdict, judge
+from divulge.policy.chosen import choose_measured
 from divulge.tasks.measure import Names, measure
 
 
@@ -24,7 +25,8 @@ def check(
 ) -> tuple[Verdict, Measurement]:
     """Measure a table and hold it against a policy; roles given here go before the policy's own.
 
-    `assumptions` are further keyword arguments of `measure`, such as {"person": "patient_id"}; `engine` is as there.
+    The people of a protection are chosen by what this table itself says of them. `assumptions` are further keyword arguments of
+    `measure`, such as {"person": "patient_id"}; `engine` is as there.
     """
     kept = policy if isinstance(policy, Policy) else Policy.load(policy)
     arguments = dict(kept.roles) | {name: value for name, value in (assumptions or {}).items() if value is not None}
@@ -34,4 +36,5 @@ def check(
         arguments["sensitive"] = sensitive
     arguments.setdefault("quasi_identifiers", ())
     measurement = measure(table, **arguments, engine=engine)
-    return judge(measurement, kept.promises, sample=sample), measurement
+    protected = choose_measured(kept.protections, measurement)
+    return judge(measurement, kept.promises, protected=protected, sample=sample), measurement

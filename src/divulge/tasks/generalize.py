@@ -13,27 +13,31 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from divulge.count import Contingency, Nulls, count
-from divulge.engines.duckdb import DuckDBEngine
+from divulge.count import Contingency, Nulls
+from divulge.count.cluster import count_in_memory
+from divulge.count.counting import Request
+from divulge.engines.choose import OwnEngine
 from divulge.errors import BadInput, InternalError, nearest
 from divulge.generalize.objective import UserFunction
 from divulge.generalize.plan import Plan
-from divulge.generalize.protect import Protection
 from divulge.metrics.measurement import Measurement
-from divulge.policy import Policy, judge
+from divulge.policy import Policy, Protection, judge
+from divulge.policy.chosen import choose
 from divulge.table.hierarchy import Hierarchy
 from divulge.table.hierarchy_builders import Spec, build_hierarchies
 from divulge.table.hierarchy_defaults import Suggestion
 from divulge.table.hierarchy_files import load_hierarchies
-from divulge.table.read import read
+from divulge.table.read import read, read_beside
 from divulge.table.roles import Names, Roles, resolve_roles, split_names
-from divulge.table.table import Table
+from divulge.table.table import Declared, Table
+from divulge.tasks.counted import Counted, follow
 from divulge.tasks.hierarchy import suggest
 from divulge.tasks.measure import Assumptions, assume, measure_counts
 from divulge.tasks.plain_columns import check_plain_columns
-from divulge.tasks.release import Counted, Release
+from divulge.tasks.release import Release
 
-Method = Literal["full-domain", "mondrian"]
+Method = Literal["full-domain", "columns", "mondrian", "relaxed-mondrian"]
+"""One level for each column; each column as it is or not at all; boxes that never overlap; boxes that may share values at a cut."""
 Hierarchies = Mapping[str, Spec] | str | Path
 
 
@@ -52,18 +56,24 @@ def generalize(
     objective: str | UserFunction = "loss",
     method: Method = "full-domain",
     time_limit: float | None = None,
+    all_optima: bool = False,
+    keep_nodes: bool = False,
     protections: Sequence[Protection] = (),
     keep: Names = (),
     assumptions: Mapping[str, Any] | None = None,
     announce: Callable[[Mapping[str, Suggestion]], None] | None = None,
+    engine: Any = None,
 ) -> Release:
     """Find the generalization that keeps the policy at the least loss; nothing is written before `Release.write`.
 
     Roles given here go before the policy's own. `hierarchies` is a folder, or for each column a rule, a file or a Hierarchy;
-    a column without one gets a default, which `Release.suggestions` shows. `protections` are further promises for chosen people or values.
-    `keep` names columns without a role that are published
+    a column without one gets a default, which `Release.suggestions` shows. `protections` are promises of their own for
+    chosen people or values, beside those of the policy. `keep` names columns without a role that are published
     although they look like identifiers. `assumptions` are further keyword arguments of `measure`, such as
-    {"distances": {"age": "ordered"}}. `announce` is called with the default hierarchies before they are used.
+    {"distances": {"age": "ordered"}}. With `all_optima` and `keep_nodes`, `Release.plan` also has all solutions of the same cost, and every
+    combination of levels that was looked at. `announce` is called with the default hierarchies before they are used.
+    `engine` is "duckdb" (the default), "spark", or an engine of yours; a Spark frame brings its own session. With Spark only counts come
+    here, and its workers write the release.
 
     >>> import pyarrow as pa
     >>> people = pa.table({"zip": ["4761", "4762", "4791", "4792"], "disease": ["flu", "cold", "flu", "cold"]})
@@ -72,28 +82,22 @@ def generalize(
     ({'zip': 1}, ['476*', '476*', '479*', '479*'])
     """
     kept = policy if isinstance(policy, Policy) else Policy.load(policy)
+    kept = replace(kept, protections=(*kept.protections, *protections))
     if suppression is not None:
-        kept = Policy(kept.promises, suppression=suppression, roles=kept.roles, hierarchies=kept.hierarchies)
-    source = _movable(read(table))
+        kept = replace(kept, suppression=suppression)
+    source = movable(read(table, engine=engine))
     given = {"quasi_identifiers": quasi_identifiers, "sensitive": sensitive, "identifier": identifier}
-    roles, chosen_nulls = _roles(source, kept, given | {"weight": weight, "person": person, "nulls": nulls})
+    roles, chosen_nulls = roles_of(source, kept, given | {"weight": weight, "person": person, "nulls": nulls})
     plain = check_plain_columns(source, roles, split_names(source, [keep] if isinstance(keep, str) else keep or ()))
-    counted, before = _count(source, roles, chosen_nulls, dict(assumptions or {}))
-    levels, suggestions = choose_hierarchies(counted.people, hierarchies, kept, defaults=method == "full-domain")
+    counted, before = count_original(source, roles, chosen_nulls, dict(assumptions or {}))
+    levels, suggestions = _levels(counted.people, hierarchies, kept, method=method, declared=source.declared)
     if suggestions and announce is not None:
         announce(suggestions)
-    plan = _search(
-        counted.people,
-        before,
-        levels,
-        policy=kept,
-        protections=protections,
-        objective=objective,
-        method=method,
-        time_limit=time_limit,
-    )
+    options = {"objective": objective, "time_limit": time_limit, "all_optima": all_optima, "keep_nodes": keep_nodes}
+    plan = _search(counted.people, before, levels, policy=kept, method=method, **options)
+    protected = choose(kept.protections, counted.people, before.beliefs)
     after = counted.measure(plan.published(counted.people))
-    verdict = judge(after, kept.promises)
+    verdict = judge(after, kept.promises, protected=follow(protected, plan, counted.people))
     if not verdict.holds:
         raise InternalError("the plan does not keep the policy it was made for")
     return Release(
@@ -106,23 +110,24 @@ def generalize(
         suggestions=suggestions,
         plain=plain,
         counted=counted,
+        protected=protected,
     )
 
 
-def _movable(table: Table) -> Table:
-    """The table in an engine of our own: a foreign connection gets no lookup tables from us."""
-    if isinstance(table.engine, DuckDBEngine):
+def movable(table: Table) -> Table:
+    """The table in an engine of ours: the connection of somebody's relation gets no lookup tables from us."""
+    if isinstance(table.engine, OwnEngine):
         return table
     rows = table.engine.query(f"SELECT * FROM {table.relation}")
     return replace(read(rows), source=table.source, frame=table.frame)
 
 
-def _roles(source: Table, policy: Policy, given: Mapping[str, Any]) -> tuple[Roles, Nulls]:
+def roles_of(source: Table, policy: Policy, given: Mapping[str, Any]) -> tuple[Roles, Nulls]:
     """The roles that are given, else the policy's."""
     merged = {name: value for name, value in given.items() if value} or {}
     arguments: dict[str, Any] = {**policy.roles, **merged}
     nulls: Nulls = arguments.pop("nulls", "category")
-    roles = resolve_roles(source, **arguments)
+    roles = resolve_roles(source, **arguments, declared=True)
     if not roles.quasi_identifiers:
         raise BadInput(
             "no quasi-identifiers were named, so there is nothing to generalize",
@@ -131,26 +136,33 @@ def _roles(source: Table, policy: Policy, given: Mapping[str, Any]) -> tuple[Rol
     return roles, nulls
 
 
-def _count(source: Table, roles: Roles, nulls: Nulls, further: dict[str, Any]) -> tuple[Counted, Measurement]:
+def count_original(source: Table, roles: Roles, nulls: Nulls, further: dict[str, Any]) -> tuple[Counted, Measurement]:
     """Count and measure the original."""
     joint, people = bool(further.pop("joint", False)), further.pop("population", None)
-    population = None if people is None else read(people)
+    population = None if people is None else read_beside(source, people)
     if further.get("original") is not None:
         raise BadInput(
             "the table that is generalized is the original itself", hint="Leave original out, or give a prior"
         )
     assumptions: Assumptions = assume(roles, **further)
-    contingency = count(source, roles, nulls=nulls, joint=joint)
+    contingency = count_in_memory(Request(source, roles, nulls, joint))
     before = measure_counts(contingency, source, roles, assumptions=assumptions, nulls=nulls, population=population)
     return Counted.of(before, source, roles, assumptions=assumptions, nulls=nulls, joint=joint), before
 
 
 def choose_hierarchies(
-    contingency: Contingency, given: Hierarchies | None, policy: Policy, *, defaults: bool = True
+    contingency: Contingency,
+    given: Hierarchies | None,
+    policy: Policy,
+    *,
+    declared: Declared | None = None,
+    defaults: bool = True,
 ) -> tuple[dict[str, Hierarchy], dict[str, Suggestion]]:
-    """A hierarchy for each quasi-identifier: as given, else as the policy says, else (with `defaults`) one chosen for its values."""
+    """A hierarchy for each quasi-identifier: given, the policy's, the source's own, or (with `defaults`) one chosen for its values."""
     values = {key.name: key.labels for key in contingency.keys}
-    specs: dict[str, Spec] = dict(policy.hierarchies)
+    own = declared.hierarchies if declared is not None else {}
+    specs: dict[str, Spec] = {name: hierarchy for name, hierarchy in own.items() if name in values}
+    specs |= policy.hierarchies
     if isinstance(given, str | Path):
         specs |= load_hierarchies(given, columns=list(values))
     else:
@@ -166,40 +178,71 @@ def choose_hierarchies(
     return build_hierarchies(chosen, values), suggestions
 
 
+def _levels(
+    contingency: Contingency,
+    given: Hierarchies | None,
+    policy: Policy,
+    *,
+    method: Method,
+    declared: Declared | None,
+) -> tuple[dict[str, Hierarchy], dict[str, Suggestion]]:
+    """The hierarchies that a method works with."""
+    if method not in get_args(Method):
+        raise BadInput(f"there is no method {method!r}", hint=nearest(method, get_args(Method)))
+    if method != "columns":
+        return choose_hierarchies(contingency, given, policy, declared=declared, defaults=method == "full-domain")
+    if given:
+        raise BadInput(
+            "the method 'columns' publishes each column as it is or not at all, and hierarchies are given",
+            hint="Leave them out, or use the method 'full-domain'",
+        )
+    values = {key.name: key.labels for key in contingency.keys}
+    return build_hierarchies({name: {"suppress": True} for name in values}, values), {}
+
+
 def _search(
     contingency: Contingency,
     before: Measurement,
     hierarchies: Mapping[str, Hierarchy],
     *,
     policy: Policy,
-    protections: Sequence[Protection],
-    objective: str | UserFunction,
     method: Method,
-    time_limit: float | None,
+    **options: Any,
 ) -> Plan:
-    if method == "mondrian":
-        from divulge.generalize.mondrian import mondrian
+    if method in ("full-domain", "columns"):
+        from divulge.generalize.search import search
 
-        return mondrian(
+        plan = search(
             contingency,
+            hierarchies,
             policy.promises,
-            hierarchies=hierarchies,
             beliefs=before.beliefs,
-            protections=protections,
+            suppression=policy.suppression,
+            protections=policy.protections,
             population=contingency.population,
+            **options,
         )
-    if method != "full-domain":
-        raise BadInput(f"there is no method {method!r}", hint=nearest(method, get_args(Method)))
-    from divulge.generalize.search import search
+        return replace(plan, method=method)
+    if policy.suppression:
+        raise BadInput(
+            f"suppression = {policy.suppression:g} has no use: Mondrian cuts only where every piece keeps the promises, "
+            "so it leaves nobody out",
+            hint="Say suppression = 0, or use the method full-domain",
+        )
+    usual = {"objective": "loss", "time_limit": None, "all_optima": False, "keep_nodes": False}
+    if options != usual:
+        raise BadInput(
+            f"Mondrian takes no {' or '.join(name for name in usual if options[name] != usual[name])}",
+            hint="Use the method full-domain",
+        )
+    from divulge.generalize.mondrian import mondrian
 
-    return search(
+    return mondrian(
         contingency,
-        hierarchies,
         policy.promises,
+        hierarchies=hierarchies,
+        strict=method == "mondrian",
         beliefs=before.beliefs,
-        suppression=policy.suppression,
-        objective=objective,
-        protections=protections,
+        protections=policy.protections,
         population=contingency.population,
-        time_limit=time_limit,
     )

@@ -14,6 +14,7 @@ from divulge.belief import Belief, GroundChoice, Knowledge, Prior, Taxonomy, as_
 from divulge.count import Cells, Contingency, Nulls, count
 from divulge.count.align import align, population_sizes
 from divulge.count.assemble import joint_domain
+from divulge.count.cluster import count_in_memory
 from divulge.count.contingency import Floats
 from divulge.count.counting import Request
 from divulge.errors import BadInput, nearest
@@ -80,6 +81,7 @@ def measure(
         identifier=identifier,
         weight=weight,
         person=person,
+        declared=True,
     )
     assumptions = assume(
         roles,
@@ -148,8 +150,7 @@ def measure_counts(
     }
     sizes = None
     if population is not None:
-        counted = population_request(population, roles, nulls)
-        sizes = population_sizes(contingency, count(counted.table, counted.roles, nulls=nulls))
+        sizes = population_sizes(contingency, count_in_memory(population_request(population, roles, nulls)))
     settings = settings_of(source, roles, beliefs, assumptions, nulls=nulls, population=population is not None)
     return measurement_of(contingency, Identity.of(contingency, sizes), beliefs, settings=settings, frame=source.frame)
 

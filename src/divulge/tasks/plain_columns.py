@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Columns without a role, before they are published as they are: none of them may name people or number rows.
 
-What nobody has looked at must not leave by accident. A column that looks like an identifier, counts the rows, or cannot be
-looked into is refused until the user says what it is, or says that it is to be kept.
+What nobody has looked at must not leave by accident. Generalizing refuses a column that looks like an identifier, counts the rows, or
+cannot be looked into until the user says what it is, or says that it is to be kept; anatomizing leaves it out and says so.
 """
 
 from __future__ import annotations
@@ -14,17 +14,14 @@ from divulge.errors import BadInput
 from divulge.metrics import Identity, identity
 from divulge.table.roles import Roles
 from divulge.table.table import Column, Table
-from divulge.tasks.profile import suggest_role
+from divulge.tasks.profile import names_quasi_identifier, suggest_role
 
 
 def check_plain_columns(table: Table, roles: Roles, keep: Collection[str]) -> tuple[str, ...]:
     """The columns that are published although they have no role; refused if one looks like it names people."""
     named = {*roles.quasi_identifiers, *roles.sensitive, *roles.identifier, roles.weight, roles.person}
     plain = [column for column in table.columns if column.name not in named]
-    unknown = [column for column in plain if column.name not in keep]
-    counted = spectra(table, [column.name for column in unknown if column.kind != "nested"])
-    reasons = {column.name: _objection(table, column, counted.get(column.name)) for column in unknown}
-    refused = {name: reason for name, reason in reasons.items() if reason}
+    refused = objections(table, [column.name for column in plain if column.name not in keep])
     if refused:
         told = "; ".join(f"{name!r} {reason}" for name, reason in refused.items())
         raise BadInput(
@@ -34,11 +31,20 @@ def check_plain_columns(table: Table, roles: Roles, keep: Collection[str]) -> tu
     return tuple(column.name for column in plain)
 
 
+def objections(table: Table, names: Collection[str]) -> dict[str, str]:
+    """Which of these columns must not be published unasked, and why."""
+    unknown = [column for column in table.columns if column.name in names]
+    counted = spectra(table, [column.name for column in unknown if column.kind != "nested"])
+    reasons = {column.name: _objection(table, column, counted.get(column.name)) for column in unknown}
+    return {name: reason for name, reason in reasons.items() if reason}
+
+
 def _objection(table: Table, column: Column, spectrum: Spectrum | None) -> str | None:
     """Why a column must not be published unasked."""
     if spectrum is None:
         return "holds nested values, which nobody has looked into"
-    if _numbers_rows(table, column, spectrum):
+    # Eight people may well be 30, 31, ..., 37 years old: a name that says so counts for more than the pattern.
+    if not names_quasi_identifier(column.name) and _numbers_rows(table, column, spectrum):
         return "numbers the rows"
     rate = identity.discrimination_rate(Identity.of_spectrum(spectrum.sizes, spectrum.repeats))
     role, reason = suggest_role(column, spectrum, rate)

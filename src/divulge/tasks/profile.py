@@ -104,13 +104,18 @@ def suggest_role(column: Column, spectrum: Spectrum, rate: float) -> tuple[Role,
         return "identifier", "its name says that it names a person"
     if words & _SENSITIVE:
         return "sensitive", "its name says that people want it kept to themselves"
+    if names_quasi_identifier(column.name):
+        return "quasi_identifier", f"others may know it of a person; it gives {rate:.0%} of the bits that name one"
     if almost_unique and column.kind in ("text", "number") and not _is_measured(column):
         return "identifier", f"{distinct:,} of {rows:,} rows have a value of their own"
-    if words & _QUASI:
-        return "quasi_identifier", f"others may know it of a person; it gives {rate:.0%} of the bits that name one"
     if rate >= 0.05:
         return "quasi_identifier", f"it gives {rate:.0%} of the bits that name a person"
     return "plain", f"it gives only {rate:.1%} of the bits that name a person"
+
+
+def names_quasi_identifier(name: str) -> bool:
+    """Whether the name of a column says that others may know it of a person."""
+    return bool(_words(name) & _QUASI)
 
 
 def _is_measured(column: Column) -> bool:

@@ -5,21 +5,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from divulge.count import Contingency, Nulls, count
-from divulge.count.contingency import Floats
+from divulge.count.cluster import count_in_memory
+from divulge.count.counting import Request
+from divulge.engines.choose import OwnEngine
 from divulge.engines.duckdb import DuckDBEngine
-from divulge.errors import BadInput, DivulgeError, InternalError
+from divulge.engines.spark import SparkEngine
+from divulge.errors import DivulgeError
 from divulge.generalize.plan import Plan
 from divulge.metrics.measurement import Measurement, as_frame
 from divulge.policy import Policy, Verdict
+from divulge.policy.chosen import Protected
 from divulge.publish.boxes import BOXES, write_boxes
 from divulge.publish.formats import Format, choose_format, read_rows, write_rows
 from divulge.publish.manifest import describe_policy, numbers
 from divulge.publish.mapping import FOLDER, ORIGINAL, mapping_of, write_mapping, write_original
+from divulge.publish.parts import part_count, reader_for, without_notes
 from divulge.publish.recoded import published_columns, recoded_rows
 from divulge.publish.release import Part, publish
 from divulge.publish.shuffle import draw_secret, shuffled
@@ -27,76 +31,10 @@ from divulge.publish.verify import Unverified, compare, hold
 from divulge.table.hierarchy import Hierarchy
 from divulge.table.hierarchy_defaults import Suggestion
 from divulge.table.hierarchy_files import file_name
-from divulge.table.roles import Roles, resolve_roles
+from divulge.table.roles import resolve_roles
 from divulge.table.table import Table, table_of
 from divulge.table.texts import as_text
-from divulge.tasks.measure import Assumptions, measure_counts
-
-
-@dataclass(frozen=True, eq=False)
-class Counted:
-    """The original table, counted, and everything that a measurement of its releases depends on."""
-
-    source: Table
-    roles: Roles
-    people: Contingency
-    """Counts of people; the search works on these."""
-    assumptions: Assumptions
-    nulls: Nulls
-    joint: bool
-    has_person: bool
-
-    @classmethod
-    def of(
-        cls, before: Measurement, source: Table, roles: Roles, *, assumptions: Assumptions, nulls: Nulls, joint: bool
-    ) -> Counted:
-        """From the measured original; people whose rows lie in several classes cannot be followed while classes merge."""
-        people = before.contingency
-        memberships = int(people.sizes.sum())
-        if memberships != people.people:
-            raise BadInput(
-                f"the rows of a person differ in the quasi-identifiers: {people.people:,} people stand in {memberships:,} places, "
-                "and who is hidden among whom cannot be counted when classes merge",
-                hint="Reduce the table to one row per person, or make the quasi-identifiers the same in all rows of a person",
-            )
-        masses = {name: cells.marginal for name, cells in people.cells.items()}
-        return cls(
-            source=source,
-            roles=roles,
-            # With one class for each person, people add up like rows.
-            people=replace(people, person_entropy=None, population=_population(before, roles), notes=()),
-            assumptions=replace(assumptions, original_masses=masses),
-            nulls=nulls,
-            joint=joint,
-            has_person=roles.person is not None,
-        )
-
-    @property
-    def engine(self) -> DuckDBEngine:
-        """Where the original lies."""
-        if not isinstance(self.source.engine, DuckDBEngine):
-            raise InternalError(f"a release cannot be written by {type(self.source.engine).__name__}")
-        return self.source.engine
-
-    def measure(self, published: Contingency) -> Measurement:
-        """What a release of this table tells, against the prior of the original."""
-        released = replace(self.source, source=f"{self.source.source}, generalized")
-        measured = measure_counts(published, released, self.roles, assumptions=self.assumptions, nulls=self.nulls)
-        if self.roles.weight is not None or self.people.population is None:
-            return measured
-        return replace(measured, settings={**measured.settings, "population": "table"})
-
-    @cached_property
-    def rows(self) -> Contingency:
-        """Counts of rows, which is what a file can be held against: it does not say whose a row is."""
-        if not self.has_person:
-            return self.people
-        return count(self.source, replace(self.roles, person=None), nulls=self.nulls, joint=self.joint)
-
-
-def _population(before: Measurement, roles: Roles) -> Floats | None:
-    """The people of the population behind each class: weights are counted again with every release, a population table is not."""
-    return before.contingency.population if roles.weight is not None else before.identity_view.population
+from divulge.tasks.counted import Counted, follow
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,6 +52,8 @@ class Release:
     plain: tuple[str, ...]
     """Columns without a role; they are published as they are."""
     counted: Counted = field(repr=False)
+    protected: tuple[Protected, ...] = field(default=(), repr=False)
+    """Whom and what the policy protects, in classes of the original."""
 
     def write(
         self, out: str | Path, *, force: bool = False, file_format: str | None = None, seed: int | None = None
@@ -121,7 +61,8 @@ class Release:
         """Write the release to a new folder: table, manifest.json and mapping/; verified before it appears there.
 
         The table has the source's format (CSV, Parquet, Arrow; else Parquet), or the one named by `file_format`. `seed` fixes the order
-        of the rows, for tests. A folder that holds a release is replaced with `force`.
+        of the rows, for tests. A folder that holds a release is replaced with `force`. Of a table on Spark the workers write a folder
+        of Parquet or CSV files; `out` must then be on storage that they share with this process.
         """
         form = choose_format(self.counted.source, file_format)
         rows = self._rows()
@@ -129,19 +70,24 @@ class Release:
         types = self._types(rows)
         query = self._shuffled(rows, seed)
         parts = [
-            Part(name, lambda path: write_rows(self.counted.engine, query, path, form=form)),
+            Part(name, lambda path: write_rows(self.counted.engine, query, path, form=form, parts=self._parts)),
             *self._mapping_parts(),
         ]
 
         def verify(folder: Path) -> dict[str, Any]:
-            measured = self._read_back(folder / name, form, types)
-            table = {"file": name, "format": form.kind, "delimiter": form.delimiter, "types": types}
-            return self._document(measured, table, seed_given=seed is not None)
+            fresh = reader_for(self.counted.engine, folder / name)
+            measured = self._read_back(fresh, folder / name, form, types)
+            return self._document(measured, form.describe(name, types, reader=fresh), seed_given=seed is not None)
 
         return publish(out, parts, verify=verify, force=force)
 
     def table(self, *, seed: int | None = None) -> Any:
-        """The published rows as a frame of the kind that was handed in (Arrow for a file), counted and checked like a file."""
+        """The published rows as a frame of the kind that was handed in (Arrow for a file), counted and checked like a file.
+
+        What was read with Spark from a file, a catalog or a Spark frame becomes a Spark frame.
+        """
+        if isinstance(self.counted.engine, SparkEngine):
+            return self._spark_frame(self.counted.engine, seed)
         rows = self.counted.engine.query(self._shuffled(self._rows(), seed)).replace_schema_metadata(None)
         fresh = DuckDBEngine()
         try:
@@ -151,15 +97,31 @@ class Release:
             fresh.close()
         return as_frame(rows, self.counted.source.frame)
 
+    def _spark_frame(self, engine: SparkEngine, seed: int | None) -> Any:
+        with engine.explained("make the released table"):
+            # Cut off from the source, so that what is used later is what was verified.
+            rows = without_notes(engine.frame(self._shuffled(self._rows(), seed))).localCheckpoint()
+        fresh = SparkEngine(engine.session, search_limit=engine.search_limit)
+        try:
+            self._verify(table_of(fresh, fresh.view(rows), source="the released table"))
+        finally:
+            fresh.close()
+        kind = self.counted.source.frame
+        return rows if kind == "none" else as_frame(rows.toArrow(), kind)
+
     def _rows(self) -> str:
         counted = self.counted
         return recoded_rows(
             counted.source, counted.engine, counted.people, self.plan.recoding, roles=counted.roles, nulls=counted.nulls
         )
 
+    @property
+    def _parts(self) -> int:
+        return part_count(self.counted.engine, self.plan.published(self.counted.rows).rows)
+
     def _shuffled(self, rows: str, seed: int | None) -> str:
         columns = published_columns(self.counted.source, self.counted.roles)
-        return shuffled(self.counted.engine, rows, columns, secret=draw_secret(seed))
+        return shuffled(self.counted.engine, rows, columns, secret=draw_secret(seed), parts=self._parts)
 
     def _types(self, rows: str) -> dict[str, str]:
         """The types to read the published columns with; those that are not counted are taken as text."""
@@ -168,9 +130,8 @@ class Release:
         described = self.counted.engine.describe(f"({rows})")
         return {name: type_ if name in counted else "VARCHAR" for name, type_ in described}
 
-    def _read_back(self, path: Path, form: Format, types: Mapping[str, str]) -> Measurement:
+    def _read_back(self, fresh: OwnEngine, path: Path, form: Format, types: Mapping[str, str]) -> Measurement:
         """Measure a staged file with an engine that has not seen the original."""
-        fresh = DuckDBEngine()
         try:
             return self._verify(read_rows(fresh, path, form=form, types=types))
         except Unverified:
@@ -191,14 +152,16 @@ class Release:
             sensitive=counted.roles.sensitive,
             weight=counted.roles.weight,
         )
-        found = compare(count(table, roles, joint=counted.joint), self.plan.published(counted.rows))
+        found = compare(
+            count_in_memory(Request(table, roles, "category", counted.joint)), self.plan.published(counted.rows)
+        )
         if counted.has_person:
             # The file has exactly the rows that were planned; whose they are is known to the original alone.
             found = self.plan.published(counted.people)
         elif counted.roles.weight is None:
             found = replace(found, population=self.plan.published(counted.people).population)
         measured = counted.measure(found)
-        hold(measured, self.policy)
+        hold(measured, self.policy, follow(self.protected, self.plan, counted.people))
         return measured
 
     def _mapping_parts(self) -> list[Part]:
@@ -253,6 +216,7 @@ class Release:
             "verdict": [
                 {
                     "promise": outcome.promise.text,
+                    "protects": outcome.protects,
                     "attribute": outcome.attribute,
                     "value": outcome.value,
                     "holds": outcome.holds,

@@ -60,7 +60,7 @@ def side_by_side(
 ) -> list[Side]:
     """Anatomize (with and without locality) and generalize (full-domain and Mondrian) a table, and ask all four the same queries."""
     source, bound = read(table), as_share("beta", beta)
-    roles = anatomy_roles(source, quasi_identifiers=quasi_identifiers, sensitive=sensitive, identifier=identifier)
+    roles, _ = anatomy_roles(source, quasi_identifiers=quasi_identifiers, sensitive=sensitive, identifier=identifier)
     policy = Policy(alpha=float(bound), suppression=suppression)
 
     def anatomized(*, locality: bool) -> Side:
@@ -75,10 +75,8 @@ def side_by_side(
             seed=seed,
         )
         reached = release.levels
-        rows = len(release.anatomized.rows)
-        return Side(
-            name, float(reached.beta), float(reached.delta), release.anatomized.groups, rows, release.recq(workload)
-        )
+        groups, rows = release.outline.groups, release.outline.rows
+        return Side(name, float(reached.beta), float(reached.delta), groups, rows, release.recq(workload))
 
     def generalized(method: GeneralizeMethod) -> Side:
         release = generalize(

@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""cut(): the ranges of a column that keep the promises and tell the most about a sensitive attribute (Bezzi 2010, section 4)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from divulge.count import Domain, Nulls, count
+from divulge.errors import BadInput
+from divulge.generalize.intervals import Cuts, optimal_cuts
+from divulge.policy import Policy
+from divulge.table.hierarchy import SUPPRESSED, Hierarchy
+from divulge.table.hierarchy_builders import build_hierarchy
+from divulge.table.read import read
+from divulge.table.roles import resolve_roles
+from divulge.table.texts import as_text
+from divulge.tasks.measure import assume, measure_counts
+
+
+@dataclass(frozen=True)
+class CutColumn:
+    """The optimal ranges of a column, and the hierarchy that they make."""
+
+    cuts: Cuts
+    rule: Mapping[str, Any]
+    """As it would stand in a policy file."""
+    hierarchy: Hierarchy
+
+
+def cut(
+    table: Any,
+    column: str,
+    *,
+    about: str,
+    policy: Policy | str | Path,
+    most: int | None = None,
+    order: Sequence[str] | None = None,
+    nulls: Nulls = "category",
+    assumptions: Mapping[str, Any] | None = None,
+) -> CutColumn:
+    """Ranges of `column`, `most` at most, that keep the policy's promises one by one and keep the most information about `about`.
+
+    `order` gives the order of a text column from low to high. `assumptions` are further keyword arguments of `measure`. A null has no
+    place in an order: leave such rows out with nulls="drop".
+
+    >>> import pyarrow as pa
+    >>> people = pa.table({"age": [20, 21, 60, 61], "disease": ["flu", "flu", "cold", "cold"]})
+    >>> cut(people, "age", about="disease", policy=Policy(k_anonymity=2)).rule
+    {'cuts': [60]}
+    """
+    kept = policy if isinstance(policy, Policy) else Policy.load(policy)
+    if kept.protections:
+        raise BadInput("cut points are sought for everybody, and the policy protects chosen people or values")
+    source = read(table)
+    roles = resolve_roles(source, quasi_identifiers=[column], sensitive=[about])
+    contingency = count(source, roles, nulls=nulls)
+    before = measure_counts(
+        contingency, source, roles, assumptions=assume(roles, **dict(assumptions or {})), nulls=nulls
+    )
+    name, attribute = roles.quasi_identifiers[0], roles.sensitive[0]
+    found = optimal_cuts(
+        contingency, kept.promises, column=name, attribute=attribute, most=most, order=order, beliefs=before.beliefs
+    )
+    rule = _rule(found, contingency.keys[0], order)
+    return CutColumn(found, rule, build_hierarchy(name, rule, contingency.keys[0].labels))
+
+
+def _rule(cuts: Cuts, domain: Domain, order: Sequence[str] | None) -> dict[str, Any]:
+    """Cut points for numbers, which fit any number; else every value with the range it lies in."""
+    if not cuts.cut_points:
+        return {"suppress": True}
+    if domain.kind == "number" and order is None:
+        return {"cuts": [int(point) if float(point).is_integer() else float(point) for point in cuts.cut_points]}
+    texts = [str(as_text(label)) for label in domain.labels]
+    texts = texts if order is None else [text for text in order if text in texts]
+    rows: dict[str, list[str]] = {}
+    for item in cuts.ranges:
+        low, high = str(as_text(item.low)), str(as_text(item.high))
+        label = low if low == high else f"[{low}, {high}]"
+        rows |= {text: [label, SUPPRESSED] for text in texts[texts.index(low) : texts.index(high) + 1]}
+    return {"rows": rows}

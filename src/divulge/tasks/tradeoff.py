@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""tradeoff(): what every combination of levels would tell and cost, and which none beats in both (Afifi et al. 2018 leave it open)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from divulge.count import Nulls
+from divulge.generalize.objective import UserFunction
+from divulge.generalize.pareto import Front, pareto_front
+from divulge.policy import Policy
+from divulge.table.hierarchy_defaults import Suggestion
+from divulge.table.read import read
+from divulge.table.roles import Names
+from divulge.tasks.generalize import Hierarchies, choose_hierarchies, count_original, movable, roles_of
+
+
+def tradeoff(
+    table: Any,
+    metric: str,
+    *,
+    attribute: str | None = None,
+    policy: Policy | str | Path | None = None,
+    quasi_identifiers: Names = (),
+    sensitive: Names = (),
+    identifier: Names = (),
+    weight: str | None = None,
+    person: str | None = None,
+    nulls: Nulls | None = None,
+    hierarchies: Hierarchies | None = None,
+    suppression: float | None = None,
+    objective: str | UserFunction = "loss",
+    assumptions: Mapping[str, Any] | None = None,
+    announce: Callable[[Mapping[str, Suggestion]], None] | None = None,
+    engine: Any = None,
+) -> Front:
+    """Every combination of levels as a point (metric, objective), among those that keep the policy, if one is given.
+
+    `metric` is about `attribute`, or about the worst of the sensitive attributes; the other arguments are as in `generalize`. Nothing is
+    written.
+
+    >>> import pyarrow as pa
+    >>> people = pa.table({"zip": ["4761", "4762", "4791", "4792"], "disease": ["flu", "cold", "flu", "cold"]})
+    >>> levels = {"zip": {"prefix": [3]}}
+    >>> found = tradeoff(people, "k_anonymity", quasi_identifiers="zip", sensitive="disease", hierarchies=levels)
+    >>> [(point.levels["zip"], point.leakage, round(point.value, 3)) for point in found.front]
+    [(0, 1.0, 0.0), (1, 2.0, 0.333), (2, 4.0, 1.0)]
+    """
+    kept = policy if isinstance(policy, Policy) else Policy() if policy is None else Policy.load(policy)
+    if suppression is not None:
+        kept = replace(kept, suppression=suppression)
+    source = movable(read(table, engine=engine))
+    given = {"quasi_identifiers": quasi_identifiers, "sensitive": sensitive, "identifier": identifier}
+    roles, chosen_nulls = roles_of(source, kept, given | {"weight": weight, "person": person, "nulls": nulls})
+    counted, before = count_original(source, roles, chosen_nulls, dict(assumptions or {}))
+    levels, suggestions = choose_hierarchies(counted.people, hierarchies, kept, declared=source.declared)
+    if suggestions and announce is not None:
+        announce(suggestions)
+    return pareto_front(
+        counted.people,
+        levels,
+        metric,
+        attribute=attribute,
+        objective=objective,
+        promises=kept.promises,
+        protections=kept.protections,
+        suppression=kept.suppression,
+        beliefs=before.beliefs,
+    )

@@ -1,0 +1,306 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Spark writes the same release as DuckDB: the same rows and numbers, nothing beside them, and nothing at all where something is wrong."""
+
+from __future__ import annotations
+
+import csv
+import datetime as dt
+import io
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+import pytest
+
+import divulge as dv
+from divulge.engines.spark import SparkEngine
+from divulge.errors import BadInput
+from divulge.publish import parts as parts_module
+from divulge.publish import recoded as recoded_module
+from divulge.publish.formats import write_rows as honest_writer
+from divulge.publish.verify import Unverified
+from divulge.tasks import release as tasks_release
+from divulge.tasks.apply import apply
+from divulge.tasks.release import Release
+from tests.engines.spark_documents import differences, release_in_words, released
+from tests.publish.folders import names
+from tests.tasks.patients import PATIENTS, patients
+
+ZIP, SECRET = 'zip "code"; `x`.y', "Krankheit ü😀"
+OTHER_SETTINGS = {
+    "spark.sql.session.timeZone": "America/New_York",
+    "spark.sql.timestampType": "TIMESTAMP_LTZ",
+    "spark.sql.caseSensitive": "false",
+    "spark.sql.ansi.enabled": "false",
+    "spark.sql.parquet.outputTimestampType": "INT96",
+}
+SECRETS = ["flu", 'a "quoted", one', "two\nlines", "", None, " blank", "back\\slash"]
+
+
+def drawn(rng: np.random.Generator, values: list[Any], n: int, type_: pa.DataType | None = None) -> pa.Array:
+    return pa.array([values[i] for i in rng.integers(0, len(values), n)], type_)
+
+
+def survey() -> tuple[pa.Table, dict[str, Any]]:
+    """Weighted rows with nulls, odd names and texts, decimals, dates, booleans, floats and moments; a few must be left out."""
+    rng, n = np.random.default_rng(11), 300
+    noon = dt.datetime(2020, 2, 29, 12, 30, 0, 250, tzinfo=dt.UTC)
+    prices = [Decimal("1.50"), Decimal("-0.01"), None]
+    columns = {
+        "name": pa.array([f"person {i}" for i in range(n)]),
+        ZIP: drawn(rng, ["Ä1", "Ä2", "日3", None], n),
+        "place": pa.array([30 if i % 40 else 88 for i in range(n)]),
+        "born": drawn(rng, [dt.date(1969, 12, 31), dt.date(1970, 1, 1), None], n),
+        "flag": drawn(rng, [True, False, None], n),
+        "ratio": drawn(rng, [0.0, -0.0, 1.5, float("nan"), None], n),
+        SECRET: drawn(rng, SECRETS, n),
+        "price": drawn(rng, prices, n, pa.decimal128(10, 2)),
+        "copy": drawn(rng, [noon, noon + dt.timedelta(microseconds=1), None], n),
+        "weight": pa.array(rng.uniform(0.25, 40.0, n)),
+    }
+    hide = {"suppress": True}
+    asked = {
+        "quasi_identifiers": (ZIP, "place", "born", "ratio"),
+        "sensitive": (SECRET, "price"),
+        "identifier": "name",
+        "weight": "weight",
+        "hierarchies": {ZIP: hide, "place": hide, "born": {"dates": ["year"]}, "ratio": hide},
+        "policy": dv.Policy(k_anonymity=3, suppression=0.1),
+        "keep": ("copy",),
+    }
+    return pa.table(columns), asked
+
+
+def visits() -> tuple[pa.Table, dict[str, Any]]:
+    """People who own several rows, all in one class."""
+    people = [(f"p{i}", f"{i % 4}{i % 3}", 20 + i % 30) for i in range(60)]
+    rows = [(*person, ["flu", "HIV", None][(i + turn) % 3]) for i, person in enumerate(people) for turn in range(i % 4)]
+    table = pa.table(dict(zip(("patient", "zip", "age", "disease"), map(list, zip(*rows, strict=True)), strict=True)))
+    asked = {"quasi_identifiers": ("zip", "age"), "sensitive": "disease", "person": "patient"}
+    return table, asked | {"policy": dv.Policy(k_anonymity=4, l_diversity=2, suppression=0.2)}
+
+
+def published(folder: Path) -> Counter[tuple[str, ...]]:
+    """The rows of a release, read by Arrow; the two zeros are one value."""
+    table = pq.read_table(folder / "table.parquet").replace_schema_metadata(None)
+    columns = [[plain_zero(value) for value in column.to_pylist()] for column in table.columns]
+    return Counter([tuple(table.column_names), *(tuple(map(str, row)) for row in zip(*columns, strict=True))])
+
+
+def plain_zero(value: Any) -> Any:
+    return value.astimezone(dt.UTC) if isinstance(value, dt.datetime) else value + 0.0 if value == 0.0 else value
+
+
+def manifest(folder: Path) -> dict[str, Any]:
+    """What the manifest says, without what must differ."""
+    found: dict[str, Any] = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
+    assert all(moment["settings"].pop("engine") == found["engine"] for moment in (found["before"], found["after"]))
+    found["table"].pop("read_back_by")
+    return {name: value for name, value in found.items() if name not in ("engine", "versions", "files")}
+
+
+@pytest.mark.parametrize("read_back_by", ["duckdb", "spark"])
+@pytest.mark.parametrize("case", [survey, visits])
+def test_the_same_rows_and_the_same_numbers(
+    case: Callable[[], tuple[pa.Table, dict[str, Any]]],
+    read_back_by: str,
+    spark: SparkEngine,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Once as it usually is; once for a large release, in a session with settings of its own."""
+    session = spark.session.newSession()
+    if read_back_by == "spark":
+        monkeypatch.setattr(parts_module, "LARGEST_READ_HERE", -1)
+        monkeypatch.setattr(recoded_module, "_SMALL", 0)
+        for name, value in OTHER_SETTINGS.items():
+            session.conf.set(name, value)
+    table, asked = case()
+    here, there = dv.generalize(table, **asked), dv.generalize(table, **asked, engine=SparkEngine(session))
+    assert differences(release_in_words(here), release_in_words(there)) == []
+    assert 0 < there.plan.suppressed < 60
+    here.write(tmp_path / "here", file_format="parquet")
+    there.write(tmp_path / "there")
+    assert published(tmp_path / "there") == published(tmp_path / "here")
+    assert differences(manifest(tmp_path / "here"), manifest(tmp_path / "there")) == []
+    told = json.loads((tmp_path / "there" / "manifest.json").read_text(encoding="utf-8"))
+    assert (told["engine"], told["table"]["read_back_by"]) == ("spark", read_back_by)
+    assert "pyspark" in told["versions"]
+    assert read_back_by == "duckdb" or {name: session.conf.get(name) for name in OTHER_SETTINGS} == OTHER_SETTINGS
+    assert [path for path in told["files"] if path.startswith("table")] == ["table.parquet/part-00000.parquet"]
+    if case is survey:
+        for folder, release in (("csv", here), ("csv on spark", there)):
+            release.write(tmp_path / folder, file_format="csv")
+        ours, theirs = tmp_path / "csv" / "table.csv", tmp_path / "csv on spark" / "table.csv"
+        assert cells_in([ours], SECRET) == cells_in(theirs.iterdir(), SECRET)
+
+
+def cells_in(paths: Iterable[Path], column: str | None = None) -> Counter[tuple[str, ...]]:
+    """The rows of CSV files as Python reads them; or one column, where engines write numbers in ways of their own."""
+    rows = [row for path in paths for row in csv.DictReader(io.StringIO(path.read_bytes().decode()))]
+    assert all(len(row) == len(rows[0]) and None not in row for row in rows)
+    return Counter(tuple(row.values()) if column is None else (row[column],) for row in rows)
+
+
+def test_neither_the_order_nor_the_parts_tell_where_a_row_was(
+    spark: SparkEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same rows in another order, in other partitions, with a comment in the catalog: the same files. No row comes here."""
+    monkeypatch.setattr(parts_module, "ROWS_PER_PART", 500)
+    seen = watch(monkeypatch)
+    ids = spark.session.range(2000)
+    rows = ids.selectExpr("CAST(id AS STRING) AS name", "CAST(id % 10 AS INT) AS age", "CAST(id % 4 AS STRING) AS s")
+    commented = rows.withMetadata("s", {"comment": "from the ward of Dr Who"})
+    asked: dict[str, Any] = {"quasi_identifiers": "age", "sensitive": "s", "identifier": "name"}
+    asked |= {"policy": dv.Policy(k_anonymity=300), "hierarchies": {"age": {"intervals": [5]}}}
+    found: dict[str, list[list[tuple[Any, ...]]]] = {}
+    frames = {"spread": commented.repartition(7), "sorted": rows.coalesce(1).sort("s", "age"), "other": rows}
+    for name, frame in frames.items():
+        folder = dv.generalize(frame, **asked).write(tmp_path / name, seed=4 if name == "other" else 3)
+        files = sorted((folder / "table.parquet").iterdir())
+        assert [path.name for path in files] == [f"part-0000{i}.parquet" for i in range(4)]
+        found[name] = [list(zip(*pq.read_table(path).to_pydict().values(), strict=True)) for path in files]
+    assert found["spread"] == found["sorted"] != found["other"]
+    assert b"Dr Who" not in b"".join(path.read_bytes() for path in (tmp_path / "spread").rglob("*") if path.is_file())
+    # Counted by hand among 20 ids in a row: those with id mod 10 < 5 have id mod 4 = 0 and 2 three times, 1 and 3 twice.
+    every = Counter(row for part in found["other"] for row in part)
+    assert every == {
+        (age, s): 300 if (s in "02") == young else 200
+        for age, young in (("[0, 5)", True), ("[5, 10)", False))
+        for s in "0123"
+    }
+    # A part holds each of the 8 rows 50 or 75 times or so, and they do not stand together: 7/8 of neighbours differ.
+    for part in found["other"]:
+        assert all(25 < n < 110 for n in Counter(part).values())
+        assert 0.75 < np.mean([one != other for one, other in zip(part[1:], part[:-1], strict=True)]) < 0.97
+    assert 0 < max(seen) <= 40
+
+
+def watch(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many rows each statement brings here."""
+    from pyspark.sql.classic.dataframe import DataFrame
+
+    seen: list[int] = []
+
+    def noting(honest: Callable[[Any], Any]) -> Callable[[Any], Any]:
+        def brought(frame: Any) -> Any:
+            found = honest(frame)
+            seen.append(len(found))
+            return found
+
+        return brought
+
+    for name in ("toArrow", "toPandas", "collect"):
+        monkeypatch.setattr(DataFrame, name, noting(getattr(DataFrame, name)))
+    return seen
+
+
+def rewrite(path: Path, change: Callable[[pa.Table], pa.Table]) -> None:
+    pq.write_table(change(pq.read_table(path)), path)
+
+
+def swapped(table: pa.Table) -> pa.Table:
+    """One class takes the label of another."""
+    place = table.column_names.index("zip")
+    return table.set_column(place, "zip", pc.replace_substring(table.column("zip"), "4790", "4767"))
+
+
+DAMAGES: dict[str, Callable[[Path], Any]] = {
+    "8 rows where 9": lambda path: rewrite(path, lambda table: table.slice(1)),
+    "classes where 3|not those that were to be made": lambda path: rewrite(path, swapped),
+    "has the columns|has columns that Spark does not see: name": lambda path: rewrite(
+        path, lambda table: table.append_column("name", pa.array(["Ann"] * 9))
+    ),
+    "cannot be read back": lambda path: path.write_bytes(path.read_bytes()[:-40]),
+    "18 rows where 9": lambda path: (path.parent / "part-00001.parquet").write_bytes(path.read_bytes()),
+}
+
+
+def refused(release: Release, out: Path, error: type[Exception], message: str) -> None:
+    before = names(out.parent)
+    with pytest.raises(error, match=message) as told:
+        release.write(out)
+    assert "\n" not in str(told.value)
+    assert names(out.parent) == before
+
+
+def test_a_damaged_part_is_never_published(spark: SparkEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    release = patients(engine=spark)
+    for message, damage in DAMAGES.items():
+
+        def write_rows(engine: Any, sql: str, path: Path, *, hurt: Any = damage, **how: Any) -> None:
+            honest_writer(engine, sql, path, **how)
+            hurt(path / "part-00000.parquet")
+
+        monkeypatch.setattr(tasks_release, "write_rows", write_rows)
+        for largest in (-1, 1 << 30):
+            monkeypatch.setattr(parts_module, "LARGEST_READ_HERE", largest)
+            refused(release, tmp_path / "out", Unverified, message)
+
+
+def test_storage_that_the_workers_do_not_share(
+    spark: SparkEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Workers with disks of their own: they do not find the mark; or they do, and write elsewhere."""
+    release = patients(engine=spark)
+    elsewhere = tmp_path / "the disk of a worker"
+    for name in ("cluster_path", "uri"):
+        monkeypatch.setattr(parts_module, name, lambda path: f"file:{elsewhere / path.name}")
+    refused(release, tmp_path / "out", BadInput, "workers cannot read .*: a file does not exist")
+    elsewhere.mkdir()
+    (elsewhere / "mark").write_text("shared", encoding="utf-8")
+    refused(release, tmp_path / "out", BadInput, "0 of the 1 files that Spark's workers wrote arrived")
+    monkeypatch.undo()
+    refused(release, tmp_path / "a:b*", BadInput, "Spark cannot read a path with both ':'")
+    odd = tmp_path / "a [1] {b} 100% *"
+    release.write(odd)
+    with pytest.raises(BadInput, match="exists already"):
+        release.write(odd)
+    release.write(odd, force=True, file_format="csv")
+    assert names(odd) == ["manifest.json", "mapping", "table.csv"]
+    with pytest.raises(BadInput, match="does not write arrow"):
+        release.write(tmp_path / "arrow", file_format="arrow")
+
+
+def test_counts_that_do_not_fit_are_refused(spark: SparkEngine) -> None:
+    with pytest.raises(BadInput, match=r"has 9 combinations of values, and a search holds at most 8 in memory"):
+        patients(engine=SparkEngine(spark.session, search_limit=8))
+
+
+def test_frames_come_back_and_later_rows_follow(
+    spark: SparkEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A Spark frame becomes a Spark frame; rows of the next year get the labels of this one, on either engine."""
+    frame = spark.session.createDataFrame(PATIENTS)
+    release = patients(table=frame)
+    table = release.table()
+    assert type(table) is type(frame)
+    assert table.columns == ["zip", "age", "disease"]
+    assert sorted(map(tuple, table.collect())) == sorted(
+        tuple(row.values()) for row in patients().table(seed=1).to_pylist()
+    )
+    monkeypatch.chdir(tmp_path)
+    release.write("first", file_format="csv")
+    later = PATIENTS.set_column(3, "disease", PATIENTS.column("disease").take(list(reversed(range(9)))))
+    here = apply("first", later, "here")
+    there = apply("first", later, "there", engine=spark)
+    assert cells_in(Path("there/table.csv").iterdir()) == cells_in([Path("here/table.csv")])
+    assert (there.rows, there.suppressed) == (here.rows, here.suppressed) == (9, 0)
+    assert differences(there.together["k_anonymity"].value, 6.0) == []
+
+
+@pytest.mark.parametrize("kind", ["cluster", "connected"])
+def test_executors_of_a_cluster_write_it(kind: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
+    """Executors in processes of their own; and a client that has no Spark, but a server."""
+    there = request.getfixturevalue(kind).ask({"release": str(tmp_path / "there")})
+    assert differences(released(tmp_path / "here", "duckdb"), there) == []
+    assert there["suppressed"] > 0
+    assert published(tmp_path / "there") == published(tmp_path / "here")
+    assert names(tmp_path / "there" / "table.parquet") == ["part-00000.parquet"]
