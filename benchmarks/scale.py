@@ -253,25 +253,17 @@ def draw(points: list[dict[str, Any]], path: str) -> None:
     import altair as alt
 
     def lines(part: str, title: str, scale: str) -> alt.Chart:
-        axis = {"scale": alt.Scale(type=scale)}  # type: ignore[arg-type]
+        shown = {"scale": alt.Scale(type=scale), "axis": alt.Axis(format="~s", labelOverlap=True)}  # type: ignore[arg-type]
+        chart = alt.Chart(alt.Data(values=[point for point in points if point["part"] == part]), title=title)
         return (
-            alt.Chart(
-                alt.Data(values=[point for point in points if point["part"] == part]),
-                title=title,
-                width=420,
-                height=300,
-            )
+            chart.properties(width=420, height=300)
             .mark_line(point=True)
-            .encode(
-                x=alt.X("x:Q", title=part, **axis), y=alt.Y("seconds:Q", **axis), color=alt.Color("what:N", title=None)
-            )
+            .encode(alt.X("x:Q", title=part, **shown), alt.Y("seconds:Q", **shown), alt.Color("what:N", title=None))
         )
 
-    panels = (
-        [lines("rows", "measure() against rows", "log")] if any(point["part"] == "rows" for point in points) else []
-    )
-    if any(point["part"] == "columns" for point in points):
-        panels.append(lines("columns", "growing() against columns", "linear"))
+    titles = {"rows": ("measure() against rows", "log"), "columns": ("growing() against columns", "linear")}
+    drawn = {point["part"] for point in points}
+    panels = [lines(part, *how) for part, how in titles.items() if part in drawn]
     Path(path).parent.mkdir(parents=True, exist_ok=True)
     alt.hconcat(*panels).resolve_scale(color="independent").save(path)
     print(f"chart: {path}")
