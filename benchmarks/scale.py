@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """How does the cost of divulge grow? Rows, columns, combinations and memory, on DuckDB and on Spark.
 
-    python benchmarks/scale.py                 # all of docs/concepts/scale.md: some 20 minutes, 15 GB of disk
+    python benchmarks/scale.py                 # all of docs/concepts/scale.md: some 20 quiet minutes, 15 GB of disk
     python benchmarks/scale.py --quick         # a hundredth of the rows: a few minutes
     python benchmarks/scale.py --parts wide,rank --wide-rows 1000000 --chart wide.png
 
@@ -18,6 +18,7 @@ import argparse
 import json
 import os
 import platform
+import re
 import shutil
 import subprocess
 import sys
@@ -31,6 +32,7 @@ from scale_data import make_people, make_ranked, make_wide
 from scale_tasks import TASKS
 
 SIZES = (10_000, 100_000, 1_000_000, 10_000_000, 100_000_000)
+SAID: list[str] = []
 PARTS = ("rows", "alone", "wide", "rank", "disk")
 _BYTES_PER_ROW = 150
 """Of disk, for a row that is a class of its own: the table, what is sorted and what is kept."""
@@ -45,7 +47,7 @@ def main() -> None:
     share = 100 if options.quick else 1
     rows = {part: getattr(options, f"{part}_rows") // share for part in PARTS}
     chosen = options.parts.split(",")
-    print(
+    say(
         f"{time.strftime('%Y-%m-%d')}, {os.cpu_count()} cores, Python {platform.python_version()}, {load()} before the first run"
     )
     points: list[dict[str, Any]] = []
@@ -62,9 +64,11 @@ def main() -> None:
             rank_part(folder, rows["rank"])
         if "disk" in chosen:
             out_of_core_part(folder, rows["disk"], options.memory_limit)
-    print(f"\n{time.perf_counter() - began:.0f} s in all, {load()} at the end")
+    say(f"\n{time.perf_counter() - began:.0f} s in all, {load()} at the end")
     if points:
         draw(points, options.chart)
+    if options.page:
+        put_into(Path(options.page))
 
 
 def arguments() -> argparse.Namespace:
@@ -91,14 +95,17 @@ def arguments() -> argparse.Namespace:
     )
     parser.add_argument("--folder", help="where to make the data (default: the system's temporary directory)")
     parser.add_argument("--chart", default="build/scale.svg", help="time against rows and columns, as .svg or .png")
+    parser.add_argument(
+        "--page", help="also put what is printed into the text block of this page, docs/concepts/scale.md"
+    )
     parser.add_argument("--child", nargs=2, help=argparse.SUPPRESS)
     return parser.parse_args()
 
 
 def rows_part(folder: Path, largest: int, engines: list[str]) -> list[dict[str, Any]]:
     """measure() and the bare GROUP BY of each engine against rows."""
-    print("\nmeasure(), all metrics, 7 quasi-identifiers and 1 sensitive attribute, Parquet")
-    print(
+    say("\nmeasure(), all metrics, 7 quasi-identifiers and 1 sensitive attribute, Parquet")
+    say(
         f"{'engine':<8}{'rows':>12}{'classes':>10}{'GROUP BY':>11}{'measure':>11}{'ratio':>8}{'rows/s':>13}{'peak MiB':>10}{'load':>7}"
     )
     points: list[dict[str, Any]] = []
@@ -109,10 +116,9 @@ def rows_part(folder: Path, largest: int, engines: list[str]) -> list[dict[str, 
             bare = child(f"group by {engine}", str(path))
             full = child(f"measure {engine}", str(path))
             here.append((rows, full["seconds"]))
-            print(
+            say(
                 f"{engine:<8}{rows:>12,}{full['classes']:>10,}{bare['seconds']:>10.3f}s{full['seconds']:>10.3f}s"
                 f"{full['seconds'] / bare['seconds']:>8.2f}{rows / full['seconds']:>13,.0f}{full['peak']:>10.0f}{os.getloadavg()[0]:>7.1f}",
-                flush=True,
             )
             points += [
                 {"part": "rows", "x": rows, "seconds": bare["seconds"], "what": f"GROUP BY, {engine}"},
@@ -127,12 +133,11 @@ def alone_part(folder: Path, rows: int) -> None:
     path = make_people(folder, rows, distinct=True)
     found = child("measure spark small", str(path), "1g")
     peaks = found["peaks"]
-    print(
+    say(
         f"\nmeasure() on Spark with a heap of 1 GiB: {rows:,} rows, {found['classes']:,} classes, counts: {found['counts']}, "
         f"{found['came']:,} classes came to the driver; {found['seconds']:.0f} s, {rows / found['seconds']:,.0f} rows/s\n"
         f"peaks: Python driver {peaks['driver']:.0f} MiB, Java {peaks['java']:.0f} MiB, "
         f"Python workers together {peaks.get('workers', 0):.0f} MiB; {load()}",
-        flush=True,
     )
     path.unlink()
 
@@ -142,8 +147,8 @@ def wide_part(folder: Path, largest: int, columns: int, kinds: list[str]) -> lis
     points: list[dict[str, Any]] = []
     steps = [n for n in range(1, columns + 1) if n in (1, columns) or n % 10 == 0]
     for kind in kinds:
-        print(f"\ngrowing(), {kind}: simple ITPR of {columns} attributes and combined ITPR of the first n")
-        print(
+        say(f"\ngrowing(), {kind}: simple ITPR of {columns} attributes and combined ITPR of the first n")
+        say(
             f"{'rows':>12}{'all n':>11}{'CPU':>11}{'cells/s':>14}{'peak MiB':>10}{'load':>7}   seconds until n = 1, 10, 20, ..."
         )
         totals: list[tuple[int, float]] = []
@@ -155,13 +160,12 @@ def wide_part(folder: Path, largest: int, columns: int, kinds: list[str]) -> lis
             at, cpu = found["at"], found["cpu"]
             totals.append((rows, at[-1]))
             busy.append((rows, cpu[-1]))
-            print(
+            say(
                 f"{rows:>12,}{at[-1]:>10.2f}s{cpu[-1]:>10.2f}s{rows * columns / at[-1]:>14,.0f}{found['peak']:>10.0f}"
                 f"{os.getloadavg()[0]:>7.1f}   " + " ".join(f"{at[n - 1]:.1f}" for n in steps),
-                flush=True,
             )
-        print(f"simple ITPR: from {min(found['simple']):.4f} to {max(found['simple']):.4f}")
-        print("combined ITPR: " + ", ".join(f"n={n}: {value:.4f}" for n, value in found["itpr"]))
+        say(f"simple ITPR: from {min(found['simple']):.4f} to {max(found['simple']):.4f}")
+        say("combined ITPR: " + ", ".join(f"n={n}: {value:.4f}" for n, value in found["itpr"]))
         tell_fit(f"{kind}: seconds against n, {largest:,} rows", [(n, at[n - 1]) for n in steps])
         tell_fit(f"{kind}: CPU seconds against n, {largest:,} rows", [(n, cpu[n - 1]) for n in steps])
         tell_fit(f"{kind}: seconds against rows, n = {columns}", totals)
@@ -175,15 +179,14 @@ def wide_part(folder: Path, largest: int, columns: int, kinds: list[str]) -> lis
 def rank_part(folder: Path, rows: int) -> None:
     """rank() beside one GROUP BY for each combination of up to three of 20 attributes."""
     path = str(make_ranked(folder, rows))
-    print(f"\nrank(), 20 attributes up to size 3, {rows:,} rows")
+    say(f"\nrank(), 20 attributes up to size 3, {rows:,} rows")
     for sensitive in ([], ["disease"]):
         each, ours = child("group by each", path, sensitive), child("rank", path, sensitive)
-        print(
+        say(
             f"{'with' if sensitive else 'without'} a sensitive attribute: {each['combinations']:,} GROUP BYs {each['seconds']:.1f} s, "
             f"rank {ours['seconds']:.1f} s: {each['seconds'] / ours['seconds']:.1f} times faster; "
             f"with the {each['more']} GROUP BYs of all attributes but one and of all "
             f"{(each['seconds'] + each['more_seconds']) / ours['seconds']:.1f} times; peak {ours['peak']:.0f} MiB; {load()}",
-            flush=True,
         )
 
 
@@ -191,17 +194,33 @@ def out_of_core_part(folder: Path, rows: int, limit: str) -> None:
     """measure() where each row is a class of its own and memory is short."""
     free, needed = shutil.disk_usage(folder).free, rows * _BYTES_PER_ROW
     if free < needed:
-        print(f"\nmeasure() within {limit} left out: {folder} has {free >> 30} GiB free, and {needed >> 30} are needed")
+        say(f"\nmeasure() within {limit} left out: {folder} has {free >> 30} GiB free, and {needed >> 30} are needed")
         return
     path = make_people(folder, rows, distinct=True)
     found = child("measure within", str(path), limit, str(folder))
-    print(
+    say(
         f"\nmeasure() within {limit}: {rows:,} rows, {found['classes']:,} classes, {path.stat().st_size / 2**20:,.0f} MiB of Parquet: "
         f"{found['seconds']:.0f} s, {rows / found['seconds']:,.0f} rows/s; peak of the process {found['peak']:,.0f} MiB, "
         f"of the private folder {found['spilled']:,.0f} MiB; {load()}",
-        flush=True,
     )
     path.unlink()
+
+
+def say(text: str) -> None:
+    """Print, and remember for a page."""
+    print(text, flush=True)
+    SAID.append(text)
+
+
+def put_into(page: Path) -> None:
+    """Replace the one text block of a page that begins with a date."""
+    said = "\n".join(line.rstrip() for line in "\n".join(SAID).splitlines())
+    text, found = re.subn(
+        r"(?ms)^```text\n\d{4}-\d\d-\d\d,.*?^```$", lambda _: f"```text\n{said}\n```", page.read_text(encoding="utf-8")
+    )
+    if found != 1:
+        sys.exit(f"{page} has {found} blocks to replace instead of one")
+    page.write_text(text, encoding="utf-8")
 
 
 def load() -> str:
@@ -226,7 +245,7 @@ def tell_fit(what: str, points: list[tuple[int, float]]) -> None:
         slope, start = np.polyfit(x, y, 1)
         spread = float(((y - y.mean()) ** 2).sum())
         fit = 1 - float(((y - start - slope * x) ** 2).sum()) / spread
-        print(f"fit of {what}: {start:.3f} + {slope:.3g} x, R2 = {fit:.4f}")
+        say(f"fit of {what}: {start:.3f} + {slope:.3g} x, R2 = {fit:.4f}")
 
 
 def draw(points: list[dict[str, Any]], path: str) -> None:
@@ -234,25 +253,17 @@ def draw(points: list[dict[str, Any]], path: str) -> None:
     import altair as alt
 
     def lines(part: str, title: str, scale: str) -> alt.Chart:
-        axis = {"scale": alt.Scale(type=scale)}  # type: ignore[arg-type]
+        shown = {"scale": alt.Scale(type=scale), "axis": alt.Axis(format="~s", labelOverlap=True)}  # type: ignore[arg-type]
+        chart = alt.Chart(alt.Data(values=[point for point in points if point["part"] == part]), title=title)
         return (
-            alt.Chart(
-                alt.Data(values=[point for point in points if point["part"] == part]),
-                title=title,
-                width=420,
-                height=300,
-            )
+            chart.properties(width=420, height=300)
             .mark_line(point=True)
-            .encode(
-                x=alt.X("x:Q", title=part, **axis), y=alt.Y("seconds:Q", **axis), color=alt.Color("what:N", title=None)
-            )
+            .encode(alt.X("x:Q", title=part, **shown), alt.Y("seconds:Q", **shown), alt.Color("what:N", title=None))
         )
 
-    panels = (
-        [lines("rows", "measure() against rows", "log")] if any(point["part"] == "rows" for point in points) else []
-    )
-    if any(point["part"] == "columns" for point in points):
-        panels.append(lines("columns", "growing() against columns", "linear"))
+    titles = {"rows": ("measure() against rows", "log"), "columns": ("growing() against columns", "linear")}
+    drawn = {point["part"] for point in points}
+    panels = [lines(part, *how) for part, how in titles.items() if part in drawn]
     Path(path).parent.mkdir(parents=True, exist_ok=True)
     alt.hconcat(*panels).resolve_scale(color="independent").save(path)
     print(f"chart: {path}")

@@ -36,8 +36,11 @@ def make_ranked(folder: Path, rows: int) -> Path:
 
 
 def make_wide(folder: Path, rows: int, columns: int, kind: str) -> Path:
-    """Many columns of 2 to 24 values; `grouped` rows are alike by twenties in all columns, `independent` ones have nothing in common."""
-    row = "i // 20" if kind == "grouped" else "i"
+    """Many columns of 2 to 24 values; `grouped` rows are alike by twenties in all columns, `independent` ones have nothing in common.
+
+    Rows of a group lie far apart: side by side they would share the processor's cache.
+    """
+    row = f"i % {max(rows // 20, 1)}" if kind == "grouped" else "i"
     drawn = (f"{_drawn(place, 2 + place * 7 % 23, skew=6, row=row)} AS a{place:03}" for place in range(columns))
     return _written(folder / f"wide-{kind}-{rows}-{columns}.parquet", ", ".join(drawn), rows)
 

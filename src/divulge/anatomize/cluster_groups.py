@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from functools import reduce
 from typing import TYPE_CHECKING
 
-from divulge.anatomize.chunk import OUTCOME, ChunkPlan, Obstacle, Outcome, group_chunk
+from divulge.anatomize.chunk import OUTCOME, ChunkPlan, Obstacle, Outcome, group_chunk, seed_of
 from divulge.anatomize.cluster import ClusterRows
 from divulge.anatomize.division import Division
 from divulge.anatomize.feasibility import check_feasible, refusal
@@ -117,7 +117,8 @@ def _attempt(
     """Group all chunks; what is in the way of those that cannot be."""
     engine = rows.engine
     engine.prepare_workers()
-    dealt = rows.dealt(whole, chunks=plan.chunks, secret=plan.secret)
+    # It stands in a statement, which a cluster may log, so it must not tell the secret of the grouping.
+    dealt = rows.dealt(whole, chunks=plan.chunks, secret=seed_of(plan.secret, OUTCOME) >> 2)
     with engine.explained("group the chunks", source=rows.source):
         # A plain function of one argument: pyspark asks for its signature, and takes a second argument for a key.
         grouped = dealt.groupBy("chunk").applyInArrow(lambda chunk: group_chunk(plan, chunk), schema=_schema(dealt))

@@ -48,6 +48,7 @@ def rank(
     Examples:
       divulge rank patients.csv --qi zip,age,sex --sensitive disease --up-to 3 --threshold 0.8
       divulge rank patients.csv --qi 'zip,age,sex' --set zip,age --set age,sex
+      divulge rank survey.parquet --qi 'q*' --up-to 4 --prune
       divulge rank survey.parquet --qi 'q*' --growing --every 10
     """
     opened = table.read()

@@ -86,6 +86,8 @@ def _divide(
     key = partition.ids * base
     key += digit
     sizes = np.bincount(key, minlength=len(partition.sizes) * base)
+    if np.count_nonzero(sizes) == len(partition.sizes):  # every class has one value: nothing is divided
+        return partition, None
     is_open = sizes > 1
     ids = np.cumsum(is_open, dtype=np.int64) - 1
     closed = int(np.count_nonzero(sizes == 1))
