@@ -136,3 +136,11 @@ def test_the_trade_off_as_data(table: str) -> None:
     assert min(point["leakage"] for point in narrowed["points"]) == 3
     for ignored in (("--method", "mondrian"), ("--out", "x"), ("--optima",), ("--time-limit", "9")):
         assert run_cli(*asked, *ignored).code == 2
+
+
+def test_a_column_that_others_may_know_is_said_to_be_covered_by_no_promise(tmp_path: Path) -> None:
+    table = tmp_path / "people.csv"
+    table.write_text("age,birthdate,ward\n" + "".join(f"30,199{i}-01-01,a\n" for i in range(4)), encoding="utf-8")
+    asked = ("generalize", str(table), "--k-anonymity", "4", "--qi")
+    assert "birthdate: no promise covers" in run_cli(*asked, "age").out
+    assert "no promise covers" not in run_cli(*asked, "age,birthdate").out

@@ -20,6 +20,7 @@ from divulge.report.words import people, percent
 from divulge.table.hierarchy import SUPPRESSED
 from divulge.table.hierarchy_defaults import Suggestion
 from divulge.tasks.apply import Applied
+from divulge.tasks.profile import names_quasi_identifier
 from divulge.tasks.release import Release
 
 _EXAMPLES = 3
@@ -137,6 +138,8 @@ def _columns(release: Release) -> Iterator[str]:
         yield f"{', '.join(dropped)}: left out."
     if release.plain:
         yield f"{', '.join(release.plain)}: without a role, published as they are."
+    if known := [name for name in release.plain if names_quasi_identifier(name)]:
+        yield f"{', '.join(known)}: no promise covers what others may know of a person by this; name it with --qi."
 
 
 def _promises(release: Release) -> RenderableType:
