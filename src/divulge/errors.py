@@ -21,7 +21,11 @@ class DivulgeError(Exception):
     def __init__(self, message: str, *, hint: str = "") -> None:
         self.message = " ".join(message.split())
         self.hint = " ".join(hint.split())
-        super().__init__(f"{self.message}. {self.hint}" if self.hint else self.message)
+        super().__init__(message)
+
+    def __str__(self) -> str:
+        # From the attributes, which survive the way from a Spark worker to the driver.
+        return f"{self.message}. {self.hint}" if self.hint else self.message
 
 
 class BadInput(DivulgeError):
