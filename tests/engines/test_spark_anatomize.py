@@ -146,6 +146,8 @@ def test_the_release_holds_its_promises_and_all_values(chunked: SparkEngine, tmp
         5,
     )
     assert dv.check_anatomized(folder, **BOUNDS).levels == release.levels
+    broken = BOUNDS | {"delta": "1/9"}
+    assert dv.check_anatomized(folder, **broken, engine=chunked) == dv.check_anatomized(folder, **broken)
     assert dv.query(folder, "job = 'a'").estimate == sum(job == "a" for job in table.column("job").to_pylist())
     with pytest.raises(BadInput, match="cannot be measured where the table stays on the cluster"):
         release.recq()
@@ -180,13 +182,13 @@ def test_larger_chunks_are_tried_before_a_refusal(spark: SparkEngine) -> None:
     """With delta = 0 a group needs the very shares of the table: 3 and 2 of 5 records leave nothing but one group of all."""
     spark.row_limit, spark.chunk_rows = 0, 3
     table = pa.table({"q": list(range(5)), "s": ["x", "y"] * 2 + ["x"]})
-    release = anatomize(table, sensitive="s", beta="3/4", delta=0, tables=1, engine=spark)
+    release = anatomize(table, sensitive="s", quasi_identifiers="q", beta="3/4", delta=0, tables=1, engine=spark)
     assert release.outline.settings["chunks"] == 1
     assert release.outline.groups == 1
     spark.chunk_rows = 1
     table = pa.table({"q": list(range(17)), "s": ["x", "y"] * 8 + ["x"]})
     with pytest.raises(InfeasibleModel) as raised:
-        anatomize(table, sensitive="s", beta="3/4", delta=0, tables=1, engine=spark)
+        anatomize(table, sensitive="s", quasi_identifiers="q", beta="3/4", delta=0, tables=1, engine=spark)
     assert not raised.value.proved
     assert "in 2 of 2 chunks" in raised.value.message
     assert "chunk_rows" in str(raised.value)

@@ -7,14 +7,17 @@ import importlib.util
 import os
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
+from divulge.engines import spark as spark_module
 from divulge.engines import spark_session
 from divulge.engines.spark import SparkEngine
+from divulge.engines.spark_cleanup import wait_until_clean
 from divulge.engines.spark_failures import explain_spark
 from divulge.errors import BadInput, DivulgeError, InternalError, MissingDependency
 from tests.helpers import run_cli
@@ -163,6 +166,20 @@ def test_scratch_files_are_private_and_nothing_listens_outside(spark: SparkEngin
     assert folder.stat().st_mode & 0o077 == 0
     assert context.getConf().get("spark.driver.bindAddress") == "127.0.0.1"
     assert context.uiWebUrl is None
+
+
+def test_an_engine_that_goes_asks_nothing_in_the_thread_that_let_it_go(
+    spark: SparkEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The garbage collector may let it go in the middle of another question, whose answer it would take."""
+    asked: list[tuple[str, list[str]]] = []
+    monkeypatch.setattr(spark_module, "_drop", lambda _, views: asked.append((threading.current_thread().name, views)))
+    going = SparkEngine(spark.session)
+    view = going.view(spark.session.range(1))
+    del going
+    wait_until_clean()
+    assert asked == [("divulge-spark-cleanup", [view.strip("`")])]
+    spark.session.catalog.dropTempView(asked[0][1][0])
 
 
 def test_an_error_of_ours_in_a_worker_is_told_once(spark: SparkEngine) -> None:

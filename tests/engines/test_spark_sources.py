@@ -21,6 +21,7 @@ import pytest
 import divulge as dv
 from divulge.engines.duckdb import DuckDBEngine
 from divulge.engines.spark import SparkEngine
+from divulge.engines.spark_cleanup import wait_until_clean
 from divulge.errors import BadInput
 from divulge.table import spark as table_spark
 from divulge.table.read import read
@@ -222,6 +223,7 @@ def test_a_frame_and_a_table_of_a_catalog_are_read_in_their_session(spark: Spark
     frame = session.createDataFrame(pa.table({"zip": ["1", "1", "2"], "disease": ["flu", "flu", "cancer"]}))
     before = dict(session.conf.getAll)
     gc.collect()  # engines of other tests take their views along
+    wait_until_clean()
     views = {table.name for table in session.catalog.listTables()}
     measured = dv.measure(frame, quasi_identifiers="zip", sensitive="disease")
     assert (measured.settings["engine"], measured.settings["source"]) == ("spark", "the Spark frame")
@@ -232,6 +234,7 @@ def test_a_frame_and_a_table_of_a_catalog_are_read_in_their_session(spark: Spark
     own.engine.close()
     del measured
     gc.collect()
+    wait_until_clean()
     assert {table.name for table in session.catalog.listTables()} == views
     assert dict(session.conf.getAll) == before
     session.sql("CREATE DATABASE IF NOT EXISTS ward")

@@ -128,10 +128,10 @@ def _grouped(plan: ChunkPlan, number: int, chunk: pa.Table) -> tuple[Released, O
         plan.method,
         quasi_identifiers=plan.quasi_identifiers,
         sensitive=plan.sensitive,
-        seed=_seed(plan.secret, number),
+        seed=seed_of(plan.secret, number),
         prior=plan.prior,
     )
-    made = released(found, secret=_seed(plan.numbering, number))
+    made = released(found, secret=seed_of(plan.numbering, number))
     outcome = Outcome(
         levels=found.levels,
         groups=found.groups,
@@ -143,8 +143,8 @@ def _grouped(plan: ChunkPlan, number: int, chunk: pa.Table) -> tuple[Released, O
     return made, outcome
 
 
-def _seed(secret: int, chunk: int) -> int:
-    """A seed for each chunk, none of which tells another."""
+def seed_of(secret: int, chunk: int) -> int:
+    """A seed for each chunk; it tells neither the secret nor another seed."""
     return int.from_bytes(hashlib.blake2b(f"{secret}:{chunk}".encode(), digest_size=8).digest())
 
 

@@ -12,7 +12,6 @@ The place of a row depends on what is in it and on the secret alone, never on wh
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -24,8 +23,8 @@ from divulge.anatomize.model import AlphaBetaGammaDelta
 from divulge.anatomize.problem import Commonest, Prior, Whole, prior_of
 from divulge.count import Nulls
 from divulge.count.assemble import encode
-from divulge.count.cluster import release_frame
 from divulge.engines.spark import SparkEngine
+from divulge.engines.spark_cleanup import when_gone
 from divulge.errors import BadInput
 from divulge.table.table import Column, Table
 
@@ -155,7 +154,7 @@ def keep_rows(table: Table, names: Sequence[str], *, nulls: Nulls) -> ClusterRow
     with engine.explained("read the rows", source=table.source):
         kept = engine.frame(select_rows(table, names, nulls=nulls)).persist()
         found = ClusterRows(engine, engine.view(kept), columns, kept.count(), table.source)
-    weakref.finalize(found, release_frame, kept).atexit = False
+    when_gone(found, kept.unpersist)
     return found
 
 

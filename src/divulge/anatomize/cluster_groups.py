@@ -9,12 +9,11 @@ does not help the request is refused; a bound is never given up.
 from __future__ import annotations
 
 import pickle
-import weakref
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from typing import TYPE_CHECKING
 
-from divulge.anatomize.chunk import OUTCOME, ChunkPlan, Obstacle, Outcome, group_chunk
+from divulge.anatomize.chunk import OUTCOME, ChunkPlan, Obstacle, Outcome, group_chunk, seed_of
 from divulge.anatomize.cluster import ClusterRows
 from divulge.anatomize.division import Division
 from divulge.anatomize.feasibility import check_feasible, refusal
@@ -22,7 +21,7 @@ from divulge.anatomize.problem import Whole
 from divulge.anatomize.published import COUNT, GROUP
 from divulge.anatomize.release import free_name
 from divulge.anatomize.slppa import Slppa
-from divulge.count.cluster import release_frame
+from divulge.engines.spark_cleanup import when_gone
 from divulge.errors import DivulgeError, InternalError
 
 if TYPE_CHECKING:
@@ -118,7 +117,8 @@ def _attempt(
     """Group all chunks; what is in the way of those that cannot be."""
     engine = rows.engine
     engine.prepare_workers()
-    dealt = rows.dealt(whole, chunks=plan.chunks, secret=plan.secret)
+    # It stands in a statement, which a cluster may log, so it must not tell the secret of the grouping.
+    dealt = rows.dealt(whole, chunks=plan.chunks, secret=seed_of(plan.secret, OUTCOME) >> 2)
     with engine.explained("group the chunks", source=rows.source):
         # A plain function of one argument: pyspark asks for its signature, and takes a second argument for a key.
         grouped = dealt.groupBy("chunk").applyInArrow(lambda chunk: group_chunk(plan, chunk), schema=_schema(dealt))
@@ -128,14 +128,15 @@ def _attempt(
     obstacles = [outcome for outcome in outcomes if isinstance(outcome, Obstacle)]
     errors = [outcome for outcome in outcomes if isinstance(outcome, DivulgeError)]
     if errors or obstacles or len(outcomes) != plan.chunks:
-        release_frame(frame)
+        with engine.explained("forget the chunks"):
+            frame.unpersist()
         if errors:
             raise errors[0]
         if not obstacles:
             raise InternalError(f"{len(outcomes)} of {plan.chunks} chunks were grouped")
         return obstacles
     found = ClusterGroups(rows, method, division, plan, reduce(Outcome.plus, outcomes), engine.view(frame))
-    weakref.finalize(found, release_frame, frame).atexit = False
+    when_gone(found, frame.unpersist)
     return found
 
 

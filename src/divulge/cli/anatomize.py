@@ -139,14 +139,17 @@ def anatomize(
 
     Values are published as they are; which belong together is hidden. With --check, TABLE is the folder of such a
     release, ours or another's (then name its --sensitive column), and its levels are worked out from its files alone.
+    With --engine spark, a table of more than a million rows is grouped, written and verified by the workers; --out must
+    then be on storage that they share.
 
     \b
     Examples:
       divulge anatomize people.csv --sensitive salary --identifier name --alpha 0.5 --beta 1/4 --delta 0.25 --tables 2 --out release/
       divulge anatomize release/ --check --beta 1/4
+      divulge anatomize s3a://bucket/people/ --engine spark --sensitive salary --beta 1/20 --out /shared/release/
     """
     if check:
-        _check(table.source, model.given(), sensitive or [], json_=json_)
+        _check(table, model.given(), sensitive or [], json_=json_)
         return
     from divulge.anatomize.feasibility import InfeasibleModel
     from divulge.anatomize.workload import Workload
@@ -188,11 +191,11 @@ def anatomize(
         show(anatomized_text(release, recq=recq, attacks=attacks, written=written))
 
 
-def _check(release: str, bounds: dict[str, str], sensitive: list[str], *, json_: bool) -> None:
+def _check(table: TableOptions, bounds: dict[str, str], sensitive: list[str], *, json_: bool) -> None:
     from divulge.report.anatomized import check_document, check_text
     from divulge.tasks.check_anatomized import check_anatomized
 
-    found = check_anatomized(release, sensitive=sensitive, **bounds)
+    found = check_anatomized(table.source, sensitive=sensitive, engine=table.chosen_engine(), **bounds)
     if json_:
         emit_json(check_document(found))
     else:

@@ -79,10 +79,11 @@ class TableOptions:
             header=self.header,
             delimiter=self.delimiter,
             encoding=self.encoding,
-            engine=self._engine(),
+            engine=self.chosen_engine(),
         )
 
-    def _engine(self) -> Any:
+    def chosen_engine(self) -> Any:
+        """The engine that was asked for, with its settings."""
         on_spark = self.master is not None or self.remote is not None
         if on_spark and self.engine not in (None, "spark"):
             raise BadInput(f"--master and --remote are Spark's, and --engine {self.engine} was asked for")

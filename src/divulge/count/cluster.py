@@ -8,9 +8,7 @@ sorted, and are summarized where they are.
 from __future__ import annotations
 
 import math
-import weakref
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -21,6 +19,7 @@ from divulge.count.assemble import JOINT, Coding, Layout, assemble, domain_codes
 from divulge.count.contingency import Contingency, Domain, combined_key
 from divulge.count.counting import Request, check_weights, contingency_of, no_rows
 from divulge.engines.spark import SparkEngine
+from divulge.engines.spark_cleanup import when_gone
 from divulge.errors import BadInput
 
 if TYPE_CHECKING:
@@ -82,7 +81,7 @@ class ClusterCounts:
                 register = population.frame.withColumnRenamed("n", "p")
                 frame = frame.unionByName(register, allowMissingColumns=True)
             arranged = self._by_class(frame).persist()
-        weakref.finalize(self, release_frame, arranged).atexit = False
+        when_gone(self, arranged.unpersist)
         return arranged
 
     def _by_class(self, frame: DataFrame) -> DataFrame:
@@ -133,7 +132,7 @@ def _kept(request: Request, engine: SparkEngine, frame: DataFrame) -> ClusterCou
     with engine.explained(request.sql(), source=request.table.source):
         cached = frame.persist()
         counts = ClusterCounts(request, engine, cached, cached.count())
-    weakref.finalize(counts, release_frame, cached).atexit = False
+    when_gone(counts, cached.unpersist)
     if request.roles.weight is not None and not counts.is_small:
         summed = counts._summed([])  # noqa: SLF001 - our own
         with engine.explained("check the weights"):
@@ -148,15 +147,6 @@ def _check_same_types(ours: Layout, theirs: Layout) -> None:
                 f"column {mine.name!r} has type {mine.type} in one table and {yours.type} in the other",
                 hint="give both the same type",
             )
-
-
-def release_frame(frame: DataFrame) -> None:
-    """Let the cluster forget a frame that it kept, if it is still there."""
-    from py4j.protocol import Py4JError
-    from pyspark.errors import PySparkException
-
-    with suppress(PySparkException, Py4JError, OSError, AttributeError):
-        frame.unpersist()
 
 
 def codings_of(layout: Layout, marginals: Contingency, counted: pa.Table) -> dict[str, Coding]:

@@ -10,13 +10,14 @@ from __future__ import annotations
 import itertools
 import pickle
 import uuid
-import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import pyarrow as pa
 
+from divulge.engines.spark_cleanup import when_gone
 from divulge.engines.spark_code import send_code
 from divulge.engines.spark_failures import explain_spark
 from divulge.engines.spark_session import is_remote, private_directory, quiet, require_pyspark
@@ -84,8 +85,7 @@ class SparkEngine:
         self._views: list[str] = []
         self._source = ""
         self._has_sent_code = False
-        self.close = weakref.finalize(self, _drop, self.session, self._views)
-        self.close.atexit = False  # a session that ends with the process takes its views along
+        self.close = when_gone(self, partial(_drop, self.session, self._views))
 
     @property
     def ignores_case(self) -> bool:
@@ -240,10 +240,6 @@ class _Merge:
 
 
 def _drop(session: SparkSession, views: list[str]) -> None:
-    """Take the views out of the session, if it is still there."""
-    from py4j.protocol import Py4JError
-    from pyspark.errors import PySparkException
-
-    with suppress(PySparkException, Py4JError, OSError, AttributeError):
-        for name in views:
-            session.catalog.dropTempView(name)
+    """Take the views out of the session."""
+    for name in views:
+        session.catalog.dropTempView(name)

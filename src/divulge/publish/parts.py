@@ -116,14 +116,14 @@ def _text(engine: SparkEngine, name: str, type_: str) -> str:
 def _settings(engine: SparkEngine) -> Iterator[None]:
     """Change settings of the session for as long as it takes to write."""
     session = engine.session
-    before = {name: str(session.conf.get(name)) for name in _SETTINGS}
+    before = {name: session.conf.getAll.get(name) for name in _SETTINGS}
     try:
         for name, value in _SETTINGS.items():
             session.conf.set(name, value)
         yield
     finally:
-        for name, value in before.items():
-            session.conf.set(name, value)
+        for name, own in before.items():
+            session.conf.unset(name) if own is None else session.conf.set(name, own)
 
 
 def _tidy(folder: Path, form: Format, parts: int) -> None:

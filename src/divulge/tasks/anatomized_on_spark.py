@@ -7,7 +7,6 @@ occurs there, and the levels of every group, worked out from the files alone. On
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
@@ -70,14 +69,13 @@ def anatomize_on_spark(
     rows = keep_rows(source, [*roles.quasi_identifiers, *roles.sensitive], nulls=nulls)
     if len(rows) == 0:
         raise BadInput(f"{source.source} has no rows", hint="There is nothing to anatomize")
-    used = None if seed is None else draw_secret(seed)
     found = group_on_cluster(
         rows,
         method,
         quasi_identifiers=roles.quasi_identifiers,
         sensitive=roles.sensitive,
-        secret=secrets.randbits(62) if used is None else used,
-        numbering=secrets.randbits(62) if used is None else used ^ 1,
+        secret=draw_secret(seed),
+        numbering=draw_secret(None if seed is None else seed ^ 1),
     )
     return ClusterAnatomizedRelease(
         found, source=source, roles=roles, left_out=left_out, nulls=nulls, seed_given=seed is not None

@@ -8,9 +8,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from divulge.anatomize import AlphaBetaGammaDelta, Levels
+from divulge.anatomize.cluster_levels import levels_on_cluster
 from divulge.anatomize.model import Share
-from divulge.anatomize.published import COUNT, GROUP
-from divulge.tasks.query import open_anatomized
+from divulge.anatomize.published import COUNT, GROUP, join_tables
+from divulge.engines.choose import choose_engine
+from divulge.engines.spark import SparkEngine
+from divulge.tasks.query import OpenTables, open_anatomized, open_tables
 
 
 @dataclass(frozen=True)
@@ -42,14 +45,21 @@ def check_anatomized(
     sensitive: str | Sequence[str] = (),
     group: str = GROUP,
     count: str = COUNT,
+    engine: Any = None,
 ) -> ReleaseCheck:
     """Work out the exact levels of a release from its tables and hold them against bounds.
 
     `sensitive`, `group` and `count` name columns of another's release; ours says itself. The prior of delta is the distribution of
-    the sensitive values over all groups, for an anatomized release leaves nobody out.
+    the sensitive values over all groups, for an anatomized release leaves nobody out. With the engine "spark", or one of yours, groups are
+    measured on the workers, which must see the files.
     """
     model = AlphaBetaGammaDelta(alpha=alpha, beta=beta, gamma=gamma, delta=delta)
     names = [sensitive] if isinstance(sensitive, str) else list(sensitive)
+    chosen = choose_engine(engine)
+    if isinstance(chosen, SparkEngine):
+        return _check_on_cluster(
+            open_tables(release, sensitive=names, group=group, count=count, engine=chosen), model=model
+        )
     published = open_anatomized(release, sensitive=names, group=group, count=count)
     levels = published.levels()
     return ReleaseCheck(
@@ -60,4 +70,18 @@ def check_anatomized(
         smallest=int(levels.sizes.min()),
         largest=int(levels.sizes.max()),
         breaking=int((~levels.keeps(model)).sum()),
+    )
+
+
+def _check_on_cluster(opened: OpenTables, *, model: AlphaBetaGammaDelta) -> ReleaseCheck:
+    published = join_tables(opened.tables, sensitive=opened.sensitive, group=opened.group, count=opened.count)
+    found = levels_on_cluster(published, model=model)
+    return ReleaseCheck(
+        levels=found.levels,
+        model=model,
+        tables=tuple(table.columns for table in published.tables),
+        groups=found.groups,
+        smallest=found.smallest,
+        largest=found.largest,
+        breaking=found.breaking,
     )

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from divulge.anatomize.group_query import AnatomizedSource
 from divulge.anatomize.published import COUNT, GROUP, Published, publish_tables
 from divulge.anatomize.query import Estimate, Source, estimate
 from divulge.anatomize.spread import GeneralizedSource
+from divulge.engines.choose import OwnEngine
 from divulge.engines.duckdb import DuckDBEngine
 from divulge.errors import BadInput
 from divulge.publish.formats import Format, read_rows
@@ -70,24 +72,35 @@ def open_anatomized(
     """The tables of an anatomized release, ours or another's; ours says itself which columns are sensitive."""
     if isinstance(release, AnatomizedRelease):
         return release.published
+    opened = open_tables(release, sensitive=sensitive, group=group, count=count, engine=DuckDBEngine())
+    return publish_tables(opened.tables, sensitive=opened.sensitive, group=opened.group, count=opened.count)
+
+
+@dataclass(frozen=True, eq=False)
+class OpenTables:
+    """The tables of an anatomized release, and which columns they hold."""
+
+    tables: Sequence[Table]
+    sensitive: Sequence[str]
+    group: str
+    count: str
+
+
+def open_tables(release: Any, *, sensitive: Sequence[str], group: str, count: str, engine: OwnEngine) -> OpenTables:
+    """Open the tables with an engine; what a manifest says about them goes before what is given."""
     document = manifest_of(release)
     if document is None:
-        return publish_tables(_foreign_tables(release), sensitive=sensitive, group=group, count=count)
+        return OpenTables(_foreign_tables(release, engine), sensitive, group, count)
     if document.get("kind") != "anatomized":
         raise BadInput(
             f"{release} is a release of the kind {document.get('kind')!r}", hint="Name an anatomized release"
         )
-    folder, engine = Path(release), DuckDBEngine()
+    folder = Path(release)
     form = Format(document["format"], document["delimiter"])
     tables = [
         read_rows(engine, folder / table["file"], form=form, types=table["types"]) for table in document["tables"]
     ]
-    return publish_tables(
-        tables,
-        sensitive=document["roles"]["sensitive"],
-        group=document["group_column"],
-        count=document["count_column"],
-    )
+    return OpenTables(tables, document["roles"]["sensitive"], document["group_column"], document["count_column"])
 
 
 def manifest_of(release: Any) -> dict[str, Any] | None:
@@ -97,9 +110,8 @@ def manifest_of(release: Any) -> dict[str, Any] | None:
     return read_manifest(Path(release), handed_out=True)
 
 
-def _foreign_tables(release: Any) -> list[Table]:
+def _foreign_tables(release: Any, engine: OwnEngine) -> list[Table]:
     """The tables of a release that was not made by us."""
-    engine = DuckDBEngine()
     if isinstance(release, str | Path):
         folder = Path(release)
         if not folder.is_dir():
