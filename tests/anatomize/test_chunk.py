@@ -3,14 +3,19 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
+
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from divulge.anatomize import AlphaBetaGammaDelta, InfeasibleModel, Slppa, anatomize, rows_of
-from divulge.anatomize.problem import Prior
+from divulge.anatomize.chunk import ChunkPlan, group_chunk
+from divulge.anatomize.problem import Prior, prior_of
 from divulge.anatomize.scatter import scatter
+from divulge.table.table import Column
 from tests.anatomize.checker import Drawn, as_lists, drawn, random_table
 
 
@@ -64,6 +69,28 @@ def test_parts_lose_few_groups(parts: int) -> None:
     assert groups is not None
     assert whole is not None
     assert len(groups) >= 0.95 * len(whole)
+
+
+def test_moments_go_back_to_spark_in_utc() -> None:
+    """Spark hands them over in the zone of its session and takes them back in UTC only, as the same moments."""
+    moments = [datetime(2026, 1, 1, tzinfo=UTC) + timedelta(hours=i) for i in range(4)]
+    prior = prior_of(pa.table({"v": ["flu", "cold"], "n": [2, 2]}), name="disease", kind="text")
+    plan = ChunkPlan(
+        method=Slppa(AlphaBetaGammaDelta(beta="1/2"), tables=(("seen",),)),
+        columns=(Column("seen", "TIMESTAMP WITH TIME ZONE", "date"), Column("disease", "VARCHAR", "text")),
+        quasi_identifiers=("seen",),
+        sensitive=("disease",),
+        prior={"disease": prior},
+        chunks=1,
+        capacity=4,
+        secret=1,
+        numbering=2,
+    )
+    zoned = pa.array(moments, pa.timestamp("us", "America/New_York"))
+    chunk = pa.table({"c0": zoned, "c1": ["flu", "cold"] * 2, "chunk": pa.array([0] * 4, pa.int32())})
+    found = group_chunk(plan, chunk)
+    assert found.schema.field("c0").type == pa.timestamp("us", "UTC")
+    assert sorted(moment for moment in found.column("c0").to_pylist() if moment is not None) == moments
 
 
 @pytest.mark.parametrize("span", [1, 2, 5, 64, 1000])

@@ -20,9 +20,10 @@ import pytest
 
 import divulge as dv
 from divulge.anatomize import InfeasibleModel
+from divulge.engines.duckdb import DuckDBEngine
 from divulge.engines.spark import SparkEngine
 from divulge.errors import BadInput
-from divulge.publish.formats import write_rows
+from divulge.publish.formats import Format, read_rows, write_rows
 from divulge.publish.verify import Unverified
 from divulge.tasks import anatomized_on_spark
 from divulge.tasks.anatomize import anatomize
@@ -151,6 +152,14 @@ def test_the_release_holds_its_promises_and_all_values(chunked: SparkEngine, tmp
     assert dv.query(folder, "job = 'a'").estimate == sum(job == "a" for job in table.column("job").to_pylist())
     with pytest.raises(BadInput, match="cannot be measured where the table stays on the cluster"):
         release.recq()
+
+
+def test_bytes_in_a_csv_file_are_read_as_duckdb_reads_them(spark: SparkEngine, tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text('b\n\\x00\\xFF\n\\x61\na\n""\n', encoding="utf-8")
+    for engine in (spark, DuckDBEngine()):
+        table = read_rows(engine, tmp_path / "t.csv", form=Format("csv"), types={"b": "BLOB"})
+        found = engine.query(f"SELECT b FROM {table.relation}").column("b").to_pylist()
+        assert found == [b"\x00\xff", b"a", b"a", b""]
 
 
 def test_two_sensitive_columns_and_regions_as_parquet(chunked: SparkEngine, tmp_path: Path) -> None:

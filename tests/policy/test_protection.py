@@ -107,6 +107,13 @@ def test_only_the_classes_of_the_chosen_are_held_to_their_promises() -> None:
     assert broken(young) == {"k_anonymity >= 3 for age <40": (3, 0), "l_diversity >= 3 (disease) for age <40": (2, 3)}
 
 
+def test_a_promise_about_identity_names_no_attribute() -> None:
+    """The one 80-year-old is alone; the pair of judges is no more than 75, whatever AND looks like."""
+    chosen = Protection.make({"k_anonymity": 3, "l_diversity": 2}, where={"age": ">= 76 AND < 90"}, attribute="disease")
+    who = "for age >= 76 AND < 90"
+    assert broken(chosen) == {f"k_anonymity >= 3 {who}": (1, 1), f"l_diversity of disease >= 2 {who}": (1, 1)}
+
+
 def test_chosen_values_are_looked_at_against_all_others() -> None:
     """1 of 6 has HIV; of the judges 1 of 2: (1/2 - 1/6) / (1/6) = 2. Cold and HIV: 3 of 6, and 2 of 3 of the young."""
     hidden = Protection.parse("disease = HIV: basic_beta_likeness <= 1")

@@ -166,3 +166,20 @@ def test_a_project_is_a_table_with_roles_and_hierarchies(tmp_path: Path) -> None
     for options in ({"delimiter": ";"}, {"header": True}, {"table": "x"}):
         with pytest.raises(BadInput, match="ARX project"):
             dv.read(where, **options)
+
+
+def test_what_a_project_calls_identifying_is_never_published_by_accident(tmp_path: Path) -> None:
+    """Nothing but the project says that `ward` names people: neither its name nor its values do."""
+    changed = {
+        "input/definition.xml": DEFINITION.replace("<name>name</name>", "<name>ward</name>"),
+        "data/input.csv": "ward;age & year;zip;disease;note\nA;34;02139;flu;x\nA;41;02138;cold;x\n",
+    }
+    where = project(tmp_path, changed)
+    for identifier in ((), "note"):
+        release = dv.generalize(where, policy=dv.Policy(k_anonymity=2), identifier=identifier)
+        assert "ward" not in release.table().column_names
+        anatomized = dv.anatomize(where, sensitive=(), identifier=identifier, beta="1/2")
+        assert anatomized.tables == (("age & year",), ("zip",), ("disease",))
+        assert anatomized.left_out["ward"] == "an identifier"
+    asked = dv.anatomize(where, sensitive=(), quasi_identifiers=["ward", "zip"], beta="1/2")
+    assert set(asked.tables) == {("ward",), ("zip",), ("disease",)}

@@ -4,8 +4,10 @@
 from __future__ import annotations
 
 import json
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
+from unittest.mock import ANY
 
 import pyarrow as pa
 import pytest
@@ -180,6 +182,8 @@ def test_weights_and_populations(tmp_path: Path) -> None:
     ("column", "message"),
     [
         ({"id": list(range(1, 10))}, "'id' numbers the rows"),
+        ({"position": [float(i) for i in range(9)]}, "'position' numbers the rows"),
+        ({"position": [Decimal(i) for i in range(9)]}, "'position' numbers the rows"),
         ({"email": [f"{i % 8}@example.com" for i in range(9)]}, "'email' looks like an identifier"),
         ({"tags": [["a"]] * 9}, "'tags' holds nested values"),
     ],
@@ -192,6 +196,28 @@ def test_a_column_without_a_role_does_not_leave_by_accident(column: dict[str, An
     assert name in patients(table=table, keep=name).table().column_names
     if name != "tags":
         assert name not in patients(table=table, identifier=("name", name)).table().column_names
+
+
+@pytest.mark.parametrize(
+    ("values", "refused"),
+    [
+        ([*(1000.0 + 7 * i for i in range(29)), None], True),  # as pandas holds whole numbers of which one is missing
+        ([*(1000.0 + 7 * i for i in range(29)), float("nan")], True),
+        ([Decimal(1000 + 7 * i) for i in range(30)], True),
+        ([1000.5 + 7 * i for i in range(30)], False),  # a measurement
+        ([float(i % 10) for i in range(30)], False),
+    ],
+)
+def test_a_key_is_one_in_whatever_type_of_number_it_is_stored(values: list[Any], refused: bool) -> None:  # noqa: FBT001
+    table = pa.table({"zip": ["1", "2", "3"] * 10, "disease": ["flu", "cold"] * 15, "reading": pa.array(values)})
+    asked = {"policy": dv.Policy(k_anonymity=2), "quasi_identifiers": "zip", "sensitive": "disease"}
+    left_out = dv.anatomize(table, sensitive="disease", beta="1/2").left_out
+    assert left_out == ({"reading": ANY} if refused else {})
+    if refused:
+        with pytest.raises(BadInput, match="'reading' looks like an identifier"):
+            dv.generalize(table, **asked)
+    else:
+        assert "reading" in dv.generalize(table, **asked).table().column_names
 
 
 def test_hierarchies_from_everywhere(tmp_path: Path) -> None:

@@ -178,7 +178,7 @@ def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def _stacked_schema(chunk: pa.Schema, columns: int) -> pa.Schema:
-    own = [pa.field(f"c{place}", chunk.field(f"c{place}").type) for place in range(columns)]
+    own = [pa.field(f"c{place}", _returned(chunk.field(f"c{place}").type)) for place in range(columns)]
     return pa.schema(
         [
             pa.field("part", pa.int32()),
@@ -188,6 +188,11 @@ def _stacked_schema(chunk: pa.Schema, columns: int) -> pa.Schema:
             pa.field("outcome", pa.binary()),
         ]
     )
+
+
+def _returned(type_: pa.DataType) -> pa.DataType:
+    """Spark hands moments over in the zone of its session, and takes them back in UTC only; they stay the same moments."""
+    return pa.timestamp(type_.unit, "UTC") if pa.types.is_timestamp(type_) and type_.tz is not None else type_
 
 
 def _filled(columns: Mapping[str, object], schema: pa.Schema, rows: int) -> pa.Table:

@@ -46,7 +46,9 @@ class MethodOptions:
     ] = "slppa"
     tables: Annotated[
         str | None,
-        typer.Option(help="How many tables for the quasi-identifiers (2), or which: 'age,zip;gender,job'."),
+        typer.Option(
+            help="How many tables for the quasi-identifiers (2, if there are two), or which: 'age,zip;gender,job'."
+        ),
     ] = None
     linkage: Annotated[
         Literal["average", "first"] | None,

@@ -116,7 +116,8 @@ def generalize(
         "announce": None if json_ else lambda suggestions: show(suggestions_text(suggestions)),
     }
     if pareto is not None:
-        _show_front(opened, pareto, common, json_=json_, unused=out is not None or method != "full-domain")
+        unused = (out, time_limit, optima or None, nodes or None, keep, None if method == "full-domain" else method)
+        _show_front(opened, pareto, common, json_=json_, unused=any(option is not None for option in unused))
         return
     try:
         release = run_generalize(
@@ -148,7 +149,8 @@ def _show_front(opened: Any, metric: str, asked: dict[str, Any], *, json_: bool,
 
     if unused:
         raise BadInput(
-            "--pareto publishes nothing and looks at one level per column", hint="Leave out --out and --method"
+            "--pareto publishes nothing and looks at one level per column",
+            hint="Leave out --out, --method, --time-limit, --optima, --nodes and --keep",
         )
     front = tradeoff(opened, metric, **asked)
     if json_:

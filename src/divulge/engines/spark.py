@@ -116,6 +116,12 @@ class SparkEngine:
             cell = f"regexp_replace({cell}, {no_seconds}, '$1:00$2')"
         return f"{'TRY_CAST' if attempt else 'CAST'}({cell} AS {_TYPES.get(type_, type_)})"
 
+    def bytes_of(self, text: str) -> str:
+        """SQL for bytes that stand in a file as texts, two digits for each (parts.py); what DuckDB leaves readable is taken as it is."""
+        mark, coded = self.literal(r"\x"), self.literal(r"^(\\x[0-9A-F]{2})*$")
+        digits = f"REPLACE({text}, {mark}, '')"
+        return f"CASE WHEN {text} RLIKE {coded} THEN UNHEX({digits}) ELSE CAST({text} AS BINARY) END"
+
     def query(self, sql: str, parameters: Sequence[object] = ()) -> pa.Table:
         """Run one statement and bring its rows here."""
         with self.explained(sql):

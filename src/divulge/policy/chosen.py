@@ -25,6 +25,7 @@ from divulge.table.texts import as_text
 Bools = npt.NDArray[np.bool_]
 
 _COMPARISON = re.compile(r"\s*(<=|>=|<|>)\s*(.+?)\s*")
+_AND = re.compile(r"\s+and\s+", re.IGNORECASE)
 _OPERATORS: dict[str, Callable[[Any, Any], bool]] = {
     "<": operator.lt,
     "<=": operator.le,
@@ -130,7 +131,7 @@ def _chosen_people(protection: Protection, contingency: Contingency) -> Bools:
 def _meeting(domain: Domain, condition: Condition) -> Bools:
     """Which values of a column meet a condition."""
     texts = [as_text(label) for label in domain.labels]
-    parts = re.split(r"\s+and\s+", condition) if isinstance(condition, str) and condition not in texts else []
+    parts = _AND.split(condition) if isinstance(condition, str) and condition not in texts else []
     comparisons = [_COMPARISON.fullmatch(part) for part in parts]
     if comparisons and all(comparisons):
         if not domain.is_ordered:

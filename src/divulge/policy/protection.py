@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from divulge.errors import BadInput
@@ -75,7 +75,7 @@ class Protection:
         chosen = _texts(values)
         about = attribute if not chosen else None
         return cls(
-            tuple(Promise.make(name, bound, attribute=about) for name, bound in promises.items()),
+            tuple(_about(Promise.make(name, bound, attribute=about)) for name, bound in promises.items()),
             {column: value if isinstance(value, str) else _texts(value) for column, value in (where or {}).items()},
             attribute,
             chosen,
@@ -127,6 +127,11 @@ def protections_of(tables: Any, origin: str) -> Iterator[Protection]:
             yield Protection.make({**promises, **inner}, **chosen)
         except BadInput as error:
             raise BadInput(f"{origin}: [[protect]]: {error.message}", hint=error.hint) from None
+
+
+def _about(promise: Promise) -> Promise:
+    """The same promise; one about identity is about no attribute."""
+    return promise if promise.metric.scope == "sensitive" else replace(promise, attribute=None)
 
 
 def _texts(values: Any) -> tuple[str | None, ...]:

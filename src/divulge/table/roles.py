@@ -41,7 +41,8 @@ def resolve_roles(
 ) -> Roles:
     """Check the names against the table, spread globs such as zip*, and refuse a column in two roles.
 
-    With `declared`, a role that is not given is filled with the columns that the source itself declares to have it.
+    With `declared`, a role that is not given is filled with the columns that the source itself declares to have it, and what it
+    declares to identify people does so beside what is given.
     """
     roles = Roles(
         quasi_identifiers=_columns(table, quasi_identifiers, role="quasi_identifiers"),
@@ -57,18 +58,18 @@ def resolve_roles(
 
 
 def _filled(table: Table, roles: Roles) -> Roles:
-    """Roles that were not given as the source declares them, but for columns that were given another."""
+    """Roles that were not given as the source declares them, but for columns that were given another.
+
+    Identifiers that were given are added to those that are declared: naming one more must not publish the others.
+    """
     taken = {column for _, column in _assigned(roles)}
     known = table.declared.roles if table.declared is not None else {}
-
-    def filled(role: str, given: tuple[str, ...]) -> tuple[str, ...]:
-        return given or tuple(column for column in known.get(role, ()) if column not in taken)
-
+    declared = {role: tuple(column for column in names if column not in taken) for role, names in known.items()}
     return replace(
         roles,
-        quasi_identifiers=filled("quasi_identifiers", roles.quasi_identifiers),
-        sensitive=filled("sensitive", roles.sensitive),
-        identifier=filled("identifier", roles.identifier),
+        quasi_identifiers=roles.quasi_identifiers or declared.get("quasi_identifiers", ()),
+        sensitive=roles.sensitive or declared.get("sensitive", ()),
+        identifier=(*roles.identifier, *declared.get("identifier", ())),
     )
 
 

@@ -107,7 +107,8 @@ def read_typed_csv(paths: Sequence[Path], types: Mapping[str, str], *, delimiter
         typed = []
         for name, type_ in types.items():
             text = f"CASE WHEN {engine.quote(name)} = {engine.literal(_EMPTY)} THEN '' ELSE {engine.quote(name)} END"
-            typed.append(f"{engine.cast(text, type_, attempt=True)} AS {engine.quote(name)}")
+            value = engine.bytes_of(text) if type_ == "BLOB" else engine.cast(text, type_, attempt=True)
+            typed.append(f"{value} AS {engine.quote(name)}")
         return _table(engine, engine.frame(f"SELECT {', '.join(typed)} FROM {texts}"), shown)
 
 

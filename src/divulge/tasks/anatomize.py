@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any, Literal
 
@@ -75,9 +76,9 @@ def anatomize(
 
     Quasi-identifiers are all columns but the identifiers, the sensitive ones and those that look like identifiers, unless they are
     named; then columns without a role are left out. `AnatomizedRelease.left_out` says what was left out and why. A bound that is not
-    given demands nothing. `tables` says how many tables the quasi-identifiers are divided into, or which. Slicing and Anatomy take their
-    l from beta. A setting that the method does not know is refused. Raises `InfeasibleModel` where no grouping keeps the bounds. `seed`
-    makes the release repeatable, for tests: whoever knows it may undo it.
+    given demands nothing. `tables` says how many tables the quasi-identifiers are divided into (2, or 1 for a single one), or
+    which. Slicing and Anatomy take their l from beta. A setting that the method does not know is refused. Raises `InfeasibleModel`
+    where no grouping keeps the bounds. `seed` makes the release repeatable, for tests: whoever knows it may undo it.
 
     `engine` is "duckdb" (the default), "spark", or an engine of yours; a Spark frame brings its own session. A table of more rows than
     SparkEngine(row_limit=...) stays on the cluster, where its chunks are grouped by the same code; the release says so in its settings.
@@ -104,6 +105,8 @@ def anatomize(
     roles, left_out = anatomy_roles(
         source, quasi_identifiers=quasi_identifiers, sensitive=sensitive, identifier=identifier
     )
+    if tables is None and len(roles.quasi_identifiers) == 1 and isinstance(chosen, Slppa | Slicing):
+        chosen = replace(chosen, tables=1)  # nobody asked for two
     if stays_on_cluster(source):
         return anatomize_on_spark(source, chosen, roles=roles, left_out=left_out, nulls=nulls, seed=seed)
     rows = read_rows(source, [*roles.quasi_identifiers, *roles.sensitive], nulls=nulls)
@@ -122,7 +125,9 @@ def anatomy_roles(
 
     Where no quasi-identifier is named, every column without a role is one, but those that must not leave by accident.
     """
-    roles = resolve_roles(source, quasi_identifiers=quasi_identifiers, sensitive=sensitive, identifier=identifier)
+    roles = resolve_roles(
+        source, quasi_identifiers=quasi_identifiers, sensitive=sensitive, identifier=identifier, declared=True
+    )
     if not roles.sensitive:
         raise BadInput("no sensitive column was named", hint="Name the column whose values are to stay secret")
     left_out = dict.fromkeys(roles.identifier, "an identifier")

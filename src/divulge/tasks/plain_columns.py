@@ -7,7 +7,8 @@ cannot be looked into until the user says what it is, or says that it is to be k
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
+from dataclasses import replace
 
 from divulge.count.spectrum import Spectrum, spectra
 from divulge.errors import BadInput
@@ -43,6 +44,7 @@ def _objection(table: Table, column: Column, spectrum: Spectrum | None) -> str |
     """Why a column must not be published unasked."""
     if spectrum is None:
         return "holds nested values, which nobody has looked into"
+    column = _as_whole(table, column, spectrum)
     # Eight people may well be 30, 31, ..., 37 years old: a name that says so counts for more than the pattern.
     if not names_quasi_identifier(column.name) and _numbers_rows(table, column, spectrum):
         return "numbers the rows"
@@ -56,10 +58,17 @@ def _numbers_rows(table: Table, column: Column, spectrum: Spectrum) -> bool:
     if not _is_whole(column) or spectrum.nulls or spectrum.rows < 2 or spectrum.distinct != spectrum.rows:
         return False
     name = table.engine.quote(column.name)
-    ends: Sequence[dict[str, int]] = table.engine.query(
-        f"SELECT MIN({name}) AS low, MAX({name}) AS high FROM {table.relation}"
-    ).to_pylist()
-    return int(ends[0]["high"]) - int(ends[0]["low"]) == spectrum.rows - 1
+    ends = table.engine.query(f"SELECT MIN({name}) AS low, MAX({name}) AS high FROM {table.relation}").to_pylist()[0]
+    return bool(ends["high"] - ends["low"] == spectrum.rows - 1)
+
+
+def _as_whole(table: Table, column: Column, spectrum: Spectrum) -> Column:
+    """The column as one of whole numbers if it holds nothing else: pandas makes floats of keys where one is missing, others decimals."""
+    if column.kind != "number" or _is_whole(column) or 2 * spectrum.distinct < spectrum.rows - spectrum.nulls:
+        return column
+    rest = f"CAST({table.engine.quote(column.name)} AS DOUBLE) % 1"
+    found = table.engine.query(f"SELECT COUNT(*) AS n FROM {table.relation} WHERE {rest} <> 0 AND NOT ISNAN({rest})")
+    return column if found.column("n")[0].as_py() else replace(column, type="BIGINT")
 
 
 def _is_whole(column: Column) -> bool:

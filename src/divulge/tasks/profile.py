@@ -120,7 +120,7 @@ def names_quasi_identifier(name: str) -> bool:
 
 def _is_measured(column: Column) -> bool:
     """A fractional number is a measurement, not a key, however rarely it repeats."""
-    return column.type.split("(")[0] in ("DOUBLE", "FLOAT", "DECIMAL")
+    return column.type.split("(")[0] in ("DOUBLE", "FLOAT", "DECIMAL") and not column.type.endswith(",0)")
 
 
 def _words(name: str) -> set[str]:
