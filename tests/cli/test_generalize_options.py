@@ -30,6 +30,7 @@ def test_protections_by_flag_and_by_file(table: str, policy: str, tmp_path: Path
     assert "k_anonymity >= 6 for age < 30 1 6 holds" in " ".join(result.out.split())
     manifest = json.loads((out / "manifest.json").read_text(encoding="utf-8"))
     assert [item["where"] for item in manifest["policy"]["protections"]] == [{"age": "< 30"}]
+    assert [item["value"] for item in manifest["verdict"]] == [3, None]
     later = run_cli("apply", str(out), table, "--out", str(tmp_path / "later"))
     assert later.code == 2
     assert "protects chosen people or values" in later.err

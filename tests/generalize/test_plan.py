@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -16,7 +15,6 @@ from divulge.count import Contingency
 from divulge.errors import Infeasible
 from divulge.generalize.mondrian import mondrian
 from divulge.generalize.plan import Plan
-from divulge.generalize.rollup import default_beliefs
 from divulge.generalize.search import search
 from divulge.metrics.measurement import Measurement
 from divulge.policy import Promise, judge
@@ -57,9 +55,6 @@ def check_published(plan: Plan, contingency: Contingency, rows: list[Any], promi
         str({key: _typed(plan, key, value) for key, value in again.contingency.class_key(i).items()})
         for i in range(len(counts))
     ]
-    beliefs = plan.published_beliefs(contingency, default_beliefs(contingency))
-    assert beliefs["disease"].entropy == pytest.approx(again.beliefs["disease"].entropy)
-    assert beliefs["disease"].prior_entropy == pytest.approx(again.beliefs["disease"].prior_entropy)
     json.dumps(plan.describe())
 
 

@@ -8,14 +8,13 @@ and of records). The counts of the release follow from the counts of the table, 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from math import isfinite
 from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
 
-from divulge.belief import Belief
 from divulge.count import Cells, Contingency, Domain
 from divulge.count.contingency import Ints, build_cells, class_ids
 from divulge.generalize.check import Candidate
@@ -91,15 +90,6 @@ class Plan:
         """The counts of the release."""
         return published(contingency, self.recoding)
 
-    def published_beliefs(self, contingency: Contingency, beliefs: Mapping[str, Belief]) -> dict[str, Belief]:
-        """What the release tells, against the priors of the original table; one class per class of `published`."""
-        _, _, of_raw = _merged_classes(contingency, self.recoding)
-        found: dict[str, Belief] = {}
-        for name, belief in beliefs.items():
-            cells, present = _merged_cells(belief.cells, of_raw[belief.classes[belief.cells.class_index]])
-            found[name] = replace(belief, cells=cells, classes=present)
-        return found
-
     def holding(self, contingency: Contingency, some: Bools) -> Bools:
         """Which classes of `published` hold people of these raw classes."""
         _, first, of_raw = _merged_classes(contingency, self.recoding)
@@ -148,7 +138,7 @@ def published(contingency: Contingency, recoding: Recoding) -> Contingency:
         keys=keys,
         codes=codes,
         sizes=people,
-        cells={name: _merged_cells(cells, of_raw[cells.class_index])[0] for name, cells in contingency.cells.items()},
+        cells={name: _merged_cells(cells, of_raw[cells.class_index]) for name, cells in contingency.cells.items()},
         rows=total,
         people=total,
         population=None if contingency.population is None else sum_by(place, contingency.population[kept]),
@@ -181,10 +171,8 @@ def _published_column(contingency: Contingency, recoding: Recoding, position: in
     return Domain(recoding.columns[position], values, "text"), rank[codes]
 
 
-def _merged_cells(cells: Cells, class_of_cell: Ints) -> tuple[Cells, Ints]:
-    """Cells of the classes that are published, and which of the classes have any."""
+def _merged_cells(cells: Cells, class_of_cell: Ints) -> Cells:
+    """Cells of the classes that are published."""
     kept = class_of_cell >= 0
     present, index = np.unique(class_of_cell[kept], return_inverse=True)
-    return build_cells(
-        cells.domain, index.astype(np.int64), cells.value[kept], cells.mass[kept], classes=len(present)
-    ), present
+    return build_cells(cells.domain, index.astype(np.int64), cells.value[kept], cells.mass[kept], classes=len(present))

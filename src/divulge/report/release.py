@@ -162,7 +162,8 @@ def _costs(release: Release) -> Iterator[str]:
     yield f"{plan.objective}: {number(plan.value)}{searched}."
     share = plan.suppressed / before.people
     yield f"{people(plan.suppressed)} left out ({percent(share)}; allowed: {percent(release.policy.suppression)})."
-    yield f"{len(before.contingency):,} classes become {len(after.contingency):,}."
+    classes = "1 class becomes" if len(before.contingency) == 1 else f"{len(before.contingency):,} classes become"
+    yield f"{classes} {len(after.contingency):,}."
     yield from (f"Note: {note}." for note in after.notes)
 
 

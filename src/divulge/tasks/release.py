@@ -218,7 +218,8 @@ class Release:
                     "promise": outcome.promise.text,
                     "protects": outcome.protects,
                     "attribute": outcome.attribute,
-                    "value": outcome.value,
+                    # The number could tell that the chosen people were there, and were all left out.
+                    "value": None if outcome.protects else outcome.value,
                     "holds": outcome.holds,
                 }
                 for outcome in self.verdict.outcomes
