@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import zipfile
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -55,7 +56,7 @@ FILES = {
 }
 
 
-def project(path: Path, changed: dict[str, str | None] | None = None, *, encoding: str = "utf-8") -> Path:
+def project(path: Path, changed: Mapping[str, str | None] | None = None, *, encoding: str = "utf-8") -> Path:
     """Write a project with some files changed or left out (None)."""
     by_name: dict[str, str | None] = {**FILES, **(changed or {})}
     with zipfile.ZipFile(path / "study.deid", "w") as archive:
