@@ -157,15 +157,14 @@ def whole(path: Path) -> dict[str, float]:
     """The parameters of the paper, from the file to the release; times of the parts."""
     times = [time.perf_counter()]
     opened = dv.read(path)
-    roles = anatomy_roles(opened, quasi_identifiers=CENSUS, sensitive="age", identifier=())
+    roles, left_out = anatomy_roles(opened, quasi_identifiers=CENSUS, sensitive="age", identifier=())
     rows = read_rows(opened, [*CENSUS, "age"])
     times.append(time.perf_counter())
     model = AlphaBetaGammaDelta(alpha="1/2", beta="1/20", gamma="1/200", delta="1/20")
     found = divide_and_group(rows, Slppa(model, tables=3), quasi_identifiers=CENSUS, sensitive="age", seed=1)
     times.append(time.perf_counter())
-    AnatomizedRelease(found, source=opened, roles=roles, nulls="category", seed_given=True).write(
-        path.with_suffix(".release")
-    )
+    release = AnatomizedRelease(found, source=opened, roles=roles, left_out=left_out, nulls="category", seed_given=True)
+    release.write(path.with_suffix(".release"))
     times.append(time.perf_counter())
     used = resource.getrusage(resource.RUSAGE_SELF)
     parts = dict(zip(("read", "group", "write"), np.diff(times).tolist(), strict=True))
@@ -182,7 +181,7 @@ def draw(points: list[dict[str, Any]], path: str) -> None:
         for name, told in (("group", "divide and group"), ("in all", "from file to release"))
     ]
     chart = (
-        alt.Chart(alt.Data(values=rows), title="Time against rows", width=460, height=320)
+        alt.Chart(alt.InlineData(values=rows), title="Time against rows", width=460, height=320)
         .mark_line(point=True)
         .encode(
             x=alt.X("rows:Q", scale=alt.Scale(type="log")),

@@ -19,6 +19,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -62,7 +63,7 @@ def main() -> None:
     plan = line("Adult, k = 5, 5 % suppressed", counted, K5, suppression=0.05, arx=0.26, repeats=options.repeats)
     line("Adult, k = 5 and t = 0.2, 5 % suppressed", counted, CLOSE, suppression=0.05, arx=1.1, repeats=options.repeats)
     for shape in ("resampled", "mixed"):
-        seconds, million = timed(lambda shape=shape: count_rows(enlarged(adult, shape)))
+        seconds, million = timed(partial(lambda shape: count_rows(enlarged(adult, shape)), shape))
         name = f"10^6 {shape} ({len(million):,} classes), k = 150, 5 %"
         line(name, million, K150, suppression=0.05, arx=1.3, repeats=options.repeats)
         print(f"    after drawing and counting in {seconds:.2f} s")

@@ -182,7 +182,7 @@ def draw(points: list[dict[str, Any]], path: str) -> None:
         for name in ("GROUP BY", "all metrics")
     ]
     chart = (
-        alt.Chart(alt.Data(values=rows), title="Time against rows", width=460, height=320)
+        alt.Chart(alt.InlineData(values=rows), title="Time against rows", width=460, height=320)
         .mark_line(point=True)
         .encode(
             x=alt.X("rows:Q", scale=alt.Scale(type="log")),

@@ -253,13 +253,15 @@ def draw(points: list[dict[str, Any]], path: str) -> None:
     import altair as alt
 
     def lines(part: str, title: str, scale: str) -> alt.Chart:
-        shown = {"scale": alt.Scale(type=scale), "axis": alt.Axis(format="~s", labelOverlap=True)}  # type: ignore[arg-type]
-        chart = alt.Chart(alt.Data(values=[point for point in points if point["part"] == part]), title=title)
-        return (
-            chart.properties(width=420, height=300)
+        shown: dict[str, Any] = {"scale": {"type": scale}, "axis": {"format": "~s", "labelOverlap": True}}
+        data = alt.InlineData(values=[point for point in points if point["part"] == part])
+        chart: alt.Chart = (
+            alt.Chart(data, title=title)
+            .properties(width=420, height=300)
             .mark_line(point=True)
             .encode(alt.X("x:Q", title=part, **shown), alt.Y("seconds:Q", **shown), alt.Color("what:N", title=None))
         )
+        return chart
 
     titles = {"rows": ("measure() against rows", "log"), "columns": ("growing() against columns", "linear")}
     drawn = {point["part"] for point in points}
