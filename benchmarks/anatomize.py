@@ -25,6 +25,7 @@ from typing import Any
 import duckdb
 import numpy as np
 import pyarrow.compute as pc
+from chart import draw_lines
 
 import divulge as dv
 from divulge.anatomize import AlphaBetaGammaDelta, Anatomy, Asn, Method, RowCodes, Slicing, Slppa, read_rows
@@ -172,24 +173,13 @@ def whole(path: Path) -> dict[str, float]:
 
 
 def draw(points: list[dict[str, Any]], path: str) -> None:
-    """Time against rows, both axes logarithmic."""
-    import altair as alt
-
+    """What took how long, against rows."""
     rows = [
         {"rows": point["rows"], "seconds": point[name], "what": told}
         for point in points
         for name, told in (("group", "divide and group"), ("in all", "from file to release"))
     ]
-    chart = (
-        alt.Chart(alt.InlineData(values=rows), title="Time against rows", width=460, height=320)
-        .mark_line(point=True)
-        .encode(
-            x=alt.X("rows:Q", scale=alt.Scale(type="log")),
-            y=alt.Y("seconds:Q", scale=alt.Scale(type="log")),
-            color=alt.Color("what:N", title=None),
-        )
-    )
-    chart.save(path)
+    draw_lines(rows, path)
 
 
 if __name__ == "__main__":

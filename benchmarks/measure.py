@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+from chart import draw_lines
 
 import divulge as dv
 from divulge.datasets import load
@@ -173,24 +174,13 @@ def against_pycanon(folder: Path, rows: int) -> None:
 
 
 def draw(points: list[dict[str, Any]], path: str) -> None:
-    """Time against rows, both axes logarithmic."""
-    import altair as alt
-
+    """What took how long, against rows."""
     rows = [
         {"rows": point["rows"], "seconds": point[name], "what": f"{name} ({point['data']})"}
         for point in points
         for name in ("GROUP BY", "all metrics")
     ]
-    chart = (
-        alt.Chart(alt.InlineData(values=rows), title="Time against rows", width=460, height=320)
-        .mark_line(point=True)
-        .encode(
-            x=alt.X("rows:Q", scale=alt.Scale(type="log")),
-            y=alt.Y("seconds:Q", scale=alt.Scale(type="log")),
-            color=alt.Color("what:N", title=None),
-        )
-    )
-    chart.save(path)
+    draw_lines(rows, path)
 
 
 if __name__ == "__main__":

@@ -19,19 +19,8 @@ from divulge.publish.formats import write_rows as honest_writer
 from divulge.publish.verify import Unverified
 from divulge.tasks import release as tasks_release
 from divulge.tasks.release import Release
+from tests.cli.nine_patients import ROWS
 from tests.publish.folders import names
-
-ROWS = """name,zip,age,disease
-Ann,47677,29,Heart
-Bob,47602,22,Heart
-Cid,47678,27,Heart
-Dora,47905,43,Flu
-Eve,47909,52,Heart
-Fay,47906,47,Cancer
-Gus,47605,30,Heart
-Hal,47673,36,Cancer
-Ida,47607,32,Cancer
-"""
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ occurs there, and the levels of every group, worked out from the files alone. On
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, NoReturn
@@ -31,7 +31,7 @@ from divulge.publish.shuffle import draw_secret
 from divulge.publish.verify import Unverified
 from divulge.table.roles import Roles
 from divulge.table.table import Table
-from divulge.tasks.anatomized_outline import Outline, TableOutline
+from divulge.tasks.anatomized_outline import Decided, Outline, TableOutline
 
 _HINT = "Nothing was published. Did the source change meanwhile? Run it again; if it stays so, report it"
 _SAMPLE = "Measure a sample of the table, or raise SparkEngine(row_limit=...)"
@@ -83,16 +83,10 @@ def anatomize_on_spark(
 
 
 @dataclass(frozen=True, eq=False)
-class ClusterAnatomizedRelease:
+class ClusterAnatomizedRelease(Decided):
     """What will be published; its rows are on the cluster."""
 
     found: ClusterGroups
-    source: Table = field(repr=False)
-    roles: Roles
-    left_out: Mapping[str, str]
-    """The columns that are not published, each with the reason."""
-    nulls: Nulls
-    seed_given: bool
 
     @property
     def tables(self) -> tuple[tuple[str, ...], ...]:

@@ -9,7 +9,7 @@ appear.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,6 @@ from divulge.anatomize.utility import Association, Recq, associations, recq_of
 from divulge.anatomize.workload import Workload
 from divulge.attack.anatomized import Attacks, attack_anatomized
 from divulge.attack.linkage import Effort
-from divulge.count import Nulls
 from divulge.engines.duckdb import DuckDBEngine
 from divulge.errors import DivulgeError
 from divulge.metrics.measurement import as_frame
@@ -31,24 +30,17 @@ from divulge.publish.formats import Format, choose_format, read_rows, write_rows
 from divulge.publish.release import Part, publish
 from divulge.publish.shuffle import draw_secret
 from divulge.publish.verify import Unverified
-from divulge.table.roles import Roles
-from divulge.table.table import Table, table_of
-from divulge.tasks.anatomized_outline import Outline, TableOutline
+from divulge.table.table import table_of
+from divulge.tasks.anatomized_outline import Decided, Outline, TableOutline
 
 _HINT = "Nothing was published. Run it again; if it stays so, report it"
 
 
 @dataclass(frozen=True, eq=False)
-class AnatomizedRelease:
+class AnatomizedRelease(Decided):
     """What will be published."""
 
     anatomized: Anatomized
-    source: Table = field(repr=False)
-    roles: Roles
-    left_out: Mapping[str, str]
-    """The columns of the source that are not published, and why."""
-    nulls: Nulls
-    seed_given: bool
 
     @property
     def tables(self) -> tuple[tuple[str, ...], ...]:

@@ -90,12 +90,12 @@ def generalize(
     roles, chosen_nulls = roles_of(source, kept, given | {"weight": weight, "person": person, "nulls": nulls})
     plain = check_plain_columns(source, roles, split_names(source, [keep] if isinstance(keep, str) else keep or ()))
     counted, before = count_original(source, roles, chosen_nulls, dict(assumptions or {}))
+    protected = choose(kept.protections, counted.people, before.beliefs)
     levels, suggestions = _levels(counted.people, hierarchies, kept, method=method, declared=source.declared)
     if suggestions and announce is not None:
         announce(suggestions)
     options = {"objective": objective, "time_limit": time_limit, "all_optima": all_optima, "keep_nodes": keep_nodes}
     plan = _search(counted.people, before, levels, policy=kept, method=method, **options)
-    protected = choose(kept.protections, counted.people, before.beliefs)
     after = counted.measure(plan.published(counted.people))
     verdict = judge(after, kept.promises, protected=follow(protected, plan, counted.people))
     if not verdict.holds:
