@@ -23,7 +23,7 @@ from divulge.metrics import Identity
 from divulge.metrics.dense import Marginal
 from divulge.table.read import read
 from divulge.table.roles import resolve_roles
-from divulge.tasks.combinations import IDENTITY, SENSITIVE, Combination, Numbers, OneByOne, identity_numbers
+from divulge.tasks.combinations import Combination, Numbers, OneByOne, identity_numbers, ranked_names
 from divulge.tasks.measure import Names
 from divulge.tasks.rolled_up import identity_view, sensitive_in, spectrum_of
 
@@ -136,7 +136,7 @@ def _on_cluster(
 
     def score(columns: tuple[str, ...]) -> tuple[int, Combination]:
         counts = count_on_cluster(replace(request, roles=replace(request.roles, quasi_identifiers=columns)))
-        scorer = OneByOne(ClusterViews(counts, (*IDENTITY, *SENSITIVE)))
+        scorer = OneByOne(ClusterViews(counts, ranked_names()))
         return scorer.rows, scorer.score(columns)
 
     names = request.roles.quasi_identifiers

@@ -17,11 +17,11 @@ from divulge.count import Nulls
 from divulge.count.counting import Request
 from divulge.count.entries import read_entries
 from divulge.errors import BadInput, nearest
-from divulge.metrics import TOLERANCE
+from divulge.metrics import TOLERANCE, ordering_metric
 from divulge.table.read import read
 from divulge.table.roles import Roles, resolve_roles
 from divulge.table.table import Table
-from divulge.tasks.combinations import IDENTITY, SENSITIVE, Combination, OneByOne, Recounted, Scorer
+from divulge.tasks.combinations import Combination, OneByOne, Recounted, Scorer, ranked_names
 from divulge.tasks.measure import Names
 from divulge.tasks.pruning import Pruned, search_smallest
 from divulge.tasks.rolled_up import RolledUp
@@ -134,7 +134,7 @@ def rank(
             "up_to": up_to,
             "prune": prune,
             "threshold": threshold,
-            "threshold_metric": "discrimination_rate",
+            "threshold_metric": ordering_metric().name,
             "log_base": 2,
         },
         pruned=pruned,
@@ -151,7 +151,7 @@ def scorer_for(table: Table, roles: Roles, nulls: Nulls) -> Scorer:
         counts = count_on_cluster(request)
         # One attribute's cells are the distinct rows themselves; those of several may be many more than their cells.
         if not counts.is_small or roles.person is not None or len(roles.sensitive) > 1:
-            return OneByOne(ClusterViews(counts, (*IDENTITY, *SENSITIVE)))
+            return OneByOne(ClusterViews(counts, ranked_names()))
     elif roles.person is not None:
         return OneByOne(Recounted(table, roles, nulls))
     return RolledUp(read_entries(request), roles.sensitive)
