@@ -28,6 +28,7 @@ PACKAGE = ROOT / "src" / "divulge"
 # Each part of src/divulge imports only from parts before it, and from itself; divulge/__init__.py from all but cli.
 ORDER = (
     "errors",
+    "arrays",
     "engines",
     "table",
     "count",

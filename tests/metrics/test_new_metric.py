@@ -11,8 +11,8 @@ import pyarrow.csv
 import pytest
 
 import divulge as dv
+from divulge.arrays import Floats
 from divulge.belief import Belief
-from divulge.count.contingency import Floats
 from divulge.metrics import IDENTITY, METRICS, SENSITIVE, Identity, Metric
 from divulge.policy import Policy
 from tests.helpers import run_cli

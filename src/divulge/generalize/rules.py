@@ -25,11 +25,10 @@ from typing import Any
 
 import numpy as np
 
+from divulge.arrays import Bools, Floats
 from divulge.belief import Belief
 from divulge.count import Cells
-from divulge.count.contingency import Floats
 from divulge.errors import BadInput, nearest
-from divulge.generalize.tally import Bools
 from divulge.metrics import IDENTITY, TOLERANCE, Identity, LooksAt, Metric
 from divulge.metrics.metric import Convex
 from divulge.policy import Promise

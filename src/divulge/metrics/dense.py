@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from divulge.count.contingency import Floats, Ints
+from divulge.arrays import Floats, Ints
 from divulge.metrics.metric import never_negative, without_residue
 
 _PIECE = 2**15

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from divulge.arrays import Floats
 from divulge.belief import Belief
-from divulge.count.contingency import Floats
 
 
 def distinct_l(belief: Belief) -> Floats:

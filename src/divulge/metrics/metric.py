@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
 import numpy as np
 
-from divulge.count.contingency import Floats, Ints
+from divulge.arrays import Floats, Ints
 
 if TYPE_CHECKING:
     from divulge.metrics.dense import DenseSums

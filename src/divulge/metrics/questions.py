@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from divulge.arrays import Ints
 from divulge.belief import Belief
 from divulge.count import Contingency
-from divulge.count.contingency import Ints
 from divulge.metrics.identity import Identity
 from divulge.metrics.metric import Metric, worst_first
 

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
+from divulge.arrays import Ints
 from divulge.belief import Belief
 from divulge.count import Nulls, count
-from divulge.count.contingency import Ints
 from divulge.metrics import Identity, ordering_metric, ranked_metrics
 from divulge.metrics.dense import DenseSums, Marginal
 from divulge.metrics.identity import distinction, separation

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from divulge.arrays import Floats
 from divulge.count import Cells, Contingency, Domain, count
 from divulge.count.align import align
-from divulge.count.contingency import Floats
 from divulge.errors import BadInput
 from divulge.metrics.measurement import Measurement
 from divulge.policy import Promise

@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
+from divulge.arrays import Floats
 from divulge.belief import Belief, GroundChoice, Knowledge, Prior, Taxonomy, as_share, read_knowledge, read_prior
 from divulge.count import Cells, Contingency, Nulls, count
 from divulge.count.align import align, population_sizes
 from divulge.count.assemble import joint_domain
 from divulge.count.cluster import count_in_memory
-from divulge.count.contingency import Floats
 from divulge.count.counting import Request
 from divulge.errors import BadInput, nearest
 from divulge.metrics import TOLERANCE, Identity

@@ -16,10 +16,11 @@ from functools import cached_property, partial
 
 import numpy as np
 
+from divulge.arrays import Floats, Ints
 from divulge.belief import Belief
 from divulge.belief.refined import belief_of
 from divulge.count import Domain
-from divulge.count.contingency import Floats, Ints, build_cells
+from divulge.count.contingency import build_cells
 from divulge.count.cube import count_cubes, cover
 from divulge.count.entries import Coded, Entries
 from divulge.count.refine import Partition, refine
