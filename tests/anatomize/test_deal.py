@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from divulge.anatomize import AlphaBetaGammaDelta, rows_of
 from divulge.anatomize.balance import balanced_deal
 from divulge.anatomize.deal import deal, deals_keep, most_groups
-from divulge.anatomize.layout import lay_out, stable_order
 from divulge.anatomize.levels import Tally
 from divulge.anatomize.problem import Problem, problem_of
+from divulge.arrays import lay_out, stable_order
 from tests.anatomize.checker import random_table
 from tests.anatomize.literature import CASES
 

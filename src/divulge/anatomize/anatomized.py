@@ -15,11 +15,12 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
-from divulge.anatomize.codes import Ints, RowCodes
+from divulge.anatomize.codes import RowCodes
 from divulge.anatomize.division import Division
 from divulge.anatomize.levels import GroupLevels
 from divulge.anatomize.model import AlphaBetaGammaDelta, Levels
 from divulge.anatomize.problem import Groups, Prior, Problem, problem_of
+from divulge.arrays import Ints
 from divulge.errors import BadInput, InternalError, nearest
 
 

@@ -14,12 +14,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from divulge.anatomize.codes import Ints, RowCodes
+from divulge.anatomize.codes import RowCodes
 from divulge.anatomize.division import Division, given_division
 from divulge.anatomize.feasibility import check_feasible
-from divulge.anatomize.layout import lay_out, stable_order
 from divulge.anatomize.model import AlphaBetaGammaDelta
 from divulge.anatomize.problem import Groups, Problem
+from divulge.arrays import Ints, lay_out, stable_order
 from divulge.errors import BadInput
 
 

@@ -13,7 +13,7 @@ from typing import Literal, Protocol
 
 import numpy as np
 
-from divulge.count.contingency import Ints
+from divulge.arrays import Ints
 from divulge.errors import BadInput
 
 Association = Literal["phi2", "cramers_v2"]

@@ -13,10 +13,9 @@ from itertools import product
 import numpy as np
 import numpy.typing as npt
 
-from divulge.anatomize.codes import Ints
 from divulge.anatomize.deal import deal
-from divulge.anatomize.layout import lay_out
 from divulge.anatomize.problem import Groups, Problem
+from divulge.arrays import Ints, lay_out
 
 _MOST_TABLES = 4
 _MOST_VALUES = 2000

@@ -17,10 +17,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from divulge.anatomize.association import Together, sum_of_squares
-from divulge.anatomize.codes import Ints, select_rows
-from divulge.anatomize.levels import sums
+from divulge.anatomize.codes import select_rows
 from divulge.anatomize.model import AlphaBetaGammaDelta
 from divulge.anatomize.problem import Commonest, Prior, Whole, prior_of
+from divulge.arrays import Ints, exact_sums
 from divulge.count import Nulls
 from divulge.count.assemble import encode
 from divulge.engines.spark import SparkEngine
@@ -171,7 +171,7 @@ def _squares_of(pairs: pa.Table) -> float:
     totals = []
     for side in ("i", "j"):
         domain, codes = encode(pairs.column(side), name=side, kind="text")
-        totals.append(sums(codes, n, len(domain))[codes])
+        totals.append(exact_sums(codes, n, len(domain))[codes])
     return sum_of_squares(n, *totals)
 
 

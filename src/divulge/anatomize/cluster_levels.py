@@ -15,11 +15,11 @@ import numpy as np
 import pyarrow as pa
 
 from divulge.anatomize.chunk import worst_of
-from divulge.anatomize.codes import Ints
-from divulge.anatomize.levels import GroupLevels, by_frequency, largest_shift, sums, tally
+from divulge.anatomize.levels import GroupLevels, by_frequency, largest_shift, tally
 from divulge.anatomize.model import AlphaBetaGammaDelta, Levels
 from divulge.anatomize.problem import Prior, prior_of
 from divulge.anatomize.published import GroupTable, Published
+from divulge.arrays import Ints, exact_sums
 from divulge.count.assemble import domain_codes, encode
 from divulge.engines.spark import SparkEngine
 from divulge.errors import BadInput, InternalError
@@ -104,7 +104,7 @@ def summarize(measure: _Measure, batches: Iterator[pa.RecordBatch]) -> GroupSumm
     part, n = rows.column("part").to_numpy(), rows.column("n").to_numpy()
     size = rows.column("size").to_numpy()
     sizes = _sizes(measure, part, group, size, groups=len(groups))
-    modal = [sums(group[part == place], n[part == place], len(groups)) for place in range(measure.tables)]
+    modal = [exact_sums(group[part == place], n[part == place], len(groups)) for place in range(measure.tables)]
     common, shift = [], []
     for place, prior in enumerate(measure.prior):
         own = part == measure.tables + place
@@ -129,7 +129,7 @@ def _sizes(measure: _Measure, part: Ints, group: Ints, size: Ints, *, groups: in
     found: Ints | None = None
     for place in range(measure.tables + len(measure.prior)):
         own = part == place
-        theirs = sums(group[own], size[own], groups)
+        theirs = exact_sums(group[own], size[own], groups)
         if found is not None and not np.array_equal(found, theirs):
             raise BadInput(
                 "the tables do not have the same groups of the same sizes", hint="Are they files of one release?"

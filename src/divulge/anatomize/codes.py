@@ -8,6 +8,7 @@ and may differ from one run to the next, so `read_rows` sorts the rows by their 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -17,19 +18,15 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from divulge.anatomize.association import Together, sum_of_squares
+from divulge.arrays import Codes, Ints, combined_key, renumber
 from divulge.count import Domain, Nulls
 from divulge.count.assemble import encode
-from divulge.count.contingency import class_ids, combined_key
 from divulge.errors import BadInput, nearest
 from divulge.table.table import Column, Table, kind_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-Codes = npt.NDArray[np.integer[Any]]
-Ints = npt.NDArray[np.int64]
-
-_SMALLEST_LOOKUP = 2**20
 _LARGEST_GRID = 2**24
 
 
@@ -81,12 +78,8 @@ class RowCodes:
         codes, radices = [self.column(name) for name in names], [len(self.domain(name)) for name in names]
         if len(names) == 1:
             return Tuples(codes[0].astype(np.int32), radices[0])
-        wide = [column.astype(np.int64) for column in codes]
-        span = int(np.prod([float(radix) for radix in radices]))
-        if span <= max(2 * len(self), _SMALLEST_LOOKUP):
-            return _by_lookup(combined_key(wide, radices, rows=len(self)), span)
-        ids, first = class_ids(wide, radices, rows=len(self))
-        return Tuples(ids.astype(np.int32), len(first))
+        ids, distinct = renumber(combined_key(codes, radices, rows=len(self)), math.prod(radices))
+        return Tuples(ids.astype(np.int32), distinct)
 
     def take(self, rows: Ints) -> RowCodes:
         """Some of the rows, with the same domains."""
@@ -166,11 +159,3 @@ def _kind(type_: pa.DataType) -> Any:
 def _narrow(coded: Sequence[tuple[Domain, Ints]]) -> RowCodes:
     codes = (column.astype(np.int16) if len(domain) <= 2**15 else column.astype(np.int32) for domain, column in coded)
     return RowCodes(tuple(domain for domain, _ in coded), tuple(codes))
-
-
-def _by_lookup(key: Ints, span: int) -> Tuples:
-    """Number the keys that occur without sorting the rows."""
-    occurs = np.zeros(span, dtype=bool)
-    occurs[key] = True
-    number = (np.cumsum(occurs) - 1).astype(np.int32)
-    return Tuples(number[key], int(occurs.sum()))

@@ -17,11 +17,10 @@ from fractions import Fraction
 
 import numpy as np
 
-from divulge.anatomize.codes import Codes, Ints
-from divulge.anatomize.layout import stable_order
-from divulge.anatomize.levels import Bools, Tally, commonest_absent, floors
+from divulge.anatomize.levels import Tally, commonest_absent, floors
 from divulge.anatomize.model import AlphaBetaGammaDelta
 from divulge.anatomize.problem import Groups, Problem
+from divulge.arrays import Bools, Codes, Ints, stable_order
 
 
 def most_groups(problem: Problem, *, smallest: int = 1) -> int:

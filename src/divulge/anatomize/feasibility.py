@@ -17,9 +17,9 @@ from fractions import Fraction
 
 import numpy as np
 
-from divulge.anatomize.levels import Bools
 from divulge.anatomize.model import AlphaBetaGammaDelta, Levels
 from divulge.anatomize.problem import Commonest, Groups, Problem, Whole
+from divulge.arrays import Bools
 from divulge.errors import Infeasible
 
 SMALL = 12

@@ -14,8 +14,8 @@ import numpy as np
 from divulge.anatomize.codes import RowCodes
 from divulge.anatomize.utility import Estimator
 from divulge.anatomize.workload import Mask, Query
+from divulge.arrays import Floats
 from divulge.count import Contingency, Domain
-from divulge.count.contingency import Floats
 from divulge.errors import InternalError
 from divulge.generalize.plan import Recoding
 

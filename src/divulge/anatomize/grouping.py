@@ -13,15 +13,15 @@ from dataclasses import replace
 import numpy as np
 
 from divulge.anatomize.balance import balanced_deal
-from divulge.anatomize.codes import Ints
 from divulge.anatomize.deal import deal, deals_keep, most_groups
 from divulge.anatomize.feasibility import SMALL, check_feasible, gamma_is_certain, refusal, search_all
-from divulge.anatomize.levels import Bools, tally
+from divulge.anatomize.levels import tally
 from divulge.anatomize.merge import merge
 from divulge.anatomize.model import AlphaBetaGammaDelta
 from divulge.anatomize.mondrian import Cells, mondrian
 from divulge.anatomize.problem import Groups, Problem
 from divulge.anatomize.repair import Grouped, repair
+from divulge.arrays import Bools, Ints
 from divulge.errors import InternalError
 
 _MANY_LEFT = 0.9

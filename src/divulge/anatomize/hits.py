@@ -17,7 +17,7 @@ from typing import Protocol
 
 import numpy as np
 
-from divulge.count.contingency import Floats, Ints, class_ids, sum_by_id
+from divulge.arrays import Floats, Ints, class_ids, sum_by_id
 
 _HALVINGS = 60
 

@@ -19,10 +19,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from divulge.anatomize.codes import Codes, Ints
 from divulge.anatomize.model import AlphaBetaGammaDelta, Levels
-
-Bools = npt.NDArray[np.bool_]
+from divulge.arrays import Bools, Codes, Ints, exact_sums, inverse, run_starts
 
 _LARGEST = 2**62
 _SMALLEST_GRID = 2**16
@@ -45,13 +43,13 @@ class Tally:
         """The largest entry of each group."""
         found = np.zeros(self.groups, dtype=np.int64)
         if len(self.group):
-            begins = _begins(self.group)
+            begins = run_starts(self.group)
             found[self.group[begins]] = np.maximum.reduceat(per_entry, begins)
         return found
 
     def sizes(self) -> Ints:
         """The records of each group."""
-        return sums(self.group, self.count, self.groups)
+        return exact_sums(self.group, self.count, self.groups)
 
 
 def tally(group: Codes, value: Codes, *, groups: int, values: int, count: Ints | None = None) -> Tally:
@@ -62,30 +60,17 @@ def tally(group: Codes, value: Codes, *, groups: int, values: int, count: Ints |
     key |= value
     if count is not None:
         found, place = np.unique(key, return_inverse=True)
-        counts = sums(place, count, len(found))
+        counts = exact_sums(place, count, len(found))
     elif groups << bits <= max(len(key), _SMALLEST_GRID):
         grid = np.bincount(key)
         found = np.flatnonzero(grid)
         counts = grid[found]
     else:
         key.sort()
-        begins = _begins(key)
+        begins = run_starts(key)
         found = key[begins]
         counts = np.append(begins[1:], len(key)) - begins
     return Tally(groups, found >> bits, found & ((1 << bits) - 1), counts)
-
-
-def _begins(ordered: Ints) -> Ints:
-    """Where each run of equal numbers begins."""
-    changes = np.flatnonzero(ordered[1:] != ordered[:-1]) + 1
-    return np.concatenate([np.zeros(min(len(ordered), 1), dtype=np.int64), changes])
-
-
-def sums(ids: Codes, numbers: Ints, size: int) -> Ints:
-    """Exact sums by id."""
-    found = np.zeros(size, dtype=np.int64)
-    np.add.at(found, ids, numbers)
-    return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -168,7 +153,7 @@ def levels_of_tallies(tables: Sequence[Tally], sensitive: Sequence[Tally]) -> Gr
     rows = int(sizes.sum())
     shifts = []
     for counted in sensitive:
-        totals = sums(counted.value, counted.count, int(counted.value.max(initial=-1)) + 1)
+        totals = exact_sums(counted.value, counted.count, int(counted.value.max(initial=-1)) + 1)
         rank, ordered = by_frequency(totals)
         entries = np.lexsort((rank[counted.value], counted.group))
         ranked = Tally(counted.groups, counted.group[entries], rank[counted.value[entries]], counted.count[entries])
@@ -185,9 +170,7 @@ def levels_of_tallies(tables: Sequence[Tally], sensitive: Sequence[Tally]) -> Gr
 def by_frequency(totals: Ints) -> tuple[Ints, Ints]:
     """The rank of each value, the commonest first, and the totals in that order."""
     order = np.argsort(-totals, kind="stable")
-    rank = np.empty(len(order), dtype=np.int64)
-    rank[order] = np.arange(len(order))
-    return rank, totals[order]
+    return inverse(order), totals[order]
 
 
 def largest_shift(ranked: Tally, sizes: Ints, totals: Ints, *, rows: int) -> Ints:
@@ -238,7 +221,7 @@ def _worst_share(numerators: npt.NDArray[Any], sizes: Ints, denominator: Callabl
     """The largest numerator / denominator(size): the largest numerator of each size, then exact fractions."""
     order = np.argsort(sizes, kind="stable")
     ordered = sizes[order]
-    begins = _begins(ordered)
+    begins = run_starts(ordered)
     largest = np.maximum.reduceat(numerators[order], begins)
     pairs = zip(largest.tolist(), ordered[begins].tolist(), strict=True)
     return max(Fraction(int(numerator), denominator(size)) for numerator, size in pairs)

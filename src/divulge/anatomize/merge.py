@@ -11,10 +11,9 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from divulge.anatomize.codes import Codes, Ints
-from divulge.anatomize.layout import Layout, lay_out, ranges
 from divulge.anatomize.problem import Problem
 from divulge.anatomize.repair import Grouped, Judged, judge_groups
+from divulge.arrays import Codes, Ints, Layout, lay_out, ranges
 
 _CANDIDATES = 8
 _FEW = 6

@@ -14,9 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from divulge.anatomize.codes import Ints, RowCodes
-from divulge.anatomize.layout import Layout, lay_out
-from divulge.anatomize.levels import Bools
+from divulge.anatomize.codes import RowCodes
+from divulge.arrays import Bools, Ints, Layout, lay_out
 
 Allowed = Callable[[Ints, Ints, int], Bools]
 """(cell of each record, the records, how many cells) -> which cells may stand."""

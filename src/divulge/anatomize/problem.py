@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from divulge.anatomize.codes import Codes, Ints, RowCodes, Tuples
-from divulge.anatomize.levels import GroupLevels, by_frequency, largest_shift, sums, tally
+from divulge.anatomize.codes import RowCodes, Tuples
+from divulge.anatomize.levels import GroupLevels, by_frequency, largest_shift, tally
 from divulge.anatomize.model import AlphaBetaGammaDelta, Levels
+from divulge.arrays import Codes, Ints, exact_sums
 from divulge.count import Domain
 from divulge.count.assemble import domain_codes, encode
 from divulge.table.table import Kind
@@ -56,7 +57,7 @@ class Prior:
 def prior_of(counted: pa.Table, *, name: str, kind: Kind) -> Prior:
     """From a table of values v, each once, and how many records n have them."""
     domain, codes = encode(counted.column("v"), name=name, kind=kind)
-    return Prior(domain, sums(codes, counted.column("n").to_numpy(), len(domain)))
+    return Prior(domain, exact_sums(codes, counted.column("n").to_numpy(), len(domain)))
 
 
 @dataclass(frozen=True)

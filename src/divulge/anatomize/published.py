@@ -14,8 +14,8 @@ from functools import cached_property
 import numpy as np
 import pyarrow as pa
 
-from divulge.anatomize.codes import Ints
 from divulge.anatomize.levels import GroupLevels, Tally, levels_of_tallies
+from divulge.arrays import Ints
 from divulge.count.assemble import encode
 from divulge.engines.base import Engine
 from divulge.errors import BadInput, nearest

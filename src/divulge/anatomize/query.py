@@ -17,7 +17,7 @@ import numpy as np
 
 from divulge.anatomize.condition import Expression, Tree, conjunction, operator, parse, write
 from divulge.anatomize.hits import Hits
-from divulge.count.contingency import Floats, Ints
+from divulge.arrays import Floats, Ints
 from divulge.engines.base import Engine
 from divulge.errors import BadInput, InternalError
 

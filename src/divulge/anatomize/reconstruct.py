@@ -14,7 +14,7 @@ import numpy as np
 
 from divulge.anatomize.anatomized import Anatomized
 from divulge.anatomize.levels import tally
-from divulge.count.contingency import Floats, Ints
+from divulge.arrays import Floats, Ints
 
 _CELLS = 2**24
 """How many cells of the (group, value) grid are held at a time."""

@@ -16,9 +16,9 @@ import numpy as np
 import numpy.typing as npt
 
 from divulge.anatomize.anatomized import Anatomized
-from divulge.anatomize.codes import Codes, Ints
 from divulge.anatomize.levels import Tally, tally
 from divulge.anatomize.model import Levels
+from divulge.arrays import Codes, Ints
 
 Floats = npt.NDArray[np.float64]
 

@@ -15,8 +15,8 @@ import numpy as np
 import pyarrow as pa
 
 from divulge.anatomize.anatomized import Anatomized
-from divulge.anatomize.codes import Codes, Ints
 from divulge.anatomize.published import COUNT, GROUP
+from divulge.arrays import Codes, Ints, run_starts
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,7 +86,7 @@ def _table(
     key += ids
     order = np.argsort(key)
     ordered = key[order]
-    begins = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
+    begins = run_starts(ordered)
     counts, first = np.diff(begins, append=len(key)), order[begins]
     del key, order, ordered
     shuffled = rng.permutation(len(first))

@@ -15,10 +15,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from divulge.anatomize.codes import Codes, Ints
-from divulge.anatomize.layout import Layout, lay_out
-from divulge.anatomize.levels import Bools, GroupLevels, floors, tally
+from divulge.anatomize.levels import GroupLevels, floors, tally
 from divulge.anatomize.problem import Groups, Problem
+from divulge.arrays import Bools, Codes, Ints, Layout, lay_out
 
 _ROUNDS = 200
 _PATIENCE = 40

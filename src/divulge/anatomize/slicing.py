@@ -19,13 +19,14 @@ import numpy.typing as npt
 
 from divulge.anatomize.anatomy import check_l
 from divulge.anatomize.association import associate
-from divulge.anatomize.codes import Ints, RowCodes
+from divulge.anatomize.codes import RowCodes
 from divulge.anatomize.division import Coefficient, Division, check_table_count
 from divulge.anatomize.feasibility import check_feasible, refusal
-from divulge.anatomize.levels import Bools, tally
+from divulge.anatomize.levels import tally
 from divulge.anatomize.model import AlphaBetaGammaDelta
 from divulge.anatomize.mondrian import mondrian
 from divulge.anatomize.problem import Groups, Problem
+from divulge.arrays import Bools, Ints
 from divulge.errors import BadInput
 
 Check = Literal["distinct", "frequency"]

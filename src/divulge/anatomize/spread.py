@@ -19,7 +19,7 @@ from divulge.anatomize.condition import Tree, write
 from divulge.anatomize.hits import raise_average
 from divulge.anatomize.query import floats_of, ints_of
 from divulge.anatomize.terms import Terms, split
-from divulge.count.contingency import Floats, Ints, class_ids, sum_by_id
+from divulge.arrays import Floats, Ints, class_ids, sum_by_id
 from divulge.engines.base import Engine
 from divulge.errors import BadInput
 from divulge.table.table import Table

@@ -18,7 +18,7 @@ from divulge.anatomize.anatomized import Anatomized
 from divulge.anatomize.codes import RowCodes
 from divulge.anatomize.reconstruct import Coefficients, coefficients_of, expected_pairs, true_pairs
 from divulge.anatomize.workload import Query, Workload
-from divulge.count.contingency import Floats
+from divulge.arrays import Floats
 
 Estimator = Callable[[Query], float]
 """What a release answers to a query."""

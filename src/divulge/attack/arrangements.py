@@ -17,9 +17,7 @@ from functools import cached_property
 import numpy as np
 
 from divulge.anatomize.anatomized import Anatomized
-from divulge.anatomize.codes import Codes, Ints
-from divulge.anatomize.layout import Layout, lay_out
-from divulge.count.contingency import class_ids
+from divulge.arrays import Codes, Ints, Layout, class_ids, how_many_alike, lay_out
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,9 +64,7 @@ class Victims:
         return lay_out(self.group, len(self.sizes))
 
     def _alike(self, ids: Codes) -> Ints:
-        columns = [self.group.astype(np.int64), ids.astype(np.int64)]
-        numbers, first = class_ids(columns, [len(self.sizes), int(ids.max()) + 1], rows=len(self))
-        return np.bincount(numbers, minlength=len(first))[numbers]
+        return how_many_alike(class_ids([self.group, ids], [len(self.sizes), int(ids.max()) + 1], rows=len(self))[0])
 
 
 def how_many(victims: Victims, tables: int) -> int:

@@ -19,8 +19,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from divulge.anatomize.codes import Ints
 from divulge.anatomize.model import AlphaBetaGammaDelta
+from divulge.arrays import Ints
 from divulge.attack.arrangements import Victims, drawn_arrangement, every_arrangement, how_many
 from divulge.attack.outcome import Outcome, Trial, interval
 from divulge.attack.unknown_group import beliefs_without_group

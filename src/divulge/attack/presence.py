@@ -13,12 +13,11 @@ from fractions import Fraction
 
 import numpy as np
 
-from divulge.anatomize.codes import Codes, Ints
 from divulge.anatomize.model import AlphaBetaGammaDelta
+from divulge.arrays import Codes, Ints, class_ids, how_many_alike
 from divulge.attack.arrangements import Victims, drawn_arrangement, every_arrangement, how_many
 from divulge.attack.linkage import Effort, sampled
 from divulge.attack.outcome import Outcome, Trial
-from divulge.count.contingency import class_ids
 
 _TARGET = "the record of a person, by one row drawn from each table of the group"
 
@@ -60,7 +59,7 @@ def _worst(victims: Victims) -> Fraction:
 
 def _only_one(ids: Codes) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
     """Whose tuple nobody else has."""
-    alone: np.ndarray[tuple[int], np.dtype[np.bool_]] = np.bincount(ids)[ids] == 1
+    alone: np.ndarray[tuple[int], np.dtype[np.bool_]] = how_many_alike(ids) == 1
     return alone
 
 

@@ -12,9 +12,9 @@ import numpy as np
 
 from divulge.anatomize.levels import GroupLevels, tally
 from divulge.anatomize.model import AlphaBetaGammaDelta
+from divulge.arrays import Floats, how_many_alike
 from divulge.attack.arrangements import Victims
 from divulge.attack.outcome import Outcome
-from divulge.count.contingency import Floats
 
 _TARGET = "the difference between prior and posterior belief in any sensitive value"
 
@@ -43,7 +43,7 @@ def probabilistic_attack(victims: Victims, model: AlphaBetaGammaDelta, levels: G
 def _gain(victims: Victims, attribute: int) -> Floats:
     """For each person, the share of the own value in the group less its share in the table."""
     ids = victims.sensitive[attribute]
-    gain: Floats = victims.alike_sensitive[attribute] / victims.group_size - np.bincount(ids)[ids] / len(victims)
+    gain: Floats = victims.alike_sensitive[attribute] / victims.group_size - how_many_alike(ids) / len(victims)
     return gain
 
 

@@ -10,10 +10,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from divulge.anatomize.codes import Codes
 from divulge.anatomize.levels import tally
+from divulge.arrays import Codes, Floats, Ints
 from divulge.attack.arrangements import Victims
-from divulge.count.contingency import Floats, Ints
 
 
 def beliefs_without_group(victims: Victims, *, people: int, seed: int = 0, attribute: int = 0) -> Floats:

@@ -15,9 +15,9 @@ from typing import Literal
 
 import numpy as np
 
+from divulge.arrays import Floats, Ints, sum_by_id
 from divulge.belief.prior import Prior
 from divulge.count import Cells
-from divulge.count.contingency import Floats, Ints, sum_by_id
 
 Distance = Literal["equal", "ordered", "hierarchical"]
 

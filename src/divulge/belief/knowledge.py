@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from divulge.arrays import Ints
 from divulge.belief.prior import Prior
 from divulge.count import Cells, Domain
-from divulge.count.contingency import Ints
 from divulge.errors import BadInput, nearest
 from divulge.table.texts import as_text
 

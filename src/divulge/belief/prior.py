@@ -18,8 +18,8 @@ from typing import Any, Literal
 
 import numpy as np
 
+from divulge.arrays import Floats, Ints
 from divulge.count import Contingency
-from divulge.count.contingency import Floats, Ints
 from divulge.errors import BadInput, nearest
 from divulge.table.texts import as_text
 

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from divulge.arrays import Floats, Ints, sum_by_id
 from divulge.belief.belief import Belief, Ground, Whole
 from divulge.belief.prior import Prior
-from divulge.count.contingency import Cells, Floats, Ints, build_cells, sum_by_id
+from divulge.count.contingency import Cells, build_cells
 from divulge.count.entries import Coded
 from divulge.count.refine import Partition
 

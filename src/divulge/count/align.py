@@ -6,8 +6,9 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
+from divulge.arrays import Floats, Ints, combined_key
 from divulge.count.assemble import encode
-from divulge.count.contingency import Contingency, Domain, Floats, Ints, combined_key
+from divulge.count.contingency import Contingency, Domain
 from divulge.errors import BadInput
 
 

@@ -15,7 +15,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from divulge.count.contingency import Cells, Contingency, Domain, Ints, build_cells, class_ids, combined_key, sum_by_id
+from divulge.arrays import Ints, class_ids, combined_key, sum_by_id
+from divulge.count.contingency import Cells, Contingency, Domain, build_cells
 from divulge.errors import BadInput, InternalError
 from divulge.table.table import Column, Kind
 

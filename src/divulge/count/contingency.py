@@ -15,16 +15,11 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
+from divulge.arrays import Floats, Ints, class_ids, exact_sums, run_starts, sum_by_id
 from divulge.errors import BadInput, nearest
 from divulge.table.table import Kind
-
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
-
-_LARGEST_KEY = 2**62
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,7 +138,7 @@ class Contingency:
         return Contingency(
             keys=keys,
             codes=tuple(column[first] for column in codes),
-            sizes=_sum_ids(merged, self.sizes, count),
+            sizes=exact_sums(merged, self.sizes, count),
             cells={
                 name: build_cells(cells.domain, merged[cells.class_index], cells.value, cells.mass, classes=count)
                 for name, cells in self.cells.items()
@@ -175,51 +170,14 @@ class Contingency:
         return tuple(keys), tuple(codes)
 
 
-def class_ids(codes: Sequence[Ints], radices: Sequence[int], *, rows: int) -> tuple[Ints, Ints]:
-    """Number the distinct rows of several code columns in ascending order; also one row of each number."""
-    key = combined_key(codes, radices, rows=rows)
-    order = np.argsort(key)  # np.unique would sort stably, which takes twice as long
-    ordered = key[order]
-    begins = np.concatenate([[True], ordered[1:] != ordered[:-1]])
-    ids = np.empty(len(key), dtype=np.int64)
-    ids[order] = np.cumsum(begins) - 1
-    return ids, order[begins]
-
-
-def combined_key(codes: Sequence[Ints], radices: Sequence[int], *, rows: int) -> Ints:
-    """One integer per row that orders as the code columns do; renumbered on the way where the product of sizes would not fit."""
-    key = np.zeros(rows, dtype=np.int64)
-    span = 1
-    for column, radix in zip(codes, radices, strict=True):
-        if span * radix > _LARGEST_KEY:
-            seen, key = np.unique(key, return_inverse=True)
-            span = len(seen)
-        key = key * radix + column
-        span *= max(radix, 1)
-    return key
-
-
 def build_cells(domain: Domain, class_index: Ints, value: Ints, mass: Floats, *, classes: int) -> Cells:
     """Sort cells by class and value, and merge those that are the same."""
     radix = max(len(domain), 1)
     key = class_index * radix + value
     order = np.argsort(key)
     key, mass = key[order], mass[order]
-    begins = np.flatnonzero(np.concatenate([[True], key[1:] != key[:-1]]))
+    begins = run_starts(key)
     if len(begins) < len(key):
         key, mass = key[begins], np.add.reduceat(mass, begins)
     starts = np.searchsorted(key, np.arange(classes + 1) * radix)
     return Cells(domain=domain, start=starts.astype(np.int64, copy=False), value=key % radix, mass=mass)
-
-
-def sum_by_id(ids: Ints, numbers: Floats, count: int) -> Floats:
-    """The sum of the numbers of each id."""
-    sums: Floats = np.bincount(ids, weights=numbers, minlength=count).astype(np.float64, copy=False)
-    return sums
-
-
-def _sum_ids(ids: Ints, numbers: Ints, count: int) -> Ints:
-    """Exact integer sums by group (bincount would go through floats)."""
-    sums = np.zeros(count, dtype=np.int64)
-    np.add.at(sums, ids, numbers)
-    return sums

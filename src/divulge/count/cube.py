@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from divulge.count.contingency import Ints
+from divulge.arrays import Ints
 from divulge.count.entries import Coded, Codes, Entries
 
 Names = tuple[str, ...]

@@ -15,8 +15,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from divulge.arrays import Ints
 from divulge.count.assemble import plain_values
-from divulge.count.contingency import Domain, Ints
+from divulge.count.contingency import Domain
 from divulge.count.counting import Request, no_rows
 from divulge.engines.base import Held
 from divulge.errors import BadInput

@@ -19,7 +19,7 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from divulge.count.contingency import Ints
+from divulge.arrays import Ints
 
 Scalar = TypeVar("Scalar", bound=np.generic)
 _SMALLEST_TABLE = 2**16

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from divulge.count.contingency import Floats
+from divulge.arrays import Floats
 from divulge.errors import BadInput
 from divulge.table.table import Table
 

@@ -20,6 +20,7 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from divulge.arrays import sum_by_id
 from divulge.dossier.quadrature import UNIT, Floats, Rule, rule_for
 
 __all__ = ["Batch", "Expectation", "Floats", "Integers", "expected_share"]
@@ -91,7 +92,7 @@ def expected_share(batch: Batch, base: float) -> Expectation:
 
 def _per_record(batch: Batch, amount: npt.NDArray[np.generic]) -> Floats:
     """The sum over each record of an amount per attribute."""
-    return np.bincount(batch.row, amount, batch.size).astype(np.float64, copy=False)
+    return sum_by_id(batch.row, amount, batch.size)
 
 
 def _lightest_credit(batch: Batch, certain: npt.NDArray[np.bool_]) -> Floats:

@@ -17,6 +17,7 @@ from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 
+from divulge.arrays import sum_by_id
 from divulge.dossier.batch import Comparison
 from divulge.dossier.equivalence import Equivalence
 from divulge.dossier.expectation import Batch, Expectation, expected_share
@@ -149,7 +150,7 @@ def _expected_recall(batch: Batch, reference_weight: float) -> Floats:
     """E[X] / W_p; 0 when the reference weighs nothing. A shielded attribute counts where its shields are absent."""
     earned = batch.credit * batch.confidence
     np.multiply.at(earned, batch.shields[:, 0], 1 - batch.confidence[batch.shields[:, 1]])
-    found = np.bincount(batch.row, earned, batch.size)
+    found = sum_by_id(batch.row, earned, batch.size)
     return np.minimum(found / reference_weight, 1.0) if reference_weight > 0 else np.zeros(batch.size)
 
 

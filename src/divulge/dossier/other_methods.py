@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from divulge.arrays import sum_by_id
 from divulge.dossier.expectation import Batch
 from divulge.dossier.quadrature import UNIT, Floats
 from divulge.dossier.record import Attribute, Record
@@ -111,10 +112,10 @@ def taylor(batch: Batch, reference_weight: float) -> Floats:
     variance = batch.weight**2 * batch.confidence * (1 - batch.confidence)
     correct = batch.credit > 0
     row, weight = batch.row[correct], batch.weight[correct]
-    center = np.bincount(batch.row, mean, batch.size)[row] - mean[correct] + weight + reference_weight
-    spread = np.bincount(batch.row, variance, batch.size)[row] - variance[correct]
+    center = sum_by_id(batch.row, mean, batch.size)[row] - mean[correct] + weight + reference_weight
+    spread = sum_by_id(batch.row, variance, batch.size)[row] - variance[correct]
     terms = 2 * batch.confidence[correct] * (weight / center + weight / center**3 * spread)
-    return np.bincount(row, terms, batch.size).astype(np.float64, copy=False)
+    return sum_by_id(row, terms, batch.size)
 
 
 def _reference_size(batch: Batch, reference_weight: float) -> float:

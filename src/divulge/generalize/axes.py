@@ -11,61 +11,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
-from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
 
+from divulge.arrays import Floats, Ints, Layout, ranks
 from divulge.count import Domain
-from divulge.count.contingency import Floats, Ints
 from divulge.errors import BadInput
 from divulge.generalize.lattice import Ladder
-from divulge.generalize.tally import Bools
 from divulge.table.hierarchy import SUPPRESSED, Hierarchy
 from divulge.table.texts import as_text
 
 Span = tuple[Any, Any] | frozenset[str | None] | None
 """The least and the greatest value, or the values as text, or anything."""
-
-
-@dataclass(frozen=True, eq=False)
-class Parts:
-    """A division of some raw classes into parts; the members of a part stand together."""
-
-    members: Ints = field(repr=False)
-    """Raw classes, part by part."""
-    start: Ints = field(repr=False)
-    """Part p is members[start[p]:start[p + 1]]."""
-
-    @classmethod
-    def of(cls, raw: Ints, part: Ints) -> Parts:
-        """From the part number of each raw class; the numbers are dense."""
-        order = np.argsort(part, kind="stable")
-        return cls(raw[order], np.searchsorted(part[order], np.arange(int(part.max()) + 2)))
-
-    def __len__(self) -> int:
-        return len(self.start) - 1
-
-    @cached_property
-    def numbers(self) -> Ints:
-        """The part of each member."""
-        return np.repeat(np.arange(len(self)), np.diff(self.start))
-
-    def select(self, chosen: Bools) -> tuple[Parts, Ints]:
-        """Only some parts, renumbered, and where their members stand among all."""
-        where = np.flatnonzero(chosen[self.numbers])
-        counts = np.diff(self.start)[chosen]
-        return Parts(self.members[where], np.concatenate([[0], np.cumsum(counts)])), where
-
-    def least(self, per_raw: Ints) -> Ints:
-        """The smallest entry in each part."""
-        least: Ints = np.minimum.reduceat(per_raw[self.members], self.start[:-1])
-        return least
-
-    def greatest(self, per_raw: Ints) -> Ints:
-        """The largest entry in each part."""
-        greatest: Ints = np.maximum.reduceat(per_raw[self.members], self.start[:-1])
-        return greatest
 
 
 class Axis(Protocol):
@@ -75,16 +33,16 @@ class Axis(Protocol):
     def leaves(self) -> int:
         """How many values the column has, or leaves its hierarchy."""
 
-    def width(self, parts: Parts) -> Floats:
+    def width(self, parts: Layout) -> Floats:
         """How wide each part is, 0 (one value) to 1 (all of them)."""
 
-    def pieces(self, parts: Parts, people: Floats) -> Ints:
+    def pieces(self, parts: Layout, people: Floats) -> Ints:
         """For each member, the piece of its part that it would go to; a part that cannot be cut stays one piece."""
 
-    def shares(self, parts: Parts) -> Floats:
+    def shares(self, parts: Layout) -> Floats:
         """The share of the column's leaves that each part's label stands for, as in ARX's loss."""
 
-    def written(self, parts: Parts) -> list[tuple[str | None, Span]]:
+    def written(self, parts: Layout) -> list[tuple[str | None, Span]]:
         """The label of each part, and what it stands for."""
 
 
@@ -102,7 +60,7 @@ class Tree:
         """Leaves of the hierarchy."""
         return self.ladder.leaves
 
-    def _level(self, parts: Parts) -> Ints:
+    def _level(self, parts: Layout) -> Ints:
         """The lowest level at which all members of a part have one label."""
         level = np.full(len(parts), self.ladder.height + 1)
         for number in range(self.ladder.height, -1, -1):
@@ -110,23 +68,23 @@ class Tree:
             level[parts.least(of_raw) == parts.greatest(of_raw)] = number
         return level
 
-    def width(self, parts: Parts) -> Floats:
+    def width(self, parts: Layout) -> Floats:
         """The share of leaves below the common node; 0 where it is a value itself."""
         level = self._level(parts)
         return np.where(level == 0, 0.0, self._shares_at(parts, level))
 
-    def shares(self, parts: Parts) -> Floats:
+    def shares(self, parts: Layout) -> Floats:
         """Leaves below the common node."""
         return self._shares_at(parts, self._level(parts))
 
-    def _shares_at(self, parts: Parts, level: Ints) -> Floats:
+    def _shares_at(self, parts: Layout, level: Ints) -> Floats:
         first = self.codes[parts.members[parts.start[:-1]]]
         shares = np.ones(len(parts))
         for number, step in enumerate(self.ladder.levels):
             shares = np.where(level == number, step.shares[first], shares)
         return shares
 
-    def pieces(self, parts: Parts, people: Floats) -> Ints:  # noqa: ARG002 - the protocol's name
+    def pieces(self, parts: Layout, people: Floats) -> Ints:  # noqa: ARG002 - the protocol's name
         """The children of the common node."""
         below = np.maximum(self._level(parts) - 1, 0)[parts.numbers]
         piece = np.zeros(len(parts.members), dtype=np.int64)
@@ -135,7 +93,7 @@ class Tree:
             piece[here] = step.codes[self.codes[parts.members[here]]]
         return piece
 
-    def written(self, parts: Parts) -> list[tuple[str | None, Span]]:
+    def written(self, parts: Layout) -> list[tuple[str | None, Span]]:
         """The label of the common node, which stands for all values below it."""
         first = self.codes[parts.members[parts.start[:-1]]]
         found: list[tuple[str | None, Span]] = []
@@ -169,7 +127,7 @@ class Line:
     @classmethod
     def of(cls, domain: Domain, codes: Ints, *, strict: bool, order: Sequence[str] | None = None) -> Line:
         """From a counted column."""
-        rank = ranks(domain, order)
+        rank = places_in_order(domain, order)
         labels = tuple(domain.labels[i] for i in np.argsort(rank))
         by_number = domain.is_ordered and order is None
         return cls(labels, rank[codes], _places(labels) if by_number else _evenly(len(labels)), by_number, strict)
@@ -179,15 +137,15 @@ class Line:
         """Values that occur."""
         return len(self.labels)
 
-    def width(self, parts: Parts) -> Floats:
+    def width(self, parts: Layout) -> Floats:
         """From end to end."""
         return self.places[parts.greatest(self.codes)] - self.places[parts.least(self.codes)]
 
-    def shares(self, parts: Parts) -> Floats:
+    def shares(self, parts: Layout) -> Floats:
         """Values between the ends, over all values."""
         return (parts.greatest(self.codes) - parts.least(self.codes) + 1) / len(self.labels)
 
-    def pieces(self, parts: Parts, people: Floats) -> Ints:
+    def pieces(self, parts: Layout, people: Floats) -> Ints:
         """Below and above the cut that comes nearest to halves."""
         part = parts.numbers
         order = np.lexsort((self.codes[parts.members], part))
@@ -208,7 +166,7 @@ class Line:
         piece[order] = place > cut[part]
         return piece
 
-    def written(self, parts: Parts) -> list[tuple[str | None, Span]]:
+    def written(self, parts: Layout) -> list[tuple[str | None, Span]]:
         """The ends, or the values."""
         ends = zip(parts.least(self.codes).tolist(), parts.greatest(self.codes).tolist(), strict=True)
         return [self._written(low, high) for low, high in ends]
@@ -227,7 +185,7 @@ class Line:
         return f"[{texts[0]}, {texts[-1]}]", (self.labels[low], self.labels[high])
 
 
-def ranks(domain: Domain, order: Sequence[str] | None) -> Ints:
+def places_in_order(domain: Domain, order: Sequence[str] | None) -> Ints:
     """The place of each value of a column in an order; its own where none is given."""
     if order is None:
         return np.arange(len(domain))
@@ -236,7 +194,7 @@ def ranks(domain: Domain, order: Sequence[str] | None) -> Ints:
     if missing:
         raise BadInput(f"the order of {domain.name!r} misses {', '.join(missing)}")
     wanted = [len(order) if text is None else list(order).index(text) for text in texts]
-    return np.argsort(np.argsort(wanted))
+    return ranks(wanted)
 
 
 def _places(labels: Sequence[Any]) -> Floats:

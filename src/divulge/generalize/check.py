@@ -15,12 +15,11 @@ from functools import cached_property
 
 import numpy as np
 
-from divulge.count.contingency import Floats, Ints
+from divulge.arrays import Bools, Floats, Ints
 from divulge.errors import BadInput
 from divulge.generalize.lattice import Node
 from divulge.generalize.rollup import Classes, Rollup
 from divulge.generalize.rules import Rule, View
-from divulge.generalize.tally import Bools
 from divulge.metrics import TOLERANCE, Identity
 
 

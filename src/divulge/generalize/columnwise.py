@@ -17,7 +17,7 @@ from functools import cached_property
 
 import numpy as np
 
-from divulge.count.contingency import Floats
+from divulge.arrays import Floats, sum_by_id
 from divulge.errors import BadInput, nearest
 from divulge.generalize.check import Candidate
 from divulge.generalize.lattice import Ladder, Node
@@ -68,7 +68,7 @@ class Columnwise:
         """For each column the total cost at each level, nobody suppressed."""
         counted = self.rollup.contingency
         people = [
-            np.bincount(codes, weights=self.rollup.sizes, minlength=len(key))
+            sum_by_id(codes, self.rollup.sizes, len(key))
             for key, codes in zip(counted.keys, counted.codes, strict=True)
         ]
         return tuple(
@@ -146,10 +146,8 @@ def _precision(rollup: Rollup) -> Columnwise:
 def _non_uniform_entropy(rollup: Rollup) -> Columnwise:
     columns = []
     for ladder, codes in zip(rollup.lattice.ladders, rollup.contingency.codes, strict=True):
-        often = np.bincount(codes, weights=rollup.sizes, minlength=len(ladder.levels[0].codes))
-        published = tuple(
-            np.log2(np.bincount(level.codes, weights=often)[level.codes] / often) for level in ladder.levels
-        )
+        often = sum_by_id(codes, rollup.sizes, len(ladder.levels[0].codes))
+        published = tuple(np.log2(sum_by_id(level.codes, often)[level.codes] / often) for level in ladder.levels)
         suppressed = np.log2(rollup.people / often)
         columns.append(ColumnCost(published, suppressed, 0.0, float(often @ suppressed)))
     most = np.array([column.most for column in columns])

@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from divulge.arrays import Floats
 from divulge.belief import Belief
-from divulge.count.contingency import Floats
 from divulge.errors import Infeasible
 from divulge.generalize.check import Judge, all_published
 from divulge.generalize.lattice import Lattice, Node, with_drop

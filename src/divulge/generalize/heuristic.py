@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from divulge.count.contingency import Ints
+from divulge.arrays import Ints
 from divulge.generalize.lattice import Lattice, Node
 from divulge.generalize.problem import Seen
 

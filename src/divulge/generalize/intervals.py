@@ -16,13 +16,13 @@ from typing import Any
 
 import numpy as np
 
+from divulge.arrays import Bools, Floats, Ints, sum_by_id
 from divulge.belief import Belief
 from divulge.count import Cells, Contingency, Domain
-from divulge.count.contingency import Floats, Ints
 from divulge.errors import BadInput, Infeasible, nearest
+from divulge.generalize.axes import places_in_order
 from divulge.generalize.rollup import default_beliefs
 from divulge.generalize.rules import Rule, compile_rules
-from divulge.generalize.tally import Bools, sum_by
 from divulge.metrics import Identity
 from divulge.policy import Promise
 from divulge.table.texts import as_text
@@ -152,14 +152,14 @@ class _Line:
 
         def table(cells: Cells, raw_class: Ints) -> Floats:
             place = codes[raw_class] * len(cells.domain) + cells.value
-            return sum_by(place, cells.mass, values * len(cells.domain)).reshape(values, -1)
+            return sum_by_id(place, cells.mass, values * len(cells.domain)).reshape(values, -1)
 
         behind = contingency.population
         return cls(
             column=column,
             labels=tuple(domain.labels[i] for i in np.argsort(rank)),
-            sizes=sum_by(codes, contingency.sizes.astype(np.float64), values),
-            population=None if behind is None else sum_by(codes, behind, values),
+            sizes=sum_by_id(codes, contingency.sizes.astype(np.float64), values),
+            population=None if behind is None else sum_by_id(codes, behind, values),
             beliefs=beliefs,
             tables={
                 name: table(belief.cells, belief.classes[belief.cells.class_index]) for name, belief in beliefs.items()
@@ -214,17 +214,11 @@ def _ranks(domain: Domain, order: Sequence[str] | None) -> Ints:
         raise BadInput(
             f"{domain.name!r} has nulls, which have no place in an order", hint="leave these rows out with nulls='drop'"
         )
-    if order is None:
-        if not domain.is_ordered:
-            raise BadInput(
-                f"the values of {domain.name!r} are text and have no order", hint="give their order from low to high"
-            )
-        return np.arange(len(domain))
-    texts = [str(as_text(label)) for label in domain.labels]
-    missing = [repr(text) for text in texts if text not in order]
-    if missing:
-        raise BadInput(f"the order of {domain.name!r} misses {', '.join(missing)}")
-    return np.argsort(np.argsort([list(order).index(text) for text in texts]))
+    if order is None and not domain.is_ordered:
+        raise BadInput(
+            f"the values of {domain.name!r} are text and have no order", hint="give their order from low to high"
+        )
+    return places_in_order(domain, order)
 
 
 def _best_ranges(gains: Floats, most: int | None) -> list[tuple[int, int]] | None:

@@ -14,8 +14,8 @@ from functools import cached_property
 
 import numpy as np
 
+from divulge.arrays import Floats, Ints
 from divulge.count import Contingency, Domain
-from divulge.count.contingency import Floats, Ints
 from divulge.errors import BadInput
 from divulge.table.hierarchy import SUPPRESSED, Hierarchy
 from divulge.table.hierarchy_coverage import check_coverage

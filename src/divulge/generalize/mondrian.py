@@ -14,11 +14,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from divulge.arrays import Bools, Floats, Ints, Layout, class_ids, lay_out, renumber, sum_by_id
 from divulge.belief import Belief
 from divulge.count import Contingency
-from divulge.count.contingency import Floats, Ints, class_ids
 from divulge.errors import BadInput
-from divulge.generalize.axes import Axis, Line, Parts, Span, Tree
+from divulge.generalize.axes import Axis, Line, Span, Tree
 from divulge.generalize.check import Judge
 from divulge.generalize.diagnosis import nothing_fits
 from divulge.generalize.lattice import Lattice, ladder_of
@@ -26,7 +26,6 @@ from divulge.generalize.plan import Box, Plan, Recoding
 from divulge.generalize.protect import protect
 from divulge.generalize.rollup import Classes, Rollup, default_beliefs
 from divulge.generalize.rules import compile_rules
-from divulge.generalize.tally import Bools, renumber, sum_by
 from divulge.policy import Promise, Protection
 from divulge.table.hierarchy import Hierarchy
 from divulge.table.hierarchy_coverage import check_coverage
@@ -92,22 +91,22 @@ class _Cutter:
         raw = len(self.judge.rollup.contingency)
         part = np.zeros(raw, dtype=np.int64)
         self._refuse_hopeless(part)
-        active = Parts.of(np.arange(raw), part)
+        active = lay_out(part, 1)
         while True:
             part, is_cut = self._cut_once(active, part)
             members = active.members[is_cut[active.numbers]]
             if not len(members):
                 return renumber(part, int(part.max()) + 1)[0]
-            active = Parts.of(members, renumber(part[members], int(part.max()) + 1)[0])
+            active = lay_out(*renumber(part[members], int(part.max()) + 1), members)
 
     def _refuse_hopeless(self, part: Ints) -> None:
         if self.judge.first_broken(self._classes(part)) is not None:
             raise nothing_fits(self.judge, proved=True)
 
     def _classes(self, part: Ints) -> Classes:
-        return Classes((), part, sum_by(part, self.people))
+        return Classes((), part, sum_by_id(part, self.people))
 
-    def _cut_once(self, active: Parts, part: Ints) -> tuple[Ints, Bools]:
+    def _cut_once(self, active: Layout, part: Ints) -> tuple[Ints, Bools]:
         """Each active part in the widest column in which it may be cut: the new part of each raw class, and which parts were cut."""
         numbers, count = active.numbers, len(active)
         widths = np.array([axis.width(active) for axis in self.axes])
@@ -132,7 +131,7 @@ class _Cutter:
     def _most_pieces(self) -> int:
         return max(axis.leaves for axis in self.axes) + 1
 
-    def _pieces(self, active: Parts, tried: Bools, choice: Ints) -> Ints:
+    def _pieces(self, active: Layout, tried: Bools, choice: Ints) -> Ints:
         """The piece of each member in the column chosen for its part."""
         piece = np.zeros(len(active.members), dtype=np.int64)
         for position, axis in enumerate(self.axes):
@@ -142,13 +141,13 @@ class _Cutter:
                 piece[where] = axis.pieces(some, self.people)
         return piece
 
-    def _fine(self, active: Parts, here: Ints, child: Ints) -> Bools:
+    def _fine(self, active: Layout, here: Ints, child: Ints) -> Bools:
         """Which parts fall into several pieces that all keep the promises about a class by itself."""
         children = int(child.max()) + 1
         members = active.members[here]
         of_raw = _with(np.full(len(self.people), children), members, child)
         kept: Bools = np.arange(children + 1) < children
-        sizes = sum_by(of_raw, self.people, children + 1)
+        sizes = sum_by_id(of_raw, self.people, children + 1)
         broken = self.judge.breaking(Classes((), of_raw, sizes), kept)[:children]
         parent = np.empty(children, dtype=np.int64)
         parent[child] = active.numbers[here]
@@ -156,7 +155,7 @@ class _Cutter:
         fine: Bools = (pieces > 1) & (np.bincount(parent, weights=broken, minlength=len(active)) == 0)
         return fine
 
-    def _accepted(self, part: Ints, active: Parts, here: Ints, child: Ints, fine: Bools) -> Bools:
+    def _accepted(self, part: Ints, active: Layout, here: Ints, child: Ints, fine: Bools) -> Bools:
         """As many of the cuts as the whole table bears: all but those with a piece that breaks a promise, or else half after half.
 
         A class that breaks ITPR among many classes breaks it among fewer too, so a cut that makes one is not tried again. For the other
@@ -192,12 +191,12 @@ def _with(numbers: Ints, places: Ints, new: Ints) -> Ints:
 
 def _plan(cutter: _Cutter, part: Ints, *, strict: bool) -> Plan:
     rollup, people = cutter.judge.rollup, cutter.people
-    parts = Parts.of(np.arange(len(part)), part)
+    parts = lay_out(part, int(part.max()) + 1)
     written = [axis.written(parts) for axis in cutter.axes]
     recoding = _recoding(rollup.contingency, written, part)
     classes = _refuse_broken_by_labels(cutter, recoding, len(parts))
     total = float(rollup.people)
-    sizes = sum_by(part, people)
+    sizes = sum_by_id(part, people)
     loss = [_relative_loss(float(sizes @ axis.shares(parts)), total, axis.leaves) for axis in cutter.axes]
     rules = cutter.judge.rules
     return Plan(
@@ -232,7 +231,7 @@ def _refuse_broken_by_labels(cutter: _Cutter, recoding: Recoding, parts: int) ->
     """How many classes the labels make; parts that share all labels become one, which must keep the promises too."""
     of_raw, first = class_ids(recoding.codes, [len(labels) for labels in recoding.labels], rows=len(recoding.kept))
     if len(first) < parts:
-        rule = cutter.judge.first_broken(Classes((), of_raw, sum_by(of_raw, cutter.people)))
+        rule = cutter.judge.first_broken(Classes((), of_raw, sum_by_id(of_raw, cutter.people)))
         if rule is not None:
             raise BadInput(
                 f"different nodes of a hierarchy have one label, and their classes together break {rule.text}",

@@ -20,14 +20,13 @@ from typing import Literal, Protocol
 
 import numpy as np
 
+from divulge.arrays import Bools, Floats
 from divulge.count import Contingency
-from divulge.count.contingency import Floats
 from divulge.errors import BadInput
 from divulge.generalize.check import Candidate
 from divulge.generalize.lattice import Node
 from divulge.generalize.plan import published, recode
 from divulge.generalize.rollup import Classes, Rollup
-from divulge.generalize.tally import Bools
 
 Better = Literal["low", "high"]
 UserFunction = Callable[[Mapping[str, int], Contingency, int], float]

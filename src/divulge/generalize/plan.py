@@ -15,11 +15,11 @@ from typing import Any, Literal
 import numpy as np
 import pyarrow as pa
 
+from divulge.arrays import Bools, Ints, class_ids, inverse, sum_by_id
 from divulge.count import Cells, Contingency, Domain
-from divulge.count.contingency import Ints, build_cells, class_ids
+from divulge.count.contingency import build_cells
 from divulge.generalize.check import Candidate
 from divulge.generalize.rollup import Rollup
-from divulge.generalize.tally import Bools, sum_by
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,7 +132,7 @@ def published(contingency: Contingency, recoding: Recoding) -> Contingency:
     """The counts of the table that a recoding publishes: merged by labels, without what is left out."""
     keys, codes, of_raw = _merged_classes(contingency, recoding)
     place, kept = of_raw[recoding.kept], recoding.kept
-    people = sum_by(place, contingency.sizes[kept].astype(np.float64)).astype(np.int64)
+    people = sum_by_id(place, contingency.sizes[kept].astype(np.float64)).astype(np.int64)
     total = int(people.sum())
     return Contingency(
         keys=keys,
@@ -141,7 +141,7 @@ def published(contingency: Contingency, recoding: Recoding) -> Contingency:
         cells={name: _merged_cells(cells, of_raw[cells.class_index]) for name, cells in contingency.cells.items()},
         rows=total,
         people=total,
-        population=None if contingency.population is None else sum_by(place, contingency.population[kept]),
+        population=None if contingency.population is None else sum_by_id(place, contingency.population[kept]),
         notes=contingency.notes,
     )
 
@@ -165,8 +165,7 @@ def _published_column(contingency: Contingency, recoding: Recoding, position: in
     labels = recoding.labels[position]
     used, codes = np.unique(recoding.codes[position][recoding.kept], return_inverse=True)
     order = sorted(range(len(used)), key=lambda i: (labels[used[i]] is None, labels[used[i]] or ""))
-    rank = np.empty(len(used), dtype=np.int64)
-    rank[order] = np.arange(len(used))
+    rank = inverse(np.array(order, dtype=np.int64))
     values = pa.array([labels[used[i]] for i in order], pa.string())
     return Domain(recoding.columns[position], values, "text"), rank[codes]
 

@@ -14,12 +14,12 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 
+from divulge.arrays import Bools, Floats, Ints, renumber, slots, sum_by_id
 from divulge.belief import Belief
 from divulge.count import Contingency
-from divulge.count.contingency import Floats, Ints
 from divulge.errors import BadInput
 from divulge.generalize.lattice import Lattice, Node
-from divulge.generalize.tally import Bools, Tally, renumber, slots, sum_by
+from divulge.generalize.tally import Tally
 from divulge.metrics import Identity
 
 _REMEMBERED_HALVES = 512
@@ -41,7 +41,7 @@ class Classes:
 
     def sums(self, per_raw: Floats) -> Floats:
         """Sum a number of the raw classes over each class."""
-        return sum_by(self.of_raw, per_raw, len(self))
+        return sum_by_id(self.of_raw, per_raw, len(self))
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,7 +111,7 @@ class Rollup:
         key = first * radix
         key += second
         of_raw, _ = renumber(key, count * radix)
-        return Classes(node, of_raw, sum_by(of_raw, self.sizes))
+        return Classes(node, of_raw, sum_by_id(of_raw, self.sizes))
 
     def identity(self, classes: Classes, kept: Bools) -> Identity:
         """Class sizes of what is published."""

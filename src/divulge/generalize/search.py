@@ -18,9 +18,9 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from divulge.arrays import Floats
 from divulge.belief import Belief
 from divulge.count import Contingency
-from divulge.count.contingency import Floats
 from divulge.generalize.check import Judge
 from divulge.generalize.columnwise import find_objective
 from divulge.generalize.diagnosis import nothing_fits

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Counting for the search: sums by number, dense numbers, and how often each value of an attribute occurs in the raw classes."""
+"""How often each value of an attribute occurs in the raw classes, for classes that the search merges."""
 
 from __future__ import annotations
 
@@ -7,13 +7,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from divulge.arrays import Bools, Floats, Ints, slots, sum_by_id
 from divulge.count import Cells, Domain
-from divulge.count.contingency import Floats, Ints, build_cells
-
-Bools = np.ndarray[tuple[int], np.dtype[np.bool_]]
-
-_ROOM = 1 << 16
-"""A table of this many slots is always worth its memory; beyond it, four slots per entry."""
+from divulge.count.contingency import build_cells
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +46,7 @@ class Tally:
             classes = int(renumbered[-1]) + 1
         values = len(self.domain)
         if classes * values <= slots(len(value)):
-            table = sum_by(index * values + value, mass, classes * values)
+            table = sum_by_id(index * values + value, mass, classes * values)
             place = np.flatnonzero(table)
             start = np.searchsorted(place, np.arange(classes + 1) * values)
             cells = Cells(self.domain, start, place % values, table[place])
@@ -60,24 +56,3 @@ class Tally:
         if len(present) < classes:
             cells = Cells(cells.domain, np.append(cells.start[present], cells.start[-1]), cells.value, cells.mass)
         return cells, present
-
-
-def sum_by(number: Ints, mass: Floats, count: int = 0) -> Floats:
-    """The sum of the masses with each number."""
-    return np.asarray(np.bincount(number, weights=mass, minlength=count), dtype=np.float64)
-
-
-def slots(entries: int) -> int:
-    """How large a table of counters may be for so many entries."""
-    return _ROOM + 4 * entries
-
-
-def renumber(key: Ints, span: int) -> tuple[Ints, int]:
-    """Dense numbers in the order of the keys, and how many there are."""
-    if span <= slots(len(key)):
-        seen = np.zeros(span, dtype=np.int64)
-        seen[key] = 1
-        np.cumsum(seen, out=seen)
-        return seen[key] - 1, int(seen[-1])
-    found, numbers = np.unique(key, return_inverse=True)
-    return numbers.astype(np.int64, copy=False), len(found)

@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from divulge.arrays import Floats, Ints
 from divulge.belief import Belief, Prior
-from divulge.count.contingency import Cells, Floats, Ints, build_cells
+from divulge.count.contingency import Cells, build_cells
 from divulge.errors import InternalError
 from divulge.metrics.metric import without_residue
 

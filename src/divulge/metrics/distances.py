@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from divulge.count.contingency import Floats
+from divulge.arrays import Floats
 from divulge.errors import BadInput
 
 Pairwise = Callable[[Floats, Floats], Floats]

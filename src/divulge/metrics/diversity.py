@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from divulge.arrays import Floats
 from divulge.belief import Belief
-from divulge.count.contingency import Floats
 
 
 def distinct_l(belief: Belief) -> Floats:
@@ -20,6 +20,11 @@ def distinct_l(belief: Belief) -> Floats:
 def entropy_l(belief: Belief) -> Floats:
     """2^H: how many equally likely values would leave the same uncertainty."""
     return np.exp2(belief.entropy)
+
+
+def missing_bits(values: Floats) -> Floats:
+    """-log2 of an entropy l: -H, which is convex."""
+    return -np.log2(values)
 
 
 def recursive_c(belief: Belief) -> Floats:

@@ -13,8 +13,8 @@ from functools import cached_property
 
 import numpy as np
 
+from divulge.arrays import Floats
 from divulge.count import Contingency
-from divulge.count.contingency import Floats
 from divulge.metrics.metric import never_negative, without_residue
 
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from divulge.arrays import Floats
 from divulge.belief import Belief
-from divulge.count.contingency import Floats
 from divulge.metrics.metric import without_residue
 
 

@@ -11,9 +11,9 @@ from typing import Any, Protocol
 import numpy as np
 import pyarrow as pa
 
+from divulge.arrays import Floats
 from divulge.belief import Belief
 from divulge.count import Contingency
-from divulge.count.contingency import Floats
 from divulge.errors import BadInput, nearest
 from divulge.metrics.catalogue import IDENTITY, SENSITIVE, find_metric
 from divulge.metrics.identity import Identity

@@ -16,11 +16,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from divulge.arrays import Bools, Ints
 from divulge.count import Contingency, Domain
-from divulge.count.contingency import Ints
 from divulge.errors import BadInput
 from divulge.generalize.plan import Box, Recoding
-from divulge.generalize.tally import Bools
 from divulge.publish.mapping import FOLDER
 from divulge.table.texts import as_text
 

@@ -12,8 +12,8 @@ from dataclasses import replace
 
 import numpy as np
 
+from divulge.arrays import Ints
 from divulge.count import Contingency, Domain
-from divulge.count.contingency import Ints
 from divulge.errors import DivulgeError
 from divulge.metrics.measurement import Measurement
 from divulge.policy import Policy, Verdict, judge

@@ -16,7 +16,9 @@ from typing import Any, Literal
 
 import numpy as np
 
+from divulge.arrays import Ints
 from divulge.count import Contingency
+from divulge.count.cluster import count_in_memory
 from divulge.count.contingency import Ints
 from divulge.count.counting import Request
 from divulge.count.counts import count_in_memory

@@ -7,7 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from divulge.arrays import Floats
 from divulge.count import Contingency, Nulls
+from divulge.count.cluster import count_in_memory
 from divulge.count.contingency import Floats
 from divulge.count.counting import Request
 from divulge.count.counts import count_in_memory

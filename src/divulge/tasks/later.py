@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from divulge.arrays import Floats
 from divulge.count import Cells, Contingency, Domain, count
 from divulge.count.align import align
-from divulge.count.contingency import Floats
 from divulge.errors import BadInput
 from divulge.metrics.measurement import Measurement
 from divulge.policy import Promise
@@ -43,7 +43,7 @@ def _obstacle(promise: Promise, earlier: Earlier, counted: Contingency) -> str |
         if name in earlier.document["background"]:
             return f"the background knowledge about {name} is not part of the release"
         usual = "ordered" if counted.cells[name].domain.is_ordered else "equal"
-        if promise.metric.name == "t_closeness" and settings["ground_distance"][name] != usual:
+        if promise.metric.by_distance and settings["ground_distance"][name] != usual:
             return f"the {settings['ground_distance'][name]} distance of {name} is not part of the release"
     return None
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from divulge.arrays import Floats
 from divulge.belief import Belief, GroundChoice, Knowledge, Prior, Taxonomy, as_share, read_knowledge, read_prior
 from divulge.count import Cells, Contingency, Nulls, count
 from divulge.count.align import align, population_sizes

@@ -16,12 +16,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from divulge.arrays import Floats, Ints
 from divulge.belief import Belief, GivenPrior, Ground, Knowledge, Prior, Whole
 from divulge.count import Contingency
 from divulge.count.align import population_sizes
 from divulge.count.assemble import Coding, Layout, assemble, assemble_part
 from divulge.count.chunks import whole_classes
-from divulge.count.contingency import Floats, Ints
 from divulge.errors import BadInput
 from divulge.metrics import Identity
 from divulge.metrics.metric import worst_first

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from divulge.arrays import Floats
 from divulge.belief import Belief
 from divulge.count import Contingency
-from divulge.count.contingency import Floats
 from divulge.count.counting import count
 from divulge.engines.duckdb import DuckDBEngine
 from divulge.errors import BadInput
