@@ -212,7 +212,7 @@ def test_it_is_one_statement() -> None:
     from divulge.tasks.query import open_anatomized
 
     published = open_anatomized(TABLE_3)
-    asked = parse(published.engine, QUESTION, published.columns)
+    asked = parse(QUESTION, published.columns)
     terms = split(asked.tree, published.place)
     sql = group_sql(published, terms, terms.tables)
     assert published.engine.query(sql).to_pylist() == [

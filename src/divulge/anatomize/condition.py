@@ -1,33 +1,39 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SQL-like conditions, parsed by DuckDB and let through only if they are expressions over released columns.
+"""SQL-like conditions, parsed by sqlglot and let through only if they are expressions over released columns.
 
-DuckDB turns the text into a tree (json_serialize_sql) without running it. The tree is held against a list of what a
-condition may be made of: columns, constants, comparisons, AND, OR, NOT, IN, BETWEEN, LIKE, IS NULL, CASE, casts,
-arithmetic and a few functions that depend on nothing but their arguments. What runs later is written from the checked
-tree (json_deserialize_sql), never from the user's text.
+sqlglot turns the text (in DuckDB's SQL) into a tree without running it. Every node must be of a class that a condition
+may be made of: columns, constants, comparisons, AND, OR, NOT, IN, BETWEEN, LIKE, IS NULL, CASE, casts, arithmetic and a
+few functions that depend on nothing but their arguments. What runs later is written from the checked tree, in the SQL
+of the engine that runs it, never from the user's text.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from divulge.engines.base import Engine
 from divulge.errors import BadInput, nearest
 
-Tree = dict[str, Any]
-"""A node of DuckDB's parse tree; every expression in it is a mapping with a "class"."""
+if TYPE_CHECKING:
+    from sqlglot import exp
 
-_CLASSES = frozenset("COLUMN_REF CONSTANT COMPARISON CONJUNCTION OPERATOR BETWEEN FUNCTION CASE CAST TYPE".split())
-_OPERATORS = frozenset(
-    "OPERATOR_NOT OPERATOR_IS_NULL OPERATOR_IS_NOT_NULL OPERATOR_COALESCE COMPARE_IN COMPARE_NOT_IN".split()
+Tree: TypeAlias = "exp.Expr"
+"""A node of sqlglot's tree; its `key` is the name of its class in small letters."""
+
+_CLASSES = frozenset(
+    "Column Identifier Literal RawString Boolean Null Paren And Or Not EQ NEQ GT GTE LT LTE NullSafeEQ NullSafeNEQ Is In "
+    "Between Like ILike Glob SimilarTo RegexpLike RegexpFullMatch Case If Cast TryCast DataType DataTypeParam Coalesce "
+    "Nullif Add Sub Mul Div IntDiv Mod Pow Neg DPipe Abs Round Floor Ceil Sqrt Ln Log Greatest Least Lower Upper Length "
+    "Trim Substring Left Right Contains StartsWith EndsWith StrPosition Anonymous Extract DateTrunc TimestampTrunc Var "
+    "Year Month Day".split()
 )
-_FUNCTIONS = frozenset(
-    "+ - * / // % ^ || ~~ !~~ ~~* !~~* ~~~ abs round floor ceil ceiling sqrt ln log10 greatest least nullif lower upper length "
-    "trim ltrim rtrim substring substr left right contains starts_with ends_with prefix suffix position regexp_matches "
-    "regexp_full_match date_part date_trunc year month day".split()
+_UNKNOWN_TO_SQLGLOT = frozenset({"prefix", "suffix", "date_part"})
+_TYPES = frozenset(
+    "BOOLEAN TINYINT SMALLINT INT BIGINT INT128 UTINYINT USMALLINT UINT UBIGINT FLOAT DOUBLE DECIMAL CHAR VARCHAR TEXT "
+    "DATE TIME TIMESTAMP TIMESTAMPNTZ TIMESTAMPTZ".split()
 )
 _EXAMPLE = "Write what would stand after WHERE, such as: age > 30 and job = 'Doctor'"
 
@@ -39,127 +45,131 @@ class Expression:
     text: str
     """As the user wrote it."""
     tree: Tree
-    columns: frozenset[str]
 
 
-def parse(engine: Engine, text: str, columns: Sequence[str]) -> Expression:
+def parse(text: str, columns: Sequence[str]) -> Expression:
     """Read one expression; anything but an expression over these columns is refused."""
-    bare, given = _statement(engine, "SELECT 1 FROM t"), _statement(engine, f"SELECT 1 FROM t WHERE {text}", shown=text)
-    tree = given.pop("where_clause", None)
-    bare.pop("where_clause", None)
-    if not isinstance(tree, dict) or _without_places(given) != _without_places(bare):
-        raise BadInput(f"{_cut(text)} is more than one condition", hint=_EXAMPLE)
-    tree = _without_places(tree)
+    tree = _parsed(text)
     known = {name.casefold(): name for name in columns}
-    used = set()
-    for node in nodes(tree):
-        if node["class"] == "COLUMN_REF":
-            used.add(_resolve(node, known, text))
+    for node in list(tree.walk()):
+        if node.key == "column":
+            _resolve(node, known, text)
+        elif (refused := _refusal(node)) is not None:
+            raise BadInput(f"{_cut(text)} holds {refused}, which a condition must not", hint=_EXAMPLE)
         else:
-            _check(node, text)
-    return Expression(text, tree, frozenset(used))
+            _set_apart(node, text)
+    return Expression(text, tree)
 
 
 def write(engine: Engine, tree: Tree) -> str:
-    """A tree as SQL text, written by DuckDB."""
-    document = _parsed(engine, "SELECT 1")
-    document["statements"][0]["node"]["select_list"] = [tree]
-    found = engine.query("SELECT json_deserialize_sql(CAST(? AS JSON)) AS text", [json.dumps(document)]).to_pylist()
-    return str(found[0]["text"]).removeprefix("SELECT ")
+    """A tree as SQL text of the engine; what its SQL cannot say is refused."""
+    from sqlglot import ErrorLevel, UnsupportedError
 
-
-def nodes(tree: Any) -> Iterator[Tree]:
-    """Every expression in a tree, the tree itself first."""
-    if isinstance(tree, dict):
-        if "class" in tree:
-            yield tree
-        for part in tree.values():
-            yield from nodes(part)
-    elif isinstance(tree, list):
-        for part in tree:
-            yield from nodes(part)
+    try:
+        return tree.sql(dialect=engine.name, comments=False, unsupported_level=ErrorLevel.RAISE)
+    except RecursionError:
+        raise _too_deep("the condition") from None
+    except UnsupportedError as error:
+        raise BadInput(f"{engine.name} cannot work the condition out: {str(error).splitlines()[0]}") from None
 
 
 def column(name: str) -> Tree:
     """The tree of a column's name."""
-    return {"class": "COLUMN_REF", "type": "COLUMN_REF", "alias": "", "column_names": [name]}
+    from sqlglot import exp
+
+    return exp.column(name, quoted=True)
 
 
-def conjunction(kind: str, children: Iterable[Tree]) -> Tree:
-    """Several conditions joined by AND or OR; one alone stays as it is."""
-    parts = list(children)
-    if len(parts) == 1:
-        return parts[0]
-    return {"class": "CONJUNCTION", "type": f"CONJUNCTION_{kind}", "alias": "", "children": parts}
+def join(kind: str, parts: Iterable[Tree]) -> Tree:
+    """Several conditions joined by "and" or "or"; one alone stays as it is."""
+    from sqlglot import exp
+
+    return (exp.and_ if kind == "and" else exp.or_)(*parts)
 
 
-def operator(kind: str, child: Tree) -> Tree:
-    """NOT, IS NULL or IS NOT NULL of an expression."""
-    return {"class": "OPERATOR", "type": f"OPERATOR_{kind}", "alias": "", "children": [child]}
+def is_not_null(tree: Tree) -> Tree:
+    """Whether an expression has a value."""
+    from sqlglot import exp
+
+    return exp.Not(this=exp.Is(this=exp.paren(tree), expression=exp.null()))
 
 
-def replace_parts(tree: Tree, replacement_of: Callable[[Tree], Tree | None]) -> Tree:
-    """A copy of the tree in which nodes are replaced, from the top down; None keeps a node and looks at its parts."""
+def is_not_true(tree: Tree) -> Tree:
+    """Whether a condition is false or null."""
+    from sqlglot import exp
 
-    def walk(part: Any) -> Any:
-        if isinstance(part, dict):
-            replacement = replacement_of(part) if "class" in part else None
-            return replacement if replacement is not None else {key: walk(value) for key, value in part.items()}
-        return [walk(item) for item in part] if isinstance(part, list) else part
-
-    result: Tree = walk(tree)
-    return result
+    return exp.NullSafeNEQ(this=exp.paren(tree), expression=exp.true())
 
 
-def _statement(engine: Engine, sql: str, *, shown: str = "") -> Tree:
-    document = _parsed(engine, sql)
-    if document["error"]:
-        reason = str(document.get("error_message", "")).splitlines()[0]
-        raise BadInput(f"{_cut(shown)} is not a condition: {reason}", hint=_EXAMPLE)
-    if len(document["statements"]) != 1:
-        raise BadInput(f"{_cut(shown)} is more than one condition", hint=_EXAMPLE)
-    statement: Tree = document["statements"][0]["node"]
-    return statement
+def _parsed(text: str) -> Tree:
+    from sqlglot import Dialect, ParseError, TokenError, exp
+
+    try:
+        found = Dialect.get_or_raise("duckdb").parse_into(exp.Condition, text)
+    except RecursionError:
+        raise _too_deep(_cut(text)) from None
+    except TokenError:
+        raise BadInput(f"{_cut(text)} is not a condition: a quote or a comment has no end", hint=_EXAMPLE) from None
+    except ParseError as error:
+        place = str(error.errors[0].get("highlight", "")) if error.errors else ""
+        raise BadInput(f"{_cut(text)} is not a condition: it is not understood at {place!r}", hint=_EXAMPLE) from None
+    if len(found) != 1 or found[0] is None:
+        raise BadInput(f"{_cut(text)} is {'more than one' if any(found) else 'no'} condition", hint=_EXAMPLE)
+    return found[0]
 
 
-def _parsed(engine: Engine, sql: str) -> Tree:
-    found = engine.query("SELECT json_serialize_sql(?) AS tree", [sql]).to_pylist()
-    document: Tree = json.loads(found[0]["tree"])
-    return document
-
-
-def _without_places(part: Any) -> Any:
-    """The tree without where in the text each node stands."""
-    if isinstance(part, dict):
-        return {key: _without_places(value) for key, value in part.items() if not key.startswith("query_location")}
-    return [_without_places(item) for item in part] if isinstance(part, list) else part
-
-
-def _resolve(node: Tree, known: dict[str, str], text: str) -> str:
-    """The released column that is meant; SQL's names know no case. The node gets the exact name."""
-    names = node["column_names"]
-    exact = known.get(str(names[-1]).casefold())
-    if len(names) != 1 or exact is None:
-        asked = ".".join(names)
+def _resolve(node: Any, known: dict[str, str], text: str) -> None:
+    """Give a column its exact name; SQL's names know no case."""
+    exact = known.get(node.name.casefold())
+    if len(node.parts) != 1 or exact is None:
+        asked = ".".join(part.name for part in node.parts)
         raise BadInput(
             f"{_cut(text)} names the column {asked!r}, which was not released", hint=nearest(asked, known.values())
         )
-    node["column_names"] = [exact]
-    return exact
+    node.this.replace(column(exact).this)
 
 
-def _check(node: Tree, text: str) -> None:
-    class_, type_ = node["class"], str(node.get("type", ""))
-    name = str(node.get("function_name", "")).lower()
-    allowed = class_ in _CLASSES
-    if class_ == "OPERATOR":
-        allowed = type_ in _OPERATORS
-    if class_ == "FUNCTION":
-        plain = not (node.get("schema") or node.get("catalog") or node.get("filter") or node.get("distinct"))
-        allowed = name in _FUNCTIONS and plain and not node.get("order_bys", {}).get("orders")
-    if not allowed:
-        what = f"the function {name}" if class_ == "FUNCTION" else type_.replace("_", " ").lower()
-        raise BadInput(f"{_cut(text)} holds {what}, which a condition must not", hint=_EXAMPLE)
+def _refusal(node: Any) -> str | None:
+    """What a node is, if it must not stand in a condition."""
+    from sqlglot import exp
+
+    class_ = type(node).__name__
+    if class_ == "Anonymous" or (class_ not in _CLASSES and isinstance(node, exp.Func)):
+        name = node.name if class_ == "Anonymous" else node.sql_name()
+        return None if name.lower() in _UNKNOWN_TO_SQLGLOT else f"the function {name.lower()}"
+    if class_ == "DataType":
+        type_ = str(getattr(node.this, "value", node.this))
+        return None if type_ in _TYPES and not node.args.get("nested") else f"the type {node.sql('duckdb').lower()}"
+    if class_ == "In" and not node.expressions:
+        return "in without a list"
+    if class_ == "Log" and node.args.get("expression") is None:
+        return "the function log"
+    if class_ in ("Var", "Extract") and not node.name.isalpha():
+        return f"the unit {node.name!r}"
+    return None if class_ in _CLASSES else re.sub(r"(?<=[a-z])(?=[A-Z])", " ", class_).lower()
+
+
+def _set_apart(node: Tree, text: str) -> None:
+    """Put an operand that is an operation itself in parentheses, so that every engine reads the tree that was checked.
+
+    Where dialects disagree about what is meant (a = b is null), the user is asked for the parentheses.
+    """
+    from sqlglot import exp
+
+    parent, operations = node.parent, (exp.Binary, exp.Unary, exp.Between, exp.In)
+    if not isinstance(node, operations) or not isinstance(parent, operations) or "paren" in (node.key, parent.key):
+        return
+    compares = isinstance(node, exp.Predicate | exp.Not) and not isinstance(node, exp.Func)
+    if compares and isinstance(parent, exp.Predicate):
+        raise BadInput(f"{_cut(text)} compares a comparison", hint="Put the inner one in parentheses")
+    if type(node) is not type(parent) or not isinstance(node, exp.Connector):
+        holder = exp.Paren()
+        node.replace(holder)
+        holder.set("this", node)
+
+
+def _too_deep(what: str) -> BadInput:
+    return BadInput(f"{what} is nested too deeply", hint="Take it apart, or write lists as: column in (a, b, c)")
 
 
 def _cut(text: str) -> str:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Literal, Protocol
 import duckdb
 import numpy as np
 
-from divulge.anatomize.condition import Expression, Tree, conjunction, operator, parse, write
+from divulge.anatomize.condition import Expression, Tree, is_not_null, join, parse, write
 from divulge.anatomize.hits import Hits
 from divulge.arrays import Floats, Ints
 from divulge.engines.base import Engine
@@ -83,15 +83,14 @@ def estimate(
     """
     if total is not None and average is not None:
         raise BadInput("a sum and an average were both asked for", hint="Ask for one of them")
-    asked = parse(source.engine, condition, source.columns)
+    asked = parse(condition, source.columns)
     measured = total if total is not None else average
     try:
         _check_kind(source, asked, "BOOLEAN")
         if measured is None:
             return _count(source, asked.tree)
-        value = parse(source.engine, measured, source.columns)
-        known = conjunction("AND", [asked.tree, operator("IS_NOT_NULL", value.tree)])
-        hits = source.hits(known, value.tree)
+        value = parse(measured, source.columns)
+        hits = source.hits(join("and", [asked.tree, is_not_null(value.tree)]), value.tree)
     except InternalError as error:
         raise _refusal(error, asked, measured) from error
     if not np.all(np.isfinite(hits.value)):

@@ -8,13 +8,12 @@ AND z over three tables nothing is left over, and equation 11 of Yao et al. 2021
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from divulge.anatomize.condition import Tree, column, conjunction, nodes, operator, replace_parts
+from divulge.anatomize.condition import Tree, column, is_not_true, join
 
-_NEGATED = {"CONJUNCTION_AND": "OR", "CONJUNCTION_OR": "AND"}
+_OTHER = {"and": "or", "or": "and"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,16 +39,13 @@ def split(condition: Tree, place: Mapping[str, int], *, value: Tree | None = Non
     """Split a condition, and what is to be summed up where it holds; `place` says in which table a column is."""
     own: dict[int, list[Tree]] = {}
     left: list[Tree] = []
-    for part in _conjuncts(_push_not(condition)):
+    for part in _parts("and", _push_not(condition)):
         tables = _tables(part, place)
-        if len(tables) == 1:
-            own.setdefault(tables.pop(), []).append(part)
-        else:
-            left.append(part)
+        (own.setdefault(tables.pop(), []) if len(tables) == 1 else left).append(part)
     naming = _Naming(place)
-    rest = naming.name(conjunction("AND", left)) if left else None
+    rest = naming.name(join("and", left)) if left else None
     named = None if value is None else naming.name(value)
-    return Terms({table: conjunction("AND", parts) for table, parts in own.items()}, naming.features, rest, named)
+    return Terms({table: join("and", parts) for table, parts in own.items()}, naming.features, rest, named)
 
 
 def complement(condition: Tree, place: Mapping[str, int]) -> Tree | None:
@@ -57,13 +53,11 @@ def complement(condition: Tree, place: Mapping[str, int]) -> Tree | None:
 
     A condition that is null does not hold, so each part is asked whether it "is not true".
     """
-    pushed = _push_not(condition)
-    if pushed["type"] != "CONJUNCTION_OR" or len(_tables(pushed, place)) < 2:
+    parts = _parts("or", _push_not(condition))
+    tables = [_tables(part, place) for part in parts]
+    if any(len(asked) > 1 for asked in tables) or len(set().union(*tables)) < 2:
         return None
-    parts: list[Tree] = pushed["children"]
-    if any(len(_tables(part, place)) > 1 for part in parts):
-        return None
-    return conjunction("AND", [_is_not_true(part) for part in parts])
+    return join("and", [is_not_true(part) for part in parts])
 
 
 class _Naming:
@@ -75,52 +69,35 @@ class _Naming:
         self.features: dict[int, dict[str, Tree]] = {}
 
     def name(self, tree: Tree) -> Tree:
-        return replace_parts(tree, self._replacement)
+        if tree.key in _OTHER and len(_tables(tree, self._place)) > 1:
+            return join(tree.key, [self.name(part) for part in tree.flatten()])
+        return tree.transform(self._replacement)
 
-    def _replacement(self, node: Tree) -> Tree | None:
+    def _replacement(self, node: Tree) -> Tree:
         tables = _tables(node, self._place)
         if len(tables) != 1:
-            return None
-        (table,) = tables
-        name = self._names.setdefault(json.dumps(node, sort_keys=True), f"f{len(self._names)}")
-        self.features.setdefault(table, {})[name] = node
+            return node
+        part = node.unnest()
+        name = self._names.setdefault(part.sql(dialect="duckdb", comments=False), f"f{len(self._names)}")
+        self.features.setdefault(tables.pop(), {})[name] = part
         return column(name)
 
 
 def _tables(tree: Tree, place: Mapping[str, int]) -> set[int]:
-    return {place[node["column_names"][0]] for node in nodes(tree) if node["class"] == "COLUMN_REF"}
+    return {place[node.name] for node in tree.walk() if node.key == "column"}
 
 
-def _conjuncts(tree: Tree) -> list[Tree]:
-    if tree["type"] != "CONJUNCTION_AND":
-        return [tree]
-    return [part for child in tree["children"] for part in _conjuncts(child)]
+def _parts(kind: str, tree: Tree) -> list[Tree]:
+    """What an AND or an OR joins; another tree alone."""
+    return list(tree.flatten()) if tree.key == kind else [tree]
 
 
 def _push_not(tree: Tree, *, negated: bool = False) -> Tree:
-    """Move each NOT below AND and OR, which SQL's three truth values allow (De Morgan)."""
-    if tree["type"] == "OPERATOR_NOT":
-        return _push_not(tree["children"][0], negated=not negated)
-    if tree["type"] in _NEGATED:
-        kind = _NEGATED[tree["type"]] if negated else tree["type"].removeprefix("CONJUNCTION_")
-        return conjunction(kind, _flat(kind, [_push_not(child, negated=negated) for child in tree["children"]]))
-    return operator("NOT", tree) if negated else tree
-
-
-def _flat(kind: str, children: list[Tree]) -> list[Tree]:
-    """(a OR b) OR c as a OR b OR c."""
-    return [
-        part
-        for child in children
-        for part in (child["children"] if child["type"] == f"CONJUNCTION_{kind}" else [child])
-    ]
-
-
-def _is_not_true(tree: Tree) -> Tree:
-    nothing = {
-        "class": "CONSTANT",
-        "type": "VALUE_CONSTANT",
-        "alias": "",
-        "literal": {"kind": "BOOLEAN", "text": "true"},
-    }
-    return {"class": "COMPARISON", "type": "COMPARE_DISTINCT_FROM", "alias": "", "left": tree, "right": nothing}
+    """Move each NOT below AND and OR, which SQL's three truth values allow (De Morgan); (a OR b) OR c is a OR b OR c."""
+    tree = tree.unnest()
+    if tree.key == "not":
+        return _push_not(tree.this, negated=not negated)
+    if tree.key in _OTHER:
+        kind = _OTHER[tree.key] if negated else tree.key
+        return join(kind, [part for one in tree.flatten() for part in _parts(kind, _push_not(one, negated=negated))])
+    return tree.not_() if negated else tree
