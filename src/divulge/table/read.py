@@ -4,12 +4,12 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import duckdb
 
-from divulge.engines.choose import as_spark_frame, choose_engine
+from divulge.engines.choose import OwnEngine, as_spark_frame, choose_engine
 from divulge.engines.duckdb import DuckDBEngine
 from divulge.engines.relation import RelationEngine
 from divulge.engines.spark import SparkEngine
@@ -75,6 +75,15 @@ def read(
 def read_beside(table: Table, source: object) -> Table:
     """Open another table to be compared with this one, on the same Spark if this one is there."""
     return read(source, engine=table.engine if isinstance(table.engine, SparkEngine) else None)
+
+
+def own_table(table: Table) -> tuple[Table, OwnEngine]:
+    """The table in an engine of ours, and that engine: the connection of somebody's relation gets no tables from us."""
+    if isinstance(table.engine, OwnEngine):
+        return table, table.engine
+    engine = DuckDBEngine()
+    rows = table.engine.query(f"SELECT * FROM {table.relation}")
+    return replace(read(rows, engine=engine), source=table.source, frame=table.frame), engine
 
 
 @dataclass(frozen=True)
