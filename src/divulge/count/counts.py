@@ -15,8 +15,9 @@ from functools import cached_property
 import numpy as np
 import pyarrow as pa
 
+from divulge.arrays import combined_key
 from divulge.count.assemble import JOINT, Coding, Layout, assemble, domain_codes
-from divulge.count.contingency import Contingency, Domain, combined_key
+from divulge.count.contingency import Contingency, Domain
 from divulge.count.counting import Request, check_weights, contingency_of, no_rows
 from divulge.engines.base import Held
 from divulge.errors import BadInput

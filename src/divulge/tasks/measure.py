@@ -15,7 +15,6 @@ from divulge.belief import Belief, GroundChoice, Knowledge, Prior, Taxonomy, as_
 from divulge.count import Cells, Contingency, Nulls, count
 from divulge.count.align import align, population_sizes
 from divulge.count.assemble import Coding, joint_domain
-from divulge.count.contingency import Floats
 from divulge.count.counting import Request
 from divulge.count.counts import Counts
 from divulge.errors import BadInput, nearest
