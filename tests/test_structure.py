@@ -26,6 +26,7 @@ PACKAGE = ROOT / "src" / "divulge"
 # Each part of src/divulge imports only from parts before it, and from itself; divulge/__init__.py from all but cli.
 ORDER = (
     "errors",
+    "results",
     "engines",
     "table",
     "count",
@@ -38,14 +39,14 @@ ORDER = (
     "dossier",
     "publish",
     "tasks",
-    "report",
+    "views",
     "datasets",
     "__init__",
     "cli",
     "__main__",
 )
 
-LONGEST_FILE = 300
+LONGEST_FILE = 600
 # Files that may be longer, each with the reason.
 LONGER: dict[str, str] = {}
 

@@ -10,13 +10,16 @@ from typing import Any
 from divulge.anatomize import AlphaBetaGammaDelta, Division, Levels
 from divulge.count import Nulls
 from divulge.publish.formats import Format
+from divulge.results import Result
 from divulge.table.roles import Roles
 from divulge.table.table import Table
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Decided:
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
+class Decided(Result):
     """What every anatomized release carries along, wherever its rows are."""
+
+    view = "releases"
 
     source: Table = field(repr=False)
     roles: Roles

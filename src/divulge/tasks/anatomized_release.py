@@ -36,7 +36,7 @@ from divulge.tasks.anatomized_outline import Decided, Outline, TableOutline
 _HINT = "Nothing was published. Run it again; if it stays so, report it"
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class AnatomizedRelease(Decided):
     """What will be published."""
 

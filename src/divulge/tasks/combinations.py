@@ -38,10 +38,6 @@ class Combination:
         """The discrimination rate: the share of the bits that name a person."""
         return float(self.identity["discrimination_rate"])
 
-    def document(self) -> dict[str, Any]:
-        """For JSON."""
-        return {"columns": list(self.columns), "identity": self.identity, "sensitive": self.sensitive}
-
 
 class Scorer(Protocol):
     """Finds the numbers of combinations."""

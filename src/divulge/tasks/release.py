@@ -28,6 +28,7 @@ from divulge.publish.recoded import published_columns, recoded_rows
 from divulge.publish.release import Part, publish
 from divulge.publish.shuffle import draw_secret, shuffled
 from divulge.publish.verify import Unverified, compare, hold
+from divulge.results import Result
 from divulge.table.hierarchy import Hierarchy
 from divulge.table.hierarchy_defaults import Suggestion
 from divulge.table.hierarchy_files import file_name
@@ -37,9 +38,11 @@ from divulge.table.texts import as_text
 from divulge.tasks.counted import Counted, follow
 
 
-@dataclass(frozen=True, eq=False)
-class Release:
+@dataclass(frozen=True, eq=False, repr=False)
+class Release(Result):
     """What will be published."""
+
+    view = "releases"
 
     before: Measurement
     after: Measurement
