@@ -36,6 +36,12 @@ class MissingDependency(DivulgeError):
     """An optional package or program is needed and not there."""
 
 
+class BrokenPromise(DivulgeError):
+    """A table does not keep a promise that it was held against."""
+
+    exit_code = 1
+
+
 class Infeasible(DivulgeError):
     """Nothing can satisfy the request; the message names the nearest request that can be satisfied."""
 

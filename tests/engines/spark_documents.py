@@ -8,11 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import divulge as dv
-from divulge.cli.common import plain
 from divulge.engines.spark import SparkEngine
 from divulge.metrics.measurement import Measurement
-from divulge.report.document import measurement_document
-from divulge.report.release import release_document
 from divulge.tasks.anatomize import anatomize
 from divulge.tasks.release import GeneralizedRelease
 from tests.engines.spark_cases import CASES, people, weights
@@ -22,7 +19,7 @@ TOLERANCE = 1e-9
 
 def document(measurement: Measurement) -> dict[str, Any]:
     """Everything that `divulge measure --json --classes` prints."""
-    found: dict[str, Any] = json.loads(json.dumps(plain(measurement_document(measurement, classes=True, worst=25))))
+    found: dict[str, Any] = json.loads(json.dumps(measurement.to_dict(classes=True, worst=25)))
     return found
 
 
@@ -61,7 +58,7 @@ def anatomized(out: Path, session: Any) -> dict[str, Any]:
 
 def release_in_words(release: GeneralizedRelease) -> dict[str, Any]:
     """What `divulge generalize --json` prints, without what must differ between engines."""
-    found: dict[str, Any] = json.loads(json.dumps(plain(release_document(release))))
+    found: dict[str, Any] = json.loads(json.dumps(release.to_dict()))
     for moment in ("before", "after"):
         for name in ("engine", "counts", "source"):
             del found[moment]["settings"][name]

@@ -18,13 +18,12 @@ import pytest
 from rich.console import Console
 
 import divulge as dv
-from divulge.cli.common import plain
 from divulge.engines.spark import SparkEngine
 from divulge.errors import BadInput
 from divulge.metrics.conditions import conditions_of
 from divulge.policy import Policy, judge
-from divulge.report.document import verdict_document
-from divulge.report.text import story_text
+from divulge.results import plain
+from divulge.views.measurement import story_text
 from tests.engines.spark_cases import beliefs, odd_names, people, weights
 from tests.engines.spark_documents import differences
 from tests.helpers import run_cli
@@ -48,8 +47,8 @@ def on_cluster(spark: SparkEngine) -> SparkEngine:
 
 def test_profiles_agree(spark: SparkEngine) -> None:
     table = odd_names().table
-    here = [as_json(column.document()) for column in dv.profile(table)]
-    there = [as_json(column.document()) for column in dv.profile(table, engine=spark)]
+    here = as_json(dv.profile(table).to_dict()["columns"])
+    there = as_json(dv.profile(table, engine=spark).to_dict()["columns"])
     assert differences(here, there) == []
 
 
@@ -60,7 +59,7 @@ def test_rankings_agree(spark: SparkEngine, person: str | None) -> None:
     asked: dict[str, Any] = {"quasi_identifiers": ["zip", "sex"], "sensitive": "disease", "person": person, "up_to": 1}
     table = people().table
     here, there = dv.rank(table, **asked), dv.rank(table, **asked, engine=spark)
-    assert differences(as_json(here.document()), as_json(there.document())) == []
+    assert differences(as_json(here.to_dict()), as_json(there.to_dict())) == []
 
 
 @pytest.mark.parametrize("collect_limit", [0, 100_000])
@@ -81,9 +80,9 @@ def test_verdicts_agree(spark: SparkEngine, collect_limit: int) -> None:
     assumed = {name: value for name, value in case.arguments.items() if name not in roles}
     here = dv.check(case.table, policy, **roles, assumptions=assumed, sample=4)
     there = dv.check(case.table, policy, **roles, assumptions=assumed, sample=4, engine=spark)
-    assert differences(as_json(verdict_document(*here)), as_json(verdict_document(*there))) == []
-    assert here[0].holds is False
-    assert {outcome.holds for outcome in here[0].outcomes} == {True, False}
+    assert differences(as_json(here.to_dict()), as_json(there.to_dict())) == []
+    assert here.holds is False
+    assert {outcome.holds for outcome in here.outcomes} == {True, False}
 
 
 def test_stories_and_conditions_agree(spark: SparkEngine) -> None:

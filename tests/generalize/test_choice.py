@@ -182,4 +182,4 @@ def test_the_front_of_those_that_keep_a_promise() -> None:
     front = pareto_front(counted(rows), HIERARCHIES, "k_anonymity", promises=[Promise.make("k_anonymity", 4)])
     assert {point.leakage for point in front.points} == {4.0}
     assert [dict(point.levels) for point in front.front] == [{"zip": 1, "age": 0, "sex": 0}]
-    assert front.document()["points"][0]["on_front"] is True
+    assert front.to_dict()["points"][0]["on_front"] is True

@@ -163,7 +163,7 @@ def test_a_project_is_a_table_with_roles_and_hierarchies(tmp_path: Path) -> None
     assert (other.original.roles.quasi_identifiers, other.original.roles.sensitive) == (("age & year",), ("zip",))
     assert other.hierarchies["age & year"].height == 1
     assert dv.measure(where, quasi_identifiers=()).settings["quasi_identifiers"] == ["age & year", "zip"]
-    assert dv.check(where, dv.Policy(k_anonymity=1))[0].holds
+    assert dv.check(where, dv.Policy(k_anonymity=1)).holds
     for options in ({"delimiter": ";"}, {"header": True}, {"table": "x"}):
         with pytest.raises(BadInput, match="ARX project"):
             dv.read(where, **options)

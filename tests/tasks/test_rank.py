@@ -144,7 +144,7 @@ def test_pruning_by_both_bounds() -> None:
     assert sorted(item.columns for item in found.combinations) == [("a",), ("a", "c"), ("b",), ("c",), ("d",)]
     assert [item.columns for item in found.smallest] == [("b",), ("a", "c")]
     # a+b, b+c, b+d and all four triples hold b or a+c; a+d and c+d cannot reach the threshold.
-    assert found.document()["pruned"] == {"hold_a_smaller_one": 7, "cannot_reach": 2}
+    assert found.to_dict()["pruned"] == {"hold_a_smaller_one": 7, "cannot_reach": 2}
     with pytest.raises(BadInput, match="several rows"):
         dv.rank(table, quasi_identifiers=["a"], person="b", prune=True)
 
@@ -191,7 +191,7 @@ def test_a_wide_table_of_text() -> None:
     assert [step.identity["discrimination_rate"] for step in found.steps[:6]] == pytest.approx(
         [n / 6 for n in range(1, 7)]
     )
-    assert found.document()["steps"][5]["identity"]["uniques"] == 64
+    assert found.to_dict()["steps"][5]["identity"]["uniques"] == 64
 
 
 def test_nulls_can_be_dropped() -> None:

@@ -20,6 +20,7 @@ from divulge.anatomize.hits import Hits
 from divulge.arrays import Floats, Ints
 from divulge.engines.base import Engine
 from divulge.errors import BadInput, InternalError
+from divulge.results import Result
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -28,9 +29,11 @@ What = Literal["count", "sum", "average"]
 _EVERYTHING = "true"
 
 
-@dataclass(frozen=True)
-class Estimate:
+@dataclass(frozen=True, repr=False)
+class Estimate(Result):
     """A number that a release gives, and how far the truth may be from it."""
+
+    view = "releases"
 
     what: What
     estimate: float | None

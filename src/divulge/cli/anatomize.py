@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from divulge.cli.common import emit_json, new_app, show
+from divulge.cli.common import emit_json, new_app, tell
 from divulge.cli.options import JsonOption, TableOptions, takes_groups
 
 app = new_app()
@@ -156,7 +156,6 @@ def anatomize(
     from divulge.anatomize.feasibility import InfeasibleModel
     from divulge.anatomize.workload import Workload
     from divulge.publish.release import refuse_target
-    from divulge.report.anatomized import anatomized_document, anatomized_text
     from divulge.table.roles import split_names
     from divulge.tasks.anatomize import anatomize as run_anatomize
     from divulge.tasks.anatomized_on_spark import refuse_on_cluster
@@ -187,21 +186,14 @@ def anatomize(
     recq = release.recq(Workload(kind=workload, queries=queries)) if measured else None
     attacks = release.attack() if attack else None
     written = None if out is None or dry_run else release.write(out, force=force, format=format_)
-    if json_:
-        emit_json(anatomized_document(release, recq=recq, attacks=attacks, written=written))
-    else:
-        show(anatomized_text(release, recq=recq, attacks=attacks, written=written))
+    tell(release, json_=json_, recq=recq, attacks=attacks, written=written)
 
 
 def _check(table: TableOptions, bounds: dict[str, str], sensitive: list[str], *, json_: bool) -> None:
-    from divulge.report.anatomized import check_document, check_text
     from divulge.tasks.check_anatomized import check_anatomized
 
     found = check_anatomized(table.source, sensitive=sensitive, engine=table.chosen_engine(), **bounds)
-    if json_:
-        emit_json(check_document(found))
-    else:
-        show(check_text(found))
+    tell(found, json_=json_)
     if not found.holds:
         raise typer.Exit(1)
 

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from divulge.cli.common import emit_json, new_app, show
+from divulge.cli.common import new_app, tell
 from divulge.cli.options import JsonOption, TableOptions, takes_groups
 
 app = new_app()
@@ -40,13 +40,9 @@ def apply(
       divulge apply release/ new-patients.csv --out release-2/
       divulge apply /shared/release/ clinic.visits --engine spark --out /shared/release-2/
     """
-    from divulge.report.release import applied_document, applied_text
     from divulge.tasks.apply import apply as run_apply
 
     applied = run_apply(
         release, table.read(), out, unseen="suppress" if suppress_unseen else "refuse", force=force, seed=seed
     )
-    if json_:
-        emit_json(applied_document(applied))
-    else:
-        show(applied_text(applied))
+    tell(applied, json_=json_)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from divulge.cli.common import emit_json, new_app, show
+from divulge.cli.common import new_app, tell
 from divulge.cli.options import BeliefOptions, JsonOption, RoleOptions, TableOptions, takes_groups
 from divulge.cli.promises import PolicyOption, ProtectOption, policy_of, takes_promises
 
@@ -34,18 +34,13 @@ def check(
       divulge check patients.csv --policy divulge.toml
       divulge check patients.csv --qi zip,age --sensitive disease --k-anonymity 5 --entropy-leakage 0.5
     """
-    from divulge.report.document import verdict_document
-    from divulge.report.text import verdict_text
     from divulge.tasks.check import check as run_check
 
     opened = table.read()
     kept = policy_of(policy, bounds, protect=protect)
     resolved = roles.resolve(opened)
     given = {name: value for name, value in resolved.items() if value} | ({} if roles.nulls else {"nulls": None})
-    verdict, measurement = run_check(opened, kept, assumptions=given | belief.resolve(opened.names), sample=sample)
-    if json_:
-        emit_json(verdict_document(verdict, measurement))
-    else:
-        show(verdict_text(verdict, measurement, sample=sample))
+    verdict = run_check(opened, kept, assumptions=given | belief.resolve(opened.names), sample=sample)
+    tell(verdict, json_=json_, text={"sample": sample})
     if not verdict.holds:
         raise typer.Exit(1)

@@ -4,15 +4,15 @@
 from __future__ import annotations
 
 import json
-import math
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import typer
+
+from divulge.results import Result, plain
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -22,31 +22,19 @@ _TERMINAL = threading.Lock()
 """Held by the bar that is shown."""
 
 
-def plain(value: Any) -> Any:
-    """The value as JSON can carry it: infinities as the strings "inf" and "-inf", NumPy scalars as Python's, dates as text."""
-    if isinstance(value, Mapping):
-        return {str(key): plain(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [plain(item) for item in value]
-    if isinstance(value, (str, bool, int)) or value is None:
-        return value
-    if hasattr(value, "item"):
-        return plain(value.item())
-    if isinstance(value, Decimal):
-        # A whole number keeps all its digits: 38 of them are an identifier, not a measurement.
-        return int(value) if value.is_finite() and value == value.to_integral_value() else plain(float(value))
-    if isinstance(value, float):
-        if math.isnan(value):
-            return "nan"
-        return value if math.isfinite(value) else ("inf" if value > 0 else "-inf")
-    return str(value)
-
-
 def emit_json(document: Mapping[str, Any]) -> None:
     """Print one JSON object and nothing else."""
     # Escapes are JSON in any encoding; an output that is not UTF-8 could not take every letter as it is.
     encoding = (getattr(sys.stdout, "encoding", None) or "utf-8").lower().replace("-", "")
     sys.stdout.write(json.dumps(plain(document), ensure_ascii=encoding != "utf8", allow_nan=False) + "\n")
+
+
+def tell(result: Result, *, json_: bool, text: Mapping[str, Any] | None = None, **options: Any) -> None:
+    """A result as one JSON object, or in words; `options` are the views' own, `text` those of the words alone."""
+    if json_:
+        emit_json(result.to_dict(**options))
+    else:
+        show(result.text(**options, **(text or {})))
 
 
 def show(*parts: RenderableType) -> None:

@@ -31,7 +31,7 @@ def datasets(
     from dataclasses import asdict
 
     from divulge import datasets as library
-    from divulge.report.text import grid
+    from divulge.views.words import grid
 
     if name is None:
         found = library.available()

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from divulge.cli.common import emit_json, new_app, plain, show
+from divulge.cli.common import emit_json, new_app, show
 from divulge.cli.options import JsonOption
 
 app = new_app()
@@ -43,8 +43,6 @@ def demo(
 
     from divulge.datasets.demo import QUASI_IDENTIFIERS, SENSITIVE, generalized, patients
     from divulge.policy import Policy
-    from divulge.report.document import measurement_document, verdict_document
-    from divulge.report.release import release_document, release_text
     from divulge.tasks.check import check
     from divulge.tasks.generalize import generalize
     from divulge.tasks.measure import measure
@@ -59,7 +57,8 @@ def demo(
         folder / "patients.csv", quasi_identifiers=QUASI_IDENTIFIERS, sensitive=SENSITIVE, identifier="patient_id"
     )
     policy = Policy.load(folder / "divulge.toml")
-    verdict, after = check(folder / "generalized.csv", policy)
+    verdict = check(folder / "generalized.csv", policy)
+    after = verdict.measurement
     columns = profile(folder / "patients.csv")
     others = [item.column for item in columns if item.column not in (*QUASI_IDENTIFIERS, SENSITIVE)]
     release = generalize(folder / "patients.csv", policy=policy, identifier=others, suppression=0.01)
@@ -67,17 +66,17 @@ def demo(
     written = [*_write(folder, after), str(folder / "divulge.toml"), str(folder / "demo.json"), str(folder / "release")]
     document = {
         "settings": {"rows": rows, "seed": seed},
-        "raw": measurement_document(before, worst=3),
-        "generalized": measurement_document(after, worst=5),
-        "verdict": verdict_document(verdict, after),
-        "release": release_document(release, written=published),
+        "raw": before.to_dict(worst=3),
+        "generalized": after.to_dict(worst=5),
+        "verdict": verdict.to_dict(),
+        "release": release.to_dict(written=published),
         "files": written,
     }
-    (folder / "demo.json").write_text(json.dumps(plain(document), indent=2, ensure_ascii=False), encoding="utf-8")
+    (folder / "demo.json").write_text(json.dumps(document, indent=2, ensure_ascii=False), encoding="utf-8")
     if json_:
         emit_json(document)
     else:
-        _tell(columns, before, after, verdict, release_text(release, written=published), written)
+        _tell(columns, before, verdict, release.text(written=published), written)
 
 
 def _write(folder: Path, after: Any) -> list[str]:
@@ -85,7 +84,7 @@ def _write(folder: Path, after: Any) -> list[str]:
 
     from divulge.datasets.demo import SENSITIVE
     from divulge.metrics.leakage import distribution_leakage
-    from divulge.report.charts import before_and_after_chart, leakage_chart, save_chart
+    from divulge.views.charts import before_and_after_chart, leakage_chart, save_chart
 
     pyarrow.csv.write_csv(after.class_table(), folder / "classes.csv")
     belief = after.beliefs[SENSITIVE]
@@ -98,24 +97,23 @@ def _write(folder: Path, after: Any) -> list[str]:
     return [str(path) for path in (*tables, *charts)]
 
 
-def _tell(columns: Any, before: Any, after: Any, verdict: Any, release: Any, files: list[str]) -> None:
-    from divulge.report.columns import profile_text
-    from divulge.report.text import story_text, verdict_text
+def _tell(columns: Any, before: Any, verdict: Any, release: Any, files: list[str]) -> None:
+    from divulge.views.measurement import story_text
 
     show(
         "Nobody in this demonstration exists: the patients are invented.",
         "",
         "1. What does each column give away by itself?",
-        profile_text(columns, files[0]),
+        columns.text(),
         "",
         "2. The raw table, to somebody who knows a patient's zip, age and sex",
         story_text(before, worst=3),
         "",
         "3. A usual attempt at anonymity: zips cut to three digits, ages in decades",
-        story_text(after, worst=5),
+        story_text(verdict.measurement, worst=5),
         "",
         "4. Does that keep what the hospital promises (divulge.toml)? k and l are the usual promises; the leakages see more",
-        verdict_text(verdict, after, sample=3),
+        verdict.text(sample=3),
         "",
         "5. Of all ways to make the raw table coarser, the one that keeps every promise and loses least",
         release,

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from divulge.cli.common import emit_json, new_app, show
+from divulge.cli.common import new_app, tell
 from divulge.cli.options import JsonOption
 
 app = new_app()
@@ -31,21 +31,7 @@ def distances(
 
     comparison = compare_distances(values=values, pairs=pairs, seed=seed)
     if chart is not None:
-        from divulge.report.charts import distances_chart, save_chart
+        from divulge.views.charts import distances_chart, save_chart
 
         save_chart(distances_chart(comparison), chart)
-    if json_:
-        emit_json(comparison.document())
-        return
-    from divulge.report.text import grid
-
-    table = grid("distance", "sensitivity", "independence", right=[1, 2])
-    for name in sorted(comparison.names, key=lambda name: -comparison.sensitivity[name]):
-        table.add_row(name, f"{comparison.sensitivity[name]:.3f}", f"{comparison.independence(name):.3f}")
-    show(
-        table,
-        "",
-        "sensitivity: growth of the distance per step of belief at the start of the way; "
-        "independence: 1 - mean |rank correlation| with the others.",
-        f"{pairs:,} random pairs of distributions over {values} values, seed {seed}.",
-    )
+    tell(comparison, json_=json_)

@@ -70,7 +70,7 @@ def leakage(
       divulge dossier leakage --table release.csv --qi Zip,Age --background known.csv --reference p.json
     """
     from divulge.dossier.files import read_record
-    from divulge.report import dossier_document, dossier_text
+    from divulge.views import dossier as views
 
     sources = [
         name for name, given in (("--record", record), ("--database", database), ("--table", table.table)) if given
@@ -87,12 +87,12 @@ def leakage(
         )
     elif table.table:
         people = table.measure(reference, options)
-        emit_json(dossier_document.people_document(people)) if json_ else show(dossier_text.people_text(people))
+        emit_json(views.people_document(people)) if json_ else show(views.people_text(people))
     else:
         if adversary.resolve or adversary.link or adversary.augment or timeline or without:
             raise BadInput("one record was given, and an analysis of many was asked for", hint="use --database")
         found = options.one(read_record(str(record)), read_record(reference))
-        emit_json(dossier_document.leakage_document(found)) if json_ else show(dossier_text.leakage_text(found))
+        emit_json(views.leakage_document(found)) if json_ else show(views.leakage_text(found))
 
 
 def _database_leakage(
@@ -108,7 +108,7 @@ def _database_leakage(
     from divulge.dossier import decide
     from divulge.dossier.adversary import attack
     from divulge.dossier.files import read_database, read_record
-    from divulge.report import dossier_document, dossier_text
+    from divulge.views import dossier as views
 
     records, truth = read_database(database), read_record(reference)
     adversary.warn_about_labels(records)
@@ -121,11 +121,11 @@ def _database_leakage(
     steps = tuple(tracked(growing, len(records), what="timeline"))
     if json_:
         graph = adversary.merge(records, options)[1] if adversary.merges else None
-        emit_json(dossier_document.attack_document(found, graph=graph, kept=kept, steps=steps))
+        emit_json(views.attack_document(found, graph=graph, kept=kept, steps=steps))
     else:
         show(
-            dossier_text.attack_text(found, kept=kept, linked=adversary.merges),
-            *(["", dossier_text.timeline_text(steps)] if grow else []),
+            views.attack_text(found, kept=kept, linked=adversary.merges),
+            *(["", views.timeline_text(steps)] if grow else []),
         )
 
 
@@ -146,7 +146,7 @@ def resolve(
       divulge dossier resolve --database shops.jsonl --link N~1,P,C --probability 0.95 --out people.json
     """
     from divulge.dossier.files import read_database, write_database
-    from divulge.report import dossier_document, dossier_text
+    from divulge.views import dossier as views
 
     records = read_database(database)
     adversary.warn_about_labels(records)
@@ -154,10 +154,10 @@ def resolve(
     if out:
         write_database(merged, out)
     if json_:
-        documents = [dossier_document.record_document(record) for record in merged]
+        documents = [views.record_document(record) for record in merged]
         emit_json({"given": len(records), "records": documents, "graph": graph, **settings})
     else:
-        show(dossier_text.resolution_text(merged, len(records), graph["edges"]))
+        show(views.resolution_text(merged, len(records), graph["edges"]))
 
 
 @app.command()
@@ -178,17 +178,17 @@ def dip(
     """
     from divulge.dossier.adversary import dip as run_dip
     from divulge.dossier.files import read_database, read_record
-    from divulge.report import dossier_document, dossier_text
+    from divulge.views import dossier as views
 
     records, start, options = read_database(database), read_record(query), measure.read()
     adversary.warn_about_labels([*records, start])
     found = run_dip(records, start, adversary.operator(options))
-    document = {"record": dossier_document.record_document(found.record), "reached": sorted(found.reached)}
+    document = {"record": views.record_document(found.record), "reached": sorted(found.reached)}
     leaked = float(options.each([found.record], read_record(reference))[0]) if reference else None
     if json_:
         emit_json(document if leaked is None else {**document, "leakage": leaked})
     else:
-        show(dossier_text.dip_text(found, leaked))
+        show(views.dip_text(found, leaked))
 
 
 @app.command()
@@ -211,13 +211,13 @@ def release(
     """
     from divulge.dossier.decide import compare
     from divulge.dossier.files import read_database, read_record
-    from divulge.report import dossier_document, dossier_text
+    from divulge.views import dossier as views
 
     records, options = read_database(database), measure.read()
     offered = {name: read_record(path) for name, path in named_files(alternatives).items()}
     adversary.warn_about_labels([*records, *offered.values()])
     found = compare(records, read_record(reference), offered, operator=adversary.operator(options), measure=options)
-    emit_json(dossier_document.release_document(found)) if json_ else show(dossier_text.release_text(found))
+    emit_json(views.release_document(found)) if json_ else show(views.release_text(found))
 
 
 app.command()(disinform)

@@ -43,7 +43,7 @@ def disinform(
     from divulge.dossier.disinformation import candidates_of, choose_disinformation
     from divulge.dossier.files import read_database, read_record
     from divulge.dossier.plan import plan_disinformation
-    from divulge.report import dossier_document, dossier_text
+    from divulge.views import dossier as views
 
     records, truth, options = read_database(database), read_record(reference), measure.read()
     adversary.warn_about_labels(records)
@@ -63,9 +63,7 @@ def disinform(
             )
         else:
             found = plan_disinformation(records, truth, rule=adversary.match_rule(), budget=budget, measure=options)
-    emit_json(dossier_document.disinformation_document(found)) if json_ else show(
-        dossier_text.disinformation_text(found)
-    )
+    emit_json(views.disinformation_document(found)) if json_ else show(views.disinformation_text(found))
 
 
 @takes_groups
@@ -84,7 +82,7 @@ def enhance(
     """
     from divulge.dossier.enhance import enhance_each
     from divulge.dossier.files import read_database, read_weights
-    from divulge.report import dossier_document, dossier_text
+    from divulge.views import dossier as views
 
     records = read_database(database)
     adversary.warn_about_labels(records)
@@ -97,9 +95,9 @@ def enhance(
         weights=read_weights(weights) if weights else None,
     )
     if json_:
-        emit_json({"composites": [dossier_document.enhancement_document(each) for each in found]})
+        emit_json({"composites": [views.enhancement_document(each) for each in found]})
     else:
-        show(dossier_text.enhancement_text(found))
+        show(views.enhancement_text(found))
 
 
 def simulate(
@@ -124,7 +122,7 @@ def simulate(
       divulge dossier simulate --figure a
     """
     from divulge.dossier import simulate as simulation
-    from divulge.report import dossier_document, dossier_text
+    from divulge.views import dossier as views
 
     if table5 and figure:
         raise BadInput("--table5 and --figure were both given", hint="ask for one of them")
@@ -132,17 +130,17 @@ def simulate(
     with progress_bar("simulating"):
         if table5:
             rows = simulation.table5(seeds=chosen, records=records)
-            document, text = dossier_document.table5_document(rows), dossier_text.table5_text(rows)
+            document, text = views.table5_document(rows), views.table5_text(rows)
         elif figure == "d":
             timings = simulation.figure3d()
             document = {"figure": "3d", "timings": [asdict(each) for each in timings]}
-            text = dossier_text.timings_text(timings)
+            text = views.timings_text(timings)
         elif figure:
             runs = simulation.figure3(figure, seeds=chosen, records=records)  # type: ignore[arg-type]
-            document = {"figure": f"3{figure}", "runs": [dossier_document.simulation_document(run) for run in runs]}
-            text = dossier_text.simulation_text(runs)
+            document = {"figure": f"3{figure}", "runs": [views.simulation_document(run) for run in runs]}
+            text = views.simulation_text(runs)
         else:
             parameters = simulation.Parameters(n, records, p_c, p_p, p_b, m, w)  # type: ignore[arg-type]
             run = simulation.run(parameters, seeds=chosen)
-            document, text = dossier_document.simulation_document(run), dossier_text.simulation_text([run])
+            document, text = views.simulation_document(run), views.simulation_text([run])
     emit_json(document) if json_ else show(text)

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from divulge.cli.common import emit_json, new_app, show
+from divulge.cli.common import emit_json, new_app, show, tell
 from divulge.cli.options import BeliefOptions, JsonOption, RoleOptions, TableOptions, pairs, takes_groups
 from divulge.cli.promises import PolicyOption, ProtectOption, policy_of, takes_promises
 from divulge.errors import BadInput
@@ -97,9 +97,9 @@ def generalize(
     from divulge.generalize.diagnosis import NothingFits
     from divulge.publish.formats import choose_format
     from divulge.publish.release import refuse_target
-    from divulge.report.release import release_document, release_text, suggestions_text
     from divulge.table.roles import split_names
     from divulge.tasks.generalize import generalize as run_generalize
+    from divulge.views.releases import suggestions_text
 
     if out is not None and not dry_run:
         refuse_target(out, force=force)
@@ -137,14 +137,10 @@ def generalize(
     written = None
     if out is not None and not dry_run:
         written = release.write(out, format=format_, force=force, seed=seed)
-    if json_:
-        emit_json(release_document(release, written=written))
-    else:
-        show(release_text(release, written=written))
+    tell(release, json_=json_, written=written)
 
 
 def _show_front(opened: Any, metric: str, asked: dict[str, Any], *, json_: bool, unused: bool) -> None:
-    from divulge.report.release import front_text
     from divulge.tasks.tradeoff import tradeoff
 
     if unused:
@@ -152,11 +148,7 @@ def _show_front(opened: Any, metric: str, asked: dict[str, Any], *, json_: bool,
             "--pareto publishes nothing and looks at one level per column",
             hint="Leave out --out, --method, --time-limit, --optima, --nodes and --keep",
         )
-    front = tradeoff(opened, metric, **asked)
-    if json_:
-        emit_json(front.document())
-    else:
-        show(front_text(front))
+    tell(tradeoff(opened, metric, **asked), json_=json_)
 
 
 def _hierarchies(

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from divulge.cli.common import emit_json, new_app, show
+from divulge.cli.common import emit_json, new_app, show, tell
 from divulge.cli.options import JsonOption, TableOptions, pairs, takes_groups
 from divulge.cli.promises import PolicyOption, policy_of, takes_promises
 
@@ -125,7 +125,6 @@ def build(
       divulge hierarchy build patients.csv --column age --intervals 5,10,20 --top 90 --out age.csv
       divulge hierarchy build patients.csv --column grade --order A,B,C,D --groups 2 --out hierarchies/
     """
-    from divulge.report.hierarchies import built_text, hierarchy_document
     from divulge.table.roles import split_names
     from divulge.tasks.hierarchy import build as run_build
     from divulge.tasks.hierarchy import write_to
@@ -135,18 +134,7 @@ def build(
     spec = rules.spec()
     built = run_build(opened, columns, specs={} if spec is None else dict.fromkeys(columns, spec))
     written = [] if out is None else write_to(built.hierarchies, out, to=to, force=force)
-    if not json_:
-        show(built_text(built, written=written, most=most))
-        return
-    rule = {name: suggestion.spec for name, suggestion in built.suggestions.items()} or dict.fromkeys(columns, spec)
-    emit_json(
-        {
-            "hierarchies": {name: hierarchy_document(hierarchy) for name, hierarchy in built.hierarchies.items()},
-            "rules": rule,
-            "reasons": {name: suggestion.reason for name, suggestion in built.suggestions.items()},
-            "written": [str(path) for path in written],
-        }
-    )
+    tell(built, json_=json_, text={"most": most}, written=written)
 
 
 @app.command()
@@ -177,7 +165,6 @@ def cut(
     Example:
       divulge hierarchy cut patients.csv --column age --about disease --ranges 4 --surprise 0.5 --k-anonymity 5 --out age.csv
     """
-    from divulge.report.hierarchies import cut_document, cut_text
     from divulge.tasks.cut import cut as run_cut
     from divulge.tasks.hierarchy import write_to
 
@@ -185,10 +172,7 @@ def cut(
     promised = policy_of(policy, bounds)
     found = run_cut(table.read(), column, about=about, policy=promised, most=ranges, order=scale, nulls=nulls)
     written = [] if out is None else write_to({column: found.hierarchy}, out, to=to, force=force)
-    if json_:
-        emit_json(cut_document(found, written=written))
-    else:
-        show(cut_text(found, written=written, most=most))
+    tell(found, json_=json_, text={"most": most}, written=written)
 
 
 @app.command()
@@ -209,15 +193,11 @@ def check(
     Example:
       divulge hierarchy check adult.csv --hierarchies hierarchies/
     """
-    from divulge.report.hierarchies import coverage_document, coverage_text
     from divulge.tasks.hierarchy import cover, load_for
 
     opened = table.read()
     coverage = cover(opened, load_for(opened, hierarchies, pairs(hierarchy or [], "--hierarchy")))
-    if json_:
-        emit_json(coverage_document(coverage))
-    else:
-        show(coverage_text(coverage))
+    tell(coverage, json_=json_)
     coverage.refuse_gaps()
 
 
@@ -237,8 +217,8 @@ def convert(
       divulge hierarchy convert adult_hierarchy_age.csv age.csv --to anjana
       divulge hierarchy convert study.deid study/
     """
-    from divulge.report.hierarchies import written_text
     from divulge.tasks.hierarchy import convert as run_convert
+    from divulge.views.words import written_text
 
     written = run_convert(source, target, to=to, force=force, encoding=encoding)
     if json_:
@@ -259,8 +239,8 @@ def show_levels(
     Example:
       divulge hierarchy show adult_hierarchy_age.csv
     """
-    from divulge.report.hierarchies import hierarchy_document, hierarchy_text
     from divulge.tasks.hierarchy import load_any
+    from divulge.views.columns import hierarchy_document, hierarchy_text
 
     found = load_any(source)
     if json_:

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from divulge.cli.common import emit_json, new_app, show
+from divulge.cli.common import new_app, tell
 from divulge.cli.options import BeliefOptions, JsonOption, RoleOptions, TableOptions, takes_groups
 from divulge.errors import BadInput
 
@@ -48,8 +48,6 @@ def measure(
       divulge measure patients.csv --about age --given zip,disease --json
     """
     from divulge.metrics.conditions import conditions_of
-    from divulge.report.document import measurement_document
-    from divulge.report.text import measurement_text
     from divulge.tasks.measure import measure as run_measure
 
     opened = table.read()
@@ -62,14 +60,13 @@ def measure(
         if asked
         else None
     )
-    if json_:
-        emit_json(measurement_document(measurement, classes=classes, worst=worst, by=by, conditions=held))
-    elif classes:
+    if classes and not json_:
         if measurement.survey is not None:
             sys.stderr.write(f"divulge: {measurement.notes[-1]}\n")  # else the rows could be taken for all classes
         _write_csv(measurement.class_table())
     else:
-        show(measurement_text(measurement, worst=worst, by=by, conditions=held))
+        also: dict[str, Any] = {"classes": classes} if json_ else {}
+        tell(measurement, json_=json_, worst=worst, by=by, conditions=held, **also)
 
 
 def _roles(roles: RoleOptions, opened: Any, about: str | None, given: list[str] | None) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from divulge.cli.common import emit_json, new_app, show
+from divulge.cli.common import new_app, tell
 from divulge.cli.options import JsonOption
 
 app = new_app()
@@ -38,30 +38,4 @@ def perturbed(
     from divulge.tasks.perturbed import perturbed as run_perturbed
 
     names = split_names(read(original), columns)
-    document = run_perturbed(original, published, columns=names, key=key).document(worst=worst)
-    if json_:
-        emit_json(document)
-        return
-    from divulge.report.text import bullet, heading, number
-    from divulge.report.words import class_name, people
-
-    show(
-        f"{document['rows']:,} rows, {document['classes']:,} published classes of {', '.join(names)}",
-        bullet(
-            f"There were {number(document['entropy'])} bits to learn; "
-            f"publication gives {number(document['mutual_information'])} on average."
-        ),
-        bullet(
-            f"The worst class gives {number(document['specific_information'])} bits "
-            f"and leaves {number(document['conditional_entropy'])}."
-        ),
-        heading("The worst classes"),
-        *(
-            bullet(
-                f"{class_name(item['class'])} ({people(item['size'])}): gives {number(item['specific_information'])} bits, "
-                f"leaves {number(item['conditional_entropy'])}.",
-                f"{place}.",
-            )
-            for place, item in enumerate(document["worst"], start=1)
-        ),
-    )
+    tell(run_perturbed(original, published, columns=names, key=key), json_=json_, worst=worst)

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from divulge.cli.common import emit_json, new_app, show
+from divulge.cli.common import new_app, tell
 from divulge.cli.options import JsonOption, TableOptions, takes_groups
 
 app = new_app()
@@ -18,13 +18,6 @@ def profile(table: TableOptions, json_: JsonOption = False) -> None:
     Example:
       divulge profile patients.csv
     """
-    from divulge.report.columns import profile_text
     from divulge.tasks.profile import profile as run_profile
 
-    opened = table.read()
-    columns = run_profile(opened)
-    if json_:
-        settings = {"engine": opened.engine.name, "source": opened.source, "nulls": "category", "log_base": 2}
-        emit_json({"settings": settings, "columns": [column.document() for column in columns]})
-    else:
-        show(profile_text(columns, opened.source))
+    tell(run_profile(table.read()), json_=json_)

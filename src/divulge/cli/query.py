@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from divulge.cli.common import emit_json, new_app, show
+from divulge.cli.common import new_app, tell
 from divulge.cli.options import JsonOption
 
 app = new_app()
@@ -45,13 +45,9 @@ def query(
       divulge query release/ "age > 30 and job = 'Doctor' and salary = 6700"
       divulge query release/ "job = 'Doctor'" --average salary --json
     """
-    from divulge.report.anatomized import estimate_document, estimate_text
     from divulge.tasks.query import query as run_query
 
     found = run_query(
         release, condition, total=total, average=average, group=group, count=count, hierarchies=hierarchies
     )
-    if json_:
-        emit_json(estimate_document(found))
-    else:
-        show(estimate_text(found))
+    tell(found, json_=json_)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from divulge.cli.common import emit_json, new_app, progress_bar, show
+from divulge.cli.common import new_app, progress_bar, tell
 from divulge.cli.options import JsonOption, RoleOptions, TableOptions, takes_groups
 
 if TYPE_CHECKING:
@@ -56,7 +56,6 @@ def rank(
     if growing:
         _growing(opened, given, every=every, json_=json_)
         return
-    from divulge.report.columns import ranking_text
     from divulge.table.roles import split_names
     from divulge.tasks.rank import rank as run_rank
 
@@ -73,15 +72,11 @@ def rank(
             prune=prune,
             progress=progress,
         )
-    if json_:
-        emit_json(ranking.document())
-    else:
-        show(ranking_text(ranking, most=most))
+    tell(ranking, json_=json_, text={"most": most})
 
 
 def _growing(opened: Table, given: dict[str, Any], *, every: int, json_: bool) -> None:
     from divulge.errors import BadInput
-    from divulge.report.columns import growth_text
     from divulge.tasks.growing import growing
 
     if given["person"] is not None:
@@ -95,7 +90,4 @@ def _growing(opened: Table, given: dict[str, Any], *, every: int, json_: bool) -
             every=every,
             progress=progress,
         )
-    if json_:
-        emit_json(found.document())
-    else:
-        show(growth_text(found))
+    tell(found, json_=json_)

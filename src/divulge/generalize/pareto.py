@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
-from typing import Any
 
 import numpy as np
 
@@ -26,6 +25,7 @@ from divulge.generalize.protect import protect
 from divulge.generalize.rollup import Rollup, default_beliefs
 from divulge.generalize.rules import Rule, View, compile_rules
 from divulge.policy import Promise, Protection
+from divulge.results import Result
 from divulge.table.hierarchy import Hierarchy
 
 MOST_NODES = 100_000
@@ -45,9 +45,11 @@ class Point:
     on_front: bool
 
 
-@dataclass(frozen=True)
-class Front:
+@dataclass(frozen=True, repr=False)
+class Front(Result):
     """All nodes, and which of them are beaten by none."""
+
+    view = "releases"
 
     metric: str
     attribute: str | None
@@ -58,25 +60,6 @@ class Front:
     def front(self) -> tuple[Point, ...]:
         """The nodes on the front, the cheapest first."""
         return tuple(point for point in self.points if point.on_front)
-
-    def document(self) -> dict[str, Any]:
-        """For JSON and charts."""
-        return {
-            "metric": self.metric,
-            "attribute": self.attribute,
-            "objective": self.objective,
-            "points": [
-                {
-                    "levels": dict(point.levels),
-                    "leakage": point.leakage,
-                    "value": point.value,
-                    "suppressed": point.suppressed,
-                    "classes": point.classes,
-                    "on_front": point.on_front,
-                }
-                for point in self.points
-            ],
-        }
 
 
 def pareto_front(

@@ -16,6 +16,7 @@ import numpy as np
 
 from divulge.arrays import Floats
 from divulge.errors import BadInput
+from divulge.results import Result
 
 Pairwise = Callable[[Floats, Floats], Floats]
 
@@ -82,9 +83,11 @@ DISTANCES: dict[str, Pairwise] = {
 }
 
 
-@dataclass(frozen=True, eq=False)
-class Comparison:
+@dataclass(frozen=True, eq=False, repr=False)
+class Comparison(Result):
     """How sensitive each distance is, and how far each goes along with the others."""
+
+    view = "columns"
 
     names: tuple[str, ...]
     sensitivity: dict[str, float]
@@ -100,21 +103,6 @@ class Comparison:
         row = self.names.index(name)
         others = [abs(float(self.correlation[row, column])) for column in range(len(self.names)) if column != row]
         return 1.0 - float(np.mean(others))
-
-    def document(self) -> dict[str, Any]:
-        """For JSON."""
-        return {
-            "settings": self.settings,
-            "distances": [
-                {"name": name, "sensitivity": self.sensitivity[name], "independence": self.independence(name)}
-                for name in self.names
-            ],
-            "correlation": {
-                name: dict(zip(self.names, map(float, self.correlation[row]), strict=True))
-                for row, name in enumerate(self.names)
-            },
-            "curves": self.curves,
-        }
 
 
 def compare_distances(*, values: int = 5, pairs: int = 2000, steps: int = 20, seed: int = 0) -> Comparison:

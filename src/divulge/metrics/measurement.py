@@ -19,6 +19,7 @@ from divulge.metrics.catalogue import IDENTITY, SENSITIVE, find_metric
 from divulge.metrics.identity import Identity
 from divulge.metrics.metric import Metric
 from divulge.metrics.questions import Answer, Question, answer
+from divulge.results import Result
 
 _WHOLE_UNITS = ("people", "classes", "values")
 
@@ -67,9 +68,11 @@ class Surveyed(Protocol):
         """Answer questions about all of them."""
 
 
-@dataclass(frozen=True, eq=False)
-class Measurement:
+@dataclass(frozen=True, eq=False, repr=False)
+class Measurement(Result):
     """All metrics of one table under one choice of roles."""
+
+    view = "measurement"
 
     contingency: Contingency = field(repr=False)
     """The classes; where they stayed on disk or on a cluster, the worst of them by each metric."""

@@ -8,11 +8,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from divulge.belief import Belief
-from divulge.errors import BadInput, nearest
+from divulge.errors import BadInput, BrokenPromise, nearest
 from divulge.metrics.measurement import Measurement, as_number
 from divulge.metrics.questions import Answer, Question, answer
 from divulge.policy.chosen import Protected
 from divulge.policy.promise import Promise
+from divulge.results import Result
 
 
 @dataclass(frozen=True)
@@ -46,16 +47,26 @@ class Outcome:
         return f"{self.promise.text}{about}{f' for {self.protects}' if self.protects else ''}"
 
 
-@dataclass(frozen=True)
-class Verdict:
+@dataclass(frozen=True, repr=False)
+class Verdict(Result):
     """All promises together."""
 
+    view = "measurement"
+
     outcomes: tuple[Outcome, ...]
+    measurement: Measurement
+    """Of the table that was held against the promises."""
 
     @property
     def holds(self) -> bool:
         """Every promise is kept."""
         return all(outcome.holds for outcome in self.outcomes)
+
+    def raise_for_broken(self) -> None:
+        """Raise `BrokenPromise`, which names what is broken, unless everything holds."""
+        if not self.holds:
+            told = (f"{outcome.text} (measured {outcome.value})" for outcome in self.outcomes if not outcome.holds)
+            raise BrokenPromise(f"{self.measurement.settings['source']} breaks {', '.join(told)}")
 
 
 def judge(
@@ -68,7 +79,8 @@ def judge(
     questions = [Question(promise.metric, promise.bound, attribute, promise.l_value) for promise, attribute in held]
     answers = measurement.ask(questions, most=sample)
     outcomes = [_outcome(*pair, answer) for pair, answer in zip(held, answers, strict=True)]
-    return Verdict((*outcomes, *(outcome for item in protected for outcome in _held(measurement, item, sample))))
+    further = (outcome for item in protected for outcome in _held(measurement, item, sample))
+    return Verdict((*outcomes, *further), measurement)
 
 
 def _held(measurement: Measurement, protected: Protected, sample: int) -> Iterator[Outcome]:

@@ -21,6 +21,7 @@ from divulge.publish.formats import Format, choose_format, read_rows
 from divulge.publish.manifest import read_manifest, refuse_unless_release, seal, write_manifest
 from divulge.publish.staging import check_target, stage
 from divulge.publish.verify import Fingerprint, Unverified, types_to_read
+from divulge.results import Result
 from divulge.table.table import Table, table_of
 
 
@@ -73,9 +74,11 @@ class Written:
         return form | {"types": dict(self.types[name]), "read_back_by": self.reader}
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Release(ABC):
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
+class Release(Result, ABC):
     """Something that has been decided and can be published."""
+
+    view = "releases"
 
     source: Table = field(repr=False)
     """What it was made from."""

@@ -81,7 +81,7 @@ def anatomize_on_spark(
     )
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class ClusterAnatomizedRelease(Decided):
     """What will be published; its rows are on the cluster."""
 

@@ -13,7 +13,7 @@ from divulge.publish.formats import Format
 from divulge.table.roles import Roles
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class Decided:
     """What every anatomized release carries along, wherever its rows are."""
 

@@ -33,7 +33,7 @@ from divulge.tasks.anatomized_outline import Decided, Outline, TableOutline
 _HINT = "Nothing was published. Run it again; if it stays so, report it"
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class AnatomizedRelease(Decided, Release):
     """What will be published."""
 

@@ -35,6 +35,7 @@ from divulge.publish.recoded import recoded_rows
 from divulge.publish.release import Release, ReleasePart, Written
 from divulge.publish.shuffle import draw_secret, shuffled
 from divulge.publish.verify import Fingerprint, Unverified, compare, hold
+from divulge.results import Result
 from divulge.table.read import own_table, read
 from divulge.table.roles import Roles
 from divulge.table.table import Table, table_of
@@ -46,9 +47,11 @@ _SHOWN = 20
 _HINT = "Leave their rows out with unseen='suppress' (--suppress-unseen), or generalize old and new rows together"
 
 
-@dataclass(frozen=True, eq=False)
-class Applied:
+@dataclass(frozen=True, eq=False, repr=False)
+class Applied(Result):
     """Later rows that were published."""
+
+    view = "releases"
 
     folder: Path
     rows: int

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from divulge.metrics.measurement import Measurement
 from divulge.policy import Policy, Verdict, judge
 from divulge.policy.chosen import choose_measured
 from divulge.tasks.measure import Names, measure
@@ -22,8 +21,8 @@ def check(
     assumptions: Mapping[str, Any] | None = None,
     sample: int = 10,
     engine: Any = None,
-) -> tuple[Verdict, Measurement]:
-    """Measure a table and hold it against a policy; roles given here go before the policy's own.
+) -> Verdict:
+    """Measure a table and hold it against a policy; roles given here go before the policy's own. `Verdict.measurement` has the numbers.
 
     The people of a protection are chosen by what this table itself says of them. `assumptions` are further keyword arguments of
     `measure`, such as {"person": "patient_id"}; `engine` is as there.
@@ -37,4 +36,4 @@ def check(
     arguments.setdefault("quasi_identifiers", ())
     measurement = measure(table, **arguments, engine=engine)
     protected = choose_measured(kept.protections, measurement)
-    return judge(measurement, kept.promises, protected=protected, sample=sample), measurement
+    return judge(measurement, kept.promises, protected=protected, sample=sample)

@@ -13,12 +13,15 @@ from divulge.anatomize.model import Share
 from divulge.anatomize.published import COUNT, GROUP, join_tables
 from divulge.engines.choose import choose_engine
 from divulge.engines.spark import SparkEngine
+from divulge.results import Result
 from divulge.tasks.query import OpenTables, open_anatomized, open_tables
 
 
-@dataclass(frozen=True)
-class ReleaseCheck:
+@dataclass(frozen=True, repr=False)
+class ReleaseCheck(Result):
     """What a release reaches, and whether it keeps what is asked."""
+
+    view = "releases"
 
     levels: Levels
     model: AlphaBetaGammaDelta

@@ -39,10 +39,6 @@ class Combination:
         """The discrimination rate: the share of the bits that name a person."""
         return float(self.identity[ordering_metric().name])
 
-    def document(self) -> dict[str, Any]:
-        """For JSON."""
-        return {"columns": list(self.columns), "identity": self.identity, "sensitive": self.sensitive}
-
 
 class Scorer(Protocol):
     """Finds the numbers of combinations."""

@@ -12,6 +12,7 @@ from divulge.count import Domain, Nulls, count
 from divulge.errors import BadInput
 from divulge.generalize.intervals import Cuts, optimal_cuts
 from divulge.policy import Policy
+from divulge.results import Result
 from divulge.table.hierarchy import SUPPRESSED, Hierarchy
 from divulge.table.hierarchy_builders import build_hierarchy
 from divulge.table.read import read
@@ -20,9 +21,11 @@ from divulge.table.texts import as_text
 from divulge.tasks.measure import assume, measure_counts
 
 
-@dataclass(frozen=True)
-class CutColumn:
+@dataclass(frozen=True, repr=False)
+class CutColumn(Result):
     """The optimal ranges of a column, and the hierarchy that they make."""
+
+    view = "columns"
 
     cuts: Cuts
     rule: Mapping[str, Any]

@@ -22,6 +22,7 @@ from divulge.count.refine import Partition, refine
 from divulge.errors import BadInput
 from divulge.metrics import Identity
 from divulge.metrics.dense import Marginal
+from divulge.results import Result
 from divulge.table.read import read
 from divulge.table.roles import Roles, resolve_roles
 from divulge.tasks.combinations import Combination, Numbers, OneByOne, identity_numbers
@@ -39,28 +40,17 @@ class Step:
     identity: Numbers
     sensitive: dict[str, Numbers]
 
-    def document(self) -> dict[str, Any]:
-        """For JSON."""
-        return {"n": self.n, "attribute": self.attribute, "identity": self.identity, "sensitive": self.sensitive}
 
-
-@dataclass(frozen=True)
-class Growth:
+@dataclass(frozen=True, repr=False)
+class Growth(Result):
     """Each quasi-identifier by itself, and the growing sets."""
+
+    view = "columns"
 
     rows: int
     alone: tuple[Combination, ...]
     steps: tuple[Step, ...]
     settings: dict[str, Any]
-
-    def document(self) -> dict[str, Any]:
-        """For JSON."""
-        return {
-            "rows": self.rows,
-            "settings": self.settings,
-            "alone": [item.document() for item in self.alone],
-            "steps": [item.document() for item in self.steps],
-        }
 
 
 def growing(

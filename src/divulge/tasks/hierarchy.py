@@ -13,6 +13,7 @@ import numpy as np
 from divulge.count import Contingency
 from divulge.count.counting import count
 from divulge.errors import BadInput
+from divulge.results import Result
 from divulge.table.arx_project import ArxProject, read_project
 from divulge.table.hierarchy import Hierarchy
 from divulge.table.hierarchy_builders import Spec, build_hierarchies
@@ -32,18 +33,24 @@ from divulge.table.table import Table
 from divulge.table.texts import toml_value
 
 
-@dataclass(frozen=True)
-class Built:
+@dataclass(frozen=True, repr=False)
+class Built(Result):
     """The hierarchies of some columns, with what they were built from."""
+
+    view = "columns"
 
     hierarchies: Mapping[str, Hierarchy]
     suggestions: Mapping[str, Suggestion]
     """For the columns that no rule was given for."""
+    rules: Mapping[str, Any]
+    """What each column was asked to become."""
 
 
-@dataclass(frozen=True)
-class Coverage:
+@dataclass(frozen=True, repr=False)
+class Coverage(Result):
     """How hierarchies fit a table."""
+
+    view = "columns"
 
     hierarchies: Mapping[str, Hierarchy]
     distinct: Mapping[str, int]
@@ -65,7 +72,7 @@ def build(
     suggestions = {name: suggest(counted[name])[0] for name in columns if name not in given}
     chosen: dict[str, Spec] = {name: suggestions[name].spec if name in suggestions else given[name] for name in columns}
     values = {name: contingency.keys[0].labels for name, contingency in counted.items()}
-    return Built(build_hierarchies(chosen, values, folder=folder), suggestions)
+    return Built(build_hierarchies(chosen, values, folder=folder), suggestions, chosen)
 
 
 def suggest(contingency: Contingency, columns: Sequence[str] | None = None) -> tuple[Suggestion, ...]:

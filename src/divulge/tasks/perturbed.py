@@ -10,8 +10,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-
 from divulge.arrays import Floats
 from divulge.belief import Belief
 from divulge.count import Contingency
@@ -19,15 +17,18 @@ from divulge.count.counting import count
 from divulge.engines.duckdb import DuckDBEngine
 from divulge.errors import BadInput
 from divulge.metrics.information import mutual_information, specific_information
+from divulge.results import Result
 from divulge.table.read import read
 from divulge.table.roles import resolve_roles
 from divulge.table.table import Table, table_of
 from divulge.tasks.measure import Names
 
 
-@dataclass(frozen=True, eq=False)
-class Perturbed:
+@dataclass(frozen=True, eq=False, repr=False)
+class Perturbed(Result):
     """What published values tell about the original ones."""
+
+    view = "columns"
 
     rows: int
     entropy: float
@@ -40,28 +41,6 @@ class Perturbed:
     """I2(X, x~) = H(X) - H(X | x~) for each published class."""
     contingency: Contingency = field(repr=False)
     settings: dict[str, Any]
-
-    def document(self, *, worst: int = 10) -> dict[str, Any]:
-        """For JSON; the classes that give most come first."""
-        order = np.argsort(-self.specific_information, kind="stable")[:worst]
-        return {
-            "rows": self.rows,
-            "classes": len(self.contingency),
-            "settings": self.settings,
-            "entropy": self.entropy,
-            "mutual_information": self.mutual_information,
-            "conditional_entropy": float(self.conditional_entropy.min()),
-            "specific_information": float(self.specific_information.max()),
-            "worst": [
-                {
-                    "class": self.contingency.class_key(int(index)),
-                    "size": int(self.contingency.sizes[index]),
-                    "conditional_entropy": float(self.conditional_entropy[index]),
-                    "specific_information": float(self.specific_information[index]),
-                }
-                for index in order
-            ],
-        }
 
 
 def perturbed(original: Any, published: Any, *, columns: Names, key: str | None = None) -> Perturbed:

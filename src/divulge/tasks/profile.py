@@ -8,11 +8,14 @@ the counts, with its reason; it is never acted upon by itself.
 from __future__ import annotations
 
 import re
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from divulge.count.spectrum import Spectrum, spectra
+from divulge.errors import BadInput, nearest
 from divulge.metrics import Identity, identity
+from divulge.results import Result
 from divulge.table.read import read
 from divulge.table.table import Column
 
@@ -50,12 +53,31 @@ class ColumnProfile:
     role: Role
     reason: str
 
-    def document(self) -> dict[str, Any]:
-        """For JSON."""
-        return asdict(self)
+
+@dataclass(frozen=True, repr=False)
+class Profile(Result):
+    """Every column of a table."""
+
+    view = "columns"
+
+    columns: tuple[ColumnProfile, ...]
+    settings: dict[str, Any]
+
+    def __iter__(self) -> Iterator[ColumnProfile]:
+        return iter(self.columns)
+
+    def __len__(self) -> int:
+        return len(self.columns)
+
+    def __getitem__(self, column: str) -> ColumnProfile:
+        """The profile of a column, by its name."""
+        found = {item.column: item for item in self.columns}
+        if column not in found:
+            raise BadInput(f"there is no column {column!r}", hint=nearest(column, found))
+        return found[column]
 
 
-def profile(table: Any, *, engine: Any = None) -> list[ColumnProfile]:
+def profile(table: Any, *, engine: Any = None) -> Profile:
     """Describe every column of a table; one pass over the rows; `engine` is as in `measure`.
 
     >>> import pyarrow as pa
@@ -65,7 +87,8 @@ def profile(table: Any, *, engine: Any = None) -> list[ColumnProfile]:
     """
     source = read(table, engine=engine)
     counted = spectra(source, [column.name for column in source.columns if column.kind != "nested"])
-    return [_describe(column, counted.get(column.name)) for column in source.columns]
+    settings = {"engine": source.engine.name, "source": source.source, "nulls": "category", "log_base": 2}
+    return Profile(tuple(_describe(column, counted.get(column.name)) for column in source.columns), settings)
 
 
 def _describe(column: Column, spectrum: Spectrum | None) -> ColumnProfile:

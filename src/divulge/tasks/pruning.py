@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 from divulge.metrics import TOLERANCE
 from divulge.tasks.combinations import Combination, Scorer
@@ -26,10 +26,6 @@ class Pruned:
     """They contain an identifying combination."""
     cannot_reach: int
     """What their parts have shows that they stay below the threshold."""
-
-    def document(self) -> dict[str, int]:
-        """For JSON."""
-        return asdict(self)
 
 
 def search_smallest(

@@ -19,6 +19,7 @@ from divulge.count.counts import Counts
 from divulge.count.entries import hold_distinct_rows, read_entries
 from divulge.errors import BadInput, nearest
 from divulge.metrics import TOLERANCE, ordering_metric
+from divulge.results import Result
 from divulge.table.read import read
 from divulge.table.roles import Roles, resolve_roles
 from divulge.table.table import Table
@@ -40,19 +41,12 @@ class RankedAttribute:
     contribution: float
     """How much the discrimination rate of the whole set falls when the attribute is left out."""
 
-    def document(self) -> dict[str, Any]:
-        """For JSON."""
-        return {
-            "attribute": self.attribute,
-            "alone": self.alone.document(),
-            "without": None if self.without is None else self.without.document(),
-            "contribution": self.contribution,
-        }
 
-
-@dataclass(frozen=True)
-class Ranking:
+@dataclass(frozen=True, repr=False)
+class Ranking(Result):
     """Attributes by their own risk, combinations by theirs, and the smallest that pass the threshold."""
+
+    view = "columns"
 
     rows: int
     everything: Combination
@@ -64,20 +58,6 @@ class Ranking:
     settings: dict[str, Any]
     pruned: Pruned | None = None
     """How many combinations were not counted, where pruning was asked for."""
-
-    def document(self) -> dict[str, Any]:
-        """For JSON."""
-        return {
-            "rows": self.rows,
-            "settings": self.settings,
-            "everything": self.everything.document(),
-            "attributes": [item.document() for item in self.attributes],
-            "combinations": [item.document() for item in self.combinations],
-            "pruned": None if self.pruned is None else self.pruned.document(),
-            "threshold": self.threshold,
-            "smallest": [list(item.columns) for item in self.smallest],
-            "sets": [item.document() for item in self.sets],
-        }
 
 
 def rank(

@@ -30,9 +30,11 @@ from divulge.table.texts import as_text
 from divulge.tasks.counted import Original, follow
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class GeneralizedRelease(Release):
     """What will be published."""
+
+    view = "releases"
 
     before: Measurement
     after: Measurement

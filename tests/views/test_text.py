@@ -8,10 +8,10 @@ import pytest
 from rich.console import Console, RenderableType
 
 import divulge as dv
+from divulge.errors import BadInput, BrokenPromise
 from divulge.policy import Promise, judge
-from divulge.report.columns import profile_text
-from divulge.report.text import measurement_text, settings_sentence, story_text, verdict_text
-from divulge.report.words import percent, worst_classes
+from divulge.views.measurement import settings_sentence, story_text, worst_classes
+from divulge.views.words import percent
 
 
 def printed(shown: RenderableType, width: int = 120) -> str:
@@ -67,7 +67,7 @@ def test_a_broken_promise_counts_its_classes_without_a_sample_too() -> None:
     measured = dv.measure(table, quasi_identifiers="a")
     for sample, names in ((0, 0), (1, 1), (5, 2)):
         verdict = judge(measured, [Promise.make("k_anonymity", 2)], sample=sample)
-        shown = printed(verdict_text(verdict, measured, sample=sample))
+        shown = printed(verdict.text(sample=sample))
         assert "k_anonymity >= 2 is broken by 2 classes with 2 people" in shown
         assert shown.count("(1 person)") == names
 
@@ -86,9 +86,37 @@ def test_worst_classes_by_a_name_that_identity_has_too() -> None:
 def test_no_word_is_broken_on_a_narrow_terminal(width: int) -> None:
     table = pa.table({"marital_status": ["single", "married", "married"], "diagnosis": ["flu", "flu", "cold"]})
     measured = dv.measure(table, quasi_identifiers="marital_status", sensitive="diagnosis")
-    shown = printed(measurement_text(measured), width) + printed(profile_text(dv.profile(table), "people"), width)
+    shown = printed(measured.text(), width) + printed(dv.profile(table).text(), width)
     assert max(len(line) for line in shown.splitlines()) <= width
     words = " ".join(shown.split())
     for word in ("maximum_information_leakage_printed", "marital_status", "quasi_identifier", "probability"):
         assert word in words
     assert "the fewest people who share one combination of quasi-identifiers" in words
+
+
+def test_a_result_is_one_line_in_a_shell_and_the_text_of_the_command_in_print() -> None:
+    table = pa.table({"zip": ["1", "1", "2"], "disease": ["flu", "flu", "cold"]})
+    roles = {"quasi_identifiers": "zip", "sensitive": "disease"}
+    verdict = dv.check(table, dv.Policy(k_anonymity=2), **roles)
+    results = [dv.measure(table, **roles), verdict, dv.profile(table), dv.rank(table, **roles)]
+    for result in results:
+        assert "\n" not in repr(result)
+        assert len(repr(result)) < 200
+        assert str(result).splitlines()[0] in repr(result)
+    assert "1 of 1 promises are broken" in str(verdict)
+
+
+def test_a_verdict_holds_its_measurement_and_raises_for_what_is_broken() -> None:
+    table = pa.table({"zip": ["1", "1", "2"]})
+    broken = dv.check(table, dv.Policy(k_anonymity=2), quasi_identifiers="zip")
+    assert broken.measurement["k_anonymity"].value == 1
+    with pytest.raises(BrokenPromise, match=r"k_anonymity >= 2 \(measured 1\)"):
+        broken.raise_for_broken()
+    dv.check(table, dv.Policy(k_anonymity=1), quasi_identifiers="zip").raise_for_broken()
+
+
+def test_a_column_is_found_in_a_profile_by_its_name() -> None:
+    found = dv.profile(pa.table({"zip": ["1", "1", "2"]}))
+    assert found["zip"].distinct == 2
+    with pytest.raises(BadInput, match="did you mean 'zip'"):
+        found["zap"]

@@ -12,7 +12,8 @@ from divulge.errors import BadInput
 from divulge.metrics.distances import Comparison
 from divulge.metrics.leakage import distribution_leakage, entropy_leakage
 from divulge.metrics.measurement import Measurement
-from divulge.report.words import class_name, shifts
+from divulge.views.measurement import shifts
+from divulge.views.words import class_name
 
 _MOST_CLASSES = 5_000
 

@@ -1,2 +1,0 @@
-# SPDX-License-Identifier: Apache-2.0
-"""Results for readers: in words, on a terminal, as JSON."""

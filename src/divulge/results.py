@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The manners that all results share: one line for a shell, the text of the command, and its JSON document.
+
+A result is a frozen value that knows nothing of how it is shown. The class only names the module of `views` that shows it, which is
+imported when somebody looks: the one late import of the package. There a function for each kind of result is registered with
+`text_of` and, where more than the result's own fields is told, with `document_of`.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import math
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from divulge.errors import InternalError
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+_WIDTH = 120
+"""Of a text that is not shown on a terminal."""
+
+
+class Result:
+    """What somebody asked for: `print` tells it in words, `to_dict` as the JSON document of the command."""
+
+    view: ClassVar[str]
+    """The module of `views` that shows it."""
+
+    def __repr__(self) -> str:
+        told = next((line for line in str(self).splitlines() if line.strip()), "")
+        return f"<{type(self).__name__}: {told.strip()}>"
+
+    def __str__(self) -> str:
+        return as_lines(self.text())
+
+    def text(self, **options: Any) -> RenderableType:
+        """What the command shows, for a terminal of any width; `options` are those of the view."""
+        _load(self)
+        return text_of(self, **options)
+
+    def to_dict(self, **options: Any) -> dict[str, Any]:
+        """The JSON document of the command; `options` are those of the view."""
+        _load(self)
+        return {str(key): plain(item) for key, item in document_of(self, **options).items()}
+
+
+def _load(result: Result) -> None:
+    importlib.import_module(f"divulge.views.{result.view}")
+
+
+@functools.singledispatch
+def text_of(result: Any, **_: Any) -> RenderableType:
+    """A result in words; each kind has its own."""
+    raise InternalError(f"nothing in views/ tells a {type(result).__name__} in words")
+
+
+@functools.singledispatch
+def document_of(result: Any, **_: Any) -> Mapping[str, Any]:
+    """A result as a JSON document: its fields, unless its kind has a document of its own."""
+    found: Mapping[str, Any] = plain(result)
+    return found
+
+
+def as_lines(text: RenderableType, *, width: int = _WIDTH) -> str:
+    """What a terminal of this width would show, without colour and without the blanks that fill lines up."""
+    from rich.console import Console
+
+    target = Console(highlight=False, markup=False, width=width, no_color=True)
+    with target.capture() as captured:
+        target.print(text)
+    return "\n".join(line.rstrip() for line in captured.get().splitlines())
+
+
+def plain(value: Any) -> Any:
+    """The value as JSON can carry it: infinities as "inf" and "-inf", NumPy scalars as Python's, dates as text."""
+    if is_dataclass(value) and not isinstance(value, type):
+        return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
+    if isinstance(value, Mapping):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(item) for item in value]
+    if isinstance(value, (str, bool, int)) or value is None:
+        return value
+    if hasattr(value, "item"):
+        return plain(value.item())
+    if isinstance(value, Decimal):
+        # A whole number keeps all its digits: 38 of them are an identifier, not a measurement.
+        return int(value) if value.is_finite() and value == value.to_integral_value() else plain(float(value))
+    if isinstance(value, float):
+        if math.isnan(value):
+            return "nan"
+        return value if math.isfinite(value) else ("inf" if value > 0 else "-inf")
+    return str(value)

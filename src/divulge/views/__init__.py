@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Results for readers: in words, on a terminal, as JSON, as charts."""

@@ -1,0 +1,357 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Columns: the profile of each, their ranking alone and in combination, their levels, and distances between their distributions."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from divulge.metrics import RankingTable, ordering_metric, ranked_metrics
+from divulge.metrics.distances import Comparison
+from divulge.results import document_of, plain, text_of
+from divulge.table.hierarchy import Hierarchy
+from divulge.table.texts import as_text, toml_key, toml_value
+from divulge.tasks.combinations import BESIDE_METRICS, Combination, Numbers
+from divulge.tasks.cut import CutColumn
+from divulge.tasks.growing import Growth
+from divulge.tasks.hierarchy import Built, Coverage
+from divulge.tasks.perturbed import Perturbed
+from divulge.tasks.profile import Profile
+from divulge.tasks.rank import Ranking
+from divulge.views.words import Listing, bullet, class_name, grid, heading, number, people, written_text
+
+_NULL = "(null)"
+
+
+@text_of.register(Profile)
+def profile_text(profile: Profile) -> RenderableType:
+    """One line per column, most identifying first."""
+    columns = profile.columns
+    rows = [
+        (
+            item.column, item.type, f"{item.distinct:,}", f"{item.nulls:,}", f"{item.entropy:.2f}", f"{item.discrimination_rate:.2f}",
+            f"{item.itpr:.2f}", item.role, item.reason,
+        )
+        for item in sorted(columns, key=lambda item: -item.discrimination_rate)
+    ]  # fmt: skip
+    heads = ("column", "type", "distinct", "nulls", "entropy", "DR", "ITPR", "suggested role", "because")
+    table = Listing(heads, rows, prose=2, right=[2, 3, 4, 5, 6])
+    legend = "entropy in bits; DR and ITPR say how far the column alone identifies a record, from 0 to 1; nulls count as a value."
+    return Group(Text(f"{profile.settings['source']}: {len(columns)} columns"), table, Text(legend, style="dim"))
+
+
+@text_of.register(Ranking)
+def ranking_text(ranking: Ranking, *, most: int = 15) -> RenderableType:
+    """Attributes, combinations, and the smallest sets that identify."""
+    symbol, heads = ordering_metric().symbol, _identity_heads("combinations")
+    attributes = grid("attribute", *heads, "adds to the rest", right=range(1, len(heads) + 2))
+    for item in ranking.attributes:
+        attributes.add_row(
+            item.attribute, *_identity_cells(item.alone.identity, "combinations"), f"{item.contribution:.4f}"
+        )
+    parts: list[RenderableType] = [
+        Text(
+            f"{ranking.settings['source']}: {ranking.rows:,} rows; all together: {symbol} {ranking.everything.rate:.4f}"
+        ),
+        heading("Each attribute"),
+        attributes,
+        heading(f"Combinations of up to {ranking.settings['up_to']}, the most identifying first"),
+        _combinations(ranking.combinations[:most], ranking.settings["sensitive"]),
+    ]
+    if len(ranking.combinations) > most:
+        parts.append(Text(f"... and {len(ranking.combinations) - most:,} more"))
+    if ranking.pruned is not None:
+        parts.append(
+            Text(
+                f"Not counted: {ranking.pruned.hold_a_smaller_one:,} that contain an identifying combination, "
+                f"{ranking.pruned.cannot_reach:,} that cannot reach the threshold"
+            )
+        )
+    parts.append(heading(f"The smallest combinations with {symbol} of at least {ranking.threshold:g}"))
+    if ranking.smallest:
+        parts += [bullet(f"{' + '.join(item.columns)}: {item.rate:.4f}") for item in ranking.smallest[:most]]
+    else:
+        parts.append(bullet(f"none of up to {ranking.settings['up_to']} attributes"))
+    if ranking.sets:
+        parts += [heading("Your sets, side by side"), _combinations(ranking.sets, ranking.settings["sensitive"])]
+    return Group(*parts)
+
+
+@document_of.register(Ranking)
+def ranking_document(ranking: Ranking) -> dict[str, Any]:
+    """Everything `divulge rank --json` prints; the smallest combinations by their columns alone."""
+    return plain(ranking) | {"smallest": [list(item.columns) for item in ranking.smallest]}  # type: ignore[no-any-return]
+
+
+@text_of.register(Growth)
+def growth_text(growth: Growth) -> RenderableType:
+    """Each attribute by itself, and the first n together."""
+    heads = [*_identity_heads("growth"), *_sensitive_heads("growth", growth.settings["sensitive"])]
+    alone = grid("attribute", *heads, right=range(1, len(heads) + 1))
+    for item in growth.alone:
+        alone.add_row(
+            item.columns[0], *_identity_cells(item.identity, "growth"), *_sensitive_cells(item.sensitive, "growth")
+        )
+    together = grid("first", "up to", *heads, right=[0, *range(2, len(heads) + 2)])
+    for step in growth.steps:
+        together.add_row(
+            f"{step.n:,}",
+            step.attribute,
+            *_identity_cells(step.identity, "growth"),
+            *_sensitive_cells(step.sensitive, "growth"),
+        )
+    return Group(
+        Text(f"{growth.settings['source']}: {growth.rows:,} rows, {len(growth.alone)} attributes"),
+        heading("Each attribute by itself"),
+        alone,
+        heading("The first attributes together"),
+        together,
+    )
+
+
+def _combinations(items: Sequence[Combination], sensitive: Sequence[str]) -> RenderableType:
+    heads = [*_identity_heads("combinations"), *_sensitive_heads("combinations", sensitive)]
+    table = grid("combination", *heads, right=range(1, len(heads) + 1))
+    for item in items:
+        table.add_row(
+            " + ".join(item.columns),
+            *_identity_cells(item.identity, "combinations"),
+            *_sensitive_cells(item.sensitive, "combinations"),
+        )
+    return table
+
+
+def _identity_cells(numbers: Numbers, where: RankingTable) -> list[str]:
+    return [_cell(numbers[metric.name]) for metric in ranked_metrics("identity", where)] + [
+        _cell(numbers[name]) for name in BESIDE_METRICS
+    ]
+
+
+@text_of.register(Perturbed)
+def perturbed_text(found: Perturbed, *, worst: int = 10) -> RenderableType:
+    """What publication gives on average, and the classes that give most."""
+    document = perturbed_document(found, worst=worst)
+    return Group(
+        f"{found.rows:,} rows, {document['classes']:,} published classes of {', '.join(found.settings['columns'])}",
+        bullet(
+            f"There were {number(found.entropy)} bits to learn; "
+            f"publication gives {number(found.mutual_information)} on average."
+        ),
+        bullet(
+            f"The worst class gives {number(document['specific_information'])} bits "
+            f"and leaves {number(document['conditional_entropy'])}."
+        ),
+        heading("The worst classes"),
+        *(
+            bullet(
+                f"{class_name(item['class'])} ({people(item['size'])}): gives {number(item['specific_information'])} bits, "
+                f"leaves {number(item['conditional_entropy'])}.",
+                f"{place}.",
+            )
+            for place, item in enumerate(document["worst"], start=1)
+        ),
+    )
+
+
+@document_of.register(Perturbed)
+def perturbed_document(found: Perturbed, *, worst: int = 10) -> dict[str, Any]:
+    """Everything `divulge perturbed --json` prints; the classes that give most come first."""
+    order = np.argsort(-found.specific_information, kind="stable")[:worst]
+    return {
+        "rows": found.rows,
+        "classes": len(found.contingency),
+        "settings": found.settings,
+        "entropy": found.entropy,
+        "mutual_information": found.mutual_information,
+        "conditional_entropy": float(found.conditional_entropy.min()),
+        "specific_information": float(found.specific_information.max()),
+        "worst": [
+            {
+                "class": found.contingency.class_key(int(index)),
+                "size": int(found.contingency.sizes[index]),
+                "conditional_entropy": float(found.conditional_entropy[index]),
+                "specific_information": float(found.specific_information[index]),
+            }
+            for index in order
+        ],
+    }
+
+
+@document_of.register(Comparison)
+def distances_document(comparison: Comparison) -> dict[str, Any]:
+    """Everything `divulge distances --json` prints."""
+    names = comparison.names
+    return {
+        "settings": comparison.settings,
+        "distances": [
+            {"name": name, "sensitivity": comparison.sensitivity[name], "independence": comparison.independence(name)}
+            for name in names
+        ],
+        "correlation": {
+            name: dict(zip(names, map(float, row), strict=True))
+            for name, row in zip(names, comparison.correlation, strict=True)
+        },
+        "curves": comparison.curves,
+    }
+
+
+@text_of.register(Comparison)
+def distances_text(comparison: Comparison) -> RenderableType:
+    """Each distance, the most sensitive first."""
+    table = grid("distance", "sensitivity", "independence", right=[1, 2])
+    for name in sorted(comparison.names, key=lambda name: -comparison.sensitivity[name]):
+        table.add_row(name, f"{comparison.sensitivity[name]:.3f}", f"{comparison.independence(name):.3f}")
+    settings = comparison.settings
+    return Group(
+        table,
+        "",
+        "sensitivity: growth of the distance per step of belief at the start of the way; "
+        "independence: 1 - mean |rank correlation| with the others.",
+        f"{settings['pairs']:,} random pairs of distributions over {settings['values']} values, seed {settings['seed']}.",
+    )
+
+
+def levels_document(hierarchy: Hierarchy) -> list[dict[str, Any]]:
+    """Each level: how many labels it has, and the values under the commonest of them."""
+    levels: list[dict[str, Any]] = []
+    for level in range(hierarchy.height + 1):
+        under = Counter(labels[level] for labels in hierarchy.rows.values())
+        levels.append(
+            {"level": level, "labels": len(under), "largest": max(under.values()), "examples": list(under)[:5]}
+        )
+    return levels
+
+
+def hierarchy_document(hierarchy: Hierarchy) -> dict[str, Any]:
+    """A hierarchy for JSON, without its rows."""
+    return {
+        "column": hierarchy.column,
+        "height": hierarchy.height,
+        "leaves": len(hierarchy.rows),
+        "null": list(hierarchy.null_labels),
+        "levels": levels_document(hierarchy),
+    }
+
+
+def hierarchy_text(hierarchy: Hierarchy, *, most: int = 10) -> RenderableType:
+    """The levels, then some values with their labels."""
+    levels = grid("level", "labels", "largest", "such as", right=[0, 1, 2])
+    for item in levels_document(hierarchy):
+        levels.add_row(str(item["level"]), f"{item['labels']:,}", f"{item['largest']:,}", _listed(item["examples"]))
+    rows = grid(*("value" if level == 0 else f"level {level}" for level in range(hierarchy.height + 1)))
+    for labels in list(hierarchy.rows.values())[:most]:
+        rows.add_row(*map(_shown, labels))
+    if None not in hierarchy.rows:
+        rows.add_row(*map(_shown, hierarchy.null_labels))
+    parts: list[RenderableType] = [
+        heading(f"{hierarchy.column}: {len(hierarchy.rows):,} values, {_levels(hierarchy.height)} above them"), levels, Text(""), rows
+    ]  # fmt: skip
+    if len(hierarchy.rows) > most:
+        parts.append(Text(f"... and {len(hierarchy.rows) - most:,} more values", style="dim"))
+    return Group(*parts)
+
+
+@text_of.register(Built)
+def built_text(built: Built, *, written: Sequence[Path] = (), most: int = 10) -> RenderableType:
+    """What was chosen and why, and what it makes of the values."""
+    parts: list[RenderableType] = []
+    if built.suggestions:
+        parts.append(heading("Chosen from the data; put it into your policy file and change what does not suit"))
+        parts += [Text(suggestion.toml()) for suggestion in built.suggestions.values()]
+    parts += [hierarchy_text(hierarchy, most=most) for hierarchy in built.hierarchies.values()]
+    return Group(*parts, *written_text(written))
+
+
+@document_of.register(Built)
+def built_document(built: Built, *, written: Sequence[Path] = ()) -> dict[str, Any]:
+    """Everything `divulge hierarchy build --json` prints."""
+    return {
+        "hierarchies": {name: hierarchy_document(hierarchy) for name, hierarchy in built.hierarchies.items()},
+        "rules": dict(built.rules),
+        "reasons": {name: suggestion.reason for name, suggestion in built.suggestions.items()},
+        "written": [str(path) for path in written],
+    }
+
+
+@text_of.register(CutColumn)
+def cut_text(found: CutColumn, *, written: Sequence[Path] = (), most: int = 10) -> RenderableType:
+    """The ranges, what they keep of what the column told, and the rule for a policy file."""
+    cuts = found.cuts
+    table = grid("from", "to", "people", "bits", right=[2, 3])
+    for item in cuts.ranges:
+        table.add_row(str(as_text(item.low)), str(as_text(item.high)), f"{item.people:,}", number(item.information))
+    told = (
+        f"{cuts.column} in {len(cuts.ranges):,} ranges tells {number(cuts.information)} bits about {cuts.attribute}, "
+        f"of {number(cuts.original_information)} as it is; no other ranges that keep the promises tell more."
+    )
+    parts: list[RenderableType] = [Text(told), table]
+    if "cuts" in found.rule:
+        rule = f"{toml_key(cuts.column)} = {toml_value(dict(found.rule))}"
+        parts += [heading("For the [hierarchies] of a policy file"), Text(rule)]
+    return Group(*parts, hierarchy_text(found.hierarchy, most=most), *written_text(written))
+
+
+@document_of.register(CutColumn)
+def cut_document(found: CutColumn, *, written: Sequence[Path] = ()) -> dict[str, Any]:
+    """Everything `divulge hierarchy cut --json` prints."""
+    return {**found.cuts.document(), "rule": dict(found.rule), "written": [str(path) for path in written]}
+
+
+@text_of.register(Coverage)
+def coverage_text(coverage: Coverage) -> RenderableType:
+    """One line per hierarchy."""
+    table = grid("column", "values in the data", "leaves", "levels", "missing", right=[1, 2, 3, 4])
+    missing = {gap.column: len(gap.missing) for gap in coverage.gaps}
+    for name, hierarchy in coverage.hierarchies.items():
+        numbers = (coverage.distinct[name], len(hierarchy.rows), hierarchy.height, missing.get(name, 0))
+        table.add_row(name, *(f"{count:,}" for count in numbers))
+    return table
+
+
+@document_of.register(Coverage)
+def coverage_document(coverage: Coverage) -> dict[str, Any]:
+    """For JSON; every missing value is listed."""
+    return {
+        "covered": not coverage.gaps,
+        "hierarchies": {
+            name: {"values": coverage.distinct[name], "leaves": len(hierarchy.rows), "height": hierarchy.height}
+            for name, hierarchy in coverage.hierarchies.items()
+        },
+        "gaps": [{"column": gap.column, "missing": list(gap.missing), "rule": gap.rule} for gap in coverage.gaps],
+    }
+
+
+def _listed(labels: Sequence[str | None]) -> str:
+    return ", ".join(map(_shown, labels))
+
+
+def _shown(label: str | None) -> str:
+    return _NULL if label is None else label
+
+
+def _levels(count: int) -> str:
+    return f"{count} level" if count == 1 else f"{count} levels"
+
+
+def _identity_heads(where: RankingTable) -> list[str]:
+    return [*(metric.ranked for metric in ranked_metrics("identity", where)), *BESIDE_METRICS]
+
+
+def _sensitive_heads(where: RankingTable, attributes: Sequence[str]) -> list[str]:
+    return [f"{metric.ranked} {name}" for name in attributes for metric in ranked_metrics("sensitive", where)]
+
+
+def _sensitive_cells(sensitive: dict[str, Numbers], where: RankingTable) -> list[str]:
+    shown = ranked_metrics("sensitive", where)
+    return [_cell(numbers[metric.name]) for numbers in sensitive.values() for metric in shown]
+
+
+def _cell(number: float) -> str:
+    """A count, or a share or bits with four digits."""
+    return f"{number:,}" if isinstance(number, int) else f"{number:.4f}"

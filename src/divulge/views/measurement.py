@@ -1,0 +1,412 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A measurement and a verdict: in words, and as JSON documents whose keys are part of the interface."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from rich.console import Group, RenderableType
+from rich.padding import Padding
+from rich.text import Text
+
+from divulge.errors import BadInput
+from divulge.metrics import find_metric, leading_metric
+from divulge.metrics.conditions import Conditions
+from divulge.metrics.identity import uniques
+from divulge.metrics.information import mutual_information
+from divulge.metrics.measurement import Measurement, Score, as_number
+from divulge.metrics.metric import worst_first
+from divulge.metrics.questions import Question
+from divulge.policy import Outcome, Verdict
+from divulge.results import document_of, text_of
+from divulge.views.words import Listing, bullet, class_name, classes, grid, heading, number, people, percent, rows
+
+_SHOWN = 3
+
+
+@text_of.register(Measurement)
+def measurement_text(
+    measurement: Measurement,
+    *,
+    worst: int = 10,
+    by: str | None = None,
+    conditions: Mapping[str, Conditions] | None = None,
+) -> RenderableType:
+    """What is worst and why, then every number, and what the numbers depend on."""
+    parts: list[RenderableType] = [
+        story_text(measurement, worst=worst, by=by, conditions=conditions),
+        heading("Who is this? (identity)"),
+        _scores(measurement.identity),
+    ]
+    for attribute, scores in measurement.sensitive.items():
+        parts += [heading(f"What can be learnt about {attribute}?"), _scores(scores)]
+    return Group(*parts, Padding(Text(settings_sentence(measurement.settings), style="dim"), (1, 0, 0, 0)))
+
+
+def story_text(
+    measurement: Measurement,
+    *,
+    worst: int = 10,
+    by: str | None = None,
+    conditions: Mapping[str, Conditions] | None = None,
+) -> RenderableType:
+    """In words: the size of the table, the short answer, and the worst classes."""
+    settings = measurement.settings
+    parts: list[RenderableType] = [
+        Text(
+            f"{settings['source']}: {rows(measurement.rows)}, {people(measurement.people)}, "
+            f"{classes(measurement.class_count)} of {' + '.join(settings['quasi_identifiers'])}"
+        ),
+        heading("In short"),
+        bullet(_identity_in_short(measurement)),
+    ]
+    for attribute in measurement.sensitive:
+        parts.append(bullet(_average_and_worst(measurement, attribute)))
+        if conditions and attribute in conditions:
+            parts.append(bullet(_conditions_sentence(conditions[attribute])))
+    parts += [bullet(f"Note: {note}.") for note in measurement.notes]
+    findings = worst_classes(measurement, most=worst, by=by)
+    if findings:
+        parts.append(heading(f"The worst classes, by {findings[0].metric}"))
+        parts += [bullet(finding.why, f"{place}.") for place, finding in enumerate(findings, start=1)]
+    return Group(*parts)
+
+
+def _identity_in_short(measurement: Measurement) -> str:
+    whole = measurement.identity_view.whole
+    alone, k = int(uniques(whole)), int(whole.sizes.min())
+    if alone and measurement.settings["person"]:
+        # Somebody with rows in several classes may be alone in each of them.
+        return (
+            f"{classes(alone)} of {measurement.class_count:,} {'holds' if alone == 1 else 'hold'} 1 person only: "
+            "whoever knows these columns finds their records."
+        )
+    if alone:
+        verb = "is" if alone == 1 else "are"
+        return (
+            f"{people(alone)} ({percent(alone / measurement.people)}) {verb} alone in their class: "
+            "whoever knows these columns finds their record."
+        )
+    return (
+        f"Nobody is alone: every class has at least {people(k)} (k = {k}), "
+        f"so a record is guessed right at most once in {k:,} times."
+    )
+
+
+def _scores(scores: Mapping[str, Score]) -> Listing:
+    return Listing(
+        ("metric", "value", "unit", "meaning"),
+        [(name, number(score.value), score.metric.unit, score.metric.plain) for name, score in scores.items()],
+        prose=1,
+        right=[1],
+        whole=[0, 2],
+    )
+
+
+def _average_and_worst(measurement: Measurement, attribute: str) -> str:
+    """When an average hides a class, say so."""
+    average = mutual_information(measurement.beliefs[attribute])
+    worst = measurement.sensitive[attribute][leading_metric("sensitive").name]
+    if worst.worst is None:
+        return f"{attribute}: {number(average)} bits on average."
+    answer = measurement.ask([Question(worst.metric, 2 * average, attribute)], most=1)[0]
+    hidden = answer.tally
+    # In a tie the class with the most people, as in the list of the worst classes.
+    key = answer.worst[0].key if answer.worst else worst.worst.key
+    told = (
+        f"On average a class gives {number(average)} bits about {attribute}; "
+        f"the worst, {class_name(key)}, gives {number(worst.value)}."
+    )
+    return (
+        f"{told} {percent(hidden.share)} of people are in classes that give more than twice the average."
+        if hidden.classes
+        else told
+    )
+
+
+def _conditions_sentence(item: Conditions) -> str:
+    asked = [f"t = {number(item.t)} bits"] if item.t is not None else []
+    asked += [f"entropy l = {number(item.l_value)}"] if item.l_value is not None else []
+    average = "keeps" if item.necessary else "breaks"
+    breaking = [
+        f"{classes(count)} {'breaks' if count == 1 else 'break'} {name}"
+        for name, count in (("t", item.classes_breaking_t), ("l", item.classes_breaking_l))
+        if count
+    ]
+    each = " and ".join(breaking) if breaking else "every class keeps them"
+    hides = " The average hides these classes." if item.average_hides_classes else ""
+    return (
+        f"With {' and '.join(asked)} (at most l = {number(2**item.entropy)} can be reached): "
+        f"the average {average} them, {each}.{hides}"
+    )
+
+
+def settings_sentence(settings: Mapping[str, Any]) -> str:
+    """What the numbers depend on, in one line."""
+    parts = [f"nulls: {settings['nulls']}", f"engine: {settings['engine']}", "logarithms: base 2"]
+    parts += [f"prior of {name}: {prior}" for name, prior in settings["prior"].items()]
+    parts += [f"t-closeness of {name}: {distance} distance" for name, distance in settings["ground_distance"].items()]
+    parts += [f"recursive diversity of {name}: l = {l_value}" for name, l_value in settings["recursive_l"].items()]
+    parts += [f"people told apart by {settings['person']}"] if settings["person"] else []
+    parts += [f"weights: {settings['weight']}"] if settings["weight"] else []
+    parts += [
+        f"{how.replace('_', ' ')} for {name}: {', '.join('null' if value is None else value for value in values)}"
+        for name, known in settings["background"].items()
+        for how, values in known.items()
+    ]
+    return "; ".join(parts) + "."
+
+
+@text_of.register(Verdict)
+def verdict_text(verdict: Verdict, *, sample: int = 10) -> RenderableType:
+    """Each promise, and the worst of the classes that break it."""
+    measurement = verdict.measurement
+    table = grid("promise", "measured", "verdict", right=[1])
+    for outcome in verdict.outcomes:
+        table.add_row(outcome.text, number(outcome.value), "holds" if outcome.holds else "BROKEN")
+    broken = [outcome for outcome in verdict.outcomes if not outcome.holds]
+    told = (
+        "The policy holds."
+        if verdict.holds
+        else f"The policy does not hold: {len(broken)} of {len(verdict.outcomes)} promises are broken."
+    )
+    parts: list[RenderableType] = [
+        Text(f"{measurement.settings['source']}: {rows(measurement.rows)}, {classes(measurement.class_count)}"),
+        table,
+        *(Padding(_broken(outcome, sample), (1, 0, 0, 0)) for outcome in broken),
+        Padding(Text(told, style="bold"), (1, 0, 0, 0)),
+        Text(settings_sentence(measurement.settings), style="dim"),
+    ]
+    return Group(*parts)
+
+
+def _broken(outcome: Outcome, sample: int) -> RenderableType:
+    if not outcome.breaking_classes:
+        return Text(f"{outcome.text}: a number of the whole table, {number(outcome.value)}.")
+    broken_by = f"{classes(outcome.breaking_classes)} with {people(outcome.breaking_people)}"
+    lines: list[RenderableType] = [Text(f"{outcome.text} is broken by {broken_by}{'; the worst:' if sample else '.'}")]
+    lines += [
+        Padding(Text(f"{class_name(item.key)} ({people(item.size)}): {number(item.value)}"), (0, 0, 0, 2))
+        for item in outcome.sample[:sample]
+    ]
+    return Group(*lines)
+
+
+@document_of.register(Measurement)
+def measurement_document(
+    measurement: Measurement,
+    *,
+    classes: bool = False,
+    worst: int = 10,
+    by: str | None = None,
+    conditions: Mapping[str, Conditions] | None = None,
+) -> dict[str, Any]:
+    """Everything `divulge measure --json` prints."""
+    document: dict[str, Any] = {
+        "rows": measurement.rows,
+        "people": measurement.people,
+        "classes": measurement.class_count,
+        "settings": dict(measurement.settings),
+        "notes": list(measurement.notes),
+        "identity": _numbers(measurement.identity),
+        "sensitive": {name: _numbers(scores) for name, scores in measurement.sensitive.items()},
+        "worst": [finding.document() for finding in worst_classes(measurement, most=worst, by=by)],
+        "worst_class": {
+            "identity": _worst(measurement.identity),
+            "sensitive": {name: _worst(scores) for name, scores in measurement.sensitive.items()},
+        },
+    }
+    if conditions:
+        document["conditions"] = {name: item.document() for name, item in conditions.items()}
+    if classes:
+        document["class_table"] = measurement.class_records()
+    return document
+
+
+def _numbers(scores: Mapping[str, Score]) -> dict[str, float | int]:
+    return {name: score.number for name, score in scores.items()}
+
+
+def _worst(scores: Mapping[str, Score]) -> dict[str, Any]:
+    return {
+        name: {"class": dict(score.worst.key), "size": score.worst.size}
+        for name, score in scores.items()
+        if score.worst is not None
+    }
+
+
+@document_of.register(Verdict)
+def verdict_document(verdict: Verdict) -> dict[str, Any]:
+    """Everything `divulge check --json` prints."""
+    measurement = verdict.measurement
+    return {
+        "holds": verdict.holds,
+        "rows": measurement.rows,
+        "people": measurement.people,
+        "classes": measurement.class_count,
+        "settings": dict(measurement.settings),
+        "promises": promises_document(verdict),
+    }
+
+
+def promises_document(verdict: Verdict) -> list[dict[str, Any]]:
+    """Each promise, what was measured, and the worst of the classes that break it."""
+    return [
+        {
+            "promise": outcome.promise.text,
+            "protects": outcome.protects,
+            "metric": outcome.promise.metric.name,
+            "scope": outcome.promise.metric.scope,
+            "attribute": outcome.attribute,
+            "bound": outcome.promise.bound,
+            "value": outcome.value,
+            "holds": outcome.holds,
+            "breaking_classes": outcome.breaking_classes,
+            "breaking_people": outcome.breaking_people,
+            "sample": [{"class": item.key, "size": item.size, "value": item.value} for item in outcome.sample],
+        }
+        for outcome in verdict.outcomes
+    ]
+
+
+@dataclass(frozen=True)
+class Shift:
+    """One value's share before and after the class is known."""
+
+    value: Any
+    before: float
+    after: float
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One class, why it stands out, and the sentence that says so."""
+
+    key: Mapping[str, Any]
+    size: int
+    attribute: str | None
+    metric: str
+    value: float | int
+    ruled_out: tuple[Shift, ...]
+    over_represented: tuple[Shift, ...]
+    why: str
+
+    def document(self) -> dict[str, Any]:
+        """For JSON."""
+        return {
+            "class": dict(self.key),
+            "size": self.size,
+            "attribute": self.attribute,
+            "metric": self.metric,
+            "value": self.value,
+            "ruled_out": [shift.value for shift in self.ruled_out],
+            "over_represented": [
+                {"value": shift.value, "before": shift.before, "after": shift.after} for shift in self.over_represented
+            ],
+            "why": self.why,
+        }
+
+
+def worst_classes(measurement: Measurement, *, most: int = 10, by: str | None = None) -> list[Finding]:
+    """The classes that are worst by one metric, by default the one that leads its scope, most people first in a tie."""
+    attributes: list[str | None] = list(measurement.beliefs) or [None]
+    name = by or leading_metric("identity" if attributes == [None] else "sensitive").name
+    metric = find_metric(name)
+    if attributes == [None] and name in measurement.identity:
+        metric = measurement.identity[name].metric
+    if metric.scope == "identity":
+        attributes = [None]
+    elif attributes == [None]:
+        raise BadInput(f"{name!r} is about a sensitive attribute, and none was named")
+    sizes = measurement.contingency.sizes
+    most = most if measurement.survey is None else min(most, measurement.survey.kept)
+    candidates: list[tuple[float, int, int, str | None]] = []
+    for attribute in attributes:
+        numbers = measurement.per_class(name, attribute)
+        badness = np.where(np.isnan(numbers), -np.inf, numbers if metric.worse == "high" else -numbers)
+        order = worst_first(badness, sizes, most=most)
+        candidates += [
+            (round(-float(badness[i]), 12), -int(sizes[i]), int(i), attribute) for i in order if badness[i] > -np.inf
+        ]
+    candidates.sort(key=lambda item: item[:3])
+    return [explain(measurement, index, attribute, name) for _, _, index, attribute in candidates[:most]]
+
+
+def explain(measurement: Measurement, index: int, attribute: str | None, metric_name: str) -> Finding:
+    """Why one class stands out."""
+    contingency = measurement.contingency
+    key, size = contingency.class_key(index), int(contingency.sizes[index])
+    metric = find_metric(metric_name, "identity" if attribute is None else "sensitive")
+    value = as_number(metric, float(measurement.per_class(metric_name, attribute)[index]))
+    if attribute is None:
+        return Finding(key, size, None, metric_name, value, (), (), _identity_sentence(key, size))
+    ruled_out, over = shifts(measurement, index, attribute)
+    return Finding(
+        key,
+        size,
+        attribute,
+        metric_name,
+        value,
+        ruled_out,
+        over,
+        _sentence(key, size, attribute, ruled_out=ruled_out, over=over),
+    )
+
+
+def shifts(measurement: Measurement, index: int, attribute: str) -> tuple[tuple[Shift, ...], tuple[Shift, ...]]:
+    """Values the class rules out, most expected first, and values that are commoner in it, largest gain first."""
+    belief = measurement.beliefs[attribute]
+    position = int(np.searchsorted(belief.classes, index))
+    inside = belief.cells.of_class(position)
+    total = sum(inside.values())
+    row = 0 if belief.prior.row is None else int(belief.prior.row[position])
+    before = belief.prior.shares[row]
+    labels = belief.cells.domain.labels
+    ruled_out = [
+        Shift(labels[code], float(before[code]), 0.0)
+        for code in np.flatnonzero(before > 0).tolist()
+        if code not in inside
+    ]
+    over = [
+        Shift(labels[code], float(before[code]), mass / total)
+        for code, mass in inside.items()
+        if mass / total > before[code] + 1e-12
+    ]
+    return (
+        tuple(sorted(ruled_out, key=lambda shift: -shift.before)),
+        tuple(sorted(over, key=lambda shift: shift.before - shift.after)),
+    )
+
+
+def _identity_sentence(key: Mapping[str, Any], size: int) -> str:
+    if size == 1:
+        return f"{class_name(key)} is 1 person: whoever knows these values knows whose record it is."
+    return f"{class_name(key)} is {people(size)}: a guess at the record is right once in {size:,} times."
+
+
+def _sentence(
+    key: Mapping[str, Any], size: int, attribute: str, *, ruled_out: tuple[Shift, ...], over: tuple[Shift, ...]
+) -> str:
+    parts = [f"{class_name(key)} ({people(size)})"]
+    if not over and not ruled_out:
+        return f"{parts[0]}: {attribute} is as in the prior."
+    top = over[0] if over else None
+    if top is not None and top.after == 1.0:
+        parts.append(f"everybody has {attribute}={_value(top.value)}, against {percent(top.before)} before")
+    elif top is not None:
+        shown = "; ".join(
+            f"{_value(shift.value)} from {percent(shift.before)} to {percent(shift.after)}" for shift in over[:_SHOWN]
+        )
+        parts.append(f"{attribute} rises: {shown}")
+    if ruled_out and not (top is not None and top.after == 1.0):
+        names = ", ".join(_value(shift.value) for shift in ruled_out[:_SHOWN])
+        more = f" and {len(ruled_out) - _SHOWN} more" if len(ruled_out) > _SHOWN else ""
+        parts.append(f"an observer can rule out {names}{more}")
+    return f"{parts[0]}: {'; '.join(parts[1:])}."
+
+
+def _value(value: Any) -> str:
+    return "null" if value is None else str(value)

@@ -1,0 +1,421 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Releases of both kinds, checks of them, and what they answer: in words, and as JSON documents."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.padding import Padding
+from rich.text import Text
+
+from divulge.anatomize import AlphaBetaGammaDelta, Division, Levels
+from divulge.anatomize.query import Estimate
+from divulge.anatomize.utility import Recq
+from divulge.attack.anatomized import Attacks
+from divulge.generalize.pareto import Front
+from divulge.policy import judge
+from divulge.results import document_of, text_of
+from divulge.table.hierarchy import SUPPRESSED
+from divulge.table.hierarchy_defaults import Suggestion
+from divulge.tasks.anatomized_on_spark import ClusterAnatomizedRelease
+from divulge.tasks.anatomized_outline import Outline
+from divulge.tasks.anatomized_release import AnatomizedRelease
+from divulge.tasks.apply import Applied
+from divulge.tasks.check_anatomized import ReleaseCheck
+from divulge.tasks.profile import names_quasi_identifier
+from divulge.tasks.release import GeneralizedRelease
+from divulge.views.measurement import measurement_document, promises_document, settings_sentence
+from divulge.views.words import bullet, grid, heading, number, people, percent
+
+_EXAMPLES = 3
+
+
+_SHOWN_PAIRS = 20
+
+
+_MEANINGS = {
+    "alpha": "how surely the quasi-identifiers of a record can be put together",
+    "beta": "how surely a sensitive value can be inferred",
+    "gamma": "how surely one row of each table makes up a given record",
+    "delta": "how far the belief in a sensitive value moves",
+}
+
+
+@text_of.register(GeneralizedRelease)
+def release_text(release: GeneralizedRelease, *, written: Path | None = None) -> RenderableType:
+    """What was done to each column, what it does to the promises, what it costs, and where it lies."""
+    parts: list[RenderableType] = [
+        Text(f"{release.before.settings['source']}: {release.before.rows:,} rows, {people(release.before.people)}"),
+        heading("What was done"),
+        *(bullet(sentence) for sentence in _columns(release)),
+        heading("What it promises"),
+        _promises(release),
+        heading("What it costs"),
+        *(bullet(sentence) for sentence in _costs(release)),
+    ]
+    named = ", but for those that the policy protects by name" if release.policy.protections else ""
+    parts += _on_request(release)
+    if written is None:
+        parts.append(heading("Nothing was written. Name a folder with --out to publish."))
+    else:
+        parts += [
+            heading(f"Published in {written}"),
+            bullet(f"table and manifest.json may be handed out; the manifest holds no value of the original{named}."),
+            bullet("mapping/ tells what each original value became, for `divulge apply`: keep it to yourself."),
+        ]
+    return Group(*parts, Padding(Text(settings_sentence(release.after.settings), style="dim"), (1, 0, 0, 0)))
+
+
+def _on_request(release: GeneralizedRelease) -> list[RenderableType]:
+    """All optima, and all combinations that were looked at, where they were asked for."""
+    plan, parts = release.plan, []
+    names = list(plan.levels)
+    if plan.optima:
+        table = grid(*names, right=range(len(names)))
+        for levels in plan.optima:
+            table.add_row(*map(str, levels.values()))
+        parts += [heading(f"All {len(plan.optima):,} optima (levels)"), table]
+    if plan.nodes:
+        table = grid(*names, plan.objective, "left out", "classes", "in the way", right=range(len(names) + 3))
+        for node in plan.nodes:
+            value = "" if node.value is None else number(node.value)
+            counts = (f"{node.suppressed:,}", f"{node.classes:,}", node.obstacle or "")
+            table.add_row(*map(str, node.levels.values()), value, *counts)
+        parts += [heading(f"All {len(plan.nodes):,} combinations that were looked at"), table]
+    return parts
+
+
+def _columns(release: GeneralizedRelease) -> Iterator[str]:
+    """One sentence per column."""
+    roles, recoding = release.original.roles, release.plan.recoding
+    published = {key.name: key for key in release.after.contingency.keys}
+    for position, name in enumerate(recoding.columns):
+        before, after = release.original.people.keys[position], published[name]
+        if recoding.unchanged[position]:
+            yield f"{name}: published as it is ({len(after):,} of {len(before):,} values)."
+        elif after.labels == [SUPPRESSED]:
+            yield f"{name}: suppressed, every value is {SUPPRESSED}."
+        else:
+            level = release.plan.levels.get(name)
+            on = "" if level is None else f" (level {level} of {release.hierarchies[name].height})"
+            shown = ", ".join(str(label) for label in after.labels[:_EXAMPLES])
+            yield f"{name}{on}: {len(before):,} values become {len(after):,}, such as {shown}."
+    dropped = list(dict.fromkeys([*roles.identifier, *([roles.person] if roles.person else [])]))
+    if dropped:
+        yield f"{', '.join(dropped)}: left out."
+    if release.plain:
+        yield f"{', '.join(release.plain)}: without a role, published as they are."
+    if known := [name for name in release.plain if names_quasi_identifier(name)]:
+        yield f"{', '.join(known)}: no promise covers what others may know of a person by this; name it with --qi."
+
+
+def _promises(release: GeneralizedRelease) -> RenderableType:
+    table = grid("promise", "before", "after", "", right=[1, 2])
+    before = judge(release.before, release.policy.promises, protected=release.protected)
+    for old, new in zip(before.outcomes, release.verdict.outcomes, strict=True):
+        table.add_row(new.text, number(old.value), number(new.value), "holds" if new.holds else "BROKEN")
+    return table
+
+
+def _costs(release: GeneralizedRelease) -> Iterator[str]:
+    plan, before, after = release.plan, release.before, release.after
+    if plan.gap and plan.method != "mondrian":
+        searched = f", the best of {plan.checked:,} looked at among {plan.lattice:,} combinations"
+        searched += f"; one better by {number(plan.gap)} may exist"
+    elif plan.method != "mondrian":
+        searched = f", the best of {plan.lattice:,} combinations ({plan.checked:,} looked at)"
+    else:
+        searched = f" in {len(plan.boxes):,} boxes; other boxes may lose less"
+    yield f"{plan.objective}: {number(plan.value)}{searched}."
+    share = plan.suppressed / before.people
+    yield f"{people(plan.suppressed)} left out ({percent(share)}; allowed: {percent(release.policy.suppression)})."
+    classes = "1 class becomes" if len(before.contingency) == 1 else f"{len(before.contingency):,} classes become"
+    yield f"{classes} {len(after.contingency):,}."
+    yield from (f"Note: {note}." for note in after.notes)
+
+
+@document_of.register(GeneralizedRelease)
+def release_document(release: GeneralizedRelease, *, written: Path | None = None) -> dict[str, Any]:
+    """Everything `divulge generalize --json` prints; before and after as `divulge measure --json` prints them."""
+    plan = release.plan
+    document = {
+        "levels": dict(plan.levels),
+        "objective": {"name": plan.objective, "value": plan.value, "gap": plan.gap},
+        "suppressed": plan.suppressed,
+        "classes": plan.classes,
+        "lattice": plan.lattice,
+        "checked": plan.checked,
+        "method": plan.method,
+        "promises": promises_document(release.verdict),
+        "chosen_hierarchies": {name: dict(item.spec) for name, item in release.suggestions.items()},
+        "published_as_is": list(release.plain),
+        "written": None if written is None else str(written),
+        "before": measurement_document(release.before),
+        "after": measurement_document(release.after),
+    }
+    optima = {"optima": [dict(levels) for levels in plan.optima]} if plan.optima else {}
+    nodes = {"nodes": [asdict(node) for node in plan.nodes]} if plan.nodes else {}
+    return document | optima | nodes
+
+
+def suggestions_text(suggestions: Mapping[str, Suggestion]) -> RenderableType:
+    """The hierarchies that were chosen from the data, as they would stand in a policy."""
+    return Group(
+        Text(
+            "Hierarchies chosen from the data; put them into your policy file and change what does not suit:",
+            style="bold",
+        ),
+        *(Padding(Text(item.toml()), (0, 0, 0, 2)) for item in suggestions.values()),
+        Text(""),
+    )
+
+
+@text_of.register(Front)
+def front_text(front: Front) -> RenderableType:
+    """The trade-off as a table, the cheapest first."""
+    about = f" of {front.attribute}" if front.attribute else ""
+    columns = list(front.points[0].levels) if front.points else []
+    told = f"{len(front.points):,} combinations of levels, {len(front.front):,} of which none beats in both numbers:"
+    table = grid(
+        front.objective, f"{front.metric}{about}", "left out", "classes", *columns, right=range(4 + len(columns))
+    )
+    for point in front.front:
+        numbers = (number(point.value), number(point.leakage), f"{point.suppressed:,}", f"{point.classes:,}")
+        table.add_row(*numbers, *map(str, point.levels.values()))
+    return Group(Text(told), table)
+
+
+@text_of.register(Applied)
+def applied_text(applied: Applied) -> RenderableType:
+    """How many rows were published, and how far the promises could be checked again."""
+    parts: list[RenderableType] = [
+        Text(f"{applied.rows - applied.suppressed:,} of {applied.rows:,} new rows published in {applied.folder}")
+    ]
+    if applied.verdict is not None:
+        table = grid("promise", "with the new rows", "", right=[1])
+        for outcome in applied.verdict.outcomes:
+            table.add_row(outcome.promise.text, number(outcome.value), "holds" if outcome.holds else "BROKEN")
+        parts += [heading("The earlier release and the new rows together"), table]
+    parts += [
+        heading("What this does not prove"),
+        bullet("Whether a person of the new rows is in the earlier release too was not checked."),
+        *(bullet(told) for told in _alone(applied)),
+        *(bullet(f"{told}.") for told in applied.unchecked),
+    ]
+    return Group(*parts)
+
+
+def _alone(applied: Applied) -> Iterator[str]:
+    broken = [] if applied.alone is None else [outcome for outcome in applied.alone.outcomes if not outcome.holds]
+    if broken:
+        told = ", ".join(f"{outcome.promise.text} is broken there ({number(outcome.value)})" for outcome in broken)
+        yield f"Who knows that somebody is among the new rows looks for them there alone: {told}."
+
+
+@document_of.register(Applied)
+def applied_document(applied: Applied) -> dict[str, Any]:
+    """Everything `divulge apply --json` prints."""
+    return {
+        "rows": applied.rows,
+        "published": applied.rows - applied.suppressed,
+        "suppressed": applied.suppressed,
+        "promises": None if applied.verdict is None else promises_document(applied.verdict),
+        "alone": None if applied.alone is None else promises_document(applied.alone),
+        "unchecked": list(applied.unchecked),
+        "written": str(applied.folder),
+        "together": measurement_document(applied.together),
+    }
+
+
+@text_of.register(AnatomizedRelease)
+@text_of.register(ClusterAnatomizedRelease)
+def anatomized_text(
+    release: AnatomizedRelease | ClusterAnatomizedRelease,
+    *,
+    recq: Recq | None = None,
+    attacks: Attacks | None = None,
+    written: Path | None = None,
+) -> RenderableType:
+    """The tables, what they promise and reach, what they still answer, and where they lie."""
+    outline = release.outline
+    sizes = f"{outline.smallest:,}" + ("" if outline.smallest == outline.largest else f" to {outline.largest:,}")
+    parts: list[RenderableType] = [
+        Text(f"{outline.source}: {outline.rows:,} rows in {outline.groups:,} groups of {sizes}"),
+        *(bullet(note) for note in outline.notes),
+        heading("The tables"),
+        *(bullet(sentence) for sentence in _tables(outline)),
+    ]
+    if outline.division.coefficients:
+        parts += [
+            heading(f"How closely columns go together ({outline.division.association})"),
+            _coefficients(outline.division),
+        ]
+    parts += [heading("What it promises, and reaches"), _levels(release.model, release.levels)]
+    if attacks is not None:
+        parts += [heading("What an adversary achieves"), *_attacks(attacks)]
+    if recq is not None:
+        parts += [heading("What it still answers"), bullet(_recq_sentence(recq))]
+    if written is None:
+        parts.append(heading("Nothing was written. Name a folder with --out to publish."))
+    else:
+        parts += [
+            heading(f"Published in {written}"),
+            bullet("Everything in it may be handed out. Ask it with `divulge query`."),
+        ]
+    return Group(*parts)
+
+
+def _tables(outline: Outline) -> Iterator[str]:
+    for table in outline.tables:
+        kind = "sensitive" if table.sensitive else "quasi-identifiers"
+        yield f"{table.name}: {', '.join(table.columns)} ({kind}; {table.rows:,} rows)"
+    for name, reason in outline.left_out.items():
+        yield f"left out: {name} ({reason})"
+
+
+def _coefficients(division: Division) -> RenderableType:
+    table = grid("column", "weight (bits)", "with", "coefficient", right=[1, 3])
+    weights = dict(division.weights)
+    for pair in division.coefficients[:_SHOWN_PAIRS]:
+        weight = number(weights[pair.left]) if pair.left in weights else ""
+        table.add_row(pair.left, weight, pair.right, number(pair.value))
+    more = len(division.coefficients) - _SHOWN_PAIRS
+    return Group(table, Text(f"... and {more} more (--json has them all)", style="dim")) if more > 0 else table
+
+
+def _levels(model: AlphaBetaGammaDelta, levels: Levels) -> RenderableType:
+    table = grid("", "promised", "reached", "", "meaning", right=[1, 2], whole=[0, 3])
+    for name, meaning in _MEANINGS.items():
+        promised, reached = getattr(model, name), getattr(levels, name)
+        holds = "holds" if reached <= promised else "BROKEN"
+        table.add_row(name, "nothing" if promised == 1 else _share(promised), _share(reached), holds, meaning)
+    return table
+
+
+def _share(value: Fraction) -> str:
+    """A fraction as people read it: exact where it is short, a decimal where not."""
+    text = str(value)
+    return text if len(text) <= 9 else f"{float(value):.4g}"
+
+
+def _attacks(attacks: Attacks) -> Iterator[RenderableType]:
+    for outcome in attacks.outcomes:
+        holds = "as promised" if outcome.holds else "NOT COVERED by the promise"
+        yield bullet(
+            f"{outcome.attack}: at worst {_share(outcome.worst)}, on average {number(outcome.mean)}; "
+            f"{outcome.promise} promises {_share(outcome.bound)}: {holds}."
+        )
+        for told, value in outcome.beyond.items():
+            yield Padding(bullet(f"{told}: {number(value)}"), (0, 0, 0, 2))
+
+
+def _recq_sentence(recq: Recq) -> str:
+    fewest, most = recq.workload.quasi_identifiers
+    zero = f" {recq.below_floor} of them match fewer than {recq.workload.floor} records." if recq.below_floor else ""
+    return (
+        f"{recq.queries:,} {recq.workload.kind} count queries over {fewest} to {most} quasi-identifiers and a sensitive value: "
+        f"relative error {percent(recq.mean)} on average, {percent(recq.median)} at the median, {percent(recq.p90)} at the 90th "
+        f"percentile.{zero}"
+    )
+
+
+@document_of.register(AnatomizedRelease)
+@document_of.register(ClusterAnatomizedRelease)
+def anatomized_document(
+    release: AnatomizedRelease | ClusterAnatomizedRelease,
+    *,
+    recq: Recq | None = None,
+    attacks: Attacks | None = None,
+    written: Path | None = None,
+) -> dict[str, Any]:
+    """What `divulge anatomize --json` prints; levels as exact fractions."""
+    outline = release.outline
+    return {
+        "tables": [list(columns) for columns in release.table_columns],
+        "groups": outline.groups,
+        "group_sizes": {"min": outline.smallest, "max": outline.largest},
+        "levels": release.levels.texts(),
+        "recq": {} if recq is None else recq.as_json(),
+        "promises": release.model.texts(),
+        "method": outline.method,
+        "settings": dict(outline.settings),
+        "engine": outline.engine,
+        "rows": outline.rows,
+        "left_out": dict(outline.left_out),
+        "notes": list(outline.notes),
+        "division": _division_document(outline.division),
+        "attacks": None if attacks is None else [outcome.as_json() for outcome in attacks.outcomes],
+        "written": None if written is None else str(written),
+    }
+
+
+def _division_document(division: Division) -> dict[str, Any]:
+    return {
+        "linkage": division.linkage,
+        "association": division.association,
+        "weights": dict(division.weights),
+        "coefficients": [
+            {"left": pair.left, "right": pair.right, "value": pair.value} for pair in division.coefficients
+        ],
+    }
+
+
+@text_of.register(ReleaseCheck)
+def check_text(check: ReleaseCheck) -> RenderableType:
+    """What a release reaches, and whether that is enough."""
+    told = (
+        "The release keeps what was asked."
+        if check.holds
+        else f"{check.breaking:,} of {check.groups:,} groups break what was asked."
+    )
+    return Group(
+        Text(f"{check.groups:,} groups of {check.smallest:,} to {check.largest:,} records, {len(check.tables)} tables"),
+        _levels(check.model, check.levels),
+        Padding(Text(told, style="bold"), (1, 0, 0, 0)),
+    )
+
+
+@document_of.register(ReleaseCheck)
+def check_document(check: ReleaseCheck) -> dict[str, Any]:
+    """What `divulge anatomize --check --json` prints."""
+    return {
+        "holds": check.holds,
+        "levels": check.levels.texts(),
+        "promises": check.model.texts(),
+        "broken": list(check.model.broken_by(check.levels)),
+        "breaking_groups": check.breaking,
+        "tables": [list(columns) for columns in check.tables],
+        "groups": check.groups,
+        "group_sizes": {"min": check.smallest, "max": check.largest},
+    }
+
+
+@text_of.register(Estimate)
+def estimate_text(found: Estimate) -> RenderableType:
+    """One line."""
+    if found.estimate is None or found.low is None or found.high is None or found.standard_error is None:
+        return Text(f"{found.what}: no record can satisfy the condition")
+    if found.low == found.high:
+        return Text(f"{found.what}: {number(found.estimate)} (exact)")
+    return Text(
+        f"{found.what}: about {number(found.estimate)} (standard error {number(found.standard_error)}); "
+        f"certainly from {number(found.low)} to {number(found.high)}"
+    )
+
+
+@document_of.register(Estimate)
+def estimate_document(found: Estimate) -> dict[str, Any]:
+    """What `divulge query --json` prints."""
+    return {
+        "estimate": found.estimate,
+        "low": found.low,
+        "high": found.high,
+        "variance": found.variance,
+        "standard_error": found.standard_error,
+        "what": found.what,
+    }
