@@ -29,6 +29,8 @@ from divulge.tasks.pruning import Pruned, search_smallest
 from divulge.tasks.rolled_up import RolledUp
 
 Progress = Callable[[int, int], None]
+_DISTINCT_ROWS_FOR_A_CELL = 10
+"""A distinct row costs some bytes for each column, a cell of which all metrics are computed about 1 kB."""
 
 
 @dataclass(frozen=True)
@@ -128,7 +130,7 @@ def scorer_for(table: Table, roles: Roles, nulls: Nulls) -> Scorer:
     if roles.person is not None:  # counts of people do not add up
         return OneByOne(Counts.of(request))
     held, limit = hold_distinct_rows(request), table.engine.cell_limit
-    if limit is None or held.rows <= limit:
+    if limit is None or held.rows <= _DISTINCT_ROWS_FOR_A_CELL * limit:
         return RolledUp(read_entries(request, held), roles.sensitive)
     # One attribute's cells are the distinct rows themselves; those of several may be far fewer.
     return OneByOne(Counts(request, held) if len(roles.sensitive) < 2 else Counts.of(request))
