@@ -131,12 +131,8 @@ class AnatomizedRelease(Decided, Release):
         """A table without the codes that keep its texts small in memory."""
         engine = self.engine
         relation = engine.lend(table.rows)
-        cells = (
-            f"CAST({engine.quote(name)} AS VARCHAR) AS {engine.quote(name)}"
-            if type_.startswith("ENUM")
-            else engine.quote(name)
-            for name, type_ in engine.describe(relation)
-        )
+        described = engine.describe(relation)
+        cells = (f"{engine.durable(engine.quote(name), type_)} AS {engine.quote(name)}" for name, type_ in described)
         query = f"SELECT {', '.join(cells)} FROM {relation}"
         names = tuple(table.rows.column_names)
         return ReleasePart(table.name, query, Fingerprint.of(engine, f"({query})"), counted=names)
