@@ -50,7 +50,7 @@ LONGEST_FILE = 300
 LONGER: dict[str, str] = {}
 
 # What `import divulge` must leave for its first use.
-HEAVY = ("altair", "duckdb", "numpy", "pandas", "polars", "pyarrow", "pyspark", "rich", "typer", "vl_convert")
+HEAVY = tuple("altair duckdb numpy pandas polars pyarrow pyspark rich sqlglot typer vl_convert".split())
 
 # Written in two halves so that this file passes its own test.
 REGISTRY_HOSTS = tuple(
