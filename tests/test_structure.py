@@ -54,7 +54,7 @@ LONGEST_FILE = 600
 LONGER: dict[str, str] = {}
 
 # What `import divulge` must leave for its first use.
-HEAVY = ("altair", "duckdb", "numpy", "pandas", "polars", "pyarrow", "pyspark", "rich", "typer", "vl_convert")
+HEAVY = tuple("altair duckdb numpy pandas polars pyarrow pyspark rich sqlglot typer vl_convert".split())
 
 # Words that are the name of a metric and of something else too.
 OTHER_WORDS = {

@@ -70,5 +70,14 @@ def nearest(name: str, candidates: Iterable[str], *, most: int = 3) -> str:
     close = [folded[hit] for hit in difflib.get_close_matches(name.casefold(), folded, n=most, cutoff=0.6)]
     if close:
         return f"did you mean {' or '.join(repr(hit) for hit in close)}?"
-    shown = ", ".join(repr(candidate) for candidate in known[:20])
-    return f"there are: {shown}{', ...' if len(known) > 20 else ''}"
+    return f"there are: {listed(known)}"
+
+
+def listed(values: Iterable[object], *, most: int = 20) -> str:
+    """Values as a message shows them, the first of many.
+
+    >>> listed(["a", "b", "c"], most=2)
+    "'a', 'b', ..."
+    """
+    known = list(values)
+    return ", ".join(map(repr, known[:most])) + (", ..." if len(known) > most else "")

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from divulge.count import Contingency, count
-from divulge.table.hierarchy import Hierarchy, read_hierarchy
+from divulge.table.hierarchy import Hierarchy
+from divulge.table.hierarchy_files import read_hierarchy
 from divulge.table.read import read
 from divulge.table.roles import resolve_roles
 from tests.metrics.adult import complete_adult

@@ -19,7 +19,7 @@ from divulge.table.hierarchy_files import (
     hierarchy_text,
     load_hierarchies,
     parse_hierarchy,
-    read_hierarchy_file,
+    read_hierarchy,
     write_hierarchy,
 )
 
@@ -51,7 +51,7 @@ def test_labels_with_commas_do_not_mislead_the_search_for_the_delimiter() -> Non
 def test_windows_line_ends_a_byte_order_mark_and_blank_lines_do_no_harm(tmp_path: Path) -> None:
     path = tmp_path / "x.csv"
     path.write_bytes(b"\xef\xbb\xbf1;0-4;*\r\n\r\n2;0-4;*\r\n")
-    assert read_hierarchy_file(path, "x").rows == {"1": ("1", "0-4", "*"), "2": ("2", "0-4", "*")}
+    assert read_hierarchy(path, "x").rows == {"1": ("1", "0-4", "*"), "2": ("2", "0-4", "*")}
 
 
 def test_an_empty_first_cell_is_null() -> None:
@@ -82,10 +82,10 @@ def test_a_wrong_file_is_refused_with_the_place(text: str, told: str) -> None:
 
 def test_a_file_that_is_not_there_or_not_text_is_refused(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="there is no hierarchy file"):
-        read_hierarchy_file(tmp_path / "none.csv", "x")
+        read_hierarchy(tmp_path / "none.csv", "x")
     (tmp_path / "latin.csv").write_bytes(b"K\xf6ln;*\n")
     with pytest.raises(BadInput, match="not UTF-8"):
-        read_hierarchy_file(tmp_path / "latin.csv", "x")
+        read_hierarchy(tmp_path / "latin.csv", "x")
 
 
 @pytest.mark.parametrize(("flavour", "delimiter"), [("arx", ";"), ("anjana", ",")])

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 
 from divulge.errors import BadInput, MissingDependency
-from divulge.table.postgres_url import PostgresUrl
+from divulge.table.databases import PostgresUrl
 from divulge.table.read import read
 from divulge.table.table import Table
 from tests.table.postgres_server import PASSWORD, PostgresServer

@@ -17,7 +17,7 @@ import pyarrow as pa
 from divulge.belief.belief import Distance, Ground
 from divulge.count import Cells, Domain
 from divulge.errors import BadInput
-from divulge.table.hierarchy import read_hierarchy
+from divulge.table.hierarchy_files import read_hierarchy
 from divulge.table.texts import as_text
 
 Taxonomy = str | Path | Mapping[str, Sequence[str]]

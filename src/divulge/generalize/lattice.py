@@ -97,7 +97,7 @@ def lattice_of(contingency: Contingency, hierarchies: Mapping[str, Hierarchy]) -
             hint="give one for each quasi-identifier; `divulge hierarchy build` makes one from the data",
         )
     used = {key.name: hierarchies[key.name] for key in contingency.keys}
-    check_coverage(used, contingency)
+    check_coverage(used, {key.name: key.labels for key in contingency.keys})
     return Lattice(tuple(ladder_of(key, used[key.name]) for key in contingency.keys))
 
 

@@ -68,7 +68,7 @@ def _axes(
         for key in contingency.keys
         if key.name in hierarchies and key.name not in orders
     }
-    check_coverage(used, contingency)
+    check_coverage(used, {key.name: key.labels for key in contingency.keys})
     return tuple(
         Tree(ladder_of(key, used[key.name]), codes, used[key.name])
         if key.name in used

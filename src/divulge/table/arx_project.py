@@ -8,7 +8,6 @@ null. The serialized Java objects beside them are not read.
 
 from __future__ import annotations
 
-import codecs
 import csv
 import io
 import zipfile
@@ -20,9 +19,10 @@ from xml.etree import ElementTree as ET
 
 from divulge.engines.duckdb import DuckDBEngine
 from divulge.errors import BadInput
+from divulge.table.delimited import codec_of, read_delimited
 from divulge.table.hierarchy import Hierarchy
 from divulge.table.hierarchy_files import parse_hierarchy
-from divulge.table.read import read
+from divulge.table.paths import find_files
 from divulge.table.table import Declared, Table
 
 _DATA = "data/input.csv"
@@ -67,17 +67,21 @@ class ArxProject:
         engine = engine or DuckDBEngine()
         copy = engine.directory / f"{engine.fresh_name('project')}.csv"
         self.extract(copy)
-        table = read(copy, header=True, delimiter=self.delimiter, engine=engine)
+        table = read_delimited(
+            find_files(str(copy)),
+            source=str(copy),
+            engine=engine,
+            header=True,
+            delimiter=self.delimiter,
+            encoding="utf-8",
+        )
         return replace(table, source=f"{self.path}:{_DATA}", declared=Declared(self.roles, self.hierarchies))
 
 
 def read_project(path: str | Path, *, encoding: str = "utf-8") -> ArxProject:
     """Read roles and hierarchies; old projects are written in the encoding of the machine that wrote them."""
     where = Path(path)
-    try:
-        codecs.lookup(encoding)
-    except LookupError:
-        raise BadInput(f"there is no encoding {encoding!r}", hint="Try 'utf-8', 'latin-1' or 'cp1252'") from None
+    codec_of(encoding)
     with _opened(where) as archive:
         names = set(archive.namelist())
         delimiter = _delimiter(archive, where, encoding) if _PROJECT in names else ";"

@@ -21,6 +21,8 @@ from divulge.table.paths import Files, compression, packing
 from divulge.table.shapes import column_types
 from divulge.table.table import Table, check_names, table_of
 
+UTF8 = ("utf-8", "utf-8-sig", "ascii")
+"""Encodings that need no copy."""
 _CHUNK = 1 << 20
 
 
@@ -46,6 +48,16 @@ def read_delimited(
     return table_of(engine, _relation(engine, listed, dialect, packed=packed, types=types), source=source)
 
 
+def codec_of(encoding: str) -> codecs.CodecInfo:
+    """The encoding of that name."""
+    try:
+        return codecs.lookup(encoding)
+    except LookupError:
+        raise BadInput(
+            f"there is no encoding {encoding!r}", hint="Try 'utf-8', 'latin-1', 'cp1252' or 'utf-16'"
+        ) from None
+
+
 def _relation(engine: DuckDBEngine, listed: str, dialect: Dialect, *, packed: str, types: Mapping[str, str]) -> str:
     return (
         f"read_csv({listed}, auto_detect = false, columns = {engine.struct(types)}, "
@@ -66,13 +78,8 @@ def _difference(one: Dialect, other: Dialect) -> str:
 
 def _as_utf8(path: Path, *, engine: DuckDBEngine, encoding: str, shown: str) -> Path:
     """The file itself if it is UTF-8, else a UTF-8 copy of it in the engine's private directory."""
-    try:
-        codec = codecs.lookup(encoding)
-    except LookupError as error:
-        raise BadInput(
-            f"there is no encoding {encoding!r}", hint="Try 'utf-8', 'latin-1', 'cp1252' or 'utf-16'"
-        ) from error
-    if codec.name in ("utf-8", "utf-8-sig", "ascii"):
+    codec = codec_of(encoding)
+    if codec.name in UTF8:
         return path
     copy = engine.directory / engine.fresh_name("utf8")
     decoder = codec.incrementaldecoder()

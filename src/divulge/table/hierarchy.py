@@ -12,12 +12,11 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
-from divulge.errors import BadInput
+from divulge.errors import BadInput, listed
 
 SUPPRESSED = "*"
 
@@ -94,8 +93,7 @@ class Hierarchy:
         """The labels of each value."""
         missing = self.missing(texts)
         if missing:
-            shown = ", ".join(repr(value) for value in missing[:20]) + (", ..." if len(missing) > 20 else "")
-            raise BadInput(f"the hierarchy of {self.column!r} misses {len(missing)} values: {shown}")
+            raise BadInput(f"the hierarchy of {self.column!r} misses {len(missing)} values: {listed(missing)}")
         return [self.null_labels if text is None else self.rows[text] for text in texts]
 
     def level_codes(self, texts: Sequence[str | None]) -> tuple[LevelCodes, ...]:
@@ -120,15 +118,6 @@ class Hierarchy:
         levels = [level.codes for level in self.level_codes(values)]
         has_root = len({labels[-1] for labels in self.rows.values()}) == 1
         return tuple(levels[:-1] if has_root and len(levels) > 1 else levels)
-
-
-def read_hierarchy(source: str | Path | Mapping[str, Sequence[str]], column: str) -> Hierarchy:
-    """From a CSV file of ARX or anjana, or a mapping of each value to its ancestors from the nearest to the root."""
-    if isinstance(source, Mapping):
-        return Hierarchy(column, {value: (value, *ancestors) for value, ancestors in source.items()})
-    from divulge.table.hierarchy_files import read_hierarchy_file
-
-    return read_hierarchy_file(Path(source), column)
 
 
 def _number(labels: Sequence[str | None]) -> LevelCodes:

@@ -11,9 +11,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from divulge.errors import BadInput, InternalError
+from divulge.errors import BadInput, InternalError, listed
 from divulge.table.hierarchy import SUPPRESSED, Hierarchy, Labels
-from divulge.table.hierarchy_files import read_hierarchy_file
+from divulge.table.hierarchy_files import hierarchy_source, read_hierarchy
 from divulge.table.hierarchy_rules import COMMON, Rule, make_rule, parse_inline
 from divulge.table.hierarchy_taxonomy import Taxonomy, taxonomy_of_text
 from divulge.table.hierarchy_words import Scale
@@ -21,8 +21,6 @@ from divulge.table.texts import as_text
 
 Spec = Mapping[str, Any] | str | Path | Hierarchy
 """A table of keys, the path of a file, a table of keys as inline TOML ('{prefix = true}'), or a hierarchy that is ready."""
-
-_SHOWN = 20
 
 
 def build_hierarchy(column: str, spec: Spec, values: Iterable[Any], *, folder: Path | None = None) -> Hierarchy:
@@ -103,8 +101,8 @@ def _from_rows(column: str, keys: Mapping[str, Any], texts: Sequence[str], folde
     if source == "file":
         path = folder / str(keys["file"])
         if path.suffix.lower() == ".txt":
-            return _from_rule(column, keys, taxonomy_of_text(_text(path, column)), texts)
-        given = read_hierarchy_file(path, column)
+            return _from_rule(column, keys, taxonomy_of_text(hierarchy_source(path, column)), texts)
+        given = read_hierarchy(path, column)
     else:
         given = Hierarchy(column, _given_rows(keys["rows"]))
     rows = dict(given.rows)
@@ -128,15 +126,6 @@ def _given_rows(given: Any) -> dict[str | None, Labels]:
     return {as_text(value): (as_text(value), *map(as_text, labels)) for value, labels in given.items()}
 
 
-def _text(path: Path, column: str) -> str:
-    try:
-        return path.read_bytes().decode("utf-8-sig")
-    except FileNotFoundError:
-        raise BadInput(f"there is no hierarchy file {str(path)!r} for {column!r}") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise BadInput(f"hierarchy file {str(path)!r} cannot be read as UTF-8 text: {error}") from None
-
-
 def _suppresses(keys: Mapping[str, Any], *, usual: bool) -> bool:
     given = keys.get("suppress", usual)
     if not isinstance(given, bool):
@@ -148,10 +137,9 @@ def _misfit(column: str, misfits: Sequence[str], keys: Mapping[str, Any]) -> Bad
     needs = next((told for key, told in _NEEDS.items() if key in keys), None)
     if needs is None:
         raise InternalError(f"the rule {dict(keys)} refuses values and nobody knows why")
-    shown = ", ".join(repr(text) for text in misfits[:_SHOWN]) + (", ..." if len(misfits) > _SHOWN else "")
     noun = "value that is" if len(misfits) == 1 else "values that are"
     return BadInput(
-        f"the hierarchy of {column!r} meets {len(misfits)} {noun} {needs}: {shown}",
+        f"the hierarchy of {column!r} meets {len(misfits)} {noun} {needs}: {listed(misfits)}",
         hint=f'Correct them in the data, or put them under one label: other = "{SUPPRESSED}"',
     )
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Protocol
+from typing import Any
 
 from divulge.errors import BadInput
 from divulge.table.hierarchy import SUPPRESSED, Hierarchy
@@ -19,26 +19,6 @@ from divulge.table.texts import as_text, toml_key
 
 _SHOWN = 20
 _ALIKE_SHOWN = 3
-
-
-class HasLabels(Protocol):
-    """A column of counted values; `count.Domain` is one."""
-
-    @property
-    def name(self) -> str:
-        """The column's name."""
-
-    @property
-    def labels(self) -> Sequence[Any]:
-        """Its distinct values; null is None."""
-
-
-class HasKeys(Protocol):
-    """What was counted by; `count.Contingency` is one."""
-
-    @property
-    def keys(self) -> Sequence[HasLabels]:
-        """The columns that make the classes."""
 
 
 @dataclass(frozen=True)
@@ -56,13 +36,8 @@ class Gap:
         return f"the hierarchy of {self.column!r} misses {len(self.missing)} {noun}: {shown}{more} ({self.rule})"
 
 
-def check_coverage(hierarchies: Mapping[str, Hierarchy], contingency: HasKeys) -> None:
-    """Refuse if a counted column has values that its hierarchy lacks; a column without a hierarchy is left alone."""
-    check_values(hierarchies, {key.name: key.labels for key in contingency.keys})
-
-
-def check_values(hierarchies: Mapping[str, Hierarchy], values: Mapping[str, Iterable[Any]]) -> None:
-    """As check_coverage, for values by column."""
+def check_coverage(hierarchies: Mapping[str, Hierarchy], values: Mapping[str, Iterable[Any]]) -> None:
+    """Refuse if a column has values that its hierarchy lacks; a column without a hierarchy is left alone."""
     gaps = find_gaps(hierarchies, values)
     if gaps:
         raise BadInput("; ".join(str(gap) for gap in gaps))

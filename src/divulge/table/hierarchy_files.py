@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -22,17 +22,24 @@ DELIMITERS: Mapping[str, str] = {"arx": ";", "anjana": ","}
 _MARK = "_hierarchy_"
 
 
-def read_hierarchy_file(path: Path, column: str) -> Hierarchy:
-    """The hierarchy of a column from a file of either flavour."""
+def read_hierarchy(source: str | Path | Mapping[str, Sequence[str]], column: str) -> Hierarchy:
+    """From a CSV file of either flavour, or a mapping of each value to its ancestors from the nearest to the root."""
+    if isinstance(source, Mapping):
+        return Hierarchy(column, {value: (value, *ancestors) for value, ancestors in source.items()})
+    text = hierarchy_source(Path(source), column)
+    return parse_hierarchy(text, column, origin=f"hierarchy file {str(source)!r}")
+
+
+def hierarchy_source(path: Path, column: str) -> str:
+    """The text of a hierarchy file."""
     try:
-        text = path.read_bytes().decode("utf-8-sig")
+        return path.read_bytes().decode("utf-8-sig")
     except FileNotFoundError:
         raise BadInput(f"there is no hierarchy file {str(path)!r} for {column!r}") from None
     except OSError as error:
         raise BadInput(f"hierarchy file {str(path)!r} cannot be read: {error.strerror}") from None
     except UnicodeDecodeError:
         raise BadInput(f"hierarchy file {str(path)!r} is not UTF-8 text", hint="Save it as UTF-8") from None
-    return parse_hierarchy(text, column, origin=f"hierarchy file {str(path)!r}")
 
 
 def parse_hierarchy(text: str, column: str, *, origin: str, delimiter: str | None = None) -> Hierarchy:
@@ -148,7 +155,7 @@ def load_hierarchies(folder: str | Path, *, columns: Iterable[str] | None = None
             problems.append(f"{column!r} has several hierarchies: {', '.join(rivals)}")
             continue
         try:
-            hierarchies[column] = read_hierarchy_file(path, column)
+            hierarchies[column] = read_hierarchy(path, column)
         except BadInput as error:
             problems.append(str(error))
     if problems:

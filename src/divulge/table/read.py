@@ -15,14 +15,12 @@ from divulge.engines.relation import RelationEngine
 from divulge.engines.spark import SparkEngine
 from divulge.errors import BadInput
 from divulge.table.columnar import read_arrow, read_arrow_stream, read_parquet
+from divulge.table.databases import SCHEMES, read_postgres, read_sqlite
 from divulge.table.delimited import read_delimited
 from divulge.table.frames import read_frame
 from divulge.table.jsonlines import read_json
 from divulge.table.paths import find_files
-from divulge.table.postgres import read_postgres
-from divulge.table.postgres_url import SCHEMES
 from divulge.table.spark import find_spark_source, moved_to_spark, read_spark_frame
-from divulge.table.sqlite import read_sqlite
 from divulge.table.table import Table, table_of
 
 _READERS = {"json": read_json, "parquet": read_parquet, "arrow": read_arrow, "arrow stream": read_arrow_stream}

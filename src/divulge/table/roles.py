@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 
-from divulge.errors import BadInput, nearest
+from divulge.errors import BadInput, listed, nearest
 from divulge.table.table import Table
 
 Names = str | Sequence[str] | None
@@ -100,7 +100,7 @@ def _one_column(table: Table, name: str | None, *, role: str) -> str | None:
     found = _spread(table, name, role=role)
     if len(found) > 1:
         raise BadInput(
-            f"{role} takes one column and {name!r} matches {len(found)}", hint=f"Choose one of: {_listed(found)}"
+            f"{role} takes one column and {name!r} matches {len(found)}", hint=f"Choose one of: {listed(found)}"
         )
     return found[0]
 
@@ -111,13 +111,13 @@ def _spread(table: Table, name: str, *, role: str) -> tuple[str, ...]:
     if not isinstance(name, str):
         raise BadInput(f"{asked}a column name is a text, not {name!r} ({type(name).__name__})")
     if not name:
-        raise BadInput(f"{asked}a column name is empty", hint=f"The columns are: {_listed(table.names)}")
+        raise BadInput(f"{asked}a column name is empty", hint=f"The columns are: {listed(table.names)}")
     found = _matches(table, name)
     if found:
         return found
     if any(character in name for character in "*?["):
         raise BadInput(
-            f"{asked}no column of {table.source} matches {name!r}", hint=f"The columns are: {_listed(table.names)}"
+            f"{asked}no column of {table.source} matches {name!r}", hint=f"The columns are: {listed(table.names)}"
         )
     raise BadInput(f"{asked}{table.source} has no column {name!r}", hint=nearest(name, table.names))
 
@@ -160,13 +160,8 @@ def _refuse_unusable(table: Table, roles: Roles) -> None:
         if role == "weight" and column.kind != "number":
             raise BadInput(
                 f"the column {name!r} cannot be the weight: it holds {column.kind} ({column.type}), not numbers",
-                hint=f"Number columns are: {_listed(c.name for c in table.columns if c.kind == 'number')}",
+                hint=f"Number columns are: {listed(c.name for c in table.columns if c.kind == 'number') or 'none'}",
             )
-
-
-def _listed(names: Sequence[str] | Iterator[str]) -> str:
-    known = list(names)
-    return ", ".join(repr(name) for name in known[:20]) + (", ..." if len(known) > 20 else "") if known else "none"
 
 
 def _cut(type_: str) -> str:

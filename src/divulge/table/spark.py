@@ -8,7 +8,6 @@ a look at every row (see shapes), so a zip code keeps its leading zero.
 
 from __future__ import annotations
 
-import codecs
 import glob
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
@@ -21,9 +20,10 @@ from divulge.engines.spark import SparkEngine
 from divulge.engines.spark_files import read_texts, uri
 from divulge.errors import BadInput
 from divulge.table.columnar import hive_types
+from divulge.table.databases import SCHEMES
+from divulge.table.delimited import UTF8, codec_of
 from divulge.table.dialect import Dialect, read_dialect
 from divulge.table.paths import Files, compression, find_files
-from divulge.table.postgres_url import SCHEMES
 from divulge.table.shapes import column_types
 from divulge.table.table import Table, check_names, table_of
 
@@ -78,7 +78,7 @@ def find_spark_source(source: str, *, encoding: str, engine: SparkEngine) -> Spa
         return None
     if files.kind in ("csv", "json") and sum(path.stat().st_size for path in files.paths) <= SMALL_TEXT:
         return None
-    if files.kind == "csv" and codecs.lookup(encoding).name not in ("utf-8", "utf-8-sig", "ascii"):
+    if files.kind == "csv" and codec_of(encoding).name not in UTF8:
         return None
     return SparkSource(source, files.kind, tuple(uri(path) for path in files.paths), files)
 
@@ -145,14 +145,15 @@ def _read_parquet(source: SparkSource, *, engine: SparkEngine) -> Table:
         _check_columns(files, source.shown, seen=set(frame.columns))
     if hive:
         stored = [name for name in frame.columns if name not in hive]
-        columns = [_hive_cell(engine, name, hive.get(name)) for name in (*stored, *sorted(hive))]
-        frame = engine.frame(f"SELECT {', '.join(columns)} FROM {engine.view(frame)}")
+        frame = _recast(engine, engine.view(frame), (*stored, *sorted(hive)), hive)
     return _table(engine, frame, source.shown)
 
 
-def _hive_cell(engine: SparkEngine, name: str, type_: str | None) -> str:
-    cell = engine.quote(name)
-    return cell if type_ is None else f"{engine.cast(cell, type_)} AS {cell}"
+def _recast(engine: SparkEngine, relation: str, names: Sequence[str], types: Mapping[str, str]) -> DataFrame:
+    """Columns of a relation, those with a type cast to it."""
+    cells = {name: engine.quote(name) for name in names}
+    cells |= {name: f"{engine.cast(cells[name], type_)} AS {cells[name]}" for name, type_ in types.items()}
+    return engine.frame(f"SELECT {', '.join(cells.values())} FROM {relation}")
 
 
 def _check_columns(files: Files, shown: str, *, seen: set[str]) -> None:
@@ -232,11 +233,4 @@ def _typed(engine: SparkEngine, frame: DataFrame, texts: Any, shown: str, *, num
     relation = engine.view(frame)
     types = column_types(engine, relation, list(texts), numbers=numbers)
     changed = {name: type_ for name, type_ in types.items() if type_ != "VARCHAR"}
-    if not changed:
-        return _table(engine, frame, shown)
-    cells = (engine.quote(name) for name in frame.columns)
-    columns = [
-        cell if name not in changed else f"{engine.cast(cell, changed[name])} AS {cell}"
-        for name, cell in zip(frame.columns, cells, strict=True)
-    ]
-    return _table(engine, engine.frame(f"SELECT {', '.join(columns)} FROM {relation}"), shown)
+    return _table(engine, _recast(engine, relation, frame.columns, changed) if changed else frame, shown)

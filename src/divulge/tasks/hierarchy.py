@@ -24,7 +24,7 @@ from divulge.table.hierarchy_files import (
     column_of,
     file_name,
     load_hierarchies,
-    read_hierarchy_file,
+    read_hierarchy,
     write_hierarchy,
 )
 from divulge.table.read import read
@@ -103,14 +103,14 @@ def load_any(source: str | Path) -> dict[str, Hierarchy]:
         return dict(read_project(path).hierarchies)
     if path.is_dir():
         return load_hierarchies(path)
-    return {column_of(path): read_hierarchy_file(path, column_of(path))}
+    return {column_of(path): read_hierarchy(path, column_of(path))}
 
 
 def load_for(table: Table, folder: Path | None, files: Mapping[str, str]) -> dict[str, Hierarchy]:
     """The hierarchies of a table's columns, from a folder and one by one; a file of one column goes before the folder's."""
     for name in files:
         table.column(name)
-    found = {name: read_hierarchy_file(Path(path), name) for name, path in files.items()}
+    found = {name: read_hierarchy(Path(path), name) for name, path in files.items()}
     rest = [name for name in table.names if name not in files]
     if folder is not None:
         found |= load_hierarchies(folder, columns=rest)
