@@ -9,6 +9,7 @@ a look at every row (see shapes), so a zip code keeps its leading zero.
 from __future__ import annotations
 
 import glob
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, Literal
