@@ -168,6 +168,21 @@ def test_each_engine_gets_its_own_sql() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("age in (select 1)", "holds (sub)?(query|select)"),
+        ("getenv('HOME') = 'x'", "holds the function getenv"),
+        ("age = 1 limit 1", "not understood at 'limit'.* double quotes"),
+        ("age = 1; select 2", "more than one condition|not understood"),
+        (" ", "no condition"),
+    ],
+)
+def test_a_refusal_names_what_is_refused(text: str, told: str) -> None:
+    with pytest.raises(BadInput, match=told):
+        parse(text, COLUMNS)
+
+
 def test_a_column_that_was_not_released_names_the_nearest() -> None:
     with pytest.raises(BadInput, match="did you mean 'salary'"):
         parse("salery = 1", COLUMNS)

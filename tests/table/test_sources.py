@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import duckdb
 import pandas as pd
@@ -24,8 +24,10 @@ import pyarrow.feather
 import pyarrow.parquet as pq
 import pytest
 
+from divulge.engines.spark import SparkEngine
 from divulge.errors import BadInput
 from divulge.table.read import read
+from divulge.table.spark import find_spark_source
 from divulge.table.table import Table
 
 NAMES = ("zip", "age", "disease", "visit", "cost")
@@ -270,3 +272,13 @@ def test_rows_stay_in_the_file(name: str, tmp_path: Path, request: pytest.Fixtur
     path.unlink()
     with pytest.raises(BadInput, match=path.name):
         counts(table)
+
+
+def test_an_encoding_that_does_not_exist_is_refused_before_spark_reads(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Spark reads large files itself; which files are large is asked before Spark starts."""
+    (tmp_path / "t.csv").write_text("a\n1\n", encoding="utf-8")
+    monkeypatch.setattr("divulge.table.spark.SMALL_TEXT", 0)
+    with pytest.raises(BadInput, match="there is no encoding 'utf-9'"):
+        find_spark_source(str(tmp_path / "t.csv"), encoding="utf-9", engine=cast("SparkEngine", None))

@@ -36,6 +36,7 @@ _TYPES = frozenset(
     "DATE TIME TIMESTAMP TIMESTAMPNTZ TIMESTAMPTZ".split()
 )
 _EXAMPLE = "Write what would stand after WHERE, such as: age > 30 and job = 'Doctor'"
+_QUOTES = f"{_EXAMPLE}; a name that SQL uses itself stands in double quotes"
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,7 +113,7 @@ def _parsed(text: str) -> Tree:
         raise BadInput(f"{_cut(text)} is not a condition: a quote or a comment has no end", hint=_EXAMPLE) from None
     except ParseError as error:
         place = str(error.errors[0].get("highlight", "")) if error.errors else ""
-        raise BadInput(f"{_cut(text)} is not a condition: it is not understood at {place!r}", hint=_EXAMPLE) from None
+        raise BadInput(f"{_cut(text)} is not a condition: it is not understood at {place!r}", hint=_QUOTES) from None
     if len(found) != 1 or found[0] is None:
         raise BadInput(f"{_cut(text)} is {'more than one' if any(found) else 'no'} condition", hint=_EXAMPLE)
     return found[0]
@@ -140,7 +141,7 @@ def _refusal(node: Any) -> str | None:
     if class_ == "DataType":
         type_ = str(getattr(node.this, "value", node.this))
         return None if type_ in _TYPES and not node.args.get("nested") else f"the type {node.sql('duckdb').lower()}"
-    if class_ == "In" and not node.expressions:
+    if class_ == "In" and not node.expressions and not node.args.get("query"):
         return "in without a list"
     if class_ == "Log" and node.args.get("expression") is None:
         return "the function log"

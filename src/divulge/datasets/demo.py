@@ -17,17 +17,8 @@ SENSITIVE = "diagnosis"
 
 _TOWNS = ("02138", "02139", "02140", "02141", "02215", "03101", "03102", "03301", "04101", "04240")
 _OCCUPATIONS = (
-    "office",
-    "sales",
-    "teacher",
-    "nurse",
-    "driver",
-    "metalworker",
-    "engineer",
-    "farmer",
-    "student",
-    "retired",
-)
+    "office", "sales", "teacher", "nurse", "driver", "metalworker", "engineer", "farmer", "student", "retired",
+)  # fmt: skip
 _EDUCATION = ("primary", "secondary", "vocational", "bachelor", "master")
 _DIAGNOSES = (
     "influenza", "back pain", "diabetes", "hypertension", "asthma", "depression", "migraine", "arthritis",

@@ -19,24 +19,10 @@ FileKind = Literal["csv", "json", "parquet", "arrow", "arrow stream", "sqlite"]
 
 _COMPRESSED = {".gz": "gzip", ".zst": "zstd"}
 _KINDS: dict[str, FileKind] = {
-    ".csv": "csv",
-    ".tsv": "csv",
-    ".tab": "csv",
-    ".txt": "csv",
-    ".data": "csv",
-    ".json": "json",
-    ".jsonl": "json",
-    ".ndjson": "json",
-    ".parquet": "parquet",
-    ".pq": "parquet",
-    ".arrow": "arrow",
-    ".feather": "arrow",
-    ".ipc": "arrow",
-    ".arrows": "arrow stream",
-    ".sqlite": "sqlite",
-    ".sqlite3": "sqlite",
-    ".db": "sqlite",
-}
+    ".csv": "csv", ".tsv": "csv", ".tab": "csv", ".txt": "csv", ".data": "csv", ".json": "json", ".jsonl": "json", ".ndjson": "json",
+    ".parquet": "parquet", ".pq": "parquet", ".arrow": "arrow", ".feather": "arrow", ".ipc": "arrow", ".arrows": "arrow stream",
+    ".sqlite": "sqlite", ".sqlite3": "sqlite", ".db": "sqlite",
+}  # fmt: skip
 _MAGIC: tuple[tuple[bytes, FileKind], ...] = (
     (b"PAR1", "parquet"),
     (b"ARROW1", "arrow"),
