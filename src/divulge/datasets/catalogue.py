@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from divulge.datasets.sources import PackageFile, Source, WebFile
+from divulge.datasets.sources import FileSource, PackageFile, WebFile
 
 _ARCHIVE = "https://archive.ics.uci.edu/ml/machine-learning-databases"
 _LICENCE = "CC BY 4.0"
@@ -111,7 +111,7 @@ class Dataset:
     source: str
     """The page that describes the data."""
     licence: str = _LICENCE
-    sources: tuple[Source, ...]
+    sources: tuple[FileSource, ...]
     """Where a copy can be had, tried in this order."""
 
 

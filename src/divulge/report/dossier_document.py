@@ -12,7 +12,7 @@ from dataclasses import asdict
 from typing import Any
 
 from divulge.dossier.adversary import Attack
-from divulge.dossier.decide import Increment, Step, Without
+from divulge.dossier.decide import Increment, TimelineStep, Without
 from divulge.dossier.disinformation import Disinformation
 from divulge.dossier.enhance import Enhancement
 from divulge.dossier.files import record_to_json
@@ -39,7 +39,7 @@ def attack_document(
     *,
     graph: Mapping[str, Any] | None = None,
     kept: Sequence[Without] = (),
-    steps: Sequence[Step] = (),
+    steps: Sequence[TimelineStep] = (),
 ) -> dict[str, Any]:
     """The leakage of a database, every record's own, and the witnesses; with what else was asked for."""
     return {
@@ -58,7 +58,7 @@ def attack_document(
     }
 
 
-def timeline_document(steps: Iterable[Step]) -> list[dict[str, Any]]:
+def timeline_document(steps: Iterable[TimelineStep]) -> list[dict[str, Any]]:
     """One point for each record."""
     return [
         {

@@ -9,7 +9,7 @@ from typing import Any
 from rich.console import Group, RenderableType
 
 from divulge.dossier.adversary import Attack, Dip
-from divulge.dossier.decide import Increment, Step, Without
+from divulge.dossier.decide import Increment, TimelineStep, Without
 from divulge.dossier.disinformation import Disinformation
 from divulge.dossier.enhance import Enhancement
 from divulge.dossier.leakage import Leakage
@@ -80,7 +80,7 @@ def dip_text(found: Dip, leakage: float | None) -> RenderableType:
     return Group(f"The query {reached}.", *known, "", table)
 
 
-def timeline_text(steps: Sequence[Step]) -> RenderableType:
+def timeline_text(steps: Sequence[TimelineStep]) -> RenderableType:
     """How the leakage grew."""
     table = grid("after record", "leakage", "change", "joined with", right=[1, 2])
     for step in steps[-SHOWN:]:
