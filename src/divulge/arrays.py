@@ -118,7 +118,7 @@ def how_many_alike(ids: Codes) -> Ints:
 
 
 @dataclass(frozen=True, eq=False)
-class Layout:
+class Members:
     """Things laid out by their id: those of id g are members[start[g]] up to members[start[g + 1]]."""
 
     members: Ints = field(repr=False)
@@ -142,10 +142,10 @@ class Layout:
         begins, lengths = self.start[ids], self.start[ids + 1] - self.start[ids]
         return self.members[ranges(begins, lengths)], np.repeat(np.arange(len(ids)), lengths)
 
-    def select(self, chosen: Bools) -> tuple[Layout, Ints]:
+    def select(self, chosen: Bools) -> tuple[Members, Ints]:
         """Only some ids, renumbered, and where their members stand among all."""
         where = np.flatnonzero(chosen[self.numbers])
-        return Layout(self.members[where], np.concatenate([[0], np.cumsum(self.sizes[chosen])])), where
+        return Members(self.members[where], np.concatenate([[0], np.cumsum(self.sizes[chosen])])), where
 
     def least(self, per_thing: Ints) -> Ints:
         """The smallest entry among the members of each id; none may be without members."""
@@ -158,11 +158,11 @@ class Layout:
         return greatest
 
 
-def lay_out(ids: Codes, count: int, things: Ints | None = None) -> Layout:
+def lay_out(ids: Codes, count: int, things: Ints | None = None) -> Members:
     """Lay out things by their ids, which lie below `count`; the things are numbered from 0 unless they are given."""
     start = np.concatenate([[0], np.cumsum(np.bincount(ids, minlength=count))])
     order = stable_order(ids, count)
-    return Layout(order if things is None else things[order], start.astype(np.int64))
+    return Members(order if things is None else things[order], start.astype(np.int64))
 
 
 def stable_order(ids: Codes, count: int) -> Ints:

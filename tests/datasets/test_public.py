@@ -22,7 +22,7 @@ from divulge.datasets.sources import WebFile
 from divulge.errors import BadInput, MissingDependency
 
 if TYPE_CHECKING:
-    from divulge.datasets.sources import Source
+    from divulge.datasets.sources import FileSource
     from tests.datasets.server import FileServer
 
 CONTENT = b"|a comment\n39, State-gov, 1.5, <=50K.\n50, ?, 2, >50K.\n\n"
@@ -37,7 +37,7 @@ CENSUS_DISTINCT = (
 # fmt: on
 
 
-def dataset_from(*sources: Source) -> Dataset:
+def dataset_from(*sources: FileSource) -> Dataset:
     """A small data set whose right content is CONTENT."""
     return Dataset(
         name="tiny",

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from divulge.dossier.adversary import Chain, Resolve, attack
-from divulge.dossier.disinformation import Candidate, candidates_of, choose_disinformation
+from divulge.dossier.disinformation import CandidateRecord, candidates_of, choose_disinformation
 from divulge.dossier.equivalence import Equivalence
 from divulge.dossier.matching import MatchRule
 from divulge.dossier.measure import Measure
@@ -23,9 +23,9 @@ from tests.dossier.oracle import golden, record_of
 from tests.dossier.worlds import LABELS, databases, golden_database, golden_rule, rules
 
 
-def golden_candidates(case: dict[str, Any]) -> list[Candidate]:
+def golden_candidates(case: dict[str, Any]) -> list[CandidateRecord]:
     return [
-        Candidate(name, record_of(given["record"]), given["cost"])
+        CandidateRecord(name, record_of(given["record"]), given["cost"])
         for name, given in case["inputs"]["candidates"].items()
     ]
 
@@ -80,7 +80,7 @@ def test_what_means_the_same_as_the_truth_is_no_disinformation() -> None:
     """Influenza would dilute Flu, but not for an adversary, and a yardstick, that knows they are one."""
     truth = Record.of({"N": "a", "D": "Flu", "P": "1"})
     database = [Record.of({"N": "a", "P": "1"}, id="r")]
-    decoy = [Candidate("d", Record.of({"N": "a", "D": "Influenza"}), 1)]
+    decoy = [CandidateRecord("d", Record.of({"N": "a", "D": "Influenza"}), 1)]
     same = Measure(equivalence=Equivalence({"D": {"Flu": ["Influenza"]}}))
     plain = choose_disinformation(database, truth, decoy, budget=1, operator=Resolve("N"))
     wiser = choose_disinformation(database, truth, decoy, budget=1, operator=Resolve("N"), measure=same)
@@ -104,27 +104,29 @@ def test_a_budget_that_is_no_amount_is_refused(budget: float) -> None:
 
 def test_other_bad_input_is_refused() -> None:
     reference = Record.of({"N": "a"})
-    many = [Candidate(f"d{i}", Record.of({"N": str(i)}), 1) for i in range(21)]
+    many = [CandidateRecord(f"d{i}", Record.of({"N": str(i)}), 1) for i in range(21)]
     with pytest.raises(BadInput, match="up to 20 candidates, not 21"):
         choose_disinformation([], reference, many, budget=3, operator=Resolve("N"))
     with pytest.raises(BadInput, match="exact, bounded, greedy"):
         choose_disinformation([], reference, [], budget=3, operator=Resolve("N"), method="best")  # type: ignore[arg-type]
     with pytest.raises(BadInput, match="cost"):
-        Candidate("d", reference, -1)
+        CandidateRecord("d", reference, -1)
     assert choose_disinformation([], reference, many, budget=3, operator=Resolve("N"), method="bounded").leakage == 0
 
 
 @st.composite
-def problems(draw: st.DrawFn) -> tuple[list[Record], list[Candidate], float, MatchRule, Method]:
+def problems(draw: st.DrawFn) -> tuple[list[Record], list[CandidateRecord], float, MatchRule, Method]:
     database = draw(databases(most=4, values=3, confidences=(0.5, 1.0)))
     offered = draw(databases(most=6, values=3))
     prices = draw(st.lists(st.sampled_from([1.0, 1.5, 2.0, 4.0]), min_size=len(offered), max_size=len(offered)))
-    candidates = [Candidate(str(each.id), each, price) for each, price in zip(offered, prices, strict=True)]
+    candidates = [CandidateRecord(str(each.id), each, price) for each, price in zip(offered, prices, strict=True)]
     method: Method = draw(st.sampled_from(["swoosh", "closure"]))
     return database, candidates, draw(st.sampled_from([0.0, 2.0, 4.5, 8.0])), draw(rules()), method
 
 
-def brute_force(problem: tuple[list[Record], list[Candidate], float, MatchRule, Method], reference: Record) -> float:
+def brute_force(
+    problem: tuple[list[Record], list[CandidateRecord], float, MatchRule, Method], reference: Record
+) -> float:
     database, candidates, budget, rule, method = problem
     affordable = (
         chosen
@@ -146,7 +148,7 @@ REFERENCE = Record.of([(label, "0") for label in LABELS[:3]])
 @settings(deadline=None, max_examples=60)
 @given(problems())
 def test_exact_is_the_best_of_all_subsets(
-    problem: tuple[list[Record], list[Candidate], float, MatchRule, Method],
+    problem: tuple[list[Record], list[CandidateRecord], float, MatchRule, Method],
 ) -> None:
     database, candidates, budget, rule, method = problem
     operator = Resolve(rule, method=method)
@@ -161,7 +163,7 @@ def test_exact_is_the_best_of_all_subsets(
 @settings(deadline=None, max_examples=60)
 @given(problems(), st.integers(1, 6))
 def test_the_gap_of_a_bounded_search_is_honest(
-    problem: tuple[list[Record], list[Candidate], float, MatchRule, Method], steps: int
+    problem: tuple[list[Record], list[CandidateRecord], float, MatchRule, Method], steps: int
 ) -> None:
     database, candidates, budget, rule, method = problem
     best = brute_force(problem, REFERENCE)

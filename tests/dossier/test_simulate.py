@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from divulge.dossier.leakage import leakage, set_leakage
-from divulge.dossier.simulate import Parameters, Spread, figure3, figure3d, generate, run, table5
+from divulge.dossier.simulate import Parameters, SeedSpread, figure3, figure3d, generate, run, table5
 from divulge.errors import BadInput
 
 
@@ -104,8 +104,8 @@ def test_figure_3d_times_every_method_up_to_its_limit() -> None:
 
 
 def test_a_spread_is_what_its_name_says() -> None:
-    assert Spread.of([1.0, 2.0, 3.0]) == Spread(2.0, 1.0, 1.0, 3.0)
-    assert Spread.of([2.0]) == Spread(2.0, 0.0, 2.0, 2.0)
+    assert SeedSpread.of([1.0, 2.0, 3.0]) == SeedSpread(2.0, 1.0, 1.0, 3.0)
+    assert SeedSpread.of([2.0]) == SeedSpread(2.0, 0.0, 2.0, 2.0)
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from divulge.generalize.check import Candidate
 from divulge.generalize.heuristic import explore
 from divulge.generalize.lattice import Ladder, Lattice, Level, Node
-from divulge.generalize.problem import Problem, Seen
+from divulge.generalize.problem import SearchProblem, SearchState
 from divulge.generalize.search import exhaust
 
 
@@ -55,7 +55,7 @@ class MadeUp:
             (self.cost(node) for node in self.nodes if not self.excluded(node) and node not in self.odd), default=np.inf
         )
 
-    def problem(self) -> Problem:
+    def problem(self) -> SearchProblem:
         """Dressed as what the searches expect."""
         level = Level(np.zeros(1, dtype=np.int64), ("x",), np.ones(1))
         lattice = Lattice(tuple(Ladder(f"c{i}", (level,) * levels) for i, levels in enumerate(self.shape)))
@@ -84,7 +84,7 @@ class MadeUp:
             floor=lambda classes: self.bound(classes.node),
             cost=lambda candidate: self.cost(candidate.node),
         )
-        return Problem(cast("Any", judge), cast("Any", objective))
+        return SearchProblem(cast("Any", judge), cast("Any", objective))
 
 
 @st.composite
@@ -107,7 +107,7 @@ def made_up(draw: st.DrawFn) -> MadeUp:
 @given(world=made_up())
 @settings(deadline=None, max_examples=150)
 def test_the_optimum_is_found_and_proved(method: Any, world: MadeUp) -> None:
-    seen = Seen(world.problem())
+    seen = SearchState(world.problem())
     lowest = method(seen)
     assert seen.cost == world.optimum
     assert seen.cost <= lowest
@@ -118,7 +118,7 @@ def test_the_optimum_is_found_and_proved(method: Any, world: MadeUp) -> None:
 @given(world=made_up())
 @settings(deadline=None, max_examples=60)
 def test_all_optima(method: Any, world: MadeUp) -> None:
-    seen = Seen(world.problem(), keep_ties=True)
+    seen = SearchState(world.problem(), keep_ties=True)
     method(seen)
     solutions = [node for node in world.nodes if not world.excluded(node) and node not in world.odd]
     assert sorted(seen.ties) == sorted(node for node in solutions if world.cost(node) == world.optimum)
@@ -128,7 +128,7 @@ def test_all_optima(method: Any, world: MadeUp) -> None:
 @given(world=made_up(), looks=st.integers(0, 30))
 @settings(deadline=None, max_examples=150)
 def test_stopped_early_nothing_is_promised_that_is_not_so(method: Any, world: MadeUp, looks: int) -> None:
-    class StopsEarly(Seen):
+    class StopsEarly(SearchState):
         @property
         def out_of_time(self) -> bool:
             return self.checked >= looks

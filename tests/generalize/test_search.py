@@ -17,7 +17,7 @@ from divulge.generalize.columnwise import OBJECTIVES
 from divulge.generalize.heuristic import explore
 from divulge.generalize.lattice import lattice_of
 from divulge.generalize.plan import Plan
-from divulge.generalize.problem import Seen
+from divulge.generalize.problem import SearchState
 from divulge.generalize.search import plan_of, pose, search
 from divulge.metrics import METRICS, Metric
 from divulge.policy import Promise
@@ -82,7 +82,7 @@ def test_the_search_for_large_lattices_closes_the_gap_when_it_has_time(
     contingency = counted(rows)
     lattice = lattice_of(contingency, HIERARCHIES)
     problem = pose(contingency, lattice, promises, suppression=suppression, objective=objective)
-    seen = Seen(problem, keep_ties=True)
+    seen = SearchState(problem, keep_ties=True)
     lowest = explore(seen)
     expected = oracle.best(world(rows), promises, suppression, objective)
     if expected is None:
@@ -101,7 +101,7 @@ def test_the_gap_is_never_too_small(rows: list[Any], promises: list[Promise], ch
     contingency = counted(rows)
     problem = pose(contingency, lattice_of(contingency, HIERARCHIES), promises, suppression=0.3)
 
-    class StopsEarly(Seen):
+    class StopsEarly(SearchState):
         @property
         def out_of_time(self) -> bool:
             return self.checked >= checks

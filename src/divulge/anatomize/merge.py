@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from divulge.anatomize.problem import Problem
 from divulge.anatomize.repair import Grouped, Judged, judge_groups
-from divulge.arrays import Codes, Ints, Layout, lay_out, ranges
+from divulge.arrays import Codes, Ints, Members, lay_out, ranges
 
 _CANDIDATES = 8
 _FEW = 6
@@ -74,7 +74,7 @@ def _other(pool: Ints, seeker: Ints, home: Ints, rng: np.random.Generator) -> In
     return found
 
 
-def _unions(problem: Problem, base: Layout, parts: Layout, pairs: tuple[Ints, Ints]) -> Judged:
+def _unions(problem: Problem, base: Members, parts: Members, pairs: tuple[Ints, Ints]) -> Judged:
     """What each pair would be as one group."""
     count = len(pairs[0])
     both = np.concatenate(pairs)

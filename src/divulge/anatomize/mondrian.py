@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from divulge.anatomize.codes import RowCodes
-from divulge.arrays import Bools, Ints, Layout, lay_out
+from divulge.arrays import Bools, Ints, Members, lay_out
 
 Allowed = Callable[[Ints, Ints, int], Bools]
 """(cell of each record, the records, how many cells) -> which cells may stand."""
@@ -66,7 +66,7 @@ class _Right:
     place: Ints
 
 
-def _widths(codes: npt.NDArray[np.int32], layout: Layout, cells: Ints) -> Ints:
+def _widths(codes: npt.NDArray[np.int32], layout: Members, cells: Ints) -> Ints:
     """For each column and cell, the range of codes."""
     records, place = layout.gather(cells)
     begins = np.searchsorted(place, np.arange(len(cells)))
@@ -82,7 +82,7 @@ def _cuttable(waiting: Ints, chosen: Ints, widths: npt.NDArray[np.float64]) -> t
 
 
 def _cut(
-    codes: npt.NDArray[np.int32], layout: Layout, cells: Ints, chosen: Ints, allowed: Allowed
+    codes: npt.NDArray[np.int32], layout: Members, cells: Ints, chosen: Ints, allowed: Allowed
 ) -> tuple[_Right, Bools]:
     """Cut cells at the median of their chosen columns; the right halves of those whose halves are both allowed, and which these are."""
     records, place = layout.gather(cells)

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from divulge.anatomize.levels import GroupLevels, floors, tally
 from divulge.anatomize.problem import Groups, Problem
-from divulge.arrays import Bools, Codes, Ints, Layout, lay_out
+from divulge.arrays import Bools, Codes, Ints, Members, lay_out
 
 _ROUNDS = 200
 _PATIENCE = 40
@@ -87,7 +87,7 @@ def repair(
     layout = lay_out(found, groups)
     members, place = layout.members.copy(), np.empty(len(found), dtype=np.int64)
     place[members] = np.arange(len(members))
-    layout = Layout(members, layout.start)
+    layout = Members(members, layout.start)
     partners = _Partners.of(problem, region)
     idle, looks = 0, _LOOKS * len(found)
     for _ in range(_ROUNDS):
@@ -123,7 +123,7 @@ class _Partners:
     """Records by region and first sensitive value."""
 
     pool: Ints
-    layout: Layout
+    layout: Members
 
     @classmethod
     def of(cls, problem: Problem, region: Codes | None) -> _Partners:
@@ -142,7 +142,7 @@ class _Partners:
         return drawn
 
 
-def _commonest(problem: Problem, layout: Layout, broken: Ints, rng: np.random.Generator) -> Ints:
+def _commonest(problem: Problem, layout: Members, broken: Ints, rng: np.random.Generator) -> Ints:
     """For each broken group a record with the commonest tuple of the table that is furthest above its bound."""
     records, place = layout.gather(broken)
     sizes = np.bincount(place, minlength=len(broken))
@@ -178,7 +178,7 @@ def _one_each(first: Ints, second: Ints, groups: int, rng: np.random.Generator) 
     return np.flatnonzero((first != second) & (earliest[first] == turn) & (earliest[second] == turn))
 
 
-def _after_swaps(problem: Problem, layout: Layout, pairs: tuple[Ints, Ints], swapped: tuple[Ints, Ints]) -> Judged:
+def _after_swaps(problem: Problem, layout: Members, pairs: tuple[Ints, Ints], swapped: tuple[Ints, Ints]) -> Judged:
     """The groups of the pairs, the first ones and then the second ones, as they would be after the swaps."""
     records, place = layout.gather(np.concatenate(pairs))
     leaves, comes = np.concatenate(swapped), np.concatenate(swapped[::-1])

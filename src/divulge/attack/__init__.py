@@ -2,6 +2,6 @@
 """What an adversary really achieves against a release, beside what was promised."""
 
 from divulge.attack.anatomized import Attacks, attack_anatomized
-from divulge.attack.outcome import Outcome, Trial
+from divulge.attack.outcome import AttackOutcome, Trial
 
-__all__ = ["Attacks", "Outcome", "Trial", "attack_anatomized"]
+__all__ = ["AttackOutcome", "Attacks", "Trial", "attack_anatomized"]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from divulge.anatomize.anatomized import Anatomized
 from divulge.attack.arrangements import Victims
 from divulge.attack.linkage import Effort, attribute_linkage, record_linkage
-from divulge.attack.outcome import Outcome
+from divulge.attack.outcome import AttackOutcome
 from divulge.attack.presence import table_linkage
 from divulge.attack.shift import probabilistic_attack
 
@@ -17,13 +17,13 @@ from divulge.attack.shift import probabilistic_attack
 class Attacks:
     """What each of the four attacks achieves."""
 
-    record_linkage: Outcome
-    attribute_linkage: Outcome
-    table_linkage: Outcome
-    probabilistic: Outcome
+    record_linkage: AttackOutcome
+    attribute_linkage: AttackOutcome
+    table_linkage: AttackOutcome
+    probabilistic: AttackOutcome
 
     @property
-    def outcomes(self) -> tuple[Outcome, ...]:
+    def outcomes(self) -> tuple[AttackOutcome, ...]:
         """All four, in the order of alpha, beta, gamma, delta."""
         return (self.record_linkage, self.attribute_linkage, self.table_linkage, self.probabilistic)
 

@@ -17,7 +17,7 @@ from functools import cached_property
 import numpy as np
 
 from divulge.anatomize.anatomized import Anatomized
-from divulge.arrays import Codes, Ints, Layout, class_ids, how_many_alike, lay_out
+from divulge.arrays import Codes, Ints, Members, class_ids, how_many_alike, lay_out
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +59,7 @@ class Victims:
         return tuple(self._alike(ids) for ids in self.sensitive)
 
     @cached_property
-    def layout(self) -> Layout:
+    def layout(self) -> Members:
         """People by group."""
         return lay_out(self.group, len(self.sizes))
 

@@ -22,7 +22,7 @@ import numpy as np
 from divulge.anatomize.model import AlphaBetaGammaDelta
 from divulge.arrays import Ints
 from divulge.attack.arrangements import Victims, drawn_arrangement, every_arrangement, how_many
-from divulge.attack.outcome import Outcome, Trial, interval
+from divulge.attack.outcome import AttackOutcome, Trial, interval
 from divulge.attack.unknown_group import beliefs_without_group
 
 
@@ -39,19 +39,19 @@ class Effort:
     seed: int = 0
 
 
-def record_linkage(victims: Victims, model: AlphaBetaGammaDelta, effort: Effort) -> Outcome:
+def record_linkage(victims: Victims, model: AlphaBetaGammaDelta, effort: Effort) -> AttackOutcome:
     """Put the quasi-identifiers of each person together."""
     size = victims.group_size
     if len(victims.tuples) == 1:
         beyond = {"chance that all quasi-identifiers of a person are known to belong together: there is one table": 1.0}
-        return Outcome("record linkage", _RECORD, "alpha", model.alpha, Fraction(1), 1.0, beyond=beyond)
+        return AttackOutcome("record linkage", _RECORD, "alpha", model.alpha, Fraction(1), 1.0, beyond=beyond)
     worst = max(_largest_share(alike, size) for alike in victims.alike)
     closest = np.maximum.reduce(victims.alike) / size
     rate = np.ones(len(victims))
     for alike in victims.alike[1:]:
         rate *= alike / size
     beyond = {"chance of putting all tables together from the first one alone, on average": float(rate.mean())}
-    return Outcome(
+    return AttackOutcome(
         "record linkage",
         _RECORD,
         "alpha",
@@ -63,7 +63,7 @@ def record_linkage(victims: Victims, model: AlphaBetaGammaDelta, effort: Effort)
     )
 
 
-def attribute_linkage(victims: Victims, model: AlphaBetaGammaDelta, effort: Effort) -> Outcome:
+def attribute_linkage(victims: Victims, model: AlphaBetaGammaDelta, effort: Effort) -> AttackOutcome:
     """Infer the sensitive value of each person."""
     size = victims.group_size
     worst = max(_largest_share(alike, size) for alike in victims.alike_sensitive)
@@ -75,7 +75,7 @@ def attribute_linkage(victims: Victims, model: AlphaBetaGammaDelta, effort: Effo
         ),
         "... and on average": float(unknown.mean()),
     }
-    return Outcome(
+    return AttackOutcome(
         "attribute linkage",
         _ATTRIBUTE,
         "beta",

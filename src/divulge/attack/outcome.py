@@ -27,7 +27,7 @@ class Trial:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class AttackOutcome:
     """One attack on one release."""
 
     attack: str

@@ -17,12 +17,12 @@ from divulge.anatomize.model import AlphaBetaGammaDelta
 from divulge.arrays import Codes, Ints, class_ids, how_many_alike
 from divulge.attack.arrangements import Victims, drawn_arrangement, every_arrangement, how_many
 from divulge.attack.linkage import Effort, sampled
-from divulge.attack.outcome import Outcome, Trial
+from divulge.attack.outcome import AttackOutcome, Trial
 
 _TARGET = "the record of a person, by one row drawn from each table of the group"
 
 
-def table_linkage(victims: Victims, model: AlphaBetaGammaDelta, effort: Effort) -> Outcome:
+def table_linkage(victims: Victims, model: AlphaBetaGammaDelta, effort: Effort) -> AttackOutcome:
     """Infer that a person is in the release."""
     size = victims.group_size
     rate = np.maximum.reduce(victims.alike_sensitive) / size
@@ -35,7 +35,7 @@ def table_linkage(victims: Victims, model: AlphaBetaGammaDelta, effort: Effort) 
             np.logical_or.reduce([_only_one(ids) for ids in victims.tuples]).mean()
         ),
     }
-    return Outcome(
+    return AttackOutcome(
         "table linkage", _TARGET, "gamma", model.gamma, _worst(victims), float(rate.mean()), trial=trial, beyond=beyond
     )
 

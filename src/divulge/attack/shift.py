@@ -14,12 +14,12 @@ from divulge.anatomize.levels import GroupLevels, tally
 from divulge.anatomize.model import AlphaBetaGammaDelta
 from divulge.arrays import Floats, how_many_alike
 from divulge.attack.arrangements import Victims
-from divulge.attack.outcome import Outcome
+from divulge.attack.outcome import AttackOutcome
 
 _TARGET = "the difference between prior and posterior belief in any sensitive value"
 
 
-def probabilistic_attack(victims: Victims, model: AlphaBetaGammaDelta, levels: GroupLevels) -> Outcome:
+def probabilistic_attack(victims: Victims, model: AlphaBetaGammaDelta, levels: GroupLevels) -> AttackOutcome:
     """Compare beliefs before and after."""
     gains = np.maximum.reduce([_gain(victims, attribute) for attribute in range(len(victims.sensitive))])
     moved = np.maximum.reduce(levels.shift) / (levels.rows * levels.sizes.astype(np.float64))
@@ -29,7 +29,7 @@ def probabilistic_attack(victims: Victims, model: AlphaBetaGammaDelta, levels: G
         "mean gain of belief in the truth": float(gains.mean()),
         "largest difference of a value's share between two groups (eq. 12: at most twice delta)": between,
     }
-    return Outcome(
+    return AttackOutcome(
         "probabilistic attack",
         _TARGET,
         "delta",

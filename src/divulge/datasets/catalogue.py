@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from divulge.datasets.sources import PackageFile, Source, WebFile
+from divulge.datasets.sources import FileSource, PackageFile, WebFile
 
 _ARCHIVE = "https://archive.ics.uci.edu/ml/machine-learning-databases"
 _LICENCE = "CC BY 4.0"
@@ -62,7 +62,7 @@ class Dataset:
     source: str
     """The page that describes the data."""
     licence: str = _LICENCE
-    sources: tuple[Source, ...]
+    sources: tuple[FileSource, ...]
     """Where a copy can be had, tried in this order."""
 
 

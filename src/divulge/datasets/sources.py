@@ -31,7 +31,7 @@ class SourceFailed(Exception):
     """This source has no usable copy; the text says why, in a few words."""
 
 
-class Source(Protocol):
+class FileSource(Protocol):
     """Something that can bring one file."""
 
     def read(self) -> bytes:

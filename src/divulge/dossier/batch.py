@@ -31,7 +31,7 @@ class _LabelWeights(dict[str, float]):
 
 
 @dataclass(frozen=True)
-class Comparison:
+class RecordComparison:
     """How records are compared with one reference."""
 
     reference: Record
@@ -49,7 +49,7 @@ class Comparison:
         equivalence: Equivalence | None = None,
         graded: Mapping[str, Grade] | None = None,
         background: Background | None = None,
-    ) -> Comparison:
+    ) -> RecordComparison:
         """Check everything once; the reference and the background take canonical values here."""
         reference = check_reference(reference)
         if equivalence is not None:

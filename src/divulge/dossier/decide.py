@@ -40,7 +40,7 @@ class Increment:
 
 
 @dataclass(frozen=True)
-class Step:
+class TimelineStep:
     """The state after one more record."""
 
     id: str
@@ -98,7 +98,7 @@ def compare(
 
 def timeline(
     database: Iterable[Record], reference: Record, *, operator: Operator, measure: Measure | None = None
-) -> Iterator[Step]:
+) -> Iterator[TimelineStep]:
     """The leakage after the first record, the first two, and so on, in the order given.
 
     Entity resolution alone continues from step to step. Any other operator is run again on every prefix.
@@ -112,7 +112,7 @@ def timeline(
     )
     leakage = 0.0
     for record, (now, count, joined) in zip(records, states, strict=True):
-        yield Step(name_of(record), now, now - leakage, count, joined - record.sources)
+        yield TimelineStep(name_of(record), now, now - leakage, count, joined - record.sources)
         leakage = now
 
 

@@ -32,7 +32,7 @@ EQUAL = 1e-12
 
 
 @dataclass(frozen=True)
-class Candidate:
+class CandidateRecord:
     """A record that could be released, and what it costs to create it."""
 
     name: str
@@ -51,7 +51,7 @@ class Disinformation:
     before: float
     leakage: float
     """Leakage of the database with the chosen records, after the adversary's analysis."""
-    chosen: tuple[Candidate, ...]
+    chosen: tuple[CandidateRecord, ...]
     budget: float
     method: str
     lower_bound: float
@@ -75,11 +75,13 @@ class Disinformation:
         return self.gap <= EQUAL
 
 
-def candidates_of(records: Iterable[Record], *, costs: Mapping[str, float] | None = None) -> tuple[Candidate, ...]:
+def candidates_of(
+    records: Iterable[Record], *, costs: Mapping[str, float] | None = None
+) -> tuple[CandidateRecord, ...]:
     """The records as candidates; one costs as much as it has attributes unless its id is among the costs."""
     given = dict(costs or {})
     found = [
-        Candidate(name_of(record), record, given.pop(name_of(record), len(record)))
+        CandidateRecord(name_of(record), record, given.pop(name_of(record), len(record)))
         for record in with_ids(tuple(records))
     ]
     if given:
@@ -91,7 +93,7 @@ def candidates_of(records: Iterable[Record], *, costs: Mapping[str, float] | Non
 def choose_disinformation(
     database: Sequence[Record],
     reference: Record,
-    candidates: Sequence[Candidate],
+    candidates: Sequence[CandidateRecord],
     *,
     budget: float,
     operator: Operator,
@@ -127,7 +129,7 @@ class _Problem:
         self,
         database: Sequence[Record],
         reference: Record,
-        candidates: Sequence[Candidate],
+        candidates: Sequence[CandidateRecord],
         *,
         operator: Operator,
         measure: Measure,

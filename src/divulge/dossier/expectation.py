@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from divulge.arrays import sum_by_id
-from divulge.dossier.quadrature import UNIT, Floats, Rule, rule_for
+from divulge.dossier.quadrature import UNIT, Floats, QuadratureRule, rule_for
 
 __all__ = ["Batch", "Expectation", "Floats", "Integers", "expected_share"]
 
@@ -123,7 +123,7 @@ def _above_rare_worlds(
     return np.maximum(low, mean - np.sqrt(2 * moments * depth))
 
 
-def _by_rule(ratio: Floats, rows: Integers) -> Iterator[tuple[Rule, Integers]]:
+def _by_rule(ratio: Floats, rows: Integers) -> Iterator[tuple[QuadratureRule, Integers]]:
     """Rules, cheapest first, each with the rows it serves."""
     while len(rows):
         rule = rule_for(float(ratio[rows].min()))
@@ -155,7 +155,7 @@ class _Integrals:
         group = np.cumsum(sizes[~long]) // max(CELLS // nodes, LONG)
         yield from (part for part in np.split(rows[~long], np.flatnonzero(np.diff(group)) + 1) if len(part))
 
-    def of(self, rows: Integers, rule: Rule) -> tuple[Floats, Floats]:
+    def of(self, rows: Integers, rule: QuadratureRule) -> tuple[Floats, Floats]:
         """The integral of each row and a bound of its relative error."""
         take, owner = self._attributes(rows)
         confidence, weight = self.confidence[take], self.weight[take] / self.low[rows][owner]
@@ -210,7 +210,7 @@ class _Integrals:
             np.multiply.at(earned.T, behind, absent.T)
 
 
-def _blocks(rule: Rule, size: int) -> Iterator[tuple[Floats, Floats]]:
+def _blocks(rule: QuadratureRule, size: int) -> Iterator[tuple[Floats, Floats]]:
     """Nodes and weights of a rule as columns, `size` at a time."""
     for first in range(0, len(rule.nodes), size):
         yield rule.nodes[first : first + size, None], rule.weights[first : first + size, None]

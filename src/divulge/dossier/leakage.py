@@ -18,7 +18,7 @@ from typing import Literal, TypeAlias, get_args
 import numpy as np
 
 from divulge.arrays import sum_by_id
-from divulge.dossier.batch import Comparison
+from divulge.dossier.batch import RecordComparison
 from divulge.dossier.equivalence import Equivalence
 from divulge.dossier.expectation import Batch, Expectation, expected_share
 from divulge.dossier.extensions import Background, Grade
@@ -80,7 +80,7 @@ def leakage(
     >>> round(leakage(Record.of({"N": ("Alice", 0.5), "A": "20"}), alice).leakage, 12)
     0.65
     """
-    comparison = Comparison.of(
+    comparison = RecordComparison.of(
         reference, weights=weights, equivalence=equivalence, graded=graded, background=background
     )
     batch, total, beta = comparison.batch([record]), comparison.reference_weight, check_beta(beta)
@@ -108,7 +108,7 @@ def record_leakages(
     background: Background | None = None,
 ) -> Floats:
     """The exact leakage of every record against one reference."""
-    comparison = Comparison.of(
+    comparison = RecordComparison.of(
         reference, weights=weights, equivalence=equivalence, graded=graded, background=background
     )
     return expected_f(comparison.batch(records), comparison.reference_weight, check_beta(beta)).value

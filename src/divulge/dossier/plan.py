@@ -18,7 +18,7 @@ from typing import TypeAlias
 import numpy as np
 
 from divulge.dossier.decoys import Inventor, create
-from divulge.dossier.disinformation import EQUAL, Candidate, Disinformation, check_budget
+from divulge.dossier.disinformation import EQUAL, CandidateRecord, Disinformation, check_budget
 from divulge.dossier.expectation import Floats
 from divulge.dossier.knapsack import Setting, bring_down, describe, lower_bound, most_weight, with_additions
 from divulge.dossier.matching import MatchRule, as_rule
@@ -82,7 +82,9 @@ def plan_disinformation(
     decoys = [
         inventor.add(Record(link.attributes), count) for link, count in zip(best.links, best.invented, strict=True)
     ]
-    chosen = tuple(Candidate(f"decoy {number}", decoy, len(decoy)) for number, decoy in enumerate(decoys, start=1))
+    chosen = tuple(
+        CandidateRecord(f"decoy {number}", decoy, len(decoy)) for number, decoy in enumerate(decoys, start=1)
+    )
     before = measure.most(resolved, reference).leakage
     return Disinformation(before, best.leakage, chosen, budget, method, min(floor, best.leakage), planner.examined)
 

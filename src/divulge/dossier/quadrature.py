@@ -36,7 +36,7 @@ _STRIP = 1.2
 
 
 @dataclass(frozen=True)
-class Rule:
+class QuadratureRule:
     """1/u is sum_j weights[j] exp(-nodes[j] u) for u in [1, ratio], with a relative error of at most `error`."""
 
     ratio: float
@@ -45,7 +45,7 @@ class Rule:
     error: float
 
 
-def rule_for(ratio: float) -> Rule:
+def rule_for(ratio: float) -> QuadratureRule:
     """The certified rule with the fewest nodes that covers [1, ratio]."""
     for covered in TABLES:
         if ratio <= covered:
@@ -93,16 +93,16 @@ def error_at(u: Floats, nodes: Floats, weights: Floats) -> Floats:
 
 
 @cache
-def _tabled_rule(ratio: float) -> Rule:
+def _tabled_rule(ratio: float) -> QuadratureRule:
     table = np.array(TABLES[ratio])
     return _certified(ratio, table[:, 0], table[:, 1])
 
 
 @cache
-def _de_rule(ratio: float) -> Rule:
+def _de_rule(ratio: float) -> QuadratureRule:
     nodes, weights = de_nodes(STEP, ratio)
     return _certified(ratio, nodes / ratio, weights / ratio)
 
 
-def _certified(ratio: float, nodes: Floats, weights: Floats) -> Rule:
-    return Rule(ratio, nodes, weights, certificate(nodes, weights, low=1.0, high=ratio))
+def _certified(ratio: float, nodes: Floats, weights: Floats) -> QuadratureRule:
+    return QuadratureRule(ratio, nodes, weights, certificate(nodes, weights, low=1.0, high=ratio))

@@ -108,7 +108,7 @@ def generate(parameters: Parameters, *, seed: int) -> Simulation:
 
 
 @dataclass(frozen=True)
-class Spread:
+class SeedSpread:
     """A number over several seeds."""
 
     mean: float
@@ -117,7 +117,7 @@ class Spread:
     highest: float
 
     @classmethod
-    def of(cls, values: Sequence[float]) -> Spread:
+    def of(cls, values: Sequence[float]) -> SeedSpread:
         """Mean, standard deviation (0 for a single value) and range."""
         found = np.array(values)
         deviation = float(found.std(ddof=1)) if len(found) > 1 else 0.0
@@ -130,11 +130,11 @@ class Run:
 
     parameters: Parameters
     seeds: tuple[int, ...]
-    leakage: Spread
+    leakage: SeedSpread
     """The set leakage: the largest record leakage."""
-    approximate: Spread
+    approximate: SeedSpread
     """The largest Taylor value."""
-    mean_record: Spread
+    mean_record: SeedSpread
     """The mean record leakage, which the maximum over many records hides."""
     taylor_error: float
     """The worst relative error of the Taylor value of a record, over all seeds; 0 where nothing leaks."""
@@ -153,7 +153,7 @@ def run(parameters: Parameters, *, seeds: Sequence[int]) -> Run:
         mean.append(float(true.mean()))
         leaking = true > 0
         worst = max(worst, float(np.max(np.abs(near[leaking] / true[leaking] - 1), initial=0.0)))
-    return Run(parameters, tuple(seeds), Spread.of(exact), Spread.of(approximate), Spread.of(mean), worst)
+    return Run(parameters, tuple(seeds), SeedSpread.of(exact), SeedSpread.of(approximate), SeedSpread.of(mean), worst)
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from divulge.arrays import Floats, Ints, Layout, ranks
+from divulge.arrays import Floats, Ints, Members, ranks
 from divulge.count import Domain
 from divulge.errors import BadInput
 from divulge.generalize.lattice import Ladder
@@ -33,16 +33,16 @@ class Axis(Protocol):
     def leaves(self) -> int:
         """How many values the column has, or leaves its hierarchy."""
 
-    def width(self, parts: Layout) -> Floats:
+    def width(self, parts: Members) -> Floats:
         """How wide each part is, 0 (one value) to 1 (all of them)."""
 
-    def pieces(self, parts: Layout, people: Floats) -> Ints:
+    def pieces(self, parts: Members, people: Floats) -> Ints:
         """For each member, the piece of its part that it would go to; a part that cannot be cut stays one piece."""
 
-    def shares(self, parts: Layout) -> Floats:
+    def shares(self, parts: Members) -> Floats:
         """The share of the column's leaves that each part's label stands for, as in ARX's loss."""
 
-    def written(self, parts: Layout) -> list[tuple[str | None, Span]]:
+    def written(self, parts: Members) -> list[tuple[str | None, Span]]:
         """The label of each part, and what it stands for."""
 
 
@@ -60,7 +60,7 @@ class Tree:
         """Leaves of the hierarchy."""
         return self.ladder.leaves
 
-    def _level(self, parts: Layout) -> Ints:
+    def _level(self, parts: Members) -> Ints:
         """The lowest level at which all members of a part have one label."""
         level = np.full(len(parts), self.ladder.height + 1)
         for number in range(self.ladder.height, -1, -1):
@@ -68,23 +68,23 @@ class Tree:
             level[parts.least(of_raw) == parts.greatest(of_raw)] = number
         return level
 
-    def width(self, parts: Layout) -> Floats:
+    def width(self, parts: Members) -> Floats:
         """The share of leaves below the common node; 0 where it is a value itself."""
         level = self._level(parts)
         return np.where(level == 0, 0.0, self._shares_at(parts, level))
 
-    def shares(self, parts: Layout) -> Floats:
+    def shares(self, parts: Members) -> Floats:
         """Leaves below the common node."""
         return self._shares_at(parts, self._level(parts))
 
-    def _shares_at(self, parts: Layout, level: Ints) -> Floats:
+    def _shares_at(self, parts: Members, level: Ints) -> Floats:
         first = self.codes[parts.members[parts.start[:-1]]]
         shares = np.ones(len(parts))
         for number, step in enumerate(self.ladder.levels):
             shares = np.where(level == number, step.shares[first], shares)
         return shares
 
-    def pieces(self, parts: Layout, people: Floats) -> Ints:  # noqa: ARG002 - the protocol's name
+    def pieces(self, parts: Members, people: Floats) -> Ints:  # noqa: ARG002 - the protocol's name
         """The children of the common node."""
         below = np.maximum(self._level(parts) - 1, 0)[parts.numbers]
         piece = np.zeros(len(parts.members), dtype=np.int64)
@@ -93,7 +93,7 @@ class Tree:
             piece[here] = step.codes[self.codes[parts.members[here]]]
         return piece
 
-    def written(self, parts: Layout) -> list[tuple[str | None, Span]]:
+    def written(self, parts: Members) -> list[tuple[str | None, Span]]:
         """The label of the common node, which stands for all values below it."""
         first = self.codes[parts.members[parts.start[:-1]]]
         found: list[tuple[str | None, Span]] = []
@@ -137,15 +137,15 @@ class Line:
         """Values that occur."""
         return len(self.labels)
 
-    def width(self, parts: Layout) -> Floats:
+    def width(self, parts: Members) -> Floats:
         """From end to end."""
         return self.places[parts.greatest(self.codes)] - self.places[parts.least(self.codes)]
 
-    def shares(self, parts: Layout) -> Floats:
+    def shares(self, parts: Members) -> Floats:
         """Values between the ends, over all values."""
         return (parts.greatest(self.codes) - parts.least(self.codes) + 1) / len(self.labels)
 
-    def pieces(self, parts: Layout, people: Floats) -> Ints:
+    def pieces(self, parts: Members, people: Floats) -> Ints:
         """Below and above the cut that comes nearest to halves."""
         part = parts.numbers
         order = np.lexsort((self.codes[parts.members], part))
@@ -166,7 +166,7 @@ class Line:
         piece[order] = place > cut[part]
         return piece
 
-    def written(self, parts: Layout) -> list[tuple[str | None, Span]]:
+    def written(self, parts: Members) -> list[tuple[str | None, Span]]:
         """The ends, or the values."""
         ends = zip(parts.least(self.codes).tolist(), parts.greatest(self.codes).tolist(), strict=True)
         return [self._written(low, high) for low, high in ends]

@@ -18,7 +18,7 @@ import numpy as np
 
 from divulge.arrays import Ints
 from divulge.generalize.lattice import Lattice, Node
-from divulge.generalize.problem import Seen
+from divulge.generalize.problem import SearchState
 
 
 @dataclass(eq=False)
@@ -36,7 +36,7 @@ class _Frontier:
 
 @dataclass(eq=False)
 class _Explorer:
-    seen: Seen
+    seen: SearchState
     down: _Frontier = field(default_factory=_Frontier)
     up: _Frontier = field(default_factory=_Frontier)
     excluded: Ints = field(default_factory=lambda: np.empty((0, 0), dtype=np.int64))
@@ -152,7 +152,7 @@ class _Explorer:
         return self.up.heap[0][0] if self.up.heap else np.inf
 
 
-def explore(seen: Seen) -> float:
+def explore(seen: SearchState) -> float:
     """Search until the time is up or the gap is closed; returns the least cost a node not looked at could still have."""
     explorer = _Explorer(seen)
     bottom = (0,) * len(explorer.lattice.shape)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from divulge.arrays import Bools, Floats, Ints, Layout, class_ids, lay_out, renumber, sum_by_id
+from divulge.arrays import Bools, Floats, Ints, Members, class_ids, lay_out, renumber, sum_by_id
 from divulge.belief import Belief
 from divulge.count import Contingency
 from divulge.errors import BadInput
@@ -106,7 +106,7 @@ class _Cutter:
     def _classes(self, part: Ints) -> Classes:
         return Classes((), part, sum_by_id(part, self.people))
 
-    def _cut_once(self, active: Layout, part: Ints) -> tuple[Ints, Bools]:
+    def _cut_once(self, active: Members, part: Ints) -> tuple[Ints, Bools]:
         """Each active part in the widest column in which it may be cut: the new part of each raw class, and which parts were cut."""
         numbers, count = active.numbers, len(active)
         widths = np.array([axis.width(active) for axis in self.axes])
@@ -131,7 +131,7 @@ class _Cutter:
     def _most_pieces(self) -> int:
         return max(axis.leaves for axis in self.axes) + 1
 
-    def _pieces(self, active: Layout, tried: Bools, choice: Ints) -> Ints:
+    def _pieces(self, active: Members, tried: Bools, choice: Ints) -> Ints:
         """The piece of each member in the column chosen for its part."""
         piece = np.zeros(len(active.members), dtype=np.int64)
         for position, axis in enumerate(self.axes):
@@ -141,7 +141,7 @@ class _Cutter:
                 piece[where] = axis.pieces(some, self.people)
         return piece
 
-    def _fine(self, active: Layout, here: Ints, child: Ints) -> Bools:
+    def _fine(self, active: Members, here: Ints, child: Ints) -> Bools:
         """Which parts fall into several pieces that all keep the promises about a class by itself."""
         children = int(child.max()) + 1
         members = active.members[here]
@@ -155,7 +155,7 @@ class _Cutter:
         fine: Bools = (pieces > 1) & (np.bincount(parent, weights=broken, minlength=len(active)) == 0)
         return fine
 
-    def _accepted(self, part: Ints, active: Layout, here: Ints, child: Ints, fine: Bools) -> Bools:
+    def _accepted(self, part: Ints, active: Members, here: Ints, child: Ints, fine: Bools) -> Bools:
         """As many of the cuts as the whole table bears: all but those with a piece that breaks a promise, or else half after half.
 
         A class that breaks ITPR among many classes breaks it among fewer too, so a cut that makes one is not tried again. For the other

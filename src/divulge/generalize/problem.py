@@ -19,7 +19,7 @@ TIE = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
-class Problem:
+class SearchProblem:
     """Promises to keep and a cost to keep low."""
 
     judge: Judge
@@ -32,14 +32,14 @@ class Problem:
 
 
 @dataclass(eq=False)
-class Seen:
+class SearchState:
     """The nodes looked at, the best solution among them, and when to stop.
 
     Of solutions that cost the same, the one with the least sum of levels is the best, then the one whose first column is lowest, then
     its second, and so on: what costs nothing to tell is told.
     """
 
-    problem: Problem
+    problem: SearchProblem
     keep_ties: bool = False
     keep_nodes: bool = False
     deadline: float = np.inf

@@ -19,7 +19,7 @@ from divulge.belief import Belief
 from divulge.count import Contingency
 from divulge.errors import BadInput
 from divulge.generalize.lattice import Lattice, Node
-from divulge.generalize.tally import Tally
+from divulge.generalize.tally import ValueTally
 from divulge.metrics import Identity
 
 _REMEMBERED_HALVES = 512
@@ -128,20 +128,20 @@ class Rollup:
         cells, present = self.tally("belief", attribute, classes).cells(classes.of_raw, kept)
         return Belief(cells, raw.prior, raw.ground, np.flatnonzero(kept)[present], raw.recursive_l)
 
-    def tally(self, what: str, attribute: str, classes: Classes) -> Tally:
+    def tally(self, what: str, attribute: str, classes: Classes) -> ValueTally:
         """The counts of a belief's or of the table's values, merged as far as all nodes that generalize these columns allow."""
         return self._merged_tally(what, attribute, tuple(min(level, 1) for level in classes.node))
 
     @cached_property
-    def _merged_tally(self) -> Callable[[str, str, Node], Tally]:
+    def _merged_tally(self) -> Callable[[str, str, Node], ValueTally]:
         return lru_cache(maxsize=_REMEMBERED_TALLIES)(self._merge_tally)
 
-    def _merge_tally(self, what: str, attribute: str, generalized: Node) -> Tally:
+    def _merge_tally(self, what: str, attribute: str, generalized: Node) -> ValueTally:
         if any(generalized):
             return self._merged_tally(what, attribute, (0,) * len(generalized)).merged(self.classes(generalized).of_raw)
         if what == "belief":
-            return Tally.of(self.beliefs[attribute].cells, self.beliefs[attribute].classes)
-        return Tally.of(self.contingency.cells[attribute])
+            return ValueTally.of(self.beliefs[attribute].cells, self.beliefs[attribute].classes)
+        return ValueTally.of(self.contingency.cells[attribute])
 
 
 def default_beliefs(contingency: Contingency) -> dict[str, Belief]:

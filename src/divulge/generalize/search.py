@@ -28,7 +28,7 @@ from divulge.generalize.heuristic import explore
 from divulge.generalize.lattice import Lattice, Node, lattice_of
 from divulge.generalize.objective import UserFunction, shown
 from divulge.generalize.plan import Plan, recode
-from divulge.generalize.problem import Problem, Seen
+from divulge.generalize.problem import SearchProblem, SearchState
 from divulge.generalize.protect import protect
 from divulge.generalize.rollup import Rollup, default_beliefs
 from divulge.generalize.rules import compile_rules
@@ -88,31 +88,31 @@ def pose(
     objective: str | UserFunction = "loss",
     protections: Sequence[Protection] = (),
     population: Floats | None = None,
-) -> Problem:
+) -> SearchProblem:
     """Put a search together without starting it."""
     given = default_beliefs(contingency) if beliefs is None else dict(beliefs)
     behind = contingency.population if population is None else population
     rules = compile_rules(promises, given, has_population=behind is not None)
     more, extra = protect(protections, contingency, given, has_population=behind is not None)
     rollup = Rollup(contingency, lattice, given | more, behind)
-    return Problem(Judge(rollup, (*rules, *extra), suppression), find_objective(rollup, objective))
+    return SearchProblem(Judge(rollup, (*rules, *extra), suppression), find_objective(rollup, objective))
 
 
 def solve(
-    problem: Problem, *, all_optima: bool = False, keep_nodes: bool = False, time_limit: float | None = None
+    problem: SearchProblem, *, all_optima: bool = False, keep_nodes: bool = False, time_limit: float | None = None
 ) -> Plan:
     """Search, and make a plan of the best solution."""
     size = problem.rollup.lattice.size
     seconds = DEFAULT_SECONDS if time_limit is None and size > LARGEST_PROVED else time_limit
     deadline = np.inf if seconds is None else time.monotonic() + seconds
-    seen = Seen(problem, keep_ties=all_optima, keep_nodes=keep_nodes, deadline=deadline)
+    seen = SearchState(problem, keep_ties=all_optima, keep_nodes=keep_nodes, deadline=deadline)
     lowest = exhaust(seen) if size <= LARGEST_LAID_OUT else explore(seen)
     if seen.best is None:
         raise nothing_fits(problem.judge, proved=lowest == np.inf)
     return plan_of(seen, lowest)
 
 
-def exhaust(seen: Seen) -> float:
+def exhaust(seen: SearchState) -> float:
     """Look at nodes until none is left that could be better; returns the least cost a node not looked at could still have."""
     problem = seen.problem
     shape = problem.rollup.lattice.shape
@@ -153,7 +153,9 @@ def _relative_levels(shape: tuple[int, ...]) -> Floats:
     return total
 
 
-def _exclude_coarser(possible: Possible, floors: list[tuple[float, Node]], seen: Seen) -> list[tuple[float, Node]]:
+def _exclude_coarser(
+    possible: Possible, floors: list[tuple[float, Node]], seen: SearchState
+) -> list[tuple[float, Node]]:
     """Exclude what is no finer than a node whose floor is too high; the floors that may still serve remain."""
     least = seen.cost - seen.slack if seen.best is not None else np.inf
     high = {(floor, node) for floor, node in floors if floor >= least and seen.is_beaten(floor, node)}
@@ -162,7 +164,7 @@ def _exclude_coarser(possible: Possible, floors: list[tuple[float, Node]], seen:
     return [item for item in floors if item not in high] if high else floors
 
 
-def _settle_ties(seen: Seen, bounds: Floats, possible: Possible) -> None:
+def _settle_ties(seen: SearchState, bounds: Floats, possible: Possible) -> None:
     """Look, lowest levels first, at nodes that can cost no less than the best one and perhaps the same, until one does."""
     if seen.best is None or seen.keep_ties:
         return
@@ -179,12 +181,12 @@ def _settle_ties(seen: Seen, bounds: Floats, possible: Possible) -> None:
                 possible[tuple(slice(0, level + 1) for level in node)] = False
 
 
-def _least(seen: Seen, bounds: Floats) -> float:
+def _least(seen: SearchState, bounds: Floats) -> float:
     bottom = seen.problem.rollup.classes((0,) * len(seen.problem.rollup.lattice.shape))
     return max(float(bounds.min()), seen.problem.objective.floor(bottom))
 
 
-def plan_of(seen: Seen, lowest: float) -> Plan:
+def plan_of(seen: SearchState, lowest: float) -> Plan:
     """The plan of the best solution seen."""
     problem, best = seen.problem, seen.best
     if best is None:

@@ -13,7 +13,7 @@ from divulge.count.contingency import build_cells
 
 
 @dataclass(frozen=True, eq=False)
-class Tally:
+class ValueTally:
     """How often each value of an attribute occurs, by raw class."""
 
     domain: Domain
@@ -22,18 +22,18 @@ class Tally:
     mass: Floats = field(repr=False)
 
     @classmethod
-    def of(cls, cells: Cells, raw_classes: Ints | None = None) -> Tally:
+    def of(cls, cells: Cells, raw_classes: Ints | None = None) -> ValueTally:
         """From cells; `raw_classes` says which raw class each class of theirs is, where that is not its own number."""
         index = cells.class_index if raw_classes is None else raw_classes[cells.class_index]
         return cls(cells.domain, index, cells.value, cells.mass)
 
-    def merged(self, of_raw: Ints) -> Tally:
+    def merged(self, of_raw: Ints) -> ValueTally:
         """The same with the counts of each merged class put on one of its raw classes: good for every coarser division."""
         count = int(of_raw.max()) + 1
         one = np.empty(count, dtype=np.int64)
         one[of_raw] = np.arange(len(of_raw))
         cells, present = self.cells(of_raw, np.ones(count, dtype=bool))
-        return Tally.of(cells, one[present])
+        return ValueTally.of(cells, one[present])
 
     def cells(self, of_raw: Ints, kept: Bools) -> tuple[Cells, Ints]:
         """Cells of the kept classes, and which of these have any (background knowledge can leave a class without a value)."""

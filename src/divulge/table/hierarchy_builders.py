@@ -14,7 +14,7 @@ from typing import Any
 from divulge.errors import BadInput, InternalError, listed
 from divulge.table.hierarchy import SUPPRESSED, Hierarchy, Labels
 from divulge.table.hierarchy_files import hierarchy_source, read_hierarchy
-from divulge.table.hierarchy_rules import COMMON, Rule, make_rule, parse_inline
+from divulge.table.hierarchy_rules import COMMON, HierarchyRule, make_rule, parse_inline
 from divulge.table.hierarchy_taxonomy import Taxonomy, taxonomy_of_text
 from divulge.table.hierarchy_words import Scale
 from divulge.table.texts import as_text
@@ -68,7 +68,7 @@ def _keys(spec: Mapping[str, Any] | str | Path) -> Mapping[str, Any]:
     return {"file": spec}
 
 
-def _from_rule(column: str, keys: Mapping[str, Any], rule: Rule, texts: Sequence[str]) -> Hierarchy:
+def _from_rule(column: str, keys: Mapping[str, Any], rule: HierarchyRule, texts: Sequence[str]) -> Hierarchy:
     found = {text: rule.labels(text) for text in (*_listed(rule), *texts)}
     other = as_text(keys.get("other"))
     misfits = [text for text, labels in found.items() if labels is None]
@@ -84,7 +84,7 @@ def _from_rule(column: str, keys: Mapping[str, Any], rule: Rule, texts: Sequence
     return Hierarchy(column, rows)
 
 
-def _listed(rule: Rule) -> tuple[str, ...]:
+def _listed(rule: HierarchyRule) -> tuple[str, ...]:
     """The values that the rule itself names: they are leaves whether they occur in the data or not."""
     if isinstance(rule, Scale):
         return rule.order

@@ -21,7 +21,7 @@ _NOT_FINITE = frozenset(("nan", "inf", "-inf"))
 
 
 @dataclass(frozen=True)
-class Coding:
+class EndCoding:
     """Numbers below `bottom` become `<bottom`, numbers from `top` on become `>=top`; the others are left to the level."""
 
     bottom: Fraction | None = None
@@ -67,7 +67,7 @@ class Widths:
 
     widths: tuple[Fraction, ...]
     start: Fraction = Fraction(0)
-    coding: Coding = Coding()
+    coding: EndCoding = EndCoding()
 
     def __post_init__(self) -> None:
         if not self.widths:
@@ -112,7 +112,7 @@ class Widths:
 
 
 @dataclass(frozen=True)
-class Cuts:
+class CutRanges:
     """Ranges between cut points, open at both ends: below the first, between two neighbours, from the last on."""
 
     cuts: tuple[tuple[Fraction, ...], ...]

@@ -23,14 +23,14 @@ from typing import Any, Protocol
 
 from divulge.errors import BadInput, nearest
 from divulge.table.hierarchy_dates import Dates
-from divulge.table.hierarchy_numbers import Coding, Cuts, Widths
+from divulge.table.hierarchy_numbers import CutRanges, EndCoding, Widths
 from divulge.table.hierarchy_taxonomy import taxonomy_of, taxonomy_of_text
 from divulge.table.hierarchy_words import Frequent, Prefix, Scale
 from divulge.table.numbers import as_number
 from divulge.table.texts import as_text
 
 
-class Rule(Protocol):
+class HierarchyRule(Protocol):
     """What gives a value its labels."""
 
     @property
@@ -56,7 +56,7 @@ Texts = Sequence[str]
 """The values of the data, without null."""
 
 
-def make_rule(spec: Mapping[str, Any], texts: Texts) -> Rule:
+def make_rule(spec: Mapping[str, Any], texts: Texts) -> HierarchyRule:
     """The rule that a table of keys asks for; `texts` are the values, which prefix = true and order = true look at."""
     kinds = [key for key in spec if key in _KINDS]
     if len(kinds) > 1:
@@ -99,18 +99,18 @@ def _bound(spec: Mapping[str, Any], key: str) -> Fraction | None:
     return None if key not in spec else _number(spec[key], key)
 
 
-def _coding(spec: Mapping[str, Any], _: Texts = ()) -> Coding:
-    return Coding(_bound(spec, "bottom"), _bound(spec, "top"))
+def _coding(spec: Mapping[str, Any], _: Texts = ()) -> EndCoding:
+    return EndCoding(_bound(spec, "bottom"), _bound(spec, "top"))
 
 
 def _widths(spec: Mapping[str, Any], _: Texts) -> Widths:
     return Widths(numbers_of(spec["intervals"], "intervals"), _bound(spec, "start") or Fraction(0), _coding(spec))
 
 
-def _cuts(spec: Mapping[str, Any], _: Texts) -> Cuts:
+def _cuts(spec: Mapping[str, Any], _: Texts) -> CutRanges:
     given = spec["cuts"]
     nested = isinstance(given, (list, tuple)) and any(isinstance(level, (list, tuple)) for level in given)
-    return Cuts(tuple(numbers_of(level, "cuts") for level in (given if nested else [given])))
+    return CutRanges(tuple(numbers_of(level, "cuts") for level in (given if nested else [given])))
 
 
 def _prefix(spec: Mapping[str, Any], texts: Texts) -> Prefix:
@@ -145,7 +145,7 @@ def _scale(spec: Mapping[str, Any], texts: Texts) -> Scale:
     return Scale(order, tuple(sizes))
 
 
-def _taxonomy(spec: Mapping[str, Any], _: Texts) -> Rule:
+def _taxonomy(spec: Mapping[str, Any], _: Texts) -> HierarchyRule:
     given = spec["taxonomy"]
     if isinstance(given, str):
         return taxonomy_of_text(given)
@@ -172,7 +172,7 @@ def _nothing(_: Mapping[str, Any], __: Texts) -> Nothing:
     return Nothing()
 
 
-_MAKERS: Mapping[str, Callable[[Mapping[str, Any], Texts], Rule]] = {
+_MAKERS: Mapping[str, Callable[[Mapping[str, Any], Texts], HierarchyRule]] = {
     "intervals": _widths,
     "cuts": _cuts,
     "prefix": _prefix,

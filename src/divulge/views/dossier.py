@@ -14,7 +14,7 @@ from typing import Any
 from rich.console import Group, RenderableType
 
 from divulge.dossier.adversary import Attack, Dip
-from divulge.dossier.decide import Increment, Step, Without
+from divulge.dossier.decide import Increment, TimelineStep, Without
 from divulge.dossier.disinformation import Disinformation
 from divulge.dossier.enhance import Enhancement
 from divulge.dossier.files import record_to_json
@@ -85,7 +85,7 @@ def dip_text(found: Dip, leakage: float | None) -> RenderableType:
     return Group(f"The query {reached}.", *known, "", table)
 
 
-def timeline_text(steps: Sequence[Step]) -> RenderableType:
+def timeline_text(steps: Sequence[TimelineStep]) -> RenderableType:
     """How the leakage grew."""
     table = grid("after record", "leakage", "change", "joined with", right=[1, 2])
     for step in steps[-SHOWN:]:
@@ -241,7 +241,7 @@ def attack_document(
     *,
     graph: Mapping[str, Any] | None = None,
     kept: Sequence[Without] = (),
-    steps: Sequence[Step] = (),
+    steps: Sequence[TimelineStep] = (),
 ) -> dict[str, Any]:
     """The leakage of a database, every record's own, and the witnesses; with what else was asked for."""
     return {
@@ -260,7 +260,7 @@ def attack_document(
     }
 
 
-def timeline_document(steps: Iterable[Step]) -> list[dict[str, Any]]:
+def timeline_document(steps: Iterable[TimelineStep]) -> list[dict[str, Any]]:
     """One point for each record."""
     return [
         {
