@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 from hypothesis import strategies as st
 
-from divulge.belief import Belief, Ground, Prior
+from divulge.belief import Belief, Ground, PriorBelief
 from divulge.count import Contingency, Domain
 from divulge.count.contingency import build_cells
 from divulge.engines.duckdb import DuckDBEngine
@@ -112,7 +112,7 @@ def belief_of(
     cells = counted.cells["s"]
     weights = cells.marginal if prior is None else np.array(prior, dtype=float)
     ground = Ground("ordered" if distance == "ordered" else "equal")
-    return Belief(cells, Prior("table", weights[None, :]), ground, np.arange(len(counted)), recursive_l)
+    return Belief(cells, PriorBelief("table", weights[None, :]), ground, np.arange(len(counted)), recursive_l)
 
 
 @dataclass(frozen=True)

@@ -3,12 +3,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from divulge.belief import Belief
-from divulge.count import Nulls, count
+from divulge.count import Contingency, Nulls, count
 from divulge.metrics import Identity, find_metric
 from divulge.metrics.identity import distinction, separation
 from divulge.metrics.measurement import as_number
@@ -18,6 +18,8 @@ from divulge.table.table import Table
 
 Names = tuple[str, ...]
 Numbers = dict[str, float | int]
+BeliefsBy = Callable[[Contingency], Mapping[str, Belief]]
+"""What the adversary believes about the classes of some columns."""
 
 IDENTITY = ("k_anonymity", "classes", "uniques", "discrimination_rate", "itpr")
 SENSITIVE = ("mutual_information", "discrimination_rate", "itpr", "distribution_leakage", "entropy_leakage")
@@ -105,6 +107,7 @@ class Recounted:
     table: Table
     roles: Roles
     nulls: Nulls
+    beliefs: BeliefsBy
 
     @property
     def rows(self) -> int:
@@ -114,7 +117,25 @@ class Recounted:
     def of(self, columns: Sequence[str]) -> tuple[Identity, Mapping[str, Belief]]:
         """What the metrics of one combination are functions of."""
         counted = count(self.table, replace(self.roles, quasi_identifiers=tuple(columns)), nulls=self.nulls)
-        return Identity.of(counted), {name: Belief.of_table(cells) for name, cells in counted.cells.items()}
+        return Identity.of(counted), self.beliefs(counted)
+
+
+@dataclass(frozen=True, eq=False)
+class CountedOnce:
+    """A roll-up of one count for every combination, for an adversary whose prior is not the table's own marginal."""
+
+    contingency: Contingency
+    beliefs: BeliefsBy
+
+    @property
+    def rows(self) -> int:
+        """Rows of the table."""
+        return self.contingency.rows
+
+    def of(self, columns: Sequence[str]) -> tuple[Identity, Mapping[str, Belief]]:
+        """What the metrics of one combination are functions of."""
+        merged = self.contingency.roll_up(columns)
+        return Identity.of(merged), self.beliefs(merged)
 
 
 def identity_numbers(view: Identity) -> Numbers:

@@ -4,9 +4,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
-from divulge.belief import Belief, read_prior
+from divulge.belief import Assumptions, Belief
 from divulge.count.align import population_sizes
 from divulge.count.assemble import Coding
 from divulge.count.cluster import ClusterCounts, count_on_cluster
@@ -16,8 +16,8 @@ from divulge.errors import BadInput
 from divulge.metrics import Identity
 from divulge.metrics.measurement import Measurement
 from divulge.table.table import Table
-from divulge.tasks.distributed import Stock, default_outlooks, outlook_of, recoded, take_stock
-from divulge.tasks.measure import Assumptions, form_belief, measurement_of, population_request, settings_of
+from divulge.tasks.distributed import Stock, outlook_of, recoded, take_stock
+from divulge.tasks.measure import beliefs_by, form_belief, measurement_of, population_request, settings_of
 from divulge.tasks.partition import Outlook
 
 
@@ -79,7 +79,13 @@ def _measure_here(counts: ClusterCounts, register: ClusterCounts | None, assumpt
     )
 
 
-def stock_of(counts: ClusterCounts, register: ClusterCounts | None, assumptions: Assumptions) -> Stock:
+def stock_of(
+    counts: ClusterCounts,
+    register: ClusterCounts | None,
+    assumptions: Assumptions,
+    *,
+    metrics: Sequence[str] | None = None,
+) -> Stock:
     """Form the beliefs about the table as one class, and take prior, order and distances from there to the workers."""
     request = counts.request
     codings: dict[str, Coding] = {}
@@ -87,14 +93,13 @@ def stock_of(counts: ClusterCounts, register: ClusterCounts | None, assumptions:
     if request.roles.sensitive:
         marginals, codings = counts.one_class()
         for name in marginals.cells:
-            given = read_prior(assumptions.priors[name], name) if name in assumptions.priors else None
-            by_class = given if given is not None and given.conditions else None
+            by_class = assumptions.conditional.get(name)
             others = {key: prior for key, prior in assumptions.priors.items() if key != name}
             assumed = assumptions if by_class is None else replace(assumptions, priors=others, original=None)
             belief = form_belief(marginals, name, assumed, roles=request.roles, nulls=request.nulls)
             outlooks[name] = outlook_of(belief, knowledge=assumptions.knowledge.get(name), given=by_class)
             codings[name] = recoded(codings[name], belief)
-    return take_stock(counts, codings, outlooks, register=register)
+    return take_stock(counts, codings, outlooks, register=register, metrics=metrics)
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,6 +108,8 @@ class ClusterViews:
 
     counts: ClusterCounts
     metrics: Sequence[str]
+    assumptions: Assumptions = field(default_factory=Assumptions)
+    """The adversary's; her priors are joint."""
 
     @property
     def rows(self) -> int:
@@ -115,13 +122,9 @@ class ClusterViews:
         """What the metrics of one combination are functions of."""
         whole = tuple(columns) == self.counts.request.roles.quasi_identifiers
         counts = self.counts if whole else self.counts.roll_up(columns)
+        request = self.counts.request
         if counts.is_small:
             contingency = counts.collect()
-            return Identity.of(contingency), {name: Belief.of_table(cells) for name, cells in contingency.cells.items()}
-        codings: dict[str, Coding] = {}
-        outlooks: dict[str, Outlook] = {}
-        if counts.layout.values:
-            marginals, codings = counts.one_class()
-            outlooks = default_outlooks(marginals)
-        stock = take_stock(counts, codings, outlooks, metrics=self.metrics)
+            return Identity.of(contingency), beliefs_by(self.assumptions, request.roles, request.nulls)(contingency)
+        stock = stock_of(counts, None, self.assumptions.known_to(columns), metrics=self.metrics)
         return stock.sample.identity, stock.sample.beliefs

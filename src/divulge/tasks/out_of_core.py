@@ -9,11 +9,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import cast
 
+from divulge.belief import Assumptions
 from divulge.count.cluster import ClusterCounts
 from divulge.count.counting import Request
 from divulge.count.stored import count_to_disk
 from divulge.metrics.measurement import Measurement
-from divulge.tasks.measure import Assumptions, measure_counts, measurement_of, settings_of
+from divulge.tasks.measure import measure_counts, measurement_of, settings_of
 from divulge.tasks.on_spark import stock_of
 
 
