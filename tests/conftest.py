@@ -1,15 +1,69 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fixtures that several folders of tests share."""
+"""Fixtures that several folders of tests share, and the marks by which tests are chosen."""
 
 from __future__ import annotations
 
 import importlib.util
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 import pytest
 
+from divulge.count import stored
+from divulge.engines.duckdb import DuckDBEngine
 from divulge.engines.spark import SparkEngine
+
+# --- Marks: what a test needs is seen from its fixtures ----------------------------------------------------------------
+
+MARKS = {"needs_spark": "spark", "postgres": "server"}
+"""Fixtures, and the mark of the tests that ask for them, be it through other fixtures."""
+
+
+def pytest_collection_modifyitems(items: Sequence[pytest.Item]) -> None:
+    """Mark tests by what they need, so that nobody has to remember to."""
+    for item in items:
+        asked = set(getattr(item, "fixturenames", ()))
+        callspec = getattr(item, "callspec", None)
+        if callspec is not None and str(callspec.params.get("engine", "")).startswith("spark"):
+            asked.add("needs_spark")
+        for fixture in asked & MARKS.keys():
+            item.add_marker(MARKS[fixture])
+
+
+# --- Engines: one body of a test, three places where rows and counts may lie -------------------------------------------
+
+FEW_CELLS = 5
+"""How many cells may come to memory where a test wants the counts to stay where they are."""
+
+
+@pytest.fixture(params=["memory", "limit", "spark"])
+def engine(request: pytest.FixtureRequest) -> DuckDBEngine | SparkEngine:
+    """DuckDB in memory; DuckDB whose counts stay on disk; Spark whose counts stay on the cluster.
+
+    `@pytest.mark.parametrize("engine", ["memory", "spark collected"], indirect=True)` chooses some of them, or Spark as users have
+    it, whose small counts come to the driver.
+    """
+    if request.param == "memory":
+        return DuckDBEngine()
+    if request.param == "limit":
+        limited: DuckDBEngine = request.getfixturevalue("limited")
+        return limited
+    spark: SparkEngine = request.getfixturevalue("spark")
+    if request.param == "spark":
+        spark.collect_limit = FEW_CELLS
+    return spark
+
+
+@pytest.fixture
+def limited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> DuckDBEngine:
+    """DuckDB with little memory, which therefore keeps all but a few counts on disk."""
+    monkeypatch.setattr(stored, "_FEWEST", FEW_CELLS)
+    monkeypatch.setattr(stored, "_BYTES_PER_CELL", 10**12)
+    folder = tmp_path / "spilled"
+    folder.mkdir()
+    return DuckDBEngine(memory_limit="200MB", temp_directory=folder)
+
 
 # --- Spark: one session for the whole run, started when first asked for ------------------------------------------------
 

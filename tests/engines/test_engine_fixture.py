@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The `engine` fixture holds what it promises: each place is another one, and says the same."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+
+import divulge as dv
+from divulge.engines.base import Engine
+
+PLACES = {"memory": "collected", "limit": "disk", "spark": "cluster", "spark collected": "collected"}
+AGES = pa.table({"age": [20, 20, 30, 30, 30, 40, 50, 60, 70, 80]})
+
+
+@pytest.mark.parametrize("engine", PLACES, indirect=True)
+def test_the_counts_stay_where_the_name_says(engine: Engine, request: pytest.FixtureRequest) -> None:
+    found = dv.measure(AGES, quasi_identifiers="age", engine=engine)
+    assert found.settings["counts"] == PLACES[request.node.callspec.params["engine"]]
+    # By hand: 20 twice, 30 three times, five people alone.
+    assert {name: found.identity[name].value for name in ("k_anonymity", "classes", "uniques")} == {
+        "k_anonymity": 1,
+        "classes": 7,
+        "uniques": 5,
+    }
