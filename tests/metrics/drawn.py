@@ -24,6 +24,7 @@ from divulge.metrics.measurement import Measurement
 from divulge.table.read import read
 from divulge.table.table import Table
 from divulge.tasks.measure import measure
+from tests.helpers import with_adversary
 
 Counts = list[dict[str, int]]
 VALUES = ("a", "b", "c", "d")
@@ -71,8 +72,8 @@ def opened(table: Any) -> Table:
 
 
 def measured(table: Any, *, quasi_identifiers: Any, sensitive: Any = (), **options: Any) -> Measurement:
-    """dv.measure on the shared engine."""
-    return measure(opened(table), quasi_identifiers=quasi_identifiers, sensitive=sensitive, **options)
+    """dv.measure on the shared engine; what is said of the adversary may stand beside the roles."""
+    return measure(opened(table), quasi_identifiers=quasi_identifiers, sensitive=sensitive, **with_adversary(options))
 
 
 def table_of(given: Sequence[Mapping[str, int]]) -> pa.Table:
