@@ -75,8 +75,8 @@ class ClusterRows:
         if lefts * rights <= self.engine.collect_limit:
             return Together(_squares_of(self.engine.query(counted)), lefts, rights, self.rows)
         totals = "n, SUM(n) OVER (PARTITION BY i) AS lefts, SUM(n) OVER (PARTITION BY j) AS rights"
-        frame = self.engine.frame(f"SELECT {totals} FROM ({counted}) AS counted")
-        return Together(self.engine.reduce(frame, add_squares, _sum), lefts, rights, self.rows)
+        held = self.engine.hold(f"SELECT {totals} FROM ({counted}) AS counted")
+        return Together(self.engine.fold(held, add_squares, _sum), lefts, rights, self.rows)
 
     def commonest(self, names: Sequence[str]) -> Commonest:
         """The commonest tuple of some columns, the first in order among equals, and the number of tuples."""

@@ -24,8 +24,6 @@ from divulge.count.assemble import domain_codes, encode
 from divulge.engines.spark import SparkEngine
 from divulge.errors import BadInput, InternalError
 
-_ROWS_PER_PARTITION = 1_000_000
-
 
 @dataclass(frozen=True)
 class GroupSummary:
@@ -73,11 +71,9 @@ def levels_on_cluster(published: Published, *, model: AlphaBetaGammaDelta) -> Gr
         _stacked_tally(published, table, len(others) + place, values, place) for place, table in enumerate(sensitive)
     ]
     prior = tuple(_prior(published, table) for table in sensitive)
-    partitions = max(-(-int(prior[0].totals.sum()) // _ROWS_PER_PARTITION), 2)
-    frame = engine.frame(
-        f"SELECT /*+ REPARTITION({partitions}, g) */ * FROM ({' UNION ALL '.join(stacked)}) AS stacked"
-    )
-    return engine.reduce(frame, partial(summarize, _Measure(model, len(others), prior)), GroupSummary.plus)
+    rows = int(prior[0].totals.sum())
+    held = engine.hold(" UNION ALL ".join(stacked), together=["g"], rows=rows)
+    return engine.fold(held, partial(summarize, _Measure(model, len(others), prior)), GroupSummary.plus)
 
 
 def _stacked_modal(published: Published, table: GroupTable, part: int, values: list[str]) -> str:

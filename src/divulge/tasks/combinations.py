@@ -4,22 +4,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Protocol
 
-from divulge.belief import Belief
-from divulge.count import Contingency, Nulls, count
+from divulge.belief import Assumptions, Belief
+from divulge.count import Contingency
+from divulge.count.counts import Counts
 from divulge.metrics import Identity, find_metric
 from divulge.metrics.identity import distinction, separation
 from divulge.metrics.measurement import as_number
 from divulge.metrics.metric import Metric
-from divulge.table.roles import Roles
-from divulge.table.table import Table
+from divulge.tasks.measure import beliefs_by, survey_of
 
 Names = tuple[str, ...]
 Numbers = dict[str, float | int]
-BeliefsBy = Callable[[Contingency], Mapping[str, Belief]]
-"""What the adversary believes about the classes of some columns."""
 
 IDENTITY = ("k_anonymity", "classes", "uniques", "discrimination_rate", "itpr")
 SENSITIVE = ("mutual_information", "discrimination_rate", "itpr", "distribution_leakage", "entropy_leakage")
@@ -62,31 +61,25 @@ class Scorer(Protocol):
         """For each of two or more columns, all the others."""
 
 
-class Views(Protocol):
-    """Counts that stay elsewhere, on a Spark cluster."""
-
-    @property
-    def rows(self) -> int:
-        """Rows of the table."""
-
-    def of(self, columns: Sequence[str]) -> tuple[Identity, Mapping[str, Belief]]:
-        """What the metrics of one combination are functions of."""
-
-
 @dataclass(frozen=True, eq=False)
 class OneByOne:
-    """Every combination by itself."""
+    """Every combination by itself, from counts that are held: rolled up, or counted again where people own several rows."""
 
-    views: Views
+    counts: Counts
+    assumptions: Assumptions = field(default_factory=Assumptions)
+    """The adversary's; her priors are joint."""
 
     @property
     def rows(self) -> int:
         """Rows of the table."""
-        return self.views.rows
+        request = self.counts.request
+        sql = f"SELECT COUNT(*) AS n FROM {request.table.relation}{request.where()}"
+        return int(request.table.engine.query(sql).column("n")[0].as_py())
 
     def score(self, columns: Names) -> Combination:
         """One combination."""
-        identity, beliefs = self.views.of(columns)
+        whole = columns == self.counts.request.roles.quasi_identifiers
+        identity, beliefs = self._views(self.counts if whole else self.counts.roll_up(columns))
         return Combination(
             columns, identity_numbers(identity), {name: belief_numbers(belief) for name, belief in beliefs.items()}
         )
@@ -99,43 +92,18 @@ class OneByOne:
         """For each column, all the others."""
         return ((left_out, self.score(without(columns, left_out))) for left_out in columns)
 
-
-@dataclass(frozen=True, eq=False)
-class Recounted:
-    """A count for every combination: where people own several rows, counts of people do not add up."""
-
-    table: Table
-    roles: Roles
-    nulls: Nulls
-    beliefs: BeliefsBy
-
-    @property
-    def rows(self) -> int:
-        """Rows of the table."""
-        return count(self.table, self.roles, nulls=self.nulls).rows
-
-    def of(self, columns: Sequence[str]) -> tuple[Identity, Mapping[str, Belief]]:
+    def _views(self, counts: Counts) -> tuple[Identity, Mapping[str, Belief]]:
         """What the metrics of one combination are functions of."""
-        counted = count(self.table, replace(self.roles, quasi_identifiers=tuple(columns)), nulls=self.nulls)
-        return Identity.of(counted), self.beliefs(counted)
+        if counts.is_small:
+            contingency = counts.collect()
+            return Identity.of(contingency), self._beliefs(contingency)
+        known = self.assumptions.known_to(counts.request.roles.quasi_identifiers)
+        sample = survey_of(counts, None, known, metrics=(*IDENTITY, *SENSITIVE)).sample
+        return sample.identity, sample.beliefs
 
-
-@dataclass(frozen=True, eq=False)
-class CountedOnce:
-    """A roll-up of one count for every combination, for an adversary whose prior is not the table's own marginal."""
-
-    contingency: Contingency
-    beliefs: BeliefsBy
-
-    @property
-    def rows(self) -> int:
-        """Rows of the table."""
-        return self.contingency.rows
-
-    def of(self, columns: Sequence[str]) -> tuple[Identity, Mapping[str, Belief]]:
-        """What the metrics of one combination are functions of."""
-        merged = self.contingency.roll_up(columns)
-        return Identity.of(merged), self.beliefs(merged)
+    @cached_property
+    def _beliefs(self) -> Callable[[Contingency], Mapping[str, Belief]]:
+        return beliefs_by(self.assumptions, self.counts.request.roles, self.counts.request.nulls)
 
 
 def identity_numbers(view: Identity) -> Numbers:

@@ -15,8 +15,8 @@ from typing import Any, Literal, get_args
 
 from divulge.belief import Adversary, Assumptions, adversary_in_force
 from divulge.count import Contingency
-from divulge.count.cluster import count_in_memory
 from divulge.count.counting import Request
+from divulge.count.counts import count_in_memory
 from divulge.engines.choose import OwnEngine
 from divulge.errors import BadInput, InternalError, nearest
 from divulge.generalize.objective import UserFunction
@@ -33,7 +33,7 @@ from divulge.table.roles import Names, Roles, resolve_roles, split_names
 from divulge.table.table import Declared, Table
 from divulge.tasks.counted import Counted, follow
 from divulge.tasks.hierarchy import suggest
-from divulge.tasks.measure import measure_counts
+from divulge.tasks.measure import measure_counts, population_request
 from divulge.tasks.plain_columns import check_plain_columns
 from divulge.tasks.release import Release
 
@@ -140,13 +140,15 @@ def count_original(
     source: Table, roles: Roles, adversary: Adversary, *, joint: bool = False
 ) -> tuple[Counted, Measurement]:
     """Count and measure the original; what a release is measured by is ready for classes that merge."""
-    population = None if adversary.population is None else read_beside(source, adversary.population)
     if adversary.original is not None:
         raise BadInput(
             "the table that is generalized is the original itself", hint="Leave original out, or give a prior"
         )
     assumptions, nulls = Assumptions.of(adversary, roles), adversary.nulls or "category"
     contingency = count_in_memory(Request(source, roles, nulls, joint))
+    population = None
+    if adversary.population is not None:
+        population = count_in_memory(population_request(read_beside(source, adversary.population), roles, nulls))
     before = measure_counts(contingency, source, roles, assumptions=assumptions, nulls=nulls, population=population)
     assumptions = assumptions.as_joint(contingency)
     return Counted.of(before, source, roles, assumptions=assumptions, nulls=nulls, joint=joint), before

@@ -15,16 +15,16 @@ from typing import Any
 
 from divulge.belief import Adversary, Assumptions, adversary_in_force
 from divulge.count import Nulls
-from divulge.count.cluster import count_in_memory
 from divulge.count.counting import Request
-from divulge.count.entries import read_entries
+from divulge.count.counts import Counts, count_in_memory
+from divulge.count.entries import hold_distinct_rows, read_entries
 from divulge.errors import BadInput, nearest
 from divulge.metrics import TOLERANCE
 from divulge.table.read import read, read_beside
 from divulge.table.roles import Roles, resolve_roles
 from divulge.table.table import Table
-from divulge.tasks.combinations import IDENTITY, SENSITIVE, Combination, CountedOnce, OneByOne, Recounted, Scorer
-from divulge.tasks.measure import Names, beliefs_by
+from divulge.tasks.combinations import Combination, OneByOne, Scorer
+from divulge.tasks.measure import Names
 from divulge.tasks.pruning import Pruned, search_smallest
 from divulge.tasks.rolled_up import RolledUp
 
@@ -173,20 +173,14 @@ def scorer_for(table: Table, roles: Roles, nulls: Nulls, assumptions: Assumption
         assumptions = assumptions.as_joint(
             count_in_memory(replace(request, roles=replace(roles, quasi_identifiers=columns)))
         )
-    beliefs = beliefs_by(assumptions, roles, nulls)
-    if table.engine.name == "spark":
-        from divulge.count.cluster import count_on_cluster
-        from divulge.tasks.on_spark import ClusterViews
-
-        counts = count_on_cluster(request)
-        # One attribute's cells are the distinct rows themselves; those of several may be many more than their cells.
-        if not counts.is_small or roles.person is not None or len(roles.sensitive) > 1 or not assumptions.is_default:
-            return OneByOne(ClusterViews(counts, (*IDENTITY, *SENSITIVE), assumptions)), assumptions
-    elif roles.person is not None:
-        return OneByOne(Recounted(table, roles, nulls, beliefs)), assumptions
-    elif not assumptions.is_default:
-        return OneByOne(CountedOnce(count_in_memory(request), beliefs)), assumptions
-    return RolledUp(read_entries(request), roles.sensitive), assumptions
+    if roles.person is not None or not assumptions.is_default:  # counts of people do not add up
+        return OneByOne(Counts.of(request), assumptions), assumptions
+    held, limit = hold_distinct_rows(request), table.engine.cell_limit
+    if limit is None or held.rows <= limit:
+        return RolledUp(read_entries(request, held), roles.sensitive), assumptions
+    # One attribute's cells are the distinct rows themselves; those of several may be far fewer.
+    counts = Counts(request, held) if len(roles.sensitive) < 2 else Counts.of(request)
+    return OneByOne(counts), assumptions
 
 
 def _check_conditions(assumptions: Assumptions, roles: Roles) -> None:
