@@ -65,7 +65,7 @@ def ranking_text(ranking: Ranking, *, most: int = 15) -> RenderableType:
         parts.append(bullet(f"none of up to {ranking.settings['up_to']} attributes"))
     if ranking.sets:
         parts += [heading("Your sets, side by side"), _combinations(ranking.sets, ranking.settings["sensitive"])]
-    return Group(*parts)
+    return Group(*parts, *(bullet(f"Note: {note}.") for note in ranking.notes))
 
 
 def growth_text(growth: Growth) -> RenderableType:

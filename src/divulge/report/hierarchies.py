@@ -80,7 +80,7 @@ def cut_text(found: CutColumn, *, written: Sequence[Path] = (), most: int = 10) 
         f"{cuts.column} in {len(cuts.ranges):,} ranges tells {number(cuts.information)} bits about {cuts.attribute}, "
         f"of {number(cuts.original_information)} as it is; no other ranges that keep the promises tell more."
     )
-    parts: list[RenderableType] = [Text(told), table]
+    parts: list[RenderableType] = [Text(told), table, *(bullet(f"Note: {note}.") for note in found.notes)]
     if "cuts" in found.rule:
         rule = f"{toml_key(cuts.column)} = {toml_value(dict(found.rule))}"
         parts += [heading("For the [hierarchies] of a policy file"), Text(rule)]
@@ -89,7 +89,13 @@ def cut_text(found: CutColumn, *, written: Sequence[Path] = (), most: int = 10) 
 
 def cut_document(found: CutColumn, *, written: Sequence[Path] = ()) -> dict[str, Any]:
     """Everything `divulge hierarchy cut --json` prints."""
-    return {**found.cuts.document(), "rule": dict(found.rule), "written": [str(path) for path in written]}
+    return {
+        **found.cuts.document(),
+        "rule": dict(found.rule),
+        "settings": dict(found.settings),
+        "notes": list(found.notes),
+        "written": [str(path) for path in written],
+    }
 
 
 def written_text(written: Sequence[Path]) -> tuple[RenderableType, ...]:

@@ -60,7 +60,7 @@ def front_text(front: Front) -> RenderableType:
     for point in front.front:
         numbers = (number(point.value), number(point.leakage), f"{point.suppressed:,}", f"{point.classes:,}")
         table.add_row(*numbers, *map(str, point.levels.values()))
-    return Group(Text(told), table)
+    return Group(Text(told), table, *(bullet(f"Note: {note}.") for note in front.notes))
 
 
 def suggestions_text(suggestions: Mapping[str, Suggestion]) -> RenderableType:

@@ -79,7 +79,7 @@ def cut(
         rule,
         build_hierarchy(name, rule, contingency.keys[0].labels),
         {**before.settings, "prior_weights": dict(merging.prior_weights)},
-        (*before.notes, *merging.notes),
+        merging.notes,
     )
 
 

@@ -72,4 +72,4 @@ def tradeoff(
         beliefs=before.beliefs,
     )
     settings = {**before.settings, "prior_weights": dict(counted.assumptions.prior_weights)}
-    return replace(found, settings=settings, notes=(*before.notes, *counted.assumptions.notes))
+    return replace(found, settings=settings, notes=counted.assumptions.notes)
