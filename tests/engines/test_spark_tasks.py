@@ -27,7 +27,7 @@ from divulge.report.document import verdict_document
 from divulge.report.text import story_text
 from tests.engines.spark_cases import beliefs, odd_names, people, weights
 from tests.engines.spark_documents import differences
-from tests.helpers import run_cli
+from tests.helpers import run_cli, with_adversary
 
 ROOT = Path(__file__).parent.parent.parent
 
@@ -77,10 +77,9 @@ def test_verdicts_agree(spark: SparkEngine, collect_limit: int) -> None:
         recursive_c_l_diversity="1.5,2",
         marketer_risk=0.01,
     )
-    roles = {name: case.arguments[name] for name in ("quasi_identifiers", "sensitive")}
-    assumed = {name: value for name, value in case.arguments.items() if name not in roles}
-    here = dv.check(case.table, policy, **roles, assumptions=assumed, sample=4)
-    there = dv.check(case.table, policy, **roles, assumptions=assumed, sample=4, engine=spark)
+    asked = with_adversary(case.arguments)
+    here = dv.check(case.table, policy, **asked, sample=4)
+    there = dv.check(case.table, policy, **asked, sample=4, engine=spark)
     assert differences(as_json(verdict_document(*here)), as_json(verdict_document(*there))) == []
     assert here[0].holds is False
     assert {outcome.holds for outcome in here[0].outcomes} == {True, False}
@@ -88,8 +87,8 @@ def test_verdicts_agree(spark: SparkEngine, collect_limit: int) -> None:
 
 def test_stories_and_conditions_agree(spark: SparkEngine) -> None:
     case = beliefs()
-    here = dv.measure(case.table, **case.arguments)
-    there = dv.measure(case.table, **case.arguments, engine=on_cluster(spark))
+    here = dv.measure(case.table, **with_adversary(case.arguments))
+    there = dv.measure(case.table, **with_adversary(case.arguments), engine=on_cluster(spark))
     for name in here.beliefs:
         mine, theirs = (conditions_of(found, name, t=0.3, l_value=2.5).document() for found in (here, there))
         assert differences(as_json(mine), as_json(theirs)) == []
@@ -158,9 +157,9 @@ def test_mistakes_are_told_alike(spark: SparkEngine, collect_limit: int) -> None
         given = dict(asked)
         source = given.pop("table")
         with pytest.raises(BadInput) as here:
-            dv.measure(source, **given)
+            dv.measure(source, **with_adversary(given))
         with pytest.raises(BadInput) as there:
-            dv.measure(source, **given, engine=spark)
+            dv.measure(source, **with_adversary(given), engine=spark)
         assert told in str(here.value)
         assert str(there.value) == str(here.value)
 
@@ -169,9 +168,16 @@ def test_a_population_must_hold_the_table(spark: SparkEngine) -> None:
     table = pa.table({"a": ["x", "x", "y"]})
     for register in (pa.table({"a": ["x", "x"]}), pa.table({"a": ["x", "y"]})):
         with pytest.raises(BadInput, match="the population has"):
-            dv.measure(table, quasi_identifiers="a", population=register, engine=on_cluster(spark))
+            dv.measure(
+                table, quasi_identifiers="a", adversary=dv.Adversary(population=register), engine=on_cluster(spark)
+            )
     with pytest.raises(BadInput, match="column 'a' has type VARCHAR in one table and BIGINT in the other"):
-        dv.measure(table, quasi_identifiers="a", population=pa.table({"a": [1, 2]}), engine=on_cluster(spark))
+        dv.measure(
+            table,
+            quasi_identifiers="a",
+            adversary=dv.Adversary(population=pa.table({"a": [1, 2]})),
+            engine=on_cluster(spark),
+        )
 
 
 def test_commands_take_the_engine(tmp_path: Path, spark: SparkEngine) -> None:  # noqa: ARG001 - the commands use its session

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 import divulge as dv
 from divulge.tasks.release import Release
+from tests.helpers import with_adversary
 
 # Table 1a of Afifi et al. 2018 (after Li et al. 2007), with names.
 PATIENTS = pa.table(
@@ -35,7 +36,7 @@ def patients(**more: Any) -> Release:
         "identifier": "name",
         "hierarchies": {"zip": ZIP, "age": AGE},
     }
-    release: Release = dv.generalize(more.pop("table", PATIENTS), **(asked | more))
+    release: Release = dv.generalize(more.pop("table", PATIENTS), **with_adversary(asked | more))
     return release
 
 

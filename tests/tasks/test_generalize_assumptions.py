@@ -33,7 +33,7 @@ def decide(policy: Policy, *, sensitive: Any = "disease", **assumptions: Any) ->
         quasi_identifiers="zip",
         sensitive=sensitive,
         hierarchies={"zip": ZIP},
-        assumptions=assumptions,
+        adversary=dv.Adversary(**assumptions),
     )
     return release
 

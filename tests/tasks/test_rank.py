@@ -198,7 +198,7 @@ def test_nulls_can_be_dropped() -> None:
     table = pa.table({"a": [1, 1, 2, None], "b": ["x", "y", None, "y"]})
     kept = dv.growing(table, quasi_identifiers=["a", "b"], nulls="drop")
     assert (kept.rows, [step.identity["classes"] for step in kept.steps]) == (2, [1, 2])
-    assert dv.rank(table, quasi_identifiers=["a", "b"], nulls="drop").rows == 2
+    assert dv.rank(table, quasi_identifiers=["a", "b"], adversary=dv.Adversary(nulls="drop")).rows == 2
 
 
 def test_progress_is_told() -> None:

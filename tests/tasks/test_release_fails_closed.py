@@ -20,6 +20,7 @@ from divulge.publish.verify import Unverified
 from divulge.tasks import release as tasks_release
 from divulge.tasks.release import Release
 from tests.cli.nine_patients import ROWS
+from tests.helpers import with_adversary
 from tests.publish.folders import names
 
 
@@ -38,7 +39,7 @@ def decide(source: Path, **more: Any) -> Release:
         "identifier": "name",
         "hierarchies": {"zip": {"prefix": [4, 3, 2]}, "age": {"intervals": [10, 20]}},
     }
-    release: Release = dv.generalize(source, **(asked | more))
+    release: Release = dv.generalize(source, **with_adversary(asked | more))
     return release
 
 

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from divulge.cli.common import emit_json, new_app, show
-from divulge.cli.options import BeliefOptions, JsonOption, RoleOptions, TableOptions, takes_groups
+from divulge.cli.options import AdversaryOptions, JointOption, JsonOption, RoleOptions, TableOptions, takes_groups
 from divulge.cli.promises import PolicyOption, ProtectOption, policy_of, takes_promises
 
 app = new_app()
@@ -20,10 +20,11 @@ app = new_app()
 def check(
     table: TableOptions,
     roles: RoleOptions,
-    belief: BeliefOptions,
+    adversary: AdversaryOptions,
     policy: PolicyOption = None,
     protect: ProtectOption = None,
     sample: Annotated[int, typer.Option(help="How many of the classes that break a promise to name.", min=0)] = 10,
+    joint: JointOption = False,
     json_: JsonOption = False,
     bounds: dict[str, str] | None = None,
 ) -> None:
@@ -40,9 +41,8 @@ def check(
 
     opened = table.read()
     kept = policy_of(policy, bounds, protect=protect)
-    resolved = roles.resolve(opened)
-    given = {name: value for name, value in resolved.items() if value} | ({} if roles.nulls else {"nulls": None})
-    verdict, measurement = run_check(opened, kept, assumptions=given | belief.resolve(opened.names), sample=sample)
+    her = adversary.resolve(opened.names)
+    verdict, measurement = run_check(opened, kept, **roles.resolve(opened), joint=joint, adversary=her, sample=sample)
     if json_:
         emit_json(verdict_document(verdict, measurement))
     else:

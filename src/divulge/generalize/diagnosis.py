@@ -279,5 +279,5 @@ def _telling_value(belief: Belief, number: int) -> str | None:
     share: Floats = np.zeros(len(belief.cells.domain))
     here = belief.cells.of_class(number)
     share[list(here)] = np.array(list(here.values())) / sum(here.values())
-    apart = np.abs(share - belief.prior.shares[0])
+    apart = np.abs(share - belief.prior.of_class(number))
     return as_text(belief.cells.domain.labels[int(np.argmax(apart))]) if apart.max() > TOLERANCE else None

@@ -53,6 +53,9 @@ class Front:
     attribute: str | None
     objective: str
     points: tuple[Point, ...] = field(repr=False)
+    settings: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    """Everything that the numbers depend on."""
+    notes: tuple[str, ...] = ()
 
     @property
     def front(self) -> tuple[Point, ...]:
@@ -65,6 +68,8 @@ class Front:
             "metric": self.metric,
             "attribute": self.attribute,
             "objective": self.objective,
+            "settings": dict(self.settings),
+            "notes": list(self.notes),
             "points": [
                 {
                     "levels": dict(point.levels),

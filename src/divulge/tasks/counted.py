@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from divulge.belief import Assumptions
 from divulge.count import Contingency, Nulls
 from divulge.count.contingency import Floats
 from divulge.count.counting import Request
@@ -18,7 +19,7 @@ from divulge.metrics.measurement import Measurement
 from divulge.policy.chosen import Protected
 from divulge.table.roles import Roles
 from divulge.table.table import Table
-from divulge.tasks.measure import Assumptions, measure_counts
+from divulge.tasks.measure import measure_counts
 
 _POPULATION_NOTE = (
     "people of the population count where somebody in the original has the same values: k_map is at least this high"

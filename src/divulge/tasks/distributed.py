@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from divulge.belief import Belief, GivenPrior, Ground, Prior
+from divulge.belief import Belief, GivenPrior, Ground, PriorBelief
 from divulge.count import Contingency
 from divulge.count.assemble import Coding, domain_codes
 from divulge.count.counting import notes_on, totals
@@ -123,7 +123,7 @@ def default_outlooks(marginals: Contingency) -> dict[str, Outlook]:
     """The outlook on each attribute where nothing is assumed: the prior is the table's own marginal."""
     return {
         name: Outlook(
-            prior=Prior("table", cells.marginal[None, :]),
+            prior=PriorBelief("table", cells.marginal[None, :]),
             ground=Ground("ordered" if cells.domain.is_ordered else "equal"),
             knowledge=None,
             recursive_l=None,

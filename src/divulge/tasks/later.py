@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from divulge.belief import Assumptions
 from divulge.count import Cells, Contingency, Domain, count
 from divulge.count.align import align
 from divulge.count.contingency import Floats
@@ -19,7 +20,7 @@ from divulge.publish.earlier import Earlier
 from divulge.table.roles import Roles
 from divulge.table.table import Table
 from divulge.table.texts import as_text
-from divulge.tasks.measure import Assumptions, measure_counts
+from divulge.tasks.measure import measure_counts
 
 
 def checkable(earlier: Earlier, counted: Contingency) -> tuple[tuple[Promise, ...], tuple[str, ...]]:
