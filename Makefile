@@ -16,6 +16,10 @@ EXTRAS := dev,spark,linkage,postgres
 # Extra arguments for the tool behind a target: make test ARGS="-k leakage"
 ARGS :=
 
+# How many processes run tests side by side; tests that share a Spark or a server stay in one (tests/conftest.py).
+JOBS := auto
+SIDE_BY_SIDE := --numprocesses=$(JOBS) --dist=loadgroup
+
 # Which benchmark: a file of benchmarks/, such as measure or scale
 BENCH := measure
 
@@ -24,7 +28,7 @@ PYTHON ?= $(shell for candidate in python3 python3.13 python3.12 python3.11; do 
 	$$candidate -c 'import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 11))' 2>/dev/null \
 	&& echo $$candidate && break; done)
 
-.PHONY: help demo test lint format bench docs lock clean
+.PHONY: help demo test quick lint format bench docs lock clean
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -33,7 +37,10 @@ demo: $(VENV)/core.stamp ## see what a table of invented patients gives away, an
 	@$(VENV)/bin/divulge demo $(ARGS)
 
 test: $(VENV)/dev.stamp ## run all tests
-	@$(PY) -m pytest $(ARGS)
+	@$(PY) -m pytest $(SIDE_BY_SIDE) $(ARGS)
+
+quick: $(VENV)/dev.stamp ## run the tests that need no Spark, no server and no public data, with few examples
+	@$(PY) -m pytest $(SIDE_BY_SIDE) -m 'not (spark or server or public_data or slow)' --hypothesis-profile=quick $(ARGS)
 
 lint: $(VENV)/dev.stamp ## check style, formatting and types
 	@echo "ruff check"  && $(PY) -m ruff check --quiet
@@ -61,7 +68,7 @@ lock: ## write requirements.lock anew, from the newest versions that fit
 	@git --no-pager diff --stat -- requirements.lock
 
 clean: ## remove everything that make creates
-	@rm -rf $(VENV) build dist site divulge-demo .benchmarks .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	@rm -rf $(VENV) build dist site divulge-demo .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	@find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # Stamps: a file newer than what it was made from means "installed"; nothing is asked of the network then.

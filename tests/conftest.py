@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fixtures that several folders of tests share, and the marks by which tests are chosen."""
+"""Fixtures that several folders of tests share, and the marks by which tests are chosen and kept together."""
 
 from __future__ import annotations
 
@@ -9,25 +9,45 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from divulge.engines.duckdb import DuckDBEngine
 from divulge.engines.spark import SparkEngine
 
-# --- Marks: what a test needs is seen from its fixtures ----------------------------------------------------------------
+# --- What a test needs is seen from its fixtures -----------------------------------------------------------------------
 
 MARKS = {"needs_spark": "spark", "postgres": "server"}
 """Fixtures, and the mark of the tests that ask for them, be it through other fixtures."""
+FEW_EXAMPLES = 5
+settings.register_profile("quick", max_examples=FEW_EXAMPLES)
 
 
-def pytest_collection_modifyitems(items: Sequence[pytest.Item]) -> None:
-    """Mark tests by what they need, so that nobody has to remember to."""
+@pytest.hookimpl(tryfirst=True)  # before tests are deselected by their marks
+def pytest_collection_modifyitems(config: pytest.Config, items: Sequence[pytest.Item]) -> None:
+    """Mark tests by what they need, so that nobody has to remember to, and keep together what shares a Spark or a server."""
+    quick = config.getoption("--hypothesis-profile") == "quick"
     for item in items:
-        asked = set(getattr(item, "fixturenames", ()))
-        callspec = getattr(item, "callspec", None)
-        if callspec is not None and str(callspec.params.get("engine", "")).startswith("spark"):
-            asked.add("needs_spark")
-        for fixture in asked & MARKS.keys():
-            item.add_marker(MARKS[fixture])
+        if isinstance(item, pytest.Function):
+            for mark in {MARKS[name] for name in _asked(item) & MARKS.keys()}:
+                item.add_marker(mark)
+                item.add_marker(pytest.mark.xdist_group(mark))
+            if quick:
+                _draw_few(item)
+
+
+def _asked(item: pytest.Function) -> set[str]:
+    """The fixtures of a test, and Spark where it is one of its engines."""
+    chosen = item.callspec.params.get("engine") if hasattr(item, "callspec") else None
+    return {*item.fixturenames, *(["needs_spark"] if str(chosen).startswith("spark") else [])}
+
+
+def _draw_few(item: pytest.Function) -> None:
+    """Few examples even for a test that asks for many: a profile alone yields to what a test says itself."""
+    test = getattr(item.obj, "__func__", item.obj)
+    own = getattr(test, "_hypothesis_internal_use_settings", None)
+    if own is not None:
+        few = settings(own, max_examples=min(own.max_examples, FEW_EXAMPLES))
+        test._hypothesis_internal_use_settings = few  # noqa: SLF001 - Hypothesis has no other way
 
 
 # --- Engines: one body of a test, three places where rows and counts may lie -------------------------------------------

@@ -176,6 +176,7 @@ def test_requests_that_cannot_be(options: dict[str, Any], message: str) -> None:
         divide(table_1(), QUASI_IDENTIFIERS, **options)
 
 
+@pytest.mark.public_data
 @pytest.mark.parametrize(("data", "case"), [("adult", "T5-counts"), ("census-income", "T6-counts")])
 def test_distinct_values_of_the_paper(data: str, case: str) -> None:
     rows = paper_rows(data)
@@ -198,6 +199,7 @@ def public_phi2(data: str, columns: frozenset[str]) -> float:
     return total / (min(len(lefts), len(rights)) - 1)
 
 
+@pytest.mark.public_data
 @pytest.mark.parametrize("data", ["adult", "census-income"])
 def test_weights_of_public_data(data: str) -> None:
     rows = paper_rows(data)
@@ -205,6 +207,7 @@ def test_weights_of_public_data(data: str) -> None:
         assert column_weight(rows, column) == pytest.approx(oracle_entropy(public_column(data, column)), abs=1e-9)
 
 
+@pytest.mark.public_data
 @pytest.mark.parametrize("tables", [2, 3, 4])
 @pytest.mark.parametrize("linkage", ["average", "first"])
 @pytest.mark.parametrize("data", ["adult", "census-income"])
@@ -223,6 +226,7 @@ def test_division_of_public_data(data: str, linkage: Linkage, tables: int) -> No
     )
 
 
+@pytest.mark.public_data
 def test_industry_tells_major_industry() -> None:
     assert associate(paper_rows("census-income"), CENSUS["industry"], CENSUS["major"]) == pytest.approx(1, abs=1e-12)
 
@@ -233,12 +237,14 @@ def _sizes(names: Sequence[str], linkage: Linkage, kind: Association = "phi2") -
     return [len(members) for members in found.tables]
 
 
+@pytest.mark.public_data
 def test_figure_3_of_the_paper() -> None:
     names = list(ADULT.values())[:-1]
     assert sorted(_sizes(names, "first")) == expected("figure-3")["first"]
     assert sorted(_sizes(names, "average")) != expected("figure-3")["first"]
 
 
+@pytest.mark.public_data
 def test_a_survey_weight_draws_everything_unless_corrected() -> None:
     names = [*list(ADULT.values())[:-1], "fnlwgt", "education-num", "capital-gain", "capital-loss"]
     known = expected("figure-3")

@@ -202,6 +202,7 @@ def test_a_refusal_says_what_is_in_the_way() -> None:
     }
 
 
+@pytest.mark.public_data
 @pytest.mark.parametrize("case", [case for case in CASES if case.startswith("002-feas-adult-clean")])
 def test_adult_under_the_papers_parameters(case: str) -> None:
     """Table 7: beta = delta = 0.05. Only Age can be protected so."""
@@ -221,6 +222,7 @@ def test_adult_under_the_papers_parameters(case: str) -> None:
     assert raised.value.nearest.beta == Fraction(known["beta_star"])
 
 
+@pytest.mark.public_data
 @pytest.mark.parametrize("case", [case for case in CASES if case.startswith("002-feas-adult-all")])
 def test_all_of_adult(case: str) -> None:
     """The 48,842 rows that the paper speaks of, where an unknown value is a value of its own."""
@@ -235,6 +237,7 @@ def test_all_of_adult(case: str) -> None:
     assert raised.value.nearest.beta == Fraction(known["beta_star"])
 
 
+@pytest.mark.public_data
 @pytest.mark.parametrize("choice", expected("sensitive-choices"), ids=lambda choice: "-".join(map(str, choice[:3])))
 def test_the_largest_group_size_of_ten_sensitive_attributes(choice: list[Any]) -> None:
     data, sensitive, not_zero, count, values, largest = choice

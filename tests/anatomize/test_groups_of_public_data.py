@@ -16,6 +16,8 @@ import pytest
 from divulge.anatomize import AlphaBetaGammaDelta, Anatomized, Anatomy, InfeasibleModel, Slicing, Slppa, anatomize
 from tests.anatomize.public import ADULT, CENSUS, paper_rows, rows_where
 
+pytestmark = pytest.mark.public_data
+
 PAPER = AlphaBetaGammaDelta(alpha=0.5, beta=0.05, gamma=0.005, delta=0.05)
 """Table 7."""
 

@@ -16,6 +16,8 @@ from divulge.tasks.anatomize import anatomize
 from tests.anatomize.literature import expected
 from tests.anatomize.public import ADULT, CENSUS, public
 
+pytestmark = pytest.mark.public_data
+
 TABLE_7: dict[str, Any] = {"alpha": 0.5, "gamma": 0.005, "tables": 3}
 
 

@@ -240,6 +240,7 @@ def adult_rows() -> tuple[RowCodes, list[str]]:
     return rows, [name for name in rows.names if name not in ("occupation", "native-country")]
 
 
+@pytest.mark.public_data
 def test_the_error_grows_with_the_quasi_identifiers_of_a_query(adult_rows: tuple[RowCodes, list[str]]) -> None:
     """Fig. 6 of Yao et al. 2021."""
     rows, names = adult_rows
@@ -250,6 +251,7 @@ def test_the_error_grows_with_the_quasi_identifiers_of_a_query(adult_rows: tuple
     assert means == sorted(means)
 
 
+@pytest.mark.public_data
 def test_the_error_grows_with_tables_and_group_size_and_asn_is_worst(adult_rows: tuple[RowCodes, list[str]]) -> None:
     """Figs. 9 and 10, and section 6.2; ASN is worst because each attribute is a table of its own (errata)."""
     rows, names = adult_rows
@@ -270,6 +272,7 @@ def test_the_error_grows_with_tables_and_group_size_and_asn_is_worst(adult_rows:
     assert large["mean_group_size"] > 90
 
 
+@pytest.mark.public_data
 def test_locality_lowers_the_error(adult_rows: tuple[RowCodes, list[str]]) -> None:
     rows, names = adult_rows
     method = Slppa(AlphaBetaGammaDelta(beta="1/5"), tables=2)

@@ -198,6 +198,7 @@ def test_a_drawn_arrangement_keeps_everybody_in_their_group() -> None:
     assert len(seen) == 24  # all arrangements of the first group turn up
 
 
+@pytest.mark.public_data
 def test_large_tables_are_sampled_and_the_interval_holds_the_exact_rate() -> None:
     rows = paper_rows("adult")
     names = [name for name in rows.names if name not in ("occupation", "native-country")]

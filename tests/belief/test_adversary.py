@@ -41,7 +41,7 @@ def test_refused_when_it_is_made(given: dict[str, Any], told: str) -> None:
 
 def test_anything_else_is_no_adversary() -> None:
     with pytest.raises(BadInput, match="the adversary is dict"):
-        dv.measure(TABLE, quasi_identifiers="age", adversary={"nulls": "drop"})  # type: ignore[arg-type]
+        dv.measure(TABLE, quasi_identifiers="age", adversary={"nulls": "drop"})
 
 
 def test_what_is_given_by_hand_goes_before_the_file_key_by_key() -> None:

@@ -55,6 +55,7 @@ def dataset_from(*sources: Source) -> Dataset:
     )
 
 
+@pytest.mark.public_data
 def test_adult_is_the_table_of_the_literature() -> None:
     adult = datasets.load("adult")
     assert adult.shape == (32_561, 15)
@@ -86,6 +87,7 @@ def test_adult_is_the_table_of_the_literature() -> None:
     }
 
 
+@pytest.mark.public_data
 def test_both_parts_of_adult_use_the_same_labels_in_the_documented_shares() -> None:
     train, test = datasets.load("adult"), datasets.load("adult-test")
     assert test.schema == train.schema
@@ -97,6 +99,7 @@ def test_both_parts_of_adult_use_the_same_labels_in_the_documented_shares() -> N
     assert round(100 * rich / 48_842, 2) == 23.93
 
 
+@pytest.mark.public_data
 def test_census_income_agrees_with_its_names_file() -> None:
     census = datasets.load("census-income")
     assert census.shape == (199_523, 42)

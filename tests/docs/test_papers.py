@@ -13,7 +13,16 @@ import pytest
 from tests.docs.papers.all_pages import FOLDER, PAGES
 from tests.docs.papers.layout import ERRATUM, MATCH, TRUNCATED, Cell, Page, Section, fraction, markdown
 
-SECTIONS = [(page, section) for page in PAGES for section in page.sections]
+SECTIONS = [
+    pytest.param(
+        page,
+        section,
+        id=f"{page.name}-{section.title}",
+        marks=[pytest.mark.public_data] if section.public else [],
+    )
+    for page in PAGES
+    for section in page.sections
+]
 
 
 def committed(page: Page) -> list[str]:
@@ -21,9 +30,7 @@ def committed(page: Page) -> list[str]:
     return re.split(r"\n(?=## )", (FOLDER / f"{page.name}.md").read_text(encoding="utf-8"))
 
 
-@pytest.mark.parametrize(
-    ("page", "section"), SECTIONS, ids=[f"{page.name}-{section.title}" for page, section in SECTIONS]
-)
+@pytest.mark.parametrize(("page", "section"), SECTIONS)
 def test_a_section_says_what_we_compute(page: Page, section: Section) -> None:
     assert section.text() in committed(page), "out of date: run python -m tests.docs.papers"
 

@@ -78,9 +78,9 @@ class SabotagedEngine(SparkEngine):
 
     folder = ""
 
-    def reduce(self, frame: Any, summarize: Any, merge: Any) -> Any:
+    def fold(self, held: Any, summarize: Any, merge: Any) -> Any:
         kill = "executor" if (Path(self.folder) / "worker").exists() else "worker"
-        return super().reduce(frame, Saboteur(summarize, self.folder, kill), merge)
+        return super().fold(held, Saboteur(summarize, self.folder, kill), merge)
 
 
 def serve(engine: SparkEngine) -> None:

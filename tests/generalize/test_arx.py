@@ -21,6 +21,8 @@ from divulge.table.hierarchy import Hierarchy
 from tests.generalize import adult
 from tests.metrics.adult import complete_adult
 
+pytestmark = pytest.mark.public_data
+
 Source = Callable[[], tuple[Contingency, Mapping[str, Hierarchy]]]
 
 

@@ -151,6 +151,7 @@ def all_divisions_into_four(table: pa.Table) -> tuple[float, tuple[int, ...]]:
     return float(totals.max()), tuple(int(age[0][place]) for place in best)
 
 
+@pytest.mark.public_data
 def test_the_heuristic_of_the_paper_is_beaten_by_the_true_optimum() -> None:
     """I = .34 is not attainable: it is I(Age;W) of ungeneralized age (.3357). Four ranges reach .2308, any number .2382."""
     adult = complete_adult()

@@ -24,6 +24,8 @@ from divulge.metrics.measurement import Measurement
 from tests import oracle
 from tests.metrics.adult import adult, complete_adult
 
+pytestmark = pytest.mark.public_data
+
 SEVEN = ["age", "workclass", "education", "marital-status", "race", "sex", "native-country"]
 
 

@@ -10,8 +10,9 @@ import itertools
 import math
 import random
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -118,7 +119,7 @@ def entropy(p: Iterable[float]) -> float:
     return -sum(x * math.log2(x) for x in p if x > 0)
 
 
-METRICS = {
+METRICS: dict[str, Callable[[Sequence[float], Sequence[float]], float]] = {
     "distribution_leakage": lambda x, a: math.sqrt(sum((p - q) ** 2 for p, q in zip(x, a, strict=True))),
     "entropy_leakage": lambda x, a: abs(entropy(a) - entropy(x)),
     "t_closeness": lambda x, a: sum(abs(p - q) for p, q in zip(x, a, strict=True)) / 2,
@@ -141,7 +142,7 @@ def leak(
     case: Case, metric: str, levels: Mapping[str, int], labels: Key, members: Sequence[Mapping[str, str]]
 ) -> float:
     told = dict(zip(LEVELS, labels, strict=True))
-    fits = {name: lambda value, name=name: at(levels, name, value) == told[name] for name in LEVELS}
+    fits = {name: partial(_is_under, levels, name, told[name]) for name in LEVELS}
     return METRICS[metric](shares(members), case.prior(fits))
 
 
@@ -155,7 +156,7 @@ def loss(case: Case, levels: Mapping[str, int], published: int, lost: Sequence[M
         least = people / len(rows)
         factors *= 1 + (total - least) / (people - least)
     assert published + len(lost) == people
-    return factors ** (1 / len(LEVELS)) - 1
+    return float(factors ** (1 / len(LEVELS)) - 1)
 
 
 NODES = [dict(zip(LEVELS, node, strict=True)) for node in itertools.product(range(3), repeat=2)]
@@ -248,13 +249,17 @@ def test_the_front_under_a_joint_prior(engine: Any) -> None:
             assert point.leakage == pytest.approx(worst), seed
 
 
+def _between(ends: Sequence[int], age: str) -> bool:
+    return ends[0] <= int(age) <= ends[-1]
+
+
 @pytest.mark.parametrize("method", ["mondrian", "relaxed-mondrian"])
 def test_boxes_under_a_joint_prior(engine: Any, method: str) -> None:
     """A label [20, 22] stands for everybody between, whoever is in the box."""
     for seed in seeds(engine):
         case = draw(seed)
         ages, zips = sorted(int(row["age"]) for row in case.rows), {row["zip"] for row in case.rows}
-        everybody = {"age": lambda age, ages=ages: ages[0] <= int(age) <= ages[-1], "zip": zips.__contains__}
+        everybody = {"age": partial(_between, ages), "zip": zips.__contains__}
         whole = METRICS["t_closeness"](shares(case.rows), case.prior(everybody))
         kept = {"policy": dv.Policy(k_anonymity=2, t_closeness=max(whole, 0.4) + 1e-6)}
         if method == "relaxed-mondrian":
@@ -268,8 +273,8 @@ def test_boxes_under_a_joint_prior(engine: Any, method: str) -> None:
             ends = [int(part) for part in key["age"].strip("[]").split(", ")]
             held = key["zip"].strip("{}").split(", ")
             fits = {
-                "age": lambda age, ends=ends: ends[0] <= int(age) <= ends[-1],
-                "zip": lambda zip_, held=held: zip_ in held,
+                "age": partial(_between, ends),
+                "zip": held.__contains__,
             }
             inside = found.cells["disease"].of_class(number)
             total = sum(inside.values())
@@ -326,7 +331,7 @@ def test_cut_points_under_a_joint_prior() -> None:
             leaks = [
                 METRICS["distribution_leakage"](
                     shares(some),
-                    case.prior({"age": lambda age, low=low, high=high: int(low) <= int(age) < int(high)}),
+                    case.prior({"age": partial(_between, [int(low), int(high) - 1])}),
                 )
                 for some, (low, high) in zip(members, ranges, strict=True)
             ]

@@ -86,6 +86,7 @@ def test_a_mondrian_release_is_asked_by_its_boxes(source: Path, tmp_path: Path) 
     assert dv.query(folder, "age > 30").high == found.high
 
 
+@pytest.mark.public_data
 def test_side_by_side_at_equal_protection_on_adult() -> None:
     """Anatomization answers better at the same beta (Xiao and Tao 2006), and better still with alike records together."""
     sides = side_by_side(

@@ -69,10 +69,9 @@ def hold_distinct_rows(request: Request) -> Held:
     return found
 
 
-def read_entries(request: Request, held: Held | None = None) -> Entries:
+def read_entries(request: Request, held: Held) -> Entries:
     """The distinct rows of a request in memory."""
-    counted = (hold_distinct_rows(request) if held is None else held).table()
-    layout = request.layout
+    counted, layout = held.table(), request.layout
     names = [*layout.key_names, *(f"s{place}" for place in range(len(layout.values)))]
     return Entries(
         columns=_encoded((*layout.keys, *layout.values), [counted.column(name) for name in names]),

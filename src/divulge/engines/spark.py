@@ -252,7 +252,9 @@ class HeldOnCluster:
     @cached_property
     def relation(self) -> str:
         """What stands after FROM."""
-        return self.engine.view(self.frame)
+        view = self.engine.view(self.frame)
+        when_gone(self, partial(_drop, self.engine.session, [view.strip("`")]))
+        return view
 
     def table(self) -> pa.Table:
         """All of them, in the driver's memory."""

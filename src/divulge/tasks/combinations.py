@@ -102,7 +102,7 @@ class OneByOne:
         return sample.identity, sample.beliefs
 
     @cached_property
-    def _beliefs(self) -> Callable[[Contingency], Mapping[str, Belief]]:
+    def _beliefs(self) -> Callable[[Contingency], dict[str, Belief]]:
         return beliefs_by(self.assumptions, self.counts.request.roles, self.counts.request.nulls)
 
 

@@ -10,7 +10,6 @@ from typing import Any
 
 from divulge.belief import Adversary, Assumptions, adversary_in_force
 from divulge.count import Domain, count
-from divulge.count.counts import count_in_memory
 from divulge.errors import BadInput
 from divulge.generalize.intervals import Cuts, optimal_cuts
 from divulge.policy import Policy
@@ -19,7 +18,7 @@ from divulge.table.hierarchy_builders import build_hierarchy
 from divulge.table.read import read, read_beside
 from divulge.table.roles import resolve_roles
 from divulge.table.texts import as_text
-from divulge.tasks.measure import measure_counts, population_request
+from divulge.tasks.measure import count_population, measure_counts
 
 
 @dataclass(frozen=True)
@@ -63,10 +62,9 @@ def cut(
     her = adversary_in_force(adversary, kept.adversary)
     original = None if her.original is None else read_beside(source, her.original)
     assumptions, nulls = Assumptions.of(her, roles, original=original), her.nulls or "category"
-    contingency, population = count(source, roles, nulls=nulls), None
-    if her.population is not None:
-        population = count_in_memory(population_request(read_beside(source, her.population), roles, nulls))
-    before = measure_counts(contingency, source, roles, assumptions=assumptions, nulls=nulls, population=population)
+    contingency = count(source, roles, nulls=nulls)
+    everybody = count_population(source, her.population, roles, nulls)
+    before = measure_counts(contingency, source, roles, assumptions=assumptions, nulls=nulls, population=everybody)
     contingency = replace(contingency, population=before.identity_view.population)
     merging = assumptions.as_joint(contingency)
     name, attribute = roles.quasi_identifiers[0], roles.sensitive[0]

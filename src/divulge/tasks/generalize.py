@@ -28,12 +28,12 @@ from divulge.table.hierarchy import Hierarchy, Labels
 from divulge.table.hierarchy_builders import Spec, build_hierarchies, build_hierarchy
 from divulge.table.hierarchy_defaults import Suggestion
 from divulge.table.hierarchy_files import load_hierarchies
-from divulge.table.read import read, read_beside
+from divulge.table.read import read
 from divulge.table.roles import Names, Roles, resolve_roles, split_names
 from divulge.table.table import Declared, Table
 from divulge.tasks.counted import Counted, follow
 from divulge.tasks.hierarchy import suggest
-from divulge.tasks.measure import measure_counts, population_request
+from divulge.tasks.measure import count_population, measure_counts
 from divulge.tasks.plain_columns import check_plain_columns
 from divulge.tasks.release import Release
 
@@ -146,10 +146,8 @@ def count_original(
         )
     assumptions, nulls = Assumptions.of(adversary, roles), adversary.nulls or "category"
     contingency = count_in_memory(Request(source, roles, nulls, joint))
-    population = None
-    if adversary.population is not None:
-        population = count_in_memory(population_request(read_beside(source, adversary.population), roles, nulls))
-    before = measure_counts(contingency, source, roles, assumptions=assumptions, nulls=nulls, population=population)
+    everybody = count_population(source, adversary.population, roles, nulls)
+    before = measure_counts(contingency, source, roles, assumptions=assumptions, nulls=nulls, population=everybody)
     assumptions = assumptions.as_joint(contingency)
     return Counted.of(before, source, roles, assumptions=assumptions, nulls=nulls, joint=joint), before
 

@@ -16,7 +16,7 @@ from divulge.count.align import align, population_sizes
 from divulge.count.assemble import Coding, joint_domain
 from divulge.count.contingency import Floats, Ints
 from divulge.count.counting import Request
-from divulge.count.counts import Counts
+from divulge.count.counts import Counts, count_in_memory
 from divulge.errors import BadInput, nearest
 from divulge.metrics import TOLERANCE, Identity
 from divulge.metrics.diversity import recursive_l
@@ -67,9 +67,9 @@ def measure(
     assumptions = Assumptions.of(
         her, roles, original=None if her.original is None else read_beside(source, her.original)
     )
-    nulls = her.nulls or "category"
+    request = Request(source, roles, her.nulls or "category", joint)
     everybody = None if her.population is None else read_beside(source, her.population)
-    return _measure_held(Request(source, roles, nulls, joint), assumptions=assumptions, population=everybody)
+    return _measure_held(request, assumptions=assumptions, population=everybody)
 
 
 def _measure_held(request: Request, *, assumptions: Assumptions, population: Table | None) -> Measurement:
@@ -97,8 +97,9 @@ def _measure_held(request: Request, *, assumptions: Assumptions, population: Tab
         population=population is not None,
         counts=request.table.engine.place.removeprefix("the "),
     )
+    *notes, stayed = survey.contingency.notes
     return measurement_of(
-        survey.contingency,
+        replace(survey.contingency, notes=(*notes, *assumptions.notes, stayed)),
         survey.sample.identity,
         survey.sample.beliefs,
         settings=settings,
@@ -213,13 +214,19 @@ def beliefs_by(assumptions: Assumptions, roles: Roles, nulls: Nulls) -> Callable
     return beliefs
 
 
-def population_request(population: Any, roles: Roles, nulls: Nulls) -> Request:
+def population_request(everybody: Table, roles: Roles, nulls: Nulls) -> Request:
     """Count everybody by the quasi-identifiers."""
-    everybody = read(population)
     # A register that does not name the person holds one row for each.
     person = roles.person if roles.person in everybody.names else None
     known = resolve_roles(everybody, quasi_identifiers=roles.quasi_identifiers, person=person)
     return Request(everybody, known, nulls, joint=False)
+
+
+def count_population(beside: Table, population: Any, roles: Roles, nulls: Nulls) -> Contingency | None:
+    """A population, opened beside its table and counted in memory; None where there is none."""
+    if population is None:
+        return None
+    return count_in_memory(population_request(read_beside(beside, population), roles, nulls))
 
 
 def settings_of(

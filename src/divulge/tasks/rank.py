@@ -29,6 +29,8 @@ from divulge.tasks.pruning import Pruned, search_smallest
 from divulge.tasks.rolled_up import RolledUp
 
 Progress = Callable[[int, int], None]
+_DISTINCT_ROWS_FOR_A_CELL = 10
+"""A distinct row costs some bytes for each column, a cell of which all metrics are computed about 1 kB."""
 _WITHOUT_EFFECT = ("distances", "taxonomies", "orders", "population", "recursive_l")
 
 
@@ -165,7 +167,7 @@ def _prior_name(assumptions: Assumptions, name: str) -> str:
 
 
 def scorer_for(table: Table, roles: Roles, nulls: Nulls, assumptions: Assumptions) -> tuple[Scorer, Assumptions]:
-    """The way to count that fits the engine, the roles and the adversary; and she, ready for classes that merge."""
+    """Roll-ups of the distinct rows where memory may take these, else counts; and the adversary, ready for classes that merge."""
     request = Request(table, roles, nulls, joint=False)
     if assumptions.conditional:
         columns = tuple(dict.fromkeys(name for prior in assumptions.conditional.values() for name in prior.conditions))
@@ -173,14 +175,14 @@ def scorer_for(table: Table, roles: Roles, nulls: Nulls, assumptions: Assumption
         assumptions = assumptions.as_joint(
             count_in_memory(replace(request, roles=replace(roles, quasi_identifiers=columns)))
         )
-    if roles.person is not None or not assumptions.is_default:  # counts of people do not add up
+    # People do not add up, and roll-ups of distinct rows know the table's own prior only.
+    if roles.person is not None or not assumptions.is_default:
         return OneByOne(Counts.of(request), assumptions), assumptions
     held, limit = hold_distinct_rows(request), table.engine.cell_limit
-    if limit is None or held.rows <= limit:
+    if limit is None or held.rows <= _DISTINCT_ROWS_FOR_A_CELL * limit:
         return RolledUp(read_entries(request, held), roles.sensitive), assumptions
     # One attribute's cells are the distinct rows themselves; those of several may be far fewer.
-    counts = Counts(request, held) if len(roles.sensitive) < 2 else Counts.of(request)
-    return OneByOne(counts), assumptions
+    return OneByOne(Counts(request, held) if len(roles.sensitive) < 2 else Counts.of(request)), assumptions
 
 
 def _check_conditions(assumptions: Assumptions, roles: Roles) -> None:

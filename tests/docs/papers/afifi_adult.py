@@ -72,6 +72,7 @@ ADULT = (
         "`classes` of `divulge measure` with one quasi-identifier, or `divulge profile`.",
         "attribute",
         table_6,
+        public=True,
     ),
     Section(
         "Fig. 2: eight classes of Adult",
@@ -81,6 +82,7 @@ ADULT = (
         "`values_ruled_out` and the leakages of `divulge measure --classes`.",
         "quantity",
         figure_2,
+        public=True,
     ),
     Section(
         "Section 6.2: two halves of age, and shares",
@@ -91,5 +93,6 @@ ADULT = (
         "as above.",
         "quantity",
         section_6_2,
+        public=True,
     ),
 )

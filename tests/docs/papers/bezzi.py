@@ -175,6 +175,7 @@ PAGE = Page(
             '`l_max`, `l_t` of `dv.measure(dv.datasets.load("adult").drop_null(), …)`.',
             "quantity",
             entropies,
+            public=True,
         ),
         Section(
             "Figs. 2 and 3: an average that hides two classes",
@@ -183,6 +184,7 @@ PAGE = Page(
             "`divulge measure … --t 0.55 --l 2.7` says when the average hides a class.",
             "quantity",
             figures_2_and_3,
+            public=True,
         ),
         Section(
             "Fig. 3, right: the classes of A1",
@@ -190,6 +192,7 @@ PAGE = Page(
             "the same with `--classes`.",
             "class of age",
             classes_of_a1,
+            public=True,
         ),
         Section(
             "Fig. 4: the optimal cut points",
@@ -199,6 +202,7 @@ PAGE = Page(
             "`divulge.generalize.intervals.optimal_cuts`, exact by dynamic programming.",
             "division of age",
             figure_4,
+            public=True,
         ),
     ),
 )

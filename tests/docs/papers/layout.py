@@ -110,6 +110,8 @@ class Section:
     """The function or command that gives our numbers."""
     head: str
     rows: Callable[[], Rows]
+    public: bool = False
+    """Whether it takes a public data set."""
 
     def text(self) -> str:
         """As Markdown; computes the numbers."""

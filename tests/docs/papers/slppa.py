@@ -246,6 +246,7 @@ PAGE = Page(
             "`classes` of `divulge measure`, or `divulge profile`.",
             "attribute",
             table_5,
+            public=True,
         ),
         Section(
             "Table 6: Census-Income",
@@ -253,6 +254,7 @@ PAGE = Page(
             "`classes` of `divulge measure`, or `divulge profile`.",
             "attribute",
             table_6,
+            public=True,
         ),
         Section(
             "Table 7: beta = 0.05",
@@ -261,6 +263,7 @@ PAGE = Page(
             "`divulge.anatomize.feasibility`; the share is `alpha` of `divulge measure` with everybody in one class.",
             "sensitive attribute",
             table_7,
+            public=True,
         ),
     ),
 )
