@@ -32,6 +32,7 @@ from divulge.anatomize import AlphaBetaGammaDelta, Anatomy, Asn, Method, RowCode
 from divulge.anatomize import anatomize as divide_and_group
 from divulge.anatomize.utility import recq_of
 from divulge.anatomize.workload import Workload
+from divulge.engines.duckdb import DuckDBEngine
 from divulge.tasks.anatomize import anatomy_roles
 from divulge.tasks.anatomized_release import AnatomizedRelease
 
@@ -164,7 +165,15 @@ def whole(path: Path) -> dict[str, float]:
     model = AlphaBetaGammaDelta(alpha="1/2", beta="1/20", gamma="1/200", delta="1/20")
     found = divide_and_group(rows, Slppa(model, tables=3), quasi_identifiers=CENSUS, sensitive="age", seed=1)
     times.append(time.perf_counter())
-    release = AnatomizedRelease(found, source=opened, roles=roles, left_out=left_out, nulls="category", seed_given=True)
+    release = AnatomizedRelease(
+        anatomized=found,
+        source=opened,
+        engine=DuckDBEngine(preserve_order=True),
+        roles=roles,
+        left_out=left_out,
+        nulls="category",
+        seed_given=True,
+    )
     release.write(path.with_suffix(".release"))
     times.append(time.perf_counter())
     used = resource.getrusage(resource.RUSAGE_SELF)

@@ -138,6 +138,10 @@ def classes_of(case: Case, levels: Mapping[str, int]) -> dict[Key, list[dict[str
     return found
 
 
+def _is_under(levels: Mapping[str, int], column: str, label: str, value: str) -> bool:
+    return at(levels, column, value) == label
+
+
 def leak(
     case: Case, metric: str, levels: Mapping[str, int], labels: Key, members: Sequence[Mapping[str, str]]
 ) -> float:

@@ -18,17 +18,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import Any, Protocol
 
 import duckdb
+import pyarrow as pa
 
-from divulge.engines.base import DuckDBDialect, Held, Result, double_quoted
+from divulge.engines.base import DuckDBDialect, Held, Result, double_quoted, is_plain_type
 from divulge.engines.failures import explain
 from divulge.engines.scratch import Scratch
 from divulge.errors import BadInput, InternalError
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 Progress = Callable[[int, int], None]
 """Called with (done, total)."""
@@ -38,6 +36,12 @@ _SECONDS_BETWEEN_LOOKS = 0.25
 _BYTES_PER_CELL = 1_000
 """What a cell costs in memory once all metrics have been computed, with room to spare."""
 _FEWEST_CELLS = 100_000
+_DURABLE = {
+    **dict.fromkeys(("HUGEINT", "UHUGEINT"), "DECIMAL(38, 0)"),
+    **dict.fromkeys(("TIMESTAMP_S", "TIMESTAMP_MS"), "TIMESTAMP"),
+    **dict.fromkeys(("ENUM", "INTERVAL", "TIME WITH TIME ZONE", "BIT", "UNION"), "VARCHAR"),
+}
+"""Types that some kind of file does not have, which would round or shift their values, and those in which all files hold them."""
 
 
 class DuckDBEngine(DuckDBDialect):
@@ -63,6 +67,12 @@ class DuckDBEngine(DuckDBDialect):
         which joins by position need and which costs memory on large files. `progress` hears, a few times a second and
         from another thread, how many percent of a statement are done, and (100, 100) at its end.
         """
+        self._settings: dict[str, Any] = {
+            "memory_limit": memory_limit,
+            "temp_directory": temp_directory,
+            "threads": threads,
+            "progress": progress,
+        }
         scratch = Scratch(temp_directory)
         self.directory = scratch.directory
         settings: dict[str, str | bool | int | float | list[str]] = {
@@ -177,9 +187,72 @@ class DuckDBEngine(DuckDBDialect):
         """Whether columns can be read alone and always in the same order: true of Parquet files and of what is kept here."""
         return relation.startswith("read_parquet(") or bool(self._storage and relation.startswith(f"{self._storage}."))
 
-    def copy(self, sql: str, path: Path, *, options: str) -> None:
-        """Write the rows of a query to a file, in a format that DuckDB writes."""
+    def fresh(self) -> DuckDBEngine:
+        """Another engine with the same limits, which has not seen what this one has."""
+        return DuckDBEngine(**self._settings)
+
+    def reader(self, size: int) -> DuckDBEngine:
+        """The engine that measures files of so many bytes, which another one wrote."""
+        del size
+        return self
+
+    def files_for(self, rows: int) -> int:
+        """How many files a table of so many rows is written to."""
+        del rows
+        return 1
+
+    def write(self, sql: str, path: Path, *, kind: str, delimiter: str = ",", files: int = 1) -> None:
+        """Write the rows of a query, in its order, to a file of one of `formats`."""
+        del files
+        if kind == "arrow":
+            batches = self.stream(sql)
+            with pa.ipc.new_file(str(path), batches.schema.remove_metadata()) as sink:
+                for batch in batches:
+                    sink.write_batch(batch)
+            return
+        text = f"FORMAT csv, HEADER true, DELIMITER {self.literal(delimiter)}"
+        options = text if kind == "csv" else "FORMAT parquet, COMPRESSION zstd"
         self._run(f"COPY ({sql}) TO {self.literal(str(path))} ({options})")
+
+    def read_typed(self, paths: Sequence[Path], types: Mapping[str, str], *, delimiter: str) -> str:
+        """CSV files that `write` wrote, whose columns and types are known; what stands after FROM comes back."""
+        listed = self.files(paths, known_as={path: path.name for path in paths})
+        options = f"header = true, delim = {self.literal(delimiter)}, quote = '\"', escape = '\"', null_padding = false"
+        return (
+            f"read_csv({listed}, auto_detect = false, columns = {self.struct(types)}, {options}, "
+            f"nullstr = '', allow_quoted_nulls = false)"
+        )
+
+    def durable(self, cell: str, type_: str) -> str:
+        """SQL for a value in a type that every kind of file holds as it is."""
+        kept = _DURABLE.get(type_.partition("(")[0])
+        return cell if kept is None else f"CAST({cell} AS {kept})"
+
+    def row_hash(self, columns: Sequence[tuple[str, str]]) -> str:
+        """SQL for a whole number that stands for the values of columns, given by name and type; the two zeros are one value."""
+        cells = []
+        for name, type_ in columns:
+            cell = self.durable(self.quote(name), type_)
+            as_it_is = cell != self.quote(name) or is_plain_type(type_)
+            cells.append(cell if as_it_is else f"CAST({cell} AS VARCHAR)")
+        # Hashed twice: the last column goes into a hash of several without being mixed, and a sum would hide some swaps.
+        return f"CAST(HASH(HASH({', '.join(cells)})) AS HUGEINT)"
+
+    def in_hash_order(self, counted: str, columns: Sequence[tuple[str, str]], *, secret: int, files: int = 1) -> str:
+        """What stands after FROM for each row as often as `copies` of a query says, in the order of a hash of all its values."""
+        del files
+        listed = ", ".join(name for name, _ in columns)
+        numbered = f"SELECT {listed}, UNNEST(RANGE(copies)) AS copy FROM ({counted}) AS counted"
+        total = ", ".join(f"{name} NULLS LAST" for name, _ in columns)
+        return f"({numbered}) AS numbered ORDER BY HASH({secret}, copy, {listed}), {total}, copy"
+
+    def detach(self, sql: str) -> pa.Table:
+        """The rows of a query, cut off from where they came."""
+        return self.query(sql).replace_schema_metadata(None)
+
+    def collect(self, rows: pa.Table) -> pa.Table:
+        """What was detached, as Arrow."""
+        return rows
 
     def stream(self, sql: str) -> pa.RecordBatchReader:
         """The rows of a query as Arrow batches, so that they need not fit into memory."""

@@ -40,7 +40,7 @@ def anatomized_document(
     """What `divulge anatomize --json` prints; levels as exact fractions."""
     outline = release.outline
     return {
-        "tables": [list(columns) for columns in release.tables],
+        "tables": [list(columns) for columns in release.table_columns],
         "groups": outline.groups,
         "group_sizes": {"min": outline.smallest, "max": outline.largest},
         "levels": release.levels.texts(),

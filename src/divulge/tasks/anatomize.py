@@ -22,6 +22,7 @@ from divulge.anatomize.model import Share
 from divulge.anatomize.slicing import Check
 from divulge.anatomize.slppa import Algorithm
 from divulge.count import Nulls
+from divulge.engines.duckdb import DuckDBEngine
 from divulge.errors import BadInput, nearest
 from divulge.table.read import read
 from divulge.table.roles import Names, Roles, resolve_roles
@@ -86,7 +87,7 @@ def anatomize(
     >>> import pyarrow as pa
     >>> people = pa.table({"age": [30, 33, 45, 42], "job": ["T", "E", "E", "T"], "salary": [45, 60, 47, 50]})
     >>> release = anatomize(people, sensitive="salary", beta="1/2", tables=2)
-    >>> release.levels.beta, [len(columns) for columns in release.tables]
+    >>> release.levels.beta, [len(columns) for columns in release.table_columns]
     (Fraction(1, 2), [1, 1, 1])
     """
     bounds = {"alpha": alpha, "beta": beta, "gamma": gamma, "delta": delta}
@@ -114,7 +115,13 @@ def anatomize(
         rows, chosen, quasi_identifiers=roles.quasi_identifiers, sensitive=roles.sensitive, seed=seed
     )
     return AnatomizedRelease(
-        found, source=source, roles=roles, left_out=left_out, nulls=nulls, seed_given=seed is not None
+        anatomized=found,
+        source=source,
+        engine=DuckDBEngine(preserve_order=True),
+        roles=roles,
+        left_out=left_out,
+        nulls=nulls,
+        seed_given=seed is not None,
     )
 
 

@@ -8,7 +8,7 @@ occurs there, and the levels of every group, worked out from the files alone. On
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, NoReturn
@@ -24,9 +24,8 @@ from divulge.attack.linkage import Effort
 from divulge.count import Nulls
 from divulge.engines.spark import SparkEngine
 from divulge.errors import BadInput, DivulgeError
-from divulge.publish.formats import Format, choose_format, read_rows, write_rows
-from divulge.publish.parts import part_count
-from divulge.publish.release import Part, publish
+from divulge.publish.formats import Format, choose_format, read_rows
+from divulge.publish.release import StagedFile, publish
 from divulge.publish.shuffle import draw_secret
 from divulge.publish.verify import Unverified
 from divulge.table.roles import Roles
@@ -87,9 +86,10 @@ class ClusterAnatomizedRelease(Decided):
     """What will be published; its rows are on the cluster."""
 
     found: ClusterGroups
+    source: Table = field(repr=False)
 
     @property
-    def tables(self) -> tuple[tuple[str, ...], ...]:
+    def table_columns(self) -> tuple[tuple[str, ...], ...]:
         """The columns of each table; each sensitive column is a table of its own, at the end."""
         return self.found.tables
 
@@ -140,7 +140,7 @@ class ClusterAnatomizedRelease(Decided):
             notes=(_NOTE.format(chunks=plan.chunks, rows=plan.capacity),),
         )
 
-    def frames(self) -> dict[str, Any]:
+    def tables(self) -> dict[str, Any]:
         """The tables as Spark frames, by name."""
         return {
             table.name: self._engine.frame(self.found.ordered(part, files=self._files(part)))
@@ -174,7 +174,7 @@ class ClusterAnatomizedRelease(Decided):
         form = choose_format(self.source, format)
         names = [table.name + form.ending for table in self.outline.tables]
         types = {name: dict(self._engine.describe(f"({self.found.released(part)})")) for part, name in enumerate(names)}
-        parts = [Part(name, partial(self._write, part, form)) for part, name in enumerate(names)]
+        parts = [StagedFile(name, partial(self._write, part, form)) for part, name in enumerate(names)]
 
         def verify(folder: Path) -> dict[str, Any]:
             self._verify(folder, form=form, types=types)
@@ -187,11 +187,12 @@ class ClusterAnatomizedRelease(Decided):
         return self.found.rows.engine
 
     def _files(self, part: int) -> int:
-        return part_count(self._engine, self.found.outcome.rows[part])
+        return self._engine.files_for(self.found.outcome.rows[part])
 
     def _write(self, part: int, form: Format, path: Path) -> None:
         files = self._files(part)
-        write_rows(self._engine, self.found.ordered(part, files=files), path, form=form, parts=files)
+        query = self.found.ordered(part, files=files)
+        self._engine.write(query, path, kind=form.kind, delimiter=form.delimiter, files=files)
 
     def _verify(self, folder: Path, *, form: Format, types: Mapping[str, Mapping[str, str]]) -> None:
         """Read the files back on the cluster and work everything out from them alone."""
@@ -216,12 +217,14 @@ class ClusterAnatomizedRelease(Decided):
     def _compare(self, engine: SparkEngine, tables: Mapping[str, Table]) -> None:
         """What was read back has the rows that were to be written, and the tuples of the source, each as often as there."""
         rows = self.found.rows
-        cells = [([rows.cell(column) for column in columns], "1") for columns in self.tables]
+        cells = [([rows.cell(column) for column in columns], "1") for columns in self.table_columns]
         original = _fingerprints(engine, rows.view, *cells)
         for part, (name, table) in enumerate(tables.items()):
             counted = self.found.outcome.counted[part]
             times = f"CAST({engine.quote(self.outline.count)} AS BIGINT)" if counted else "1"
-            written, tuples = _fingerprints(engine, table.relation, (table.names, "1"), (self.tables[part], times))
+            written, tuples = _fingerprints(
+                engine, table.relation, (table.names, "1"), (self.table_columns[part], times)
+            )
             if [written] != _fingerprints(engine, f"({self.found.released(part)})", (table.names, "1")):
                 raise Unverified(f"{name} does not hold what was to be written", hint=_HINT)
             if tuples != original[part]:

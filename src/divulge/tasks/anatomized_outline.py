@@ -11,14 +11,12 @@ from divulge.anatomize import AlphaBetaGammaDelta, Division, Levels
 from divulge.count import Nulls
 from divulge.publish.formats import Format
 from divulge.table.roles import Roles
-from divulge.table.table import Table
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Decided:
     """What every anatomized release carries along, wherever its rows are."""
 
-    source: Table = field(repr=False)
     roles: Roles
     left_out: Mapping[str, str]
     """The columns of the source that are not published, each with the reason."""

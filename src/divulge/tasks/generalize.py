@@ -24,18 +24,19 @@ from divulge.generalize.plan import Plan
 from divulge.metrics.measurement import Measurement
 from divulge.policy import Policy, Protection, judge
 from divulge.policy.chosen import choose
+from divulge.publish.verify import Fingerprint
 from divulge.table.hierarchy import Hierarchy, Labels
 from divulge.table.hierarchy_builders import Spec, build_hierarchies, build_hierarchy
 from divulge.table.hierarchy_defaults import Suggestion
 from divulge.table.hierarchy_files import load_hierarchies
-from divulge.table.read import read
+from divulge.table.read import own_table, read
 from divulge.table.roles import Names, Roles, resolve_roles, split_names
 from divulge.table.table import Declared, Table
-from divulge.tasks.counted import Counted, follow
+from divulge.tasks.counted import Original, follow
 from divulge.tasks.hierarchy import suggest
 from divulge.tasks.measure import count_population, measure_counts
-from divulge.tasks.plain_columns import check_plain_columns
-from divulge.tasks.release import Release
+from divulge.tasks.plain_columns import columns_without_role
+from divulge.tasks.release import GeneralizedRelease
 
 Method = Literal["full-domain", "columns", "mondrian", "relaxed-mondrian"]
 """One level for each column; each column as it is or not at all; boxes that never overlap; boxes that may share values at a cut."""
@@ -64,13 +65,13 @@ def generalize(
     adversary: Adversary | None = None,
     announce: Callable[[Mapping[str, Suggestion]], None] | None = None,
     engine: Any = None,
-) -> Release:
-    """Find the generalization that keeps the policy at the least loss; nothing is written before `Release.write`.
+) -> GeneralizedRelease:
+    """Find the generalization that keeps the policy at the least loss; nothing is written before `GeneralizedRelease.write`.
 
     Roles, and what is said of the adversary, given here go before the policy's own. `hierarchies` is a folder, or for each column a
-    rule, a file or a Hierarchy; a column without one gets a default, which `Release.suggestions` shows. `protections` are promises of
+    rule, a file or a Hierarchy; a column without one gets a default, shown in `suggestions`. `protections` are promises of
     their own for chosen people or values, beside those of the policy. `keep` names columns without a role that are published although
-    they look like identifiers. `joint` and `adversary` are as in `measure`. With `all_optima` and `keep_nodes`, `Release.plan` also has
+    they look like identifiers. `joint` and `adversary` are as in `measure`. With `all_optima` and `keep_nodes`, its `plan` also has
     all solutions of the same cost, and every combination of levels that was looked at. `announce` is called with the default
     hierarchies before they are used.
     `engine` is "duckdb" (the default), "spark", or an engine of yours; a Spark frame brings its own session. With Spark only counts come
@@ -79,30 +80,32 @@ def generalize(
     >>> import pyarrow as pa
     >>> people = pa.table({"zip": ["4761", "4762", "4791", "4792"], "disease": ["flu", "cold", "flu", "cold"]})
     >>> release = generalize(people, policy=Policy(k_anonymity=2), quasi_identifiers="zip", sensitive="disease")
-    >>> release.plan.levels, sorted(release.table().column("zip").to_pylist())
+    >>> release.plan.levels, sorted(release.tables()["table"].column("zip").to_pylist())
     ({'zip': 1}, ['476*', '476*', '479*', '479*'])
     """
     kept = policy if isinstance(policy, Policy) else Policy.load(policy)
     kept = replace(kept, protections=(*kept.protections, *protections))
     if suppression is not None:
         kept = replace(kept, suppression=suppression)
-    source = movable(read(table, engine=engine))
+    source, own = own_table(read(table, engine=engine))
     given = {"quasi_identifiers": quasi_identifiers, "sensitive": sensitive, "identifier": identifier}
     roles = roles_of(source, kept, given | {"weight": weight, "person": person})
-    plain = check_plain_columns(source, roles, split_names(source, [keep] if isinstance(keep, str) else keep or ()))
-    counted, before = count_original(source, roles, adversary_in_force(adversary, kept.adversary), joint=joint)
-    protected = choose(kept.protections, counted.people, before.beliefs)
-    levels, suggestions = _levels(counted, hierarchies, kept, method=method)
+    plain = columns_without_role(source, roles, split_names(source, [keep] if isinstance(keep, str) else keep or ()))
+    original, before = count_original(source, own, roles, adversary_in_force(adversary, kept.adversary), joint=joint)
+    protected = choose(kept.protections, original.people, before.beliefs)
+    levels, suggestions = _levels(original, hierarchies, kept, method=method)
     if suggestions and announce is not None:
         announce(suggestions)
     options = {"objective": objective, "time_limit": time_limit, "all_optima": all_optima, "keep_nodes": keep_nodes}
-    plan = _search(counted.people, before, levels, policy=kept, method=method, **options)
-    counted = replace(counted, assumptions=_of_release(counted, plan, levels))
-    after = counted.measure(plan.published(counted.people))
-    verdict = judge(after, kept.promises, protected=follow(protected, plan, counted.people))
+    plan = _search(original.people, before, levels, policy=kept, method=method, **options)
+    original = replace(original, assumptions=_of_release(original, plan, levels))
+    after = original.measure(plan.published(original.people))
+    verdict = judge(after, kept.promises, protected=follow(protected, plan, original.people))
     if not verdict.holds:
         raise InternalError("the plan does not keep the policy it was made for")
-    return Release(
+    return GeneralizedRelease(
+        source=source,
+        engine=own,
         before=before,
         after=after,
         verdict=verdict,
@@ -111,17 +114,10 @@ def generalize(
         hierarchies=levels,
         suggestions=suggestions,
         plain=plain,
-        counted=counted,
+        original=original,
         protected=protected,
+        expected=Fingerprint.of(own, f"({original.recoded(plan.recoding)})"),
     )
-
-
-def movable(table: Table) -> Table:
-    """The table in an engine of ours: the connection of somebody's relation gets no lookup tables from us."""
-    if isinstance(table.engine, OwnEngine):
-        return table
-    rows = table.engine.query(f"SELECT * FROM {table.relation}")
-    return replace(read(rows), source=table.source, frame=table.frame)
 
 
 def roles_of(source: Table, policy: Policy, given: Mapping[str, Any]) -> Roles:
@@ -137,8 +133,8 @@ def roles_of(source: Table, policy: Policy, given: Mapping[str, Any]) -> Roles:
 
 
 def count_original(
-    source: Table, roles: Roles, adversary: Adversary, *, joint: bool = False
-) -> tuple[Counted, Measurement]:
+    source: Table, engine: OwnEngine, roles: Roles, adversary: Adversary, *, joint: bool = False
+) -> tuple[Original, Measurement]:
     """Count and measure the original; what a release is measured by is ready for classes that merge."""
     if adversary.original is not None:
         raise BadInput(
@@ -149,15 +145,16 @@ def count_original(
     everybody = count_population(source, adversary.population, roles, nulls)
     before = measure_counts(contingency, source, roles, assumptions=assumptions, nulls=nulls, population=everybody)
     assumptions = assumptions.as_joint(contingency)
-    return Counted.of(before, source, roles, assumptions=assumptions, nulls=nulls, joint=joint), before
+    original = Original.of(before, source, roles, engine=engine, assumptions=assumptions, nulls=nulls, joint=joint)
+    return original, before
 
 
-def _of_release(counted: Counted, plan: Plan, hierarchies: Mapping[str, Hierarchy]) -> Assumptions:
+def _of_release(original: Original, plan: Plan, hierarchies: Mapping[str, Hierarchy]) -> Assumptions:
     """The same adversary before the release: a prior that depends on columns, by their published labels."""
-    assumptions = counted.assumptions
+    assumptions = original.assumptions
     priors = dict(assumptions.priors)
     for name, prior in assumptions.conditional.items():
-        holding = plan.labels_holding(prior.conditions, list(prior.entries), hierarchies, counted.people)
+        holding = plan.labels_holding(prior.conditions, list(prior.entries), hierarchies, original.people)
         priors[name] = prior.merged(prior.conditions, holding.__getitem__)
     return replace(assumptions, priors=priors)
 
@@ -216,14 +213,14 @@ def _labels_beyond(hierarchy: Hierarchy, spec: Spec, others: Sequence[str]) -> d
 
 
 def _levels(
-    counted: Counted, given: Hierarchies | None, policy: Policy, *, method: Method
+    original: Original, given: Hierarchies | None, policy: Policy, *, method: Method
 ) -> tuple[dict[str, Hierarchy], dict[str, Suggestion]]:
     """The hierarchies that a method works with."""
-    contingency, also = counted.people, counted.assumptions.condition_values()
+    contingency, also = original.people, original.assumptions.condition_values()
     if method not in get_args(Method):
         raise BadInput(f"there is no method {method!r}", hint=nearest(method, get_args(Method)))
     if method != "columns":
-        defaults, declared = method == "full-domain", counted.source.declared
+        defaults, declared = method == "full-domain", original.source.declared
         return choose_hierarchies(contingency, given, policy, declared=declared, defaults=defaults, also=also)
     if given:
         raise BadInput(
