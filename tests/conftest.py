@@ -18,6 +18,8 @@ from divulge.engines.spark import SparkEngine
 
 MARKS = {"needs_spark": "spark", "postgres": "server"}
 """Fixtures, and the mark of the tests that ask for them, be it through other fixtures."""
+TOGETHER = ("cluster", "needs_spark", "postgres")
+"""What starts slowly and is started once: tests that ask for it run in one process, where others run side by side."""
 FEW_EXAMPLES = 5
 settings.register_profile("quick", max_examples=FEW_EXAMPLES)
 
@@ -28,9 +30,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: Sequence[pytest.
     quick = config.getoption("--hypothesis-profile") == "quick"
     for item in items:
         if isinstance(item, pytest.Function):
-            for mark in {MARKS[name] for name in _asked(item) & MARKS.keys()}:
-                item.add_marker(mark)
-                item.add_marker(pytest.mark.xdist_group(mark))
+            asked = _asked(item)
+            for name in asked & MARKS.keys():
+                item.add_marker(MARKS[name])
+            for name in [name for name in TOGETHER if name in asked][:1]:
+                item.add_marker(pytest.mark.xdist_group(name))
             if quick:
                 _draw_few(item)
 
