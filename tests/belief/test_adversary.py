@@ -142,3 +142,36 @@ def test_paths_and_other_addresses(tmp_path: Path) -> None:
     assert her.taxonomies == {"s": str(tmp_path / "tree.csv")}
     catalog = dv.Adversary.from_document({"original": "clinic.visits"}, origin="the policy", folder=tmp_path)
     assert catalog.original == "clinic.visits"
+
+
+def test_commands_take_a_prior_that_depends_on_columns(tmp_path: Path) -> None:
+    """P(a | 1) = 1/2 and P(a | 2) = 1/4; of both together, with P(1) = 3/4, it is 7/16. In the table half are a."""
+    table = tmp_path / "table.csv"
+    table.write_text("age,s\n1,a\n1,b\n1,b\n2,a\n2,a\n2,b\n", encoding="utf-8")
+    prior = tmp_path / "prior.csv"
+    prior.write_text("age,s,joint\n1,a,3/8\n1,b,3/8\n2,a,1/16\n2,b,3/16\n", encoding="utf-8")
+    roles = (str(table), "--qi", "age", "--sensitive", "s", "--prior", str(prior), "--json")
+    found = run_cli("measure", *roles).json()
+    assert found["sensitive"]["s"]["distribution_leakage"] == pytest.approx(2**0.5 * 5 / 12)
+    release = run_cli("generalize", *roles, "--distribution-leakage", "0.1", "--dry-run").json()
+    assert release["after"]["sensitive"]["s"]["distribution_leakage"] == pytest.approx(2**0.5 / 16)
+    front = run_cli("generalize", *roles, "--pareto", "distribution_leakage").json()
+    assert [point["leakage"] for point in front["points"]][-1] == pytest.approx(2**0.5 / 16)
+    ranked = run_cli("rank", *roles).json()
+    assert ranked["everything"]["sensitive"]["s"]["distribution_leakage"] == pytest.approx(2**0.5 * 5 / 12)
+    cut = (
+        str(table),
+        "--column",
+        "age",
+        "--about",
+        "s",
+        "--prior",
+        str(prior),
+        "--distribution-leakage",
+        "0.1",
+        "--json",
+    )
+    assert run_cli("hierarchy", "cut", *cut).json()["rule"] == {"suppress": True}
+    assert run_cli("check", *roles, "--distribution-leakage", "0.1").code == 1
+    refused = run_cli("rank", *roles, "--recursive-l", "2")
+    assert (refused.code, "recursive_l of the adversary has no effect here" in refused.err) == (2, True)

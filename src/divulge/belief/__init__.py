@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What an adversary believes about an attribute before and after a table is published."""
 
-from divulge.belief.adversary import Adversary, Assumptions, Marginal, adversary_in_force
+from divulge.belief.adversary import Adversary, Assumptions, MarginalOf, adversary_in_force
 from divulge.belief.belief import Belief, Ground, Whole
 from divulge.belief.ground import GroundChoice, Taxonomy
 from divulge.belief.knowledge import Knowledge
@@ -15,7 +15,7 @@ __all__ = [
     "Ground",
     "GroundChoice",
     "Knowledge",
-    "Marginal",
+    "MarginalOf",
     "PriorBelief",
     "Taxonomy",
     "Whole",

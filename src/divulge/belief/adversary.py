@@ -26,7 +26,7 @@ from divulge.table.roles import Roles
 from divulge.table.table import Table
 
 Values = Mapping[str, Sequence[str | None] | str] | Iterable[str]
-Marginal = Callable[[Table, Cells], tuple[Cells, PriorBelief]]
+MarginalOf = Callable[[Table, Cells], tuple[Cells, PriorBelief]]
 """The marginal of an original table, and the cells over the values of both tables."""
 
 
@@ -180,7 +180,7 @@ class Assumptions:
         """Whether every prior is the table's own marginal and nothing is ruled out."""
         return self.original is None and not (self.original_masses or self.priors or self.knowledge)
 
-    def belief(self, contingency: Contingency, attribute: str, of_original: Marginal) -> Belief:
+    def belief(self, contingency: Contingency, attribute: str, of_original: MarginalOf) -> Belief:
         """Prior and posterior of one attribute."""
         cells = contingency.cells[attribute]
         if attribute in self.priors:

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from divulge.cli.common import emit_json, new_app, show
-from divulge.cli.options import AdversaryOptions, JointOption, JsonOption, RoleOptions, TableOptions, takes_groups
+from divulge.cli.options import BeliefOptions, JointOption, JsonOption, RoleOptions, TableOptions, takes_groups
 from divulge.cli.promises import PolicyOption, ProtectOption, policy_of, takes_promises
 
 app = new_app()
@@ -20,7 +20,7 @@ app = new_app()
 def check(
     table: TableOptions,
     roles: RoleOptions,
-    adversary: AdversaryOptions,
+    adversary: BeliefOptions,
     policy: PolicyOption = None,
     protect: ProtectOption = None,
     sample: Annotated[int, typer.Option(help="How many of the classes that break a promise to name.", min=0)] = 10,

@@ -10,7 +10,7 @@ import typer
 
 from divulge.belief import Adversary
 from divulge.cli.common import emit_json, new_app, show
-from divulge.cli.options import AdversaryOptions, JointOption, JsonOption, RoleOptions, TableOptions, takes_groups
+from divulge.cli.options import BeliefOptions, JointOption, JsonOption, RoleOptions, TableOptions, takes_groups
 from divulge.cli.promises import PolicyOption, ProtectOption, policy_of, takes_promises
 from divulge.errors import BadInput
 from divulge.policy import Policy
@@ -36,7 +36,7 @@ SeedOption = Annotated[
 def generalize(
     table: TableOptions,
     roles: RoleOptions,
-    adversary: AdversaryOptions,
+    adversary: BeliefOptions,
     policy: PolicyOption = None,
     protect: ProtectOption = None,
     out: Annotated[
@@ -163,7 +163,7 @@ def _show_front(opened: Any, metric: str, asked: dict[str, Any], *, json_: bool,
 
 
 def _hierarchies(
-    opened: Any, policy: Policy, given: dict[str, Any], *, hierarchies: Path | None, adversary: AdversaryOptions
+    opened: Any, policy: Policy, given: dict[str, Any], *, hierarchies: Path | None, adversary: BeliefOptions
 ) -> tuple[dict[str, Any], Adversary]:
     """Hierarchies of quasi-identifiers, and the adversary with the taxonomies of sensitive columns."""
     from divulge.table.hierarchy_files import load_hierarchies

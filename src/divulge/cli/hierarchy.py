@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from divulge.cli.common import emit_json, new_app, show
-from divulge.cli.options import AdversaryOptions, JsonOption, TableOptions, pairs, takes_groups
+from divulge.cli.options import BeliefOptions, JsonOption, TableOptions, pairs, takes_groups
 from divulge.cli.promises import PolicyOption, policy_of, takes_promises
 
 app = new_app()
@@ -160,7 +160,7 @@ def cut(
     about: Annotated[
         str, typer.Option(metavar="COLUMN", help="The sensitive column that the ranges are to tell about.")
     ],
-    adversary: AdversaryOptions,
+    adversary: BeliefOptions,
     policy: PolicyOption = None,
     ranges: Annotated[int | None, typer.Option(help="The most ranges; any number if not given.", min=1)] = None,
     out: Annotated[Path | None, typer.Option(help="Where to write the hierarchy: a .csv file, or a folder.")] = None,

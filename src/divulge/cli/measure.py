@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from divulge.cli.common import emit_json, new_app, show
-from divulge.cli.options import AdversaryOptions, JointOption, JsonOption, RoleOptions, TableOptions, takes_groups
+from divulge.cli.options import BeliefOptions, JointOption, JsonOption, RoleOptions, TableOptions, takes_groups
 from divulge.errors import BadInput
 
 app = new_app()
@@ -20,7 +20,7 @@ app = new_app()
 def measure(
     table: TableOptions,
     roles: RoleOptions,
-    adversary: AdversaryOptions,
+    adversary: BeliefOptions,
     about: Annotated[
         str | None, typer.Option(help="Any column, measured as if it were sensitive, with --given.")
     ] = None,

@@ -147,7 +147,7 @@ class RoleOptions:
 
 
 @dataclass(frozen=True)
-class AdversaryOptions:
+class BeliefOptions:
     """What the adversary believes, rules out and holds."""
 
     original: Annotated[

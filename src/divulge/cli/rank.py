@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from divulge.cli.common import emit_json, new_app, progress_bar, show
-from divulge.cli.options import AdversaryOptions, JsonOption, RoleOptions, TableOptions, takes_groups
+from divulge.cli.options import BeliefOptions, JsonOption, RoleOptions, TableOptions, takes_groups
 
 if TYPE_CHECKING:
     from divulge.belief import Adversary
@@ -22,7 +22,7 @@ app = new_app()
 def rank(
     table: TableOptions,
     roles: RoleOptions,
-    adversary: AdversaryOptions,
+    adversary: BeliefOptions,
     up_to: Annotated[int, typer.Option(help="The largest combination to look at.", min=1)] = 3,
     threshold: Annotated[
         float, typer.Option(help="Discrimination rate from which a combination counts as identifying.", min=0, max=1)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from divulge.belief import Adversary, Assumptions, Belief, Marginal, PriorBelief, adversary_in_force
+from divulge.belief import Adversary, Assumptions, Belief, MarginalOf, PriorBelief, adversary_in_force
 from divulge.count import Cells, Contingency, Domain, Nulls, count
 from divulge.count.align import align, population_sizes
 from divulge.count.assemble import Coding, joint_domain
@@ -176,7 +176,7 @@ def form_belief(
     return assumptions.belief(contingency, attribute, marginal_of_original(roles, nulls))
 
 
-def marginal_of_original(roles: Roles, nulls: Nulls) -> Marginal:
+def marginal_of_original(roles: Roles, nulls: Nulls) -> MarginalOf:
     """Counts the values of an original table, each attribute once, and lines them up with those of the table at hand."""
 
     @cache
