@@ -232,7 +232,7 @@ class SparkEngine:
     def _compared(self, cell: str, type_: str) -> str:
         """A value that has a hash and an order; maps have neither, and grouping sorts them by their keys."""
         if type_.startswith("MAP("):
-            pairs = f"TRANSFORM(ARRAY_SORT(MAP_KEYS({cell})), k -> STRUCT(k, {cell}[k]))"
+            pairs = f"TRANSFORM(ARRAY_SORT(MAP_KEYS({cell})), map_key -> STRUCT(map_key, {cell}[map_key]))"
             return f"CAST(MAP_FROM_ENTRIES({pairs}) AS STRING)"
         return cell if is_plain_type(type_) else f"CAST({cell} AS STRING)"
 
