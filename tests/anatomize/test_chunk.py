@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from divulge.anatomize import AlphaBetaGammaDelta, InfeasibleModel, Slppa, anatomize, rows_of
 from divulge.anatomize.chunk import ChunkPlan, group_chunk
-from divulge.anatomize.problem import Prior, prior_of
+from divulge.anatomize.problem import SensitiveTotals, prior_of
 from divulge.anatomize.scatter import scatter
 from divulge.table.table import Column
 from tests.anatomize.checker import Drawn, as_lists, drawn, random_table
@@ -24,7 +24,7 @@ def grouped_in_parts(table: Drawn, parts: int) -> list[list[int]] | None:
     order = sorted(range(len(table.rows)), key=lambda i: [str(table.rows[i][name]) for name in table.sensitive])
     whole = table.codes
     prior = {
-        name: Prior(whole.domain(name), np.bincount(whole.column(name), minlength=len(whole.domain(name))))
+        name: SensitiveTotals(whole.domain(name), np.bincount(whole.column(name), minlength=len(whole.domain(name))))
         for name in table.sensitive
     }
     groups: list[list[int]] = []

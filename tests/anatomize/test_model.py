@@ -12,13 +12,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from divulge.anatomize import AlphaBetaGammaDelta, Anatomized, Division, Levels
+from divulge.anatomize import AlphaBetaGammaDelta, Anatomized, Division, Reached
 from divulge.anatomize.levels import GroupLevels, levels_of_tallies, tally
 from divulge.anatomize.problem import problem_of
-from divulge.anatomize.records import all_record_levels, record_levels
 from divulge.errors import BadInput
 from tests.anatomize.checker import Drawn, as_lists, drawn
 from tests.anatomize.literature import PEOPLE, TABLE_3, expected, grouped, levels, problem_1, table_1
+from tests.anatomize.records import all_record_levels, record_levels
 
 NAMES = ("alpha", "beta", "gamma", "delta")
 
@@ -111,7 +111,7 @@ def test_levels_agree_with_the_definitions(table: Drawn, data: st.DataObject) ->
         assert (one.alpha, one.beta, one.gamma, one.delta) == table.levels(members)
         assert kept[number] == table.keeps(members)
     worst = [max(column) for column in zip(*(table.levels(members) for members in as_lists(group)), strict=True)]
-    assert found.worst() == Levels(*worst)
+    assert found.worst() == Reached(*worst)
 
 
 @settings(deadline=None)

@@ -18,8 +18,8 @@ import numpy as np
 from divulge.anatomize.codes import Ints, RowCodes
 from divulge.anatomize.division import Division
 from divulge.anatomize.levels import GroupLevels
-from divulge.anatomize.model import AlphaBetaGammaDelta, Levels
-from divulge.anatomize.problem import Groups, Prior, Problem, problem_of
+from divulge.anatomize.model import AlphaBetaGammaDelta, Reached
+from divulge.anatomize.problem import GroupingProblem, Groups, SensitiveTotals, problem_of
 from divulge.errors import BadInput, InternalError, nearest
 
 
@@ -35,7 +35,7 @@ class Method(Protocol):
     def divide(self, rows: RowCodes, quasi_identifiers: Sequence[str]) -> Division:
         """The columns of each table of quasi-identifiers."""
 
-    def group(self, problem: Problem, *, rng: np.random.Generator) -> Groups:
+    def group(self, problem: GroupingProblem, *, rng: np.random.Generator) -> Groups:
         """The group of each record, numbered from 0."""
 
     def settings(self) -> Mapping[str, Any]:
@@ -57,7 +57,7 @@ class Anatomized:
     settings: Mapping[str, Any]
     seed: int
     """Where all random choices came from. Who knows it can repeat them, so it must never be published."""
-    problem: Problem = field(repr=False)
+    problem: GroupingProblem = field(repr=False)
 
     @property
     def tables(self) -> tuple[tuple[str, ...], ...]:
@@ -80,7 +80,7 @@ class Anatomized:
         return self.problem.measure(self.group, groups=self.groups)
 
     @cached_property
-    def levels(self) -> Levels:
+    def levels(self) -> Reached:
         """The exact levels of the release."""
         return self.group_levels.worst()
 
@@ -92,7 +92,7 @@ def anatomize(
     quasi_identifiers: Sequence[str],
     sensitive: str | Sequence[str],
     seed: int | None = None,
-    prior: Mapping[str, Prior] | None = None,
+    prior: Mapping[str, SensitiveTotals] | None = None,
 ) -> Anatomized:
     """Divide the columns into tables and the records into groups; without a seed one is drawn, and recorded.
 

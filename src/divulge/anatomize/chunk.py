@@ -25,8 +25,8 @@ import pyarrow as pa
 from divulge.anatomize.anatomized import anatomize
 from divulge.anatomize.codes import sorted_rows
 from divulge.anatomize.feasibility import InfeasibleModel
-from divulge.anatomize.model import Levels
-from divulge.anatomize.problem import Prior
+from divulge.anatomize.model import Reached
+from divulge.anatomize.problem import SensitiveTotals
 from divulge.anatomize.release import Released, released
 from divulge.anatomize.scatter import scatter
 from divulge.anatomize.slppa import Slppa
@@ -47,7 +47,7 @@ class ChunkPlan:
     """What c0, c1, ... are."""
     quasi_identifiers: tuple[str, ...]
     sensitive: tuple[str, ...]
-    prior: Mapping[str, Prior] = field(repr=False)
+    prior: Mapping[str, SensitiveTotals] = field(repr=False)
     chunks: int
     capacity: int
     """No chunk has more rows."""
@@ -61,7 +61,7 @@ class ChunkPlan:
 class Outcome:
     """What the groups of a chunk, or of several, are like."""
 
-    levels: Levels
+    levels: Reached
     groups: int
     smallest: int
     largest: int
@@ -91,9 +91,9 @@ class Obstacle:
     """What its groups reach where they keep the other bounds."""
 
 
-def worst_of(one: Levels, other: Levels) -> Levels:
+def worst_of(one: Reached, other: Reached) -> Reached:
     """The levels of two sets of groups together."""
-    return Levels(
+    return Reached(
         alpha=max(one.alpha, other.alpha),
         beta=max(one.beta, other.beta),
         gamma=max(one.gamma, other.gamma),

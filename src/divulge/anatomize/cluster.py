@@ -20,7 +20,7 @@ from divulge.anatomize.association import Together, sum_of_squares
 from divulge.anatomize.codes import Ints, select_rows
 from divulge.anatomize.levels import sums
 from divulge.anatomize.model import AlphaBetaGammaDelta
-from divulge.anatomize.problem import Commonest, Prior, Whole, prior_of
+from divulge.anatomize.problem import Commonest, SensitiveTotals, WholeTable, prior_of
 from divulge.count import Nulls
 from divulge.count.assemble import encode
 from divulge.engines.spark import SparkEngine
@@ -90,7 +90,7 @@ class ClusterRows:
         values = tuple(row["first"][cell] for cell in cells)
         return Commonest(tuple(names), values, -int(row["first"]["n"]), int(row["m"]))
 
-    def prior(self, name: str) -> Prior:
+    def prior(self, name: str) -> SensitiveTotals:
         """How often each value of a sensitive column occurs."""
         cell = self.cell(name)
         if (values := int(self.spectrum(name)[1].sum())) > MOST_VALUES:
@@ -102,16 +102,18 @@ class ClusterRows:
         column = next(column for column in self.columns if column.name == name)
         return prior_of(found, name=name, kind=column.kind)
 
-    def whole(self, tables: Sequence[Sequence[str]], sensitive: Sequence[str], *, model: AlphaBetaGammaDelta) -> Whole:
+    def whole(
+        self, tables: Sequence[Sequence[str]], sensitive: Sequence[str], *, model: AlphaBetaGammaDelta
+    ) -> WholeTable:
         """The table as one group, from which feasibility is decided."""
-        return Whole(
+        return WholeTable(
             model,
             self.rows,
             tuple(self.commonest(names) for names in tables),
             tuple(self.commonest([name]) for name in sensitive),
         )
 
-    def dealt(self, whole: Whole, *, chunks: int, secret: int) -> DataFrame:
+    def dealt(self, whole: WholeTable, *, chunks: int, secret: int) -> DataFrame:
         """The rows, each with its chunk."""
         first, *others = sorted(whole.sensitive, key=lambda attribute: -attribute.records)
         value = self.cell(first.names[0])
@@ -133,7 +135,7 @@ class ClusterRows:
             parameters,
         )
 
-    def _carried(self, whole: Whole) -> tuple[list[str], list[object]]:
+    def _carried(self, whole: WholeTable) -> tuple[list[str], list[object]]:
         """SQL that tells, for each table, whether a row carries its commonest tuple."""
         conditions = [" AND ".join(f"{self.cell(name)} <=> ?" for name in table.names) for table in whole.tables]
         return [f"({condition})" for condition in conditions], [v for table in whole.tables for v in table.values]

@@ -17,7 +17,7 @@ from divulge.anatomize.chunk import OUTCOME, ChunkPlan, Obstacle, Outcome, group
 from divulge.anatomize.cluster import ClusterRows
 from divulge.anatomize.division import Division
 from divulge.anatomize.feasibility import check_feasible, refusal
-from divulge.anatomize.problem import Whole
+from divulge.anatomize.problem import WholeTable
 from divulge.anatomize.published import COUNT, GROUP
 from divulge.anatomize.release import free_name
 from divulge.anatomize.slppa import Slppa
@@ -112,7 +112,7 @@ def group_on_cluster(
 
 
 def _attempt(
-    rows: ClusterRows, whole: Whole, plan: ChunkPlan, division: Division, method: Slppa
+    rows: ClusterRows, whole: WholeTable, plan: ChunkPlan, division: Division, method: Slppa
 ) -> ClusterGroups | list[Obstacle]:
     """Group all chunks; what is in the way of those that cannot be."""
     engine = rows.engine
@@ -140,7 +140,7 @@ def _attempt(
     return found
 
 
-def _refusal(obstacles: list[Obstacle], whole: Whole, plan: ChunkPlan) -> DivulgeError:
+def _refusal(obstacles: list[Obstacle], whole: WholeTable, plan: ChunkPlan) -> DivulgeError:
     """Where a chunk is the whole table, its obstacle is the table's; else nothing is proved."""
     because = obstacles[0].because
     if plan.chunks > 1:

@@ -17,8 +17,8 @@ import pyarrow as pa
 from divulge.anatomize.chunk import worst_of
 from divulge.anatomize.codes import Ints
 from divulge.anatomize.levels import GroupLevels, by_frequency, largest_shift, sums, tally
-from divulge.anatomize.model import AlphaBetaGammaDelta, Levels
-from divulge.anatomize.problem import Prior, prior_of
+from divulge.anatomize.model import AlphaBetaGammaDelta, Reached
+from divulge.anatomize.problem import SensitiveTotals, prior_of
 from divulge.anatomize.published import GroupTable, Published
 from divulge.count.assemble import domain_codes, encode
 from divulge.engines.spark import SparkEngine
@@ -31,7 +31,7 @@ _ROWS_PER_PARTITION = 1_000_000
 class GroupSummary:
     """What the groups of a release, or some of them, are like."""
 
-    levels: Levels
+    levels: Reached
     groups: int
     records: int
     smallest: int
@@ -58,7 +58,7 @@ class _Measure:
     model: AlphaBetaGammaDelta
     tables: int
     """Tables of quasi-identifiers; the sensitive columns follow."""
-    prior: tuple[Prior, ...] = field(repr=False)
+    prior: tuple[SensitiveTotals, ...] = field(repr=False)
 
 
 def levels_on_cluster(published: Published, *, model: AlphaBetaGammaDelta) -> GroupSummary:
@@ -90,7 +90,7 @@ def _stacked_tally(published: Published, table: GroupTable, part: int, values: l
     return f"SELECT g, {part} AS part, n, n AS size{columns} FROM ({published.tally_query(table)}) AS t{part}"
 
 
-def _prior(published: Published, table: GroupTable) -> Prior:
+def _prior(published: Published, table: GroupTable) -> SensitiveTotals:
     """How often each sensitive value occurs in the release."""
     found = published.engine.query(
         f"SELECT v, CAST(SUM(n) AS BIGINT) AS n FROM ({published.tally_query(table)}) AS t GROUP BY v"

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from divulge.anatomize.codes import Ints
-from divulge.anatomize.levels import GroupLevels, Tally, levels_of_tallies
+from divulge.anatomize.levels import GroupLevels, GroupTally, levels_of_tallies
 from divulge.count.assemble import encode
 from divulge.engines.base import Engine
 from divulge.errors import BadInput, nearest
@@ -115,11 +115,11 @@ class Published:
         most: Ints = self.engine.query(f"{self.modal_query(table)} ORDER BY g NULLS LAST").column("most").to_numpy()
         return most
 
-    def _tally(self, table: GroupTable) -> Tally:
+    def _tally(self, table: GroupTable) -> GroupTally:
         found = self.engine.query(f"{self.tally_query(table)} ORDER BY g NULLS LAST, v NULLS LAST")
         groups, numbers = encode(found.column("g"), name=self.group, kind="number")
         _, values = encode(found.column("v"), name=table.columns[0], kind="text")
-        return Tally(len(groups), numbers, values, found.column("n").to_numpy())
+        return GroupTally(len(groups), numbers, values, found.column("n").to_numpy())
 
 
 def publish_tables(

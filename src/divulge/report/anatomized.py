@@ -12,7 +12,7 @@ from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
-from divulge.anatomize import AlphaBetaGammaDelta, Division, Levels
+from divulge.anatomize import AlphaBetaGammaDelta, Division, Reached
 from divulge.anatomize.query import Estimate
 from divulge.anatomize.utility import Recq
 from divulge.attack.anatomized import Attacks
@@ -145,7 +145,7 @@ def _coefficients(division: Division) -> RenderableType:
     return Group(table, Text(f"... and {more} more (--json has them all)", style="dim")) if more > 0 else table
 
 
-def _levels(model: AlphaBetaGammaDelta, levels: Levels) -> RenderableType:
+def _levels(model: AlphaBetaGammaDelta, levels: Reached) -> RenderableType:
     table = grid("", "promised", "reached", "", "meaning", right=[1, 2], whole=[0, 3])
     for name, meaning in _MEANINGS.items():
         promised, reached = getattr(model, name), getattr(levels, name)

@@ -13,7 +13,7 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, NoReturn
 
-from divulge.anatomize import AlphaBetaGammaDelta, Levels, Method, Slppa
+from divulge.anatomize import AlphaBetaGammaDelta, Method, Reached, Slppa
 from divulge.anatomize.cluster import keep_rows
 from divulge.anatomize.cluster_groups import ClusterGroups, group_on_cluster
 from divulge.anatomize.cluster_levels import GroupSummary, levels_on_cluster
@@ -94,7 +94,7 @@ class ClusterAnatomizedRelease(Decided):
         return self.found.tables
 
     @property
-    def levels(self) -> Levels:
+    def levels(self) -> Reached:
         """What the release reaches, exactly."""
         return self.found.outcome.levels
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from divulge.anatomize import AlphaBetaGammaDelta, Division, Levels
+from divulge.anatomize import AlphaBetaGammaDelta, Division, Reached
 from divulge.count import Nulls
 from divulge.publish.formats import Format
 from divulge.table.roles import Roles
@@ -47,7 +47,7 @@ class Outline:
     method: str
     model: AlphaBetaGammaDelta
     """What it promises ..."""
-    levels: Levels
+    levels: Reached
     """... and what it reaches."""
     settings: Mapping[str, Any]
     division: Division

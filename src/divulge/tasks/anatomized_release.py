@@ -14,7 +14,7 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
-from divulge.anatomize import AlphaBetaGammaDelta, Anatomized, Levels
+from divulge.anatomize import AlphaBetaGammaDelta, Anatomized, Reached
 from divulge.anatomize.group_query import AnatomizedSource
 from divulge.anatomize.published import Published, publish_tables
 from divulge.anatomize.query import Estimate, estimate
@@ -48,7 +48,7 @@ class AnatomizedRelease(Decided):
         return self.anatomized.tables
 
     @property
-    def levels(self) -> Levels:
+    def levels(self) -> Reached:
         """What the release reaches, exactly."""
         return self.anatomized.levels
 

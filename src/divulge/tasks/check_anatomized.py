@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from divulge.anatomize import AlphaBetaGammaDelta, Levels
+from divulge.anatomize import AlphaBetaGammaDelta, Reached
 from divulge.anatomize.cluster_levels import levels_on_cluster
 from divulge.anatomize.model import Share
 from divulge.anatomize.published import COUNT, GROUP, join_tables
@@ -20,7 +20,7 @@ from divulge.tasks.query import OpenTables, open_anatomized, open_tables
 class ReleaseCheck:
     """What a release reaches, and whether it keeps what is asked."""
 
-    levels: Levels
+    levels: Reached
     model: AlphaBetaGammaDelta
     tables: tuple[tuple[str, ...], ...]
     groups: int
