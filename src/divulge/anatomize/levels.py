@@ -140,6 +140,17 @@ class GroupLevels:
             product = product * modal
         return product
 
+    def summary(self, model: AlphaBetaGammaDelta) -> GroupSummary:
+        """All groups in a few numbers."""
+        return GroupSummary(
+            levels=self.worst(),
+            groups=len(self),
+            records=int(self.sizes.sum()),
+            smallest=int(self.sizes.min()),
+            largest=int(self.sizes.max()),
+            breaking=int((~self.keeps(model)).sum()),
+        )
+
     def of_group(self, group: int) -> Reached:
         """The exact levels of one group."""
         chosen = [group]
@@ -162,26 +173,28 @@ class GroupLevels:
         )
 
 
-def levels_of_tallies(tables: Sequence[GroupTally], sensitive: Sequence[GroupTally]) -> GroupLevels:
-    """The levels of a release of which only the tables are known; the prior of delta is its own sum over the groups."""
-    sizes = (sensitive or tables)[0].sizes()
-    rows = int(sizes.sum())
-    shifts = []
-    for counted in sensitive:
-        totals = sums(counted.value, counted.count, int(counted.value.max(initial=-1)) + 1)
-        rank, ordered = by_frequency(totals)
-        entries = np.lexsort((rank[counted.value], counted.group))
-        ranked = GroupTally(
-            counted.groups, counted.group[entries], rank[counted.value[entries]], counted.count[entries]
+@dataclass(frozen=True)
+class GroupSummary:
+    """What the groups of a release, or some of them, are like."""
+
+    levels: Reached
+    groups: int
+    records: int
+    smallest: int
+    largest: int
+    breaking: int
+    """How many groups break the model."""
+
+    def plus(self, other: GroupSummary) -> GroupSummary:
+        """Both together: the worst group decides."""
+        return GroupSummary(
+            levels=self.levels.worst(other.levels),
+            groups=self.groups + other.groups,
+            records=self.records + other.records,
+            smallest=min(self.smallest, other.smallest),
+            largest=max(self.largest, other.largest),
+            breaking=self.breaking + other.breaking,
         )
-        shifts.append(largest_shift(ranked, sizes, ordered, rows=rows))
-    return GroupLevels(
-        rows=rows,
-        sizes=sizes,
-        modal=tuple(counted.modal() for counted in tables),
-        sensitive=tuple(counted.modal() for counted in sensitive),
-        shift=tuple(shifts),
-    )
 
 
 def by_frequency(totals: Ints) -> tuple[Ints, Ints]:

@@ -10,7 +10,7 @@ Levels are exact fractions; a float decides nothing.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from fractions import Fraction
 
 from divulge.errors import BadInput
@@ -30,6 +30,10 @@ class Reached:
     """Table linkage: how surely a record's presence can be inferred."""
     delta: Fraction
     """Probabilistic attack: how far the belief in a sensitive value moves."""
+
+    def worst(self, other: Reached) -> Reached:
+        """What two sets of groups reach together: the worse of them decides each level."""
+        return Reached(*(max(one, two) for one, two in zip(astuple(self), astuple(other), strict=True)))
 
     def texts(self) -> dict[str, str]:
         """The levels as exact texts: {"alpha": "1/2", ...}."""

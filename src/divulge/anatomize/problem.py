@@ -53,7 +53,7 @@ class SensitiveTotals:
     """How many records of the whole table have each value of the domain."""
 
 
-def prior_of(counted: pa.Table, *, name: str, kind: Kind) -> SensitiveTotals:
+def totals_of(counted: pa.Table, *, name: str, kind: Kind) -> SensitiveTotals:
     """From a table of values v, each once, and how many records n have them."""
     domain, codes = encode(counted.column("v"), name=name, kind=kind)
     return SensitiveTotals(domain, sums(codes, counted.column("n").to_numpy(), len(domain)))
@@ -158,15 +158,15 @@ def problem_of(
     tables: Sequence[Sequence[str]],
     sensitive: Sequence[str],
     model: AlphaBetaGammaDelta,
-    prior: Mapping[str, SensitiveTotals] | None = None,
+    totals: Mapping[str, SensitiveTotals] | None = None,
 ) -> GroupingProblem:
-    """Number the tuples of each table, and the sensitive values by frequency; `prior` is for rows that are a part of a table."""
+    """Number the tuples of each table, and the sensitive values by frequency; `totals` is for rows that are a chunk of a table."""
     return GroupingProblem(
         model=model,
         names=tuple(tuple(names) for names in tables),
         tables=tuple(rows.tuples(names) for names in tables),
         sensitive=tuple(
-            _ranked(rows, name) if prior is None else _ranked_by(prior[name], rows, name) for name in sensitive
+            _ranked(rows, name) if totals is None else _ranked_by(totals[name], rows, name) for name in sensitive
         ),
         rows=rows,
     )
@@ -181,10 +181,10 @@ def _ranked(rows: RowCodes, name: str) -> Ranked:
     return Ranked(name, rank.astype(np.int32)[codes], totals[:present], totals[:present], labels)
 
 
-def _ranked_by(prior: SensitiveTotals, rows: RowCodes, name: str) -> Ranked:
+def _ranked_by(whole: SensitiveTotals, rows: RowCodes, name: str) -> Ranked:
     """The values ranked as in the whole table, some of which these rows may lack."""
-    rank, ordered = by_frequency(prior.totals)
-    own = rank.astype(np.int32)[domain_codes(prior.domain, rows.domain(name).values)]
+    rank, ordered = by_frequency(whole.totals)
+    own = rank.astype(np.int32)[domain_codes(whole.domain, rows.domain(name).values)]
     ids = own[rows.column(name)]
-    labels = tuple(prior.domain.labels[code] for code in np.argsort(rank).tolist())
+    labels = tuple(whole.domain.labels[code] for code in np.argsort(rank).tolist())
     return Ranked(name, ids, np.bincount(ids, minlength=len(ordered)), ordered, labels)
