@@ -17,9 +17,9 @@ from typing import Any, Literal
 import numpy as np
 
 from divulge.count import Contingency
-from divulge.count.cluster import count_in_memory
 from divulge.count.contingency import Ints
 from divulge.count.counting import Request
+from divulge.count.counts import count_in_memory
 from divulge.engines.choose import OwnEngine
 from divulge.engines.duckdb import DuckDBEngine
 from divulge.errors import BadInput

@@ -9,8 +9,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from divulge.count.cluster import count_in_memory
 from divulge.count.counting import Request
+from divulge.count.counts import count_in_memory
 from divulge.engines.choose import OwnEngine
 from divulge.engines.duckdb import DuckDBEngine
 from divulge.engines.spark import SparkEngine
