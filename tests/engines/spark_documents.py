@@ -14,7 +14,7 @@ from divulge.metrics.measurement import Measurement
 from divulge.report.document import measurement_document
 from divulge.report.release import release_document
 from divulge.tasks.anatomize import anatomize
-from divulge.tasks.release import Release
+from divulge.tasks.release import GeneralizedRelease
 from tests.engines.spark_cases import CASES, people, weights
 
 TOLERANCE = 1e-9
@@ -59,7 +59,7 @@ def anatomized(out: Path, session: Any) -> dict[str, Any]:
     return {"levels": release.levels.texts(), "settings": release.settings}
 
 
-def release_in_words(release: Release) -> dict[str, Any]:
+def release_in_words(release: GeneralizedRelease) -> dict[str, Any]:
     """What `divulge generalize --json` prints, without what must differ between engines."""
     found: dict[str, Any] = json.loads(json.dumps(plain(release_document(release))))
     for moment in ("before", "after"):

@@ -23,9 +23,8 @@ from divulge.anatomize import InfeasibleModel
 from divulge.engines.duckdb import DuckDBEngine
 from divulge.engines.spark import SparkEngine
 from divulge.errors import BadInput
-from divulge.publish.formats import Format, read_rows, write_rows
+from divulge.publish.formats import Format, read_rows
 from divulge.publish.verify import Unverified
-from divulge.tasks import anatomized_on_spark
 from divulge.tasks.anatomize import anatomize
 from divulge.tasks.anatomized_on_spark import ClusterAnatomizedRelease
 from tests.anatomize.checker import Drawn
@@ -129,7 +128,7 @@ def test_the_release_holds_its_promises_and_all_values(chunked: SparkEngine, tmp
     here = anatomize(table, sensitive="job", tables=2, **BOUNDS)
     assert isinstance(release, ClusterAnatomizedRelease)
     assert release.outline.settings["chunks"] == 5
-    assert release.tables == here.tables
+    assert release.table_columns == here.table_columns
     there = {(pair.left, pair.right): pair.value for pair in release.outline.division.coefficients}
     assert there == pytest.approx({(pair.left, pair.right): pair.value for pair in here.outline.division.coefficients})
     assert dict(release.outline.division.weights) == pytest.approx(dict(here.outline.division.weights))
@@ -171,8 +170,8 @@ def test_two_sensitive_columns_and_regions_as_parquet(chunked: SparkEngine, tmp_
     assert levels == four(release)
     assert all(level <= bound for level, bound in zip(levels, FOUR, strict=True))
     again = anatomize(table.take(np.arange(table.num_rows)[::-1].copy()), **asked, **BOUNDS, seed=5, engine=chunked)
-    assert {name: frame.toArrow() for name, frame in again.frames().items()} == {
-        name: pq.read_table(folder / f"{name}.parquet") for name in again.frames()
+    assert {name: frame.toArrow() for name, frame in again.tables().items()} == {
+        name: pq.read_table(folder / f"{name}.parquet") for name in again.tables()
     }
 
 
@@ -209,7 +208,9 @@ def test_a_worker_that_writes_something_else_publishes_nothing(
     """Two records of different groups change places: every value is there, and every group has its size."""
     release = anatomize(people(300), sensitive="job", quasi_identifiers=["age"], tables=1, **BOUNDS, engine=chunked)
 
-    def falsify(engine: Any, sql: str, path: Path, **options: Any) -> None:
+    honest = SparkEngine.write
+
+    def falsify(engine: SparkEngine, sql: str, path: Path, **options: Any) -> None:
         if path.name == "sensitive.parquet":
             rows = engine.query(sql).to_pydict()
             other = next(
@@ -217,9 +218,9 @@ def test_a_worker_that_writes_something_else_publishes_nothing(
             )
             rows["job"][0], rows["job"][other] = rows["job"][other], rows["job"][0]
             sql = f"SELECT * FROM {engine.store(pa.table(rows), source='forged')}"
-        write_rows(engine, sql, path, **options)
+        honest(engine, sql, path, **options)
 
-    monkeypatch.setattr(anatomized_on_spark, "write_rows", falsify)
+    monkeypatch.setattr(SparkEngine, "write", falsify)
     with pytest.raises(Unverified, match=r"sensitive\.parquet does not hold what was to be written"):
         release.write(tmp_path / "out")
     assert names(tmp_path) == []

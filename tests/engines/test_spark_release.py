@@ -20,15 +20,13 @@ import pyarrow.parquet as pq
 import pytest
 
 import divulge as dv
+from divulge.engines import spark_files
 from divulge.engines.spark import SparkEngine
 from divulge.errors import BadInput
-from divulge.publish import parts as parts_module
 from divulge.publish import recoded as recoded_module
-from divulge.publish.formats import write_rows as honest_writer
 from divulge.publish.verify import Unverified
-from divulge.tasks import release as tasks_release
 from divulge.tasks.apply import apply
-from divulge.tasks.release import Release
+from divulge.tasks.release import GeneralizedRelease
 from tests.engines.spark_documents import differences, release_in_words, released
 from tests.engines.test_spark_agrees import OTHER_SETTINGS
 from tests.publish.folders import names
@@ -113,7 +111,7 @@ def test_the_same_rows_and_the_same_numbers(
     """Once as it usually is; once for a large release, in a session with settings of its own."""
     session = spark.session.newSession()
     if read_back_by == "spark":
-        monkeypatch.setattr(parts_module, "LARGEST_READ_HERE", -1)
+        monkeypatch.setattr(spark_files, "LARGEST_READ_HERE", -1)
         monkeypatch.setattr(recoded_module, "_SMALL", 0)
         for name, value in SETTINGS.items():
             session.conf.set(name, value)
@@ -122,7 +120,7 @@ def test_the_same_rows_and_the_same_numbers(
     here, there = dv.generalize(table, **asked), dv.generalize(table, **asked, engine=SparkEngine(session))
     assert differences(release_in_words(here), release_in_words(there)) == []
     assert 0 < there.plan.suppressed < 60
-    here.write(tmp_path / "here", file_format="parquet")
+    here.write(tmp_path / "here", format="parquet")
     there.write(tmp_path / "there")
     assert published(tmp_path / "there") == published(tmp_path / "here")
     assert differences(manifest(tmp_path / "here"), manifest(tmp_path / "there")) == []
@@ -133,7 +131,7 @@ def test_the_same_rows_and_the_same_numbers(
     assert [path for path in told["files"] if path.startswith("table")] == ["table.parquet/part-00000.parquet"]
     if case is survey:
         for folder, release in (("csv", here), ("csv on spark", there)):
-            release.write(tmp_path / folder, file_format="csv")
+            release.write(tmp_path / folder, format="csv")
         ours, theirs = tmp_path / "csv" / "table.csv", tmp_path / "csv on spark" / "table.csv"
         assert cells_in([ours], SECRET) == cells_in(theirs.iterdir(), SECRET)
 
@@ -149,7 +147,7 @@ def test_neither_the_order_nor_the_parts_tell_where_a_row_was(
     spark: SparkEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The same rows in another order, in other partitions, with a comment in the catalog: the same files. No row comes here."""
-    monkeypatch.setattr(parts_module, "ROWS_PER_PART", 500)
+    monkeypatch.setattr(spark_files, "ROWS_PER_PART", 500)
     seen = watch(monkeypatch)
     ids = spark.session.range(2000)
     rows = ids.selectExpr("CAST(id AS STRING) AS name", "CAST(id % 10 AS INT) AS age", "CAST(id % 4 AS STRING) AS s")
@@ -215,7 +213,7 @@ DAMAGES: dict[str, Callable[[Path], Any]] = {
 }
 
 
-def refused(release: Release, out: Path, error: type[Exception], message: str) -> None:
+def refused(release: GeneralizedRelease, out: Path, error: type[Exception], message: str) -> None:
     before = names(out.parent)
     with pytest.raises(error, match=message) as told:
         release.write(out)
@@ -224,16 +222,16 @@ def refused(release: Release, out: Path, error: type[Exception], message: str) -
 
 
 def test_a_damaged_part_is_never_published(spark: SparkEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    release = patients(engine=spark)
+    release, honest = patients(engine=spark), SparkEngine.write
     for message, damage in DAMAGES.items():
 
-        def write_rows(engine: Any, sql: str, path: Path, *, hurt: Any = damage, **how: Any) -> None:
-            honest_writer(engine, sql, path, **how)
+        def write(engine: SparkEngine, sql: str, path: Path, *, hurt: Any = damage, **how: Any) -> None:
+            honest(engine, sql, path, **how)
             hurt(path / "part-00000.parquet")
 
-        monkeypatch.setattr(tasks_release, "write_rows", write_rows)
+        monkeypatch.setattr(SparkEngine, "write", write)
         for largest in (-1, 1 << 30):
-            monkeypatch.setattr(parts_module, "LARGEST_READ_HERE", largest)
+            monkeypatch.setattr(spark_files, "LARGEST_READ_HERE", largest)
             refused(release, tmp_path / "out", Unverified, message)
 
 
@@ -244,7 +242,7 @@ def test_storage_that_the_workers_do_not_share(
     release = patients(engine=spark)
     elsewhere = tmp_path / "the disk of a worker"
     for name in ("cluster_path", "uri"):
-        monkeypatch.setattr(parts_module, name, lambda path: f"file:{elsewhere / path.name}")
+        monkeypatch.setattr(spark_files, name, lambda path: f"file:{elsewhere / path.name}")
     refused(release, tmp_path / "out", BadInput, "workers cannot read .*: a file does not exist")
     elsewhere.mkdir()
     (elsewhere / "mark").write_text("shared", encoding="utf-8")
@@ -255,10 +253,10 @@ def test_storage_that_the_workers_do_not_share(
     release.write(odd)
     with pytest.raises(BadInput, match="exists already"):
         release.write(odd)
-    release.write(odd, force=True, file_format="csv")
+    release.write(odd, force=True, format="csv")
     assert names(odd) == ["manifest.json", "mapping", "table.csv"]
     with pytest.raises(BadInput, match="does not write arrow"):
-        release.write(tmp_path / "arrow", file_format="arrow")
+        release.write(tmp_path / "arrow", format="arrow")
 
 
 def test_counts_that_do_not_fit_are_refused(spark: SparkEngine) -> None:
@@ -272,14 +270,14 @@ def test_frames_come_back_and_later_rows_follow(
     """A Spark frame becomes a Spark frame; rows of the next year get the labels of this one, on either engine."""
     frame = spark.session.createDataFrame(PATIENTS)
     release = patients(table=frame)
-    table = release.table()
+    table = release.tables()["table"]
     assert type(table) is type(frame)
     assert table.columns == ["zip", "age", "disease"]
     assert sorted(map(tuple, table.collect())) == sorted(
-        tuple(row.values()) for row in patients().table(seed=1).to_pylist()
+        tuple(row.values()) for row in patients().tables(seed=1)["table"].to_pylist()
     )
     monkeypatch.chdir(tmp_path)
-    release.write("first", file_format="csv")
+    release.write("first", format="csv")
     later = PATIENTS.set_column(3, "disease", PATIENTS.column("disease").take(list(reversed(range(9)))))
     here = apply("first", later, "here")
     there = apply("first", later, "there", engine=spark)

@@ -17,7 +17,7 @@ from divulge.generalize.pareto import pareto_front
 from divulge.generalize.search import search
 from divulge.policy import Policy, Promise, Protection
 from divulge.tasks.generalize import generalize
-from divulge.tasks.release import Release
+from divulge.tasks.release import GeneralizedRelease
 from tests import oracle as metrics_oracle
 from tests.generalize import oracle
 from tests.generalize.drawn import HIERARCHIES, TAXONOMIES, arrow, counted, tables, world
@@ -44,7 +44,7 @@ def test_the_best_subset_of_columns(rows: list[Any], k: int, least: int) -> None
             lost = [len({row[name] for row in rows}) > 1 and name not in columns for name in COLUMNS]
             fitting.append(float(2 ** (sum(lost) / len(COLUMNS)) - 1))
 
-    def choose() -> Release:
+    def choose() -> GeneralizedRelease:
         return generalize(
             arrow(rows),
             policy=Policy(k_anonymity=k, l_diversity=least),

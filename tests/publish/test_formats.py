@@ -15,7 +15,7 @@ import pytest
 
 from divulge.engines.duckdb import DuckDBEngine
 from divulge.errors import BadInput
-from divulge.publish.formats import Format, choose_format, read_rows, write_rows
+from divulge.publish.formats import Format, choose_format, read_rows
 from divulge.table.read import read
 
 TABLE = pa.table(
@@ -35,7 +35,7 @@ def write(tmp_path: Path, form: Format, table: pa.Table = TABLE) -> tuple[Path, 
     engine = DuckDBEngine(preserve_order=True)
     relation = engine.register("rows", table)
     path = tmp_path / f"table{form.ending}"
-    write_rows(engine, f"SELECT * FROM {relation}", path, form=form)
+    engine.write(f"SELECT * FROM {relation}", path, kind=form.kind, delimiter=form.delimiter)
     return path, dict(engine.describe(relation))
 
 
@@ -69,7 +69,7 @@ def test_no_metadata_of_the_source_is_written(tmp_path: Path) -> None:
         path = tmp_path / f"table.{kind}"
         engine = table.engine
         assert isinstance(engine, DuckDBEngine)
-        write_rows(engine, f"SELECT * FROM {table.relation}", path, form=Format(kind))
+        engine.write(f"SELECT * FROM {table.relation}", path, kind=kind)
         assert b"secret" not in path.read_bytes()
         assert b"pandas" not in path.read_bytes()
     assert pq.read_schema(tmp_path / "table.parquet").metadata is None

@@ -25,7 +25,7 @@ def order(rows: list[Row], *, secret: int, names: tuple[str, ...] = ("a", "b")) 
     """The rows after shuffling."""
     table = pa.table({name: pa.array([row[i] for row in rows]) for i, name in enumerate(names)})
     relation = ENGINE.register(ENGINE.fresh_name("rows"), table)
-    found = ENGINE.query(shuffled(ENGINE, f"SELECT * FROM {relation}", names, secret=secret))
+    found = ENGINE.query(shuffled(ENGINE, f"SELECT * FROM {relation}", secret=secret))
     assert tuple(found.column_names) == names
     return [tuple(row.values()) for row in found.to_pylist()]
 

@@ -148,8 +148,8 @@ def test_a_file_that_is_no_zip_is_refused(tmp_path: Path) -> None:
 def test_a_project_is_a_table_with_roles_and_hierarchies(tmp_path: Path) -> None:
     where = project(tmp_path)
     release = dv.generalize(where, policy=dv.Policy(k_anonymity=2))
-    assert release.counted.roles.quasi_identifiers == ("age & year", "zip")
-    assert (release.counted.roles.sensitive, release.counted.roles.identifier) == (("disease",), ("name",))
+    assert release.original.roles.quasi_identifiers == ("age & year", "zip")
+    assert (release.original.roles.sensitive, release.original.roles.identifier) == (("disease",), ("name",))
     assert release.hierarchies["age & year"].rows["34"] == ("34", "30-39", "*")
     assert list(release.suggestions) == ["zip"]
     assert [path.name for path in release.write(tmp_path / "out").glob("table*")] == ["table.csv"]
@@ -160,7 +160,7 @@ def test_a_project_is_a_table_with_roles_and_hierarchies(tmp_path: Path) -> None
         sensitive="zip",
         hierarchies={"age & year": {"suppress": True}},
     )
-    assert (other.counted.roles.quasi_identifiers, other.counted.roles.sensitive) == (("age & year",), ("zip",))
+    assert (other.original.roles.quasi_identifiers, other.original.roles.sensitive) == (("age & year",), ("zip",))
     assert other.hierarchies["age & year"].height == 1
     assert dv.measure(where, quasi_identifiers=()).settings["quasi_identifiers"] == ["age & year", "zip"]
     assert dv.check(where, dv.Policy(k_anonymity=1))[0].holds
@@ -178,7 +178,7 @@ def test_what_a_project_calls_identifying_is_never_published_by_accident(tmp_pat
     where = project(tmp_path, changed)
     for identifier in ((), "note"):
         release = dv.generalize(where, policy=dv.Policy(k_anonymity=2), identifier=identifier)
-        assert "ward" not in release.table().column_names
+        assert "ward" not in release.tables()["table"].column_names
         anatomized = dv.anatomize(where, sensitive=(), identifier=identifier, beta="1/2")
         assert anatomized.table_columns == (("age & year",), ("zip",), ("disease",))
         assert anatomized.left_out["ward"] == "an identifier"

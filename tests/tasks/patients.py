@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 import divulge as dv
-from divulge.tasks.release import Release
+from divulge.tasks.release import GeneralizedRelease
 
 # Table 1a of Afifi et al. 2018 (after Li et al. 2007), with names.
 PATIENTS = pa.table(
@@ -26,7 +26,7 @@ ZIP = {"prefix": [4, 3, 2]}
 AGE = {"intervals": [10, 20]}
 
 
-def patients(**more: Any) -> Release:
+def patients(**more: Any) -> GeneralizedRelease:
     """A release of the nine patients."""
     asked: dict[str, Any] = {
         "policy": dv.Policy(k_anonymity=3),
@@ -35,7 +35,7 @@ def patients(**more: Any) -> Release:
         "identifier": "name",
         "hierarchies": {"zip": ZIP, "age": AGE},
     }
-    release: Release = dv.generalize(more.pop("table", PATIENTS), **(asked | more))
+    release: GeneralizedRelease = dv.generalize(more.pop("table", PATIENTS), **(asked | more))
     return release
 
 

@@ -16,10 +16,9 @@ import pytest
 
 import divulge as dv
 from divulge.anatomize import InfeasibleModel
+from divulge.engines.duckdb import DuckDBEngine
 from divulge.errors import BadInput, DivulgeError
-from divulge.publish.formats import write_rows as honest_writer
 from divulge.publish.verify import Unverified
-from divulge.tasks import anatomized_release
 from divulge.tasks.anatomize import Method, anatomize
 from divulge.tasks.anatomized_release import AnatomizedRelease
 from tests.anatomize.literature import COLUMNS, PEOPLE, RECORDS
@@ -46,7 +45,7 @@ def test_the_release_keeps_its_bounds_and_has_one_file_per_table(source: Path, t
     release = decide(source)
     folder = release.write(tmp_path / "out")
     assert names(folder) == ["manifest.json", "quasi_identifiers_1.csv", "quasi_identifiers_2.csv", "sensitive.csv"]
-    assert release.tables == (("Age", "Zipcode", "Gender"), ("Job",), ("Salary",))
+    assert release.table_columns == (("Age", "Zipcode", "Gender"), ("Job",), ("Salary",))
     found = dv.check_anatomized(folder, **{name: BOUNDS[name] for name in ("alpha", "beta", "gamma", "delta")})
     assert found.holds
     assert found.levels == release.levels
@@ -91,20 +90,20 @@ def test_a_seed_repeats_the_release_whatever_the_order_of_the_rows(tmp_path: Pat
 
 
 def test_without_a_seed_no_two_releases_are_alike(source: Path) -> None:
-    orders = {str(decide(source).frames()["quasi_identifiers_1"].to_pylist()) for _ in range(12)}
+    orders = {str(decide(source).tables()["quasi_identifiers_1"].to_pylist()) for _ in range(12)}
     assert len(orders) > 8
 
 
 def test_columns_without_a_role_are_left_out_when_quasi_identifiers_are_named(source: Path) -> None:
     release = anatomize(source, sensitive="Salary", quasi_identifiers=["Job", "Age"], beta="1/4")
-    assert release.tables == (("Age",), ("Job",), ("Salary",))
+    assert release.table_columns == (("Age",), ("Job",), ("Salary",))
 
 
 @pytest.mark.parametrize("kind", [pd.DataFrame, pl.DataFrame, pa.Table])
 def test_frames_come_back_as_the_kind_that_went_in(source: Path, kind: type) -> None:
     table = pa.table({name: [record[i] for record in RECORDS] for i, name in enumerate(COLUMNS)})
     given = {pd.DataFrame: table.to_pandas, pl.DataFrame: lambda: pl.from_arrow(table), pa.Table: lambda: table}[kind]()
-    for frame in decide(given).frames().values():
+    for frame in decide(given).tables().values():
         assert isinstance(frame, kind)
     assert source.exists()
 
@@ -163,13 +162,14 @@ def test_what_no_grouping_keeps_is_refused_with_the_nearest_that_one_does(source
 
 def spoil(monkeypatch: pytest.MonkeyPatch, change: Callable[[str], str], only: str) -> None:
     """A writer that does its work and then changes one file."""
+    honest = DuckDBEngine.write
 
-    def write_rows(engine: Any, sql: str, path: Path, *, form: Any) -> None:
-        honest_writer(engine, sql, path, form=form)
+    def write(engine: DuckDBEngine, sql: str, path: Path, **how: Any) -> None:
+        honest(engine, sql, path, **how)
         if path.name == only:
             path.write_text(change(path.read_text(encoding="utf-8")), encoding="utf-8")
 
-    monkeypatch.setattr(anatomized_release, "write_rows", write_rows)
+    monkeypatch.setattr(DuckDBEngine, "write", write)
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ import divulge as dv
 from divulge.errors import BadInput
 from divulge.policy import Policy
 from divulge.publish.verify import Unverified
-from divulge.tasks.release import Release
+from divulge.tasks.release import GeneralizedRelease
 from tests.publish.folders import names
 
 ZIP = {"rows": {"11": ["1*", "*"], "12": ["1*", "*"], "13": ["1*", "*"], "21": ["2*", "*"], "22": ["2*", "*"]}}
@@ -30,7 +30,7 @@ OLD = pa.table(
 )
 
 
-def decide(**more: Any) -> Release:
+def decide(**more: Any) -> GeneralizedRelease:
     asked: dict[str, Any] = {
         "policy": Policy(k_anonymity=3),
         "quasi_identifiers": ("zip", "age"),
@@ -38,7 +38,7 @@ def decide(**more: Any) -> Release:
         "identifier": "name",
         "hierarchies": {"zip": ZIP, "age": {"rows": {"30": ["*"], "40": ["*"], "50": ["*"]}}},
     }
-    release: Release = dv.generalize(more.pop("table", OLD), **(asked | more))
+    release: GeneralizedRelease = dv.generalize(more.pop("table", OLD), **(asked | more))
     return release
 
 
@@ -135,7 +135,7 @@ def test_types_are_those_of_the_release(release: Path, tmp_path: Path) -> None:
 
 
 def test_a_csv_release(tmp_path: Path) -> None:
-    folder = decide().write(tmp_path / "release", file_format="csv")
+    folder = decide().write(tmp_path / "release", format="csv")
     new = tmp_path / "new.csv"
     new.write_text("disease;age;zip\nflu;30;13\ncold;40;21\n", encoding="utf-8")
     applied = dv.apply(folder, new, tmp_path / "out", seed=1)

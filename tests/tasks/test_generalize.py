@@ -20,7 +20,7 @@ def test_the_nine_patients_by_hand() -> None:
     """Zip codes lose a digit and ages become ranges of 20: three classes of three, counted by hand."""
     release = patients()
     assert release.plan.levels == {"zip": 1, "age": 2}
-    rows = release.table().to_pylist()
+    rows = release.tables()["table"].to_pylist()
     assert classes(rows) == {("4767*", "[20, 40)"): 3, ("4760*", "[20, 40)"): 3, ("4790*", "[40, 60)"): 3}
     assert Counter(row["disease"] for row in rows) == {"Heart": 5, "Cancer": 3, "Flu": 1}
     assert set(rows[0]) == {"zip", "age", "disease"}
@@ -34,7 +34,9 @@ def test_a_written_release(tmp_path: Path) -> None:
     assert names(folder / "mapping") == ["age.csv", "original.json", "zip.csv"]
     assert "47677;4767*" in (folder / "mapping" / "zip.csv").read_text(encoding="utf-8").splitlines()
     assert (folder / "mapping").stat().st_mode & 0o077 == 0
-    assert classes(pq.read_table(folder / "table.parquet").to_pylist()) == classes(patients().table().to_pylist())
+    assert classes(pq.read_table(folder / "table.parquet").to_pylist()) == classes(
+        patients().tables()["table"].to_pylist()
+    )
     manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
     assert manifest["plan"]["levels"] == {"zip": 1, "age": 2}
     assert manifest["rows"] == {"original": 9, "published": 9}
@@ -51,7 +53,7 @@ def test_a_written_release(tmp_path: Path) -> None:
 
 
 def test_what_may_be_handed_out_holds_no_value_that_was_hidden(tmp_path: Path) -> None:
-    folder = patients().write(tmp_path / "out", file_format="csv")
+    folder = patients().write(tmp_path / "out", format="csv")
     for name in ("table.csv", "manifest.json"):
         text = (folder / name).read_text(encoding="utf-8")
         hidden = [*PATIENTS.column("name").to_pylist(), *PATIENTS.column("zip").to_pylist()]
@@ -66,7 +68,7 @@ def test_unchanged_columns_keep_their_types(tmp_path: Path, kind: str) -> None:
     release = patients(table=table, policy=dv.Policy(k_anonymity=1))
     assert release.plan.levels == {"zip": 0, "age": 0}
     assert release.plain == ("weight", "ok")
-    folder = release.write(tmp_path / "out", file_format=kind)
+    folder = release.write(tmp_path / "out", format=kind)
     found = dv.read(folder / f"table.{kind}")
     assert {column.name: column.type for column in found.columns} == {
         "zip": "VARCHAR" if kind != "csv" else "BIGINT",  # text says nothing about types
@@ -80,10 +82,10 @@ def test_unchanged_columns_keep_their_types(tmp_path: Path, kind: str) -> None:
 def test_the_kind_of_frame_that_went_in_comes_out() -> None:
     pandas, polars = pytest.importorskip("pandas"), pytest.importorskip("polars")
     for frame in (pandas.DataFrame(PATIENTS.to_pydict()), polars.from_arrow(PATIENTS)):
-        found = patients(table=frame).table()
+        found = patients(table=frame).tables()["table"]
         assert type(found) is type(frame)
         assert list(found.columns) == ["zip", "age", "disease"]
-    assert isinstance(patients().table(), pa.Table)
+    assert isinstance(patients().tables()["table"], pa.Table)
 
 
 def test_a_pandas_index_does_not_leave(tmp_path: Path) -> None:
@@ -91,7 +93,7 @@ def test_a_pandas_index_does_not_leave(tmp_path: Path) -> None:
     names = PATIENTS.column("name").to_pylist()
     frame = pandas.DataFrame(PATIENTS.drop_columns(["name"]).to_pydict(), index=pandas.Index(names, name="name"))
     release = patients(table=frame, identifier=())
-    assert list(release.table().index) == list(range(9))
+    assert list(release.tables()["table"].index) == list(range(9))
     content = (release.write(tmp_path / "out") / "table.parquet").read_bytes()
     assert not [name for name in names if name.encode() in content]
     assert pq.read_schema(tmp_path / "out" / "table.parquet").metadata is None
@@ -110,9 +112,9 @@ def test_categories_that_no_row_has_any_more_do_not_leave(tmp_path: Path) -> Non
     policy = dv.Policy(k_anonymity=4, suppression=0.2)
     release = dv.generalize(frame, policy=policy, quasi_identifiers="zip", sensitive="disease")
     assert release.plan.levels == {"zip": 0}
-    assert not [dtype for dtype in release.table().dtypes if isinstance(dtype, pandas.CategoricalDtype)]
+    assert not [dtype for dtype in release.tables()["table"].dtypes if isinstance(dtype, pandas.CategoricalDtype)]
     for kind in ("csv", "parquet", "arrow"):
-        folder = release.write(tmp_path / kind, file_format=kind)
+        folder = release.write(tmp_path / kind, format=kind)
         for name in (f"table.{kind}", "manifest.json"):
             content = (folder / name).read_bytes()
             assert b"unheard-of" not in content
@@ -125,12 +127,12 @@ def test_a_relation_of_a_foreign_connection() -> None:
     connection = duckdb.connect()
     connection.register("patients", PATIENTS)
     release = patients(table=connection.table("patients"))
-    assert classes(release.table().to_pylist()) == classes(patients().table().to_pylist())
+    assert classes(release.tables()["table"].to_pylist()) == classes(patients().tables()["table"].to_pylist())
     assert connection.sql("SHOW TABLES").fetchall() == [("patients",)]
 
 
 def test_the_seed_fixes_the_order_and_is_said(tmp_path: Path) -> None:
-    one, two = (patients().write(tmp_path / str(i), seed=7, file_format="csv") for i in range(2))
+    one, two = (patients().write(tmp_path / str(i), seed=7, format="csv") for i in range(2))
     assert (one / "table.csv").read_bytes() == (two / "table.csv").read_bytes()
     manifest = json.loads((one / "manifest.json").read_text(encoding="utf-8"))
     assert manifest["row_order"] == "shuffled with a seed given by the publisher"

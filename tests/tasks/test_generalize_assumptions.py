@@ -13,7 +13,7 @@ import pytest
 
 import divulge as dv
 from divulge.policy import Policy
-from divulge.tasks.release import Release
+from divulge.tasks.release import GeneralizedRelease
 from tests import oracle
 
 ROWS = pa.table(
@@ -26,8 +26,8 @@ ROWS = pa.table(
 ZIP = {"rows": {value: [value[0] + "*", "*"] for value in ("11", "12", "21", "22", "31")}}
 
 
-def decide(policy: Policy, *, sensitive: Any = "disease", **assumptions: Any) -> Release:
-    release: Release = dv.generalize(
+def decide(policy: Policy, *, sensitive: Any = "disease", **assumptions: Any) -> GeneralizedRelease:
+    release: GeneralizedRelease = dv.generalize(
         ROWS.drop_columns([name for name in ("disease", "grade") if name not in sensitive]),
         policy=policy,
         quasi_identifiers="zip",
@@ -38,9 +38,9 @@ def decide(policy: Policy, *, sensitive: Any = "disease", **assumptions: Any) ->
     return release
 
 
-def verified(release: Release, tmp_path: Path) -> dict[str, Any]:
+def verified(release: GeneralizedRelease, tmp_path: Path) -> dict[str, Any]:
     """What the manifest says after the files were read back: the same numbers that were foretold."""
-    folder = release.write(tmp_path / "out", file_format="csv")
+    folder = release.write(tmp_path / "out", format="csv")
     manifest: dict[str, Any] = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
     for attribute, scores in release.after.sensitive.items():
         for name, score in scores.items():
@@ -50,9 +50,9 @@ def verified(release: Release, tmp_path: Path) -> dict[str, Any]:
     return manifest
 
 
-def classes(release: Release, name: str) -> list[Counter[str]]:
+def classes(release: GeneralizedRelease, name: str) -> list[Counter[str]]:
     found: dict[str, Counter[str]] = {}
-    for row in release.table().to_pylist():
+    for row in release.tables()["table"].to_pylist():
         found.setdefault(row["zip"], Counter())[row[name]] += 1
     return list(found.values())
 

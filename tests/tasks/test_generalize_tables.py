@@ -16,7 +16,7 @@ import divulge as dv
 from divulge.errors import BadInput, Infeasible
 from divulge.policy import Promise, Protection
 from divulge.table.hierarchy import Hierarchy
-from divulge.tasks.release import Release
+from divulge.tasks.release import GeneralizedRelease
 from tests.publish.folders import names
 from tests.tasks.patients import AGE, PATIENTS, QI, TWO_ZIPS, classes, patients
 
@@ -46,7 +46,7 @@ def test_nulls_are_a_category_or_dropped() -> None:
     table = pa.table({"zip": ["1", "1", None, None, "1"], "disease": ["a", "b", "a", "b", None]})
     asked: dict[str, Any] = {"quasi_identifiers": "zip", "sensitive": "disease", "hierarchies": TWO_ZIPS}
     asked["policy"] = dv.Policy(k_anonymity=2)
-    kept = dv.generalize(table, **asked).table().to_pylist()
+    kept = dv.generalize(table, **asked).tables()["table"].to_pylist()
     assert classes(kept, ("zip", "disease")) == {
         ("1", "a"): 1,
         ("1", "b"): 1,
@@ -54,14 +54,14 @@ def test_nulls_are_a_category_or_dropped() -> None:
         (None, "a"): 1,
         (None, "b"): 1,
     }
-    dropped = dv.generalize(table, **asked, nulls="drop").table().to_pylist()
+    dropped = dv.generalize(table, **asked, nulls="drop").tables()["table"].to_pylist()
     assert classes(dropped, ("zip", "disease")) == {("1", "a"): 1, ("1", "b"): 1}
 
 
 def test_a_null_is_suppressed_with_the_rest() -> None:
     table = pa.table({"zip": ["1", None, "2"], "disease": ["a", "b", "c"]})
     release = dv.generalize(table, policy=dv.Policy(k_anonymity=3), quasi_identifiers="zip", sensitive="disease")
-    assert release.table().column("zip").to_pylist() == ["*"] * 3
+    assert release.tables()["table"].column("zip").to_pylist() == ["*"] * 3
 
 
 def test_numbers_that_compare_oddly() -> None:
@@ -73,7 +73,7 @@ def test_numbers_that_compare_oddly() -> None:
         table, policy=dv.Policy(k_anonymity=2), quasi_identifiers="x", sensitive="s", hierarchies={"x": hierarchy}
     )
     assert release.plan.levels == {"x": 0}
-    found = release.table().column("x").to_pylist()
+    found = release.tables()["table"].column("x").to_pylist()
     assert sorted(map(str, (value + 0.0 for value in found))) == ["0.0", "0.0", "1.5", "1.5", "nan", "nan"]
 
 
@@ -95,7 +95,7 @@ def test_odd_names_and_odd_values(tmp_path: Path) -> None:
         hierarchies={names[2]: AGE},
     )
     for kind in ("csv", "parquet", "arrow"):
-        folder = release.write(tmp_path / kind, file_format=kind)
+        folder = release.write(tmp_path / kind, format=kind)
         assert min(classes(dv.read(folder / f"table.{kind}").engine.query(  # counted by SQL, read by Arrow
             f"SELECT * FROM {dv.read(folder / f'table.{kind}').relation}"
         ).to_pylist(), names[:3]).values()) >= 2  # fmt: skip
@@ -105,7 +105,7 @@ def test_one_row_and_one_quasi_identifier(tmp_path: Path) -> None:
     table = pa.table({"zip": ["1"], "disease": ["a"]})
     asked: dict[str, Any] = {"quasi_identifiers": "zip", "sensitive": "disease", "hierarchies": TWO_ZIPS}
     release = dv.generalize(table, policy=dv.Policy(k_anonymity=1), **asked)
-    assert release.table().to_pylist() == [{"zip": "1", "disease": "a"}]
+    assert release.tables()["table"].to_pylist() == [{"zip": "1", "disease": "a"}]
     release.write(tmp_path / "out")
     with pytest.raises(Infeasible):
         dv.generalize(table, policy=dv.Policy(k_anonymity=2), **asked)
@@ -113,7 +113,7 @@ def test_one_row_and_one_quasi_identifier(tmp_path: Path) -> None:
 
 def test_without_a_sensitive_column() -> None:
     release = patients(sensitive=(), table=PATIENTS.drop_columns(["disease"]))
-    assert set(release.table().column_names) == set(QI)
+    assert set(release.tables()["table"].column_names) == set(QI)
 
 
 def test_several_sensitive_columns_and_a_promise_for_one() -> None:
@@ -124,7 +124,7 @@ def test_several_sensitive_columns_and_a_promise_for_one() -> None:
     )
     release = patients(table=table, sensitive=("disease", "job"), policy=policy)
     groups: dict[Any, list[dict[str, Any]]] = {}
-    for row in release.table().to_pylist():
+    for row in release.tables()["table"].to_pylist():
         groups.setdefault((row["zip"], row["age"]), []).append(row)
     assert all(len({row["job"] for row in rows}) >= 3 for rows in groups.values())
     assert all(len({row["disease"] for row in rows}) >= 2 for rows in groups.values())
@@ -143,8 +143,8 @@ def test_people_with_several_rows_are_counted_as_people(tmp_path: Path) -> None:
     release = dv.generalize(table, policy=dv.Policy(k_anonymity=3), **asked)
     assert release.plan.levels == {"zip": 0}
     assert (release.after.people, release.after["k_anonymity"].value) == (6, 3)
-    assert release.table().num_rows == 12
-    assert "patient" not in release.table().column_names
+    assert release.tables()["table"].num_rows == 12
+    assert "patient" not in release.tables()["table"].column_names
     release.write(tmp_path / "out")
     # Six rows a class, but three people: 4 needs the classes to merge.
     merged = dv.generalize(table, policy=dv.Policy(k_anonymity=4), **asked)
@@ -168,7 +168,7 @@ def test_weights_and_populations(tmp_path: Path) -> None:
     weighted = patients(table=table, weight="w", policy=dv.Policy(k_map=7))
     weighted.write(tmp_path / "weighted")
     groups: dict[Any, float] = {}
-    for row in weighted.table().to_pylist():
+    for row in weighted.tables()["table"].to_pylist():
         groups[row["zip"], row["age"]] = groups.get((row["zip"], row["age"]), 0.0) + row["w"]
     assert min(groups.values()) >= 5
     everybody = pa.concat_tables([PATIENTS] * 3)
@@ -193,9 +193,9 @@ def test_a_column_without_a_role_does_not_leave_by_accident(column: dict[str, An
     table = PATIENTS.append_column(name, pa.array(column[name]))
     with pytest.raises(BadInput, match=message):
         patients(table=table)
-    assert name in patients(table=table, keep=name).table().column_names
+    assert name in patients(table=table, keep=name).tables()["table"].column_names
     if name != "tags":
-        assert name not in patients(table=table, identifier=("name", name)).table().column_names
+        assert name not in patients(table=table, identifier=("name", name)).tables()["table"].column_names
 
 
 @pytest.mark.parametrize(
@@ -217,7 +217,7 @@ def test_a_key_is_one_in_whatever_type_of_number_it_is_stored(values: list[Any],
         with pytest.raises(BadInput, match="'reading' looks like an identifier"):
             dv.generalize(table, **asked)
     else:
-        assert "reading" in dv.generalize(table, **asked).table().column_names
+        assert "reading" in dv.generalize(table, **asked).tables()["table"].column_names
 
 
 def test_hierarchies_from_everywhere(tmp_path: Path) -> None:
@@ -237,7 +237,7 @@ age = {intervals = [10, 20]}
 """,
         encoding="utf-8",
     )
-    from_policy: Release = dv.generalize(PATIENTS, policy=policy)
+    from_policy: GeneralizedRelease = dv.generalize(PATIENTS, policy=policy)
     assert from_policy.plan.levels == {"zip": 1, "age": 2}
     folder = patients(hierarchies=tmp_path)
     assert folder.plan.levels["zip"] == 1
@@ -262,13 +262,13 @@ def test_chosen_people_get_promises_of_their_own(tmp_path: Path) -> None:
     older = Protection.make({"k_anonymity": 4}, where={"age": ">50"})
     release = dv.generalize(table, **asked, protections=[older])
     assert release.plan.levels == {"age": 2}
-    assert classes(release.table().to_pylist(), ("age",)) == {("[20, 40)",): 2, ("[40, 60)",): 4}
+    assert classes(release.tables()["table"].to_pylist(), ("age",)) == {("[20, 40)",): 2, ("[40, 60)",): 4}
     release.write(tmp_path / "out")
 
 
 def test_mondrian(tmp_path: Path) -> None:
     release = patients(method="mondrian", hierarchies={})
-    rows = release.table().to_pylist()
+    rows = release.tables()["table"].to_pylist()
     assert len(rows) == 9
     assert min(classes(rows).values()) >= 3
     assert names(release.write(tmp_path / "out") / "mapping") == ["boxes.json", "original.json"]

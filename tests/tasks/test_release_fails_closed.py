@@ -12,13 +12,12 @@ import numpy as np
 import pytest
 
 import divulge as dv
+from divulge.engines.duckdb import DuckDBEngine
 from divulge.errors import BadInput, DivulgeError
 from divulge.publish import manifest as manifest_module
 from divulge.publish import release as release_module
-from divulge.publish.formats import write_rows as honest_writer
 from divulge.publish.verify import Unverified
-from divulge.tasks import release as tasks_release
-from divulge.tasks.release import Release
+from divulge.tasks.release import GeneralizedRelease
 from tests.cli.nine_patients import ROWS
 from tests.publish.folders import names
 
@@ -30,7 +29,7 @@ def source(tmp_path: Path) -> Path:
     return path
 
 
-def decide(source: Path, **more: Any) -> Release:
+def decide(source: Path, **more: Any) -> GeneralizedRelease:
     asked: dict[str, Any] = {
         "policy": dv.Policy(k_anonymity=3, l_diversity=1),
         "quasi_identifiers": ("zip", "age"),
@@ -38,21 +37,22 @@ def decide(source: Path, **more: Any) -> Release:
         "identifier": "name",
         "hierarchies": {"zip": {"prefix": [4, 3, 2]}, "age": {"intervals": [10, 20]}},
     }
-    release: Release = dv.generalize(source, **(asked | more))
+    release: GeneralizedRelease = dv.generalize(source, **(asked | more))
     return release
 
 
 def spoil(monkeypatch: pytest.MonkeyPatch, change: Callable[[str], str]) -> None:
     """A writer that does its work and then changes the file."""
+    honest = DuckDBEngine.write
 
-    def write_rows(engine: Any, sql: str, path: Path, **how: Any) -> None:
-        honest_writer(engine, sql, path, **how)
+    def write(engine: DuckDBEngine, sql: str, path: Path, **how: Any) -> None:
+        honest(engine, sql, path, **how)
         path.write_text(change(path.read_text(encoding="utf-8")), encoding="utf-8")
 
-    monkeypatch.setattr(tasks_release, "write_rows", write_rows)
+    monkeypatch.setattr(DuckDBEngine, "write", write)
 
 
-def refused(release: Release, tmp_path: Path, error: type[DivulgeError], message: str) -> None:
+def refused(release: GeneralizedRelease, tmp_path: Path, error: type[DivulgeError], message: str) -> None:
     before = names(tmp_path)
     with pytest.raises(error, match=message):
         release.write(tmp_path / "out")
@@ -96,13 +96,13 @@ def test_a_policy_that_does_not_hold_on_the_disk(source: Path, tmp_path: Path) -
     stricter = replace(decide(source), policy=dv.Policy(k_anonymity=4))
     refused(stricter, tmp_path, Unverified, "breaks what was promised: k_anonymity >= 4 .measured 3")
     with pytest.raises(Unverified, match="breaks what was promised"):
-        stricter.table()
+        stricter.tables()["table"]
 
 
 def test_a_plan_that_was_tampered_with(source: Path, tmp_path: Path) -> None:
     """The plan says to publish everything as it came: the files agree with it, and the policy does not."""
     release = decide(source)
-    recoding, raw = release.plan.recoding, release.counted.people
+    recoding, raw = release.plan.recoding, release.original.people
     as_it_came = replace(
         recoding,
         labels=tuple(tuple(map(str, key.labels)) for key in raw.keys),
@@ -154,7 +154,7 @@ def test_a_disk_that_is_full(source: Path, tmp_path: Path, monkeypatch: pytest.M
     def full(*_: Any, **__: Any) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(tasks_release, "write_rows", full)
+    monkeypatch.setattr(DuckDBEngine, "write", full)
     refused(release, tmp_path, BadInput, "No space left on device")
 
 

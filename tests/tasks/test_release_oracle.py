@@ -27,7 +27,7 @@ from divulge.errors import Infeasible
 from divulge.metrics import METRICS
 from divulge.policy import Promise
 from divulge.table.texts import as_text
-from divulge.tasks.release import Release
+from divulge.tasks.release import GeneralizedRelease
 from tests import oracle
 
 Rows = list[dict[str, Any]]
@@ -116,8 +116,8 @@ def arrow(rows: Rows) -> pa.Table:
     return pa.table({name: pa.array([row[name] for row in rows], type_) for name, type_ in known.items()})
 
 
-def decide(case: Case, rows: Rows) -> Release:
-    release: Release = dv.generalize(
+def decide(case: Case, rows: Rows) -> GeneralizedRelease:
+    release: GeneralizedRelease = dv.generalize(
         arrow(rows),
         policy=dv.Policy(case.promises, suppression=case.suppression),
         quasi_identifiers=case.keys,
@@ -187,7 +187,7 @@ def check_promises(case: Case, published: Rows) -> None:
             assert keeps(promise, found[promise.metric.name][0]), f"{promise.text} of {name}"
 
 
-def check_protections(case: Case, release: Release, published: Rows) -> None:
+def check_protections(case: Case, release: GeneralizedRelease, published: Rows) -> None:
     """Whoever is chosen stands in a published class of enough people or in none; the hidden value is told no more than promised."""
     groups = oracle.group(published, case.keys)
     if case.chosen is not None and case.method == "full-domain":
@@ -204,14 +204,14 @@ def check_protections(case: Case, release: Release, published: Rows) -> None:
                 assert after / before - 1 <= bound + 1e-7
 
 
-def labels_of(row: dict[str, Any], case: Case, release: Release) -> tuple[str | None, ...]:
+def labels_of(row: dict[str, Any], case: Case, release: GeneralizedRelease) -> tuple[str | None, ...]:
     """What the keys of a row of the original become."""
     return tuple(
         release.hierarchies[key].labels_of([as_text(row[key])])[0][release.plan.levels[key]] for key in case.keys
     )
 
 
-def check_rows(case: Case, release: Release, published: Rows) -> None:
+def check_rows(case: Case, release: GeneralizedRelease, published: Rows) -> None:
     """Every published row is a generalized row of the original, and not too many are missing."""
     levels = release.plan.levels
     if case.method == "full-domain":
@@ -241,7 +241,7 @@ def check_order(case: Case, folder: Path, other: Path) -> None:
     """The same people in another order, with the same seed, give the same file."""
     shuffled = list(case.rows)
     random.Random(case.seed).shuffle(shuffled)  # noqa: S311 - any order will do
-    decide(case, shuffled).write(other, file_format=case.form, seed=case.seed)
+    decide(case, shuffled).write(other, format=case.form, seed=case.seed)
     assert read(other, case.form) == read(folder, case.form)
 
 
@@ -260,7 +260,7 @@ def check(case: Case) -> None:
         return
     event(f"released {case.method}")
     with tempfile.TemporaryDirectory() as place:
-        folder = release.write(Path(place, "out"), file_format=case.form, seed=case.seed)
+        folder = release.write(Path(place, "out"), format=case.form, seed=case.seed)
         published = read(folder, case.form)
         assert set(published[0]) == set(case.rows[0]) - {"id"}
         if case.form == "csv":  # the order of a number is not that of its text

@@ -136,7 +136,7 @@ def generalize(
         raise typer.Exit(error.exit_code) from None
     written = None
     if out is not None and not dry_run:
-        written = release.write(out, force=force, file_format=format_, seed=seed)
+        written = release.write(out, format=format_, force=force, seed=seed)
     if json_:
         emit_json(release_document(release, written=written))
     else:

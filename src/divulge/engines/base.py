@@ -14,6 +14,21 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 Result = TypeVar("Result")
+_INTEGERS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT")
+_MOMENTS = ("DATE", "TIME", "TIMESTAMP", "TIMESTAMP WITH TIME ZONE")
+_PLAIN = frozenset(
+    (
+        *_INTEGERS,
+        *(f"U{name}" for name in _INTEGERS),
+        *_MOMENTS,
+        "BOOLEAN",
+        "FLOAT",
+        "DOUBLE",
+        "DECIMAL",
+        "VARCHAR",
+        "BLOB",
+    )
+)
 
 
 class Held(Protocol):
@@ -65,6 +80,10 @@ class Engine(Protocol):
     def search_limit(self) -> int | None:
         """How many cells may come to memory where a search needs all of them; None: all."""
 
+    @property
+    def row_limit(self) -> int | None:
+        """How many rows may come to memory where all of them are needed at once; None: all."""
+
     def hold(self, sql: str, *, together: Sequence[str] = (), rows: int | None = None, source: str = "") -> Held:
         """Keep the rows of a query; a fold finds those that agree in the columns `together` one after the other, sorted, nulls last.
 
@@ -113,9 +132,15 @@ class Engine(Protocol):
     def cast(self, cell: str, type_: str, *, attempt: bool = False) -> str:
         """SQL for a cast to a type by its DuckDB name; an attempt gives null where the value does not fit."""
 
+    @property
+    def formats(self) -> tuple[str, ...]:
+        """The kinds of files that a release of its tables can be written to."""
+
 
 class DuckDBDialect:
     """What is special in DuckDB's SQL."""
+
+    formats: tuple[str, ...] = ("csv", "parquet", "arrow")
 
     def quote(self, name: str) -> str:
         """An identifier in double quotes."""
@@ -136,6 +161,11 @@ class DuckDBDialect:
     def cast(self, cell: str, type_: str, *, attempt: bool = False) -> str:
         """SQL for a cast; an attempt gives null where the value does not fit."""
         return f"{'TRY_CAST' if attempt else 'CAST'}({cell} AS {type_})"
+
+
+def is_plain_type(type_: str) -> bool:
+    """Whether every kind of file gives values of a type (by its DuckDB name) back as they were; others are compared as texts."""
+    return type_.partition("(")[0] in _PLAIN and not type_.endswith("]")
 
 
 def double_quoted(name: str) -> str:

@@ -18,17 +18,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import Any, Protocol
 
 import duckdb
+import pyarrow as pa
 
-from divulge.engines.base import DuckDBDialect, Held, Result, double_quoted
+from divulge.engines.base import DuckDBDialect, Held, Result, double_quoted, is_plain_type
 from divulge.engines.failures import explain
 from divulge.engines.scratch import Scratch
 from divulge.errors import BadInput, InternalError
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 Progress = Callable[[int, int], None]
 """Called with (done, total)."""
@@ -38,6 +36,9 @@ _SECONDS_BETWEEN_LOOKS = 0.25
 _BYTES_PER_CELL = 1_000
 """What a cell costs in memory once all metrics have been computed, with room to spare."""
 _FEWEST_CELLS = 100_000
+_DURABLE = {"HUGEINT": "DECIMAL(38, 0)", "UHUGEINT": "DECIMAL(38, 0)"} | dict.fromkeys(
+    ("INTERVAL", "TIME WITH TIME ZONE", "BIT", "UNION"), "VARCHAR"
+)
 
 
 class DuckDBEngine(DuckDBDialect):
@@ -63,6 +64,12 @@ class DuckDBEngine(DuckDBDialect):
         which joins by position need and which costs memory on large files. `progress` hears, a few times a second and
         from another thread, how many percent of a statement are done, and (100, 100) at its end.
         """
+        self._settings: dict[str, Any] = {
+            "memory_limit": memory_limit,
+            "temp_directory": temp_directory,
+            "threads": threads,
+            "progress": progress,
+        }
         scratch = Scratch(temp_directory)
         self.directory = scratch.directory
         settings: dict[str, str | bool | int | float | list[str]] = {
@@ -95,6 +102,10 @@ class DuckDBEngine(DuckDBDialect):
         self.cell_limit = (
             None if self.memory_limit is None else max(self.memory_limit // _BYTES_PER_CELL, _FEWEST_CELLS)
         )
+        self.row_limit = self.cell_limit
+        """A row that is being grouped costs no more than a cell that is measured."""
+        self.chunk_rows = (self.row_limit or 0) // 8 or _FEWEST_CELLS
+        """Rows of a chunk, where there are more; a chunk may have to grow, eight times at most."""
 
     def query(self, sql: str, parameters: Sequence[object] = ()) -> pa.Table:
         """Run one statement and return its rows as an Arrow table."""
@@ -160,13 +171,13 @@ class DuckDBEngine(DuckDBDialect):
         finally:
             self.forget(stream)
 
-    def keep(self, sql: str) -> str:
+    def keep(self, sql: str, parameters: Sequence[object] = ()) -> str:
         """Keep the rows of a query in the private directory; memory does not grow with them: the table lives in a file on disk."""
         if not self._storage:
             self._storage = "stored"
             self._run(f"ATTACH {self.literal(str(self.directory / 'stored.duckdb'))} AS {self._storage}")
         table = f"{self._storage}.{self.quote(self.fresh_name('table'))}"
-        self._run(f"CREATE TABLE {table} AS {sql}")
+        self._run(f"CREATE TABLE {table} AS {sql}", parameters)
         return table
 
     def discard(self, table: str) -> None:
@@ -177,9 +188,71 @@ class DuckDBEngine(DuckDBDialect):
         """Whether columns can be read alone and always in the same order: true of Parquet files and of what is kept here."""
         return relation.startswith("read_parquet(") or bool(self._storage and relation.startswith(f"{self._storage}."))
 
-    def copy(self, sql: str, path: Path, *, options: str) -> None:
-        """Write the rows of a query to a file, in a format that DuckDB writes."""
+    def fresh(self) -> DuckDBEngine:
+        """Another engine with the same limits, which has not seen what this one has."""
+        return DuckDBEngine(**self._settings)
+
+    def reader(self, size: int) -> DuckDBEngine:
+        """The engine that measures files of so many bytes, which another one wrote."""
+        del size
+        return self
+
+    def files_for(self, rows: int) -> int:
+        """How many files a table of so many rows is written to."""
+        del rows
+        return 1
+
+    def write(self, sql: str, path: Path, *, kind: str, delimiter: str = ",", files: int = 1) -> None:
+        """Write the rows of a query, in its order, to a file of one of `formats`."""
+        del files
+        if kind == "arrow":
+            batches = self.stream(sql)
+            with pa.ipc.new_file(str(path), batches.schema.remove_metadata()) as sink:
+                for batch in batches:
+                    sink.write_batch(batch)
+            return
+        text = f"FORMAT csv, HEADER true, DELIMITER {self.literal(delimiter)}"
+        options = text if kind == "csv" else "FORMAT parquet, COMPRESSION zstd"
         self._run(f"COPY ({sql}) TO {self.literal(str(path))} ({options})")
+
+    def read_typed(self, paths: Sequence[Path], types: Mapping[str, str], *, delimiter: str) -> str:
+        """CSV files that `write` wrote, whose columns and types are known; what stands after FROM comes back."""
+        listed = self.files(paths, known_as={path: path.name for path in paths})
+        options = f"header = true, delim = {self.literal(delimiter)}, quote = '\"', escape = '\"', null_padding = false"
+        return (
+            f"read_csv({listed}, auto_detect = false, columns = {self.struct(types)}, {options}, "
+            f"nullstr = '', allow_quoted_nulls = false)"
+        )
+
+    def durable(self, cell: str, type_: str) -> str:
+        """SQL for a value in a type that every kind of file holds as it is: Parquet would round or shift some."""
+        kept = _DURABLE.get(type_.partition("(")[0])
+        return cell if kept is None else f"CAST({cell} AS {kept})"
+
+    def row_hash(self, columns: Sequence[tuple[str, str]]) -> str:
+        """SQL for a whole number that stands for the values of columns, given by name and type; the two zeros are one value."""
+        cells = (self.quote(name) if is_plain_type(type_) else self._as_text(name) for name, type_ in columns)
+        # Hashed twice: the last column goes into a hash of several without being mixed, and a sum would hide some swaps.
+        return f"CAST(HASH(HASH({', '.join(cells)})) AS HUGEINT)"
+
+    def in_hash_order(self, counted: str, columns: Sequence[tuple[str, str]], *, secret: int, files: int = 1) -> str:
+        """What stands after FROM for each row as often as `copies` of a query says, in the order of a hash of all its values."""
+        del files
+        listed = ", ".join(name for name, _ in columns)
+        numbered = f"SELECT {listed}, UNNEST(RANGE(copies)) AS copy FROM ({counted}) AS counted"
+        total = ", ".join(f"{name} NULLS LAST" for name, _ in columns)
+        return f"({numbered}) AS numbered ORDER BY HASH({secret}, copy, {listed}), {total}, copy"
+
+    def detach(self, sql: str) -> pa.Table:
+        """The rows of a query, cut off from where they came."""
+        return self.query(sql).replace_schema_metadata(None)
+
+    def collect(self, rows: pa.Table) -> pa.Table:
+        """What was detached, as Arrow."""
+        return rows
+
+    def _as_text(self, name: str) -> str:
+        return f"CAST({self.quote(name)} AS VARCHAR)"
 
     def stream(self, sql: str) -> pa.RecordBatchReader:
         """The rows of a query as Arrow batches, so that they need not fit into memory."""
@@ -216,6 +289,36 @@ class DuckDBEngine(DuckDBDialect):
             raise InternalError(f"a statement without rows was to be summarized: {sql}")
         return found
 
+    def hold_each(
+        self,
+        sql: str,
+        parameters: Sequence[object] = (),
+        *,
+        by: str,
+        make: Callable[[pa.Table], pa.Table],
+        adding: Mapping[str, str],  # noqa: ARG002 - rows bring their types along
+        source: str = "",  # noqa: ARG002 - as in `hold`
+    ) -> HeldRows:
+        """Keep, on disk, what a function makes of the rows with each value of a column, one value after the other."""
+        dealt, made = self.keep(f"SELECT * FROM ({sql}) AS dealt ORDER BY {by}", parameters), ""
+        try:
+            for value in self.query(f"SELECT DISTINCT {by} AS v FROM {dealt} ORDER BY v").column("v").to_pylist():
+                name = self.fresh_name("made")
+                rows = self.register(name, make(self.query(f"SELECT * FROM {dealt} WHERE {by} = ?", [value])))
+                if made:
+                    self._run(f"INSERT INTO {made} SELECT * FROM {rows}")
+                else:
+                    made = self.keep(f"SELECT * FROM {rows}")
+                self.forget(name)
+        finally:
+            self.discard(dealt)
+        return HeldRows(self, made)
+
+    def in_order(self, sql: str, columns: Sequence[str], *, files: int = 1) -> str:
+        """The rows of a query, sorted by columns, nulls last."""
+        del files
+        return f"SELECT * FROM ({sql}) AS unsorted{_in_order(columns)}"
+
     def sees(self, held: Held) -> bool:
         """Whether rows are held here."""
         return held.engine is self
@@ -230,9 +333,9 @@ class DuckDBEngine(DuckDBDialect):
         number, unit = str(self.query("SELECT current_setting('memory_limit') AS m").column("m")[0].as_py()).split()
         return int(float(number) * _UNITS[unit])
 
-    def _run(self, sql: str) -> None:
+    def _run(self, sql: str, parameters: Sequence[object] = ()) -> None:
         with self._watched(sql):
-            self._connection.execute(sql)
+            self._connection.execute(sql, list(parameters) or None)
 
     @contextmanager
     def _watched(self, sql: str) -> Iterator[None]:

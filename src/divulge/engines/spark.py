@@ -13,11 +13,14 @@ import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property, partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from divulge.engines.base import Held, Result
+from divulge.engines import spark_files
+from divulge.engines.base import Held, Result, is_plain_type
+from divulge.engines.duckdb import DuckDBEngine
 from divulge.engines.spark_cleanup import when_gone
 from divulge.engines.spark_code import send_code
 from divulge.engines.spark_failures import explain_spark
@@ -39,6 +42,8 @@ CHUNK_ROWS = 500_000
 """Larger ones are grouped on the workers, in chunks of at most so many rows."""
 _ROWS_PER_PARTITION = 100_000
 _MOST_PARTITIONS = 10_000
+_CHUNK = 1 << 16
+"""Copies of a row that one worker makes at a time."""
 _TYPES = {
     "TIMESTAMP": "TIMESTAMP_NTZ",
     "TIMESTAMPTZ": "TIMESTAMP_LTZ",
@@ -58,6 +63,7 @@ class SparkEngine:
 
     name = "spark"
     place = "the cluster"
+    formats: tuple[str, ...] = ("csv", "parquet")
 
     def __init__(
         self,
@@ -125,7 +131,7 @@ class SparkEngine:
         return f"{'TRY_CAST' if attempt else 'CAST'}({cell} AS {_TYPES.get(type_, type_)})"
 
     def bytes_of(self, text: str) -> str:
-        """SQL for bytes that stand in a file as texts, two digits for each (parts.py); what DuckDB leaves readable is taken as it is."""
+        """SQL for bytes that stand in a file as texts, two digits for each (spark_files); what DuckDB leaves readable is taken as it is."""
         mark, coded = self.literal(r"\x"), self.literal(r"^(\\x[0-9A-F]{2})*$")
         digits = f"REPLACE({text}, {mark}, '')"
         return f"CASE WHEN {text} RLIKE {coded} THEN UNHEX({digits}) ELSE CAST({text} AS BINARY) END"
@@ -161,9 +167,81 @@ class SparkEngine:
         with self.explained("create a frame"):
             return self.view(self.session.createDataFrame(converted, schema=schema))
 
-    def lend(self, table: pa.Table) -> str:
-        """Make an Arrow table of ours readable on the cluster; what stands after FROM comes back."""
-        return self.store(table, source="a lookup table")
+    def lend(self, table: pa.Table | DataFrame) -> str:
+        """Make rows of ours readable on the cluster; what stands after FROM comes back."""
+        return self.store(table, source="a lookup table") if isinstance(table, pa.Table) else self.view(table)
+
+    def fresh(self) -> SparkEngine:
+        """Another engine on the same session with the same limits, which has not seen what this one has."""
+        return SparkEngine(
+            self.session,
+            collect_limit=self.collect_limit,
+            search_limit=self.search_limit,
+            row_limit=self.row_limit,
+            chunk_rows=self.chunk_rows,
+        )
+
+    def reader(self, size: int) -> SparkEngine | DuckDBEngine:
+        """The engine that measures files of so many bytes, which another one wrote: DuckDB, which did not, unless they are large."""
+        return self if size > spark_files.LARGEST_READ_HERE else DuckDBEngine()
+
+    def files_for(self, rows: int) -> int:
+        """How many files a table of so many rows is written to: a function of what is published, not of how the source was spread."""
+        return max(-(-rows // spark_files.ROWS_PER_PART), 1)
+
+    def write(self, sql: str, path: Path, *, kind: str, delimiter: str = ",", files: int = 1) -> None:
+        """Have the workers write the rows of a query with so many partitions, in its order, to a folder of files."""
+        spark_files.write_parts(self, sql, path, kind=kind, delimiter=delimiter, parts=files)
+
+    def read_typed(self, paths: Sequence[Path], types: Mapping[str, str], *, delimiter: str) -> str:
+        """CSV files that `write` wrote, whose columns and types are known; what stands after FROM comes back."""
+        return spark_files.read_typed_texts(self, paths, types, delimiter=delimiter)
+
+    def durable(self, cell: str, type_: str) -> str:
+        """SQL for a value in a type that every kind of file holds as it is; Spark writes no other."""
+        del type_
+        return cell
+
+    def row_hash(self, columns: Sequence[tuple[str, str]]) -> str:
+        """SQL for a whole number that stands for the values of columns, given by name and type; the two zeros are one value."""
+        cells = [self._compared(self.quote(name), type_) for name, type_ in columns]
+        # XXHASH64 passes nulls over, so that without their places ("a", null) would be (null, "a").
+        places = [f"{self.quote(name)} IS NULL" for name, _ in columns]
+        return f"CAST(XXHASH64({', '.join([*cells, *places])}) AS DECIMAL(20, 0))"
+
+    def in_hash_order(self, counted: str, columns: Sequence[tuple[str, str]], *, secret: int, files: int = 1) -> str:
+        """What stands after FROM for each row as often as `copies` of a query says, in the order of a hash of all its values.
+
+        Copies are made in chunks, and on all workers: few rows with many copies would keep one busy.
+        """
+        listed = ", ".join(name for name, _ in columns)
+        values = ", ".join(self._compared(name, type_) for name, type_ in columns)
+        last = f"(copies - 1) DIV {_CHUNK}"
+        chunks = f"SELECT {listed}, copies, EXPLODE(SEQUENCE(0, {last})) AS chunk FROM ({counted}) AS counted"
+        spread = _placed(f"SELECT *, XXHASH64({secret}, chunk, {values}) AS place FROM ({chunks}) AS chunks", files)
+        numbers = f"SEQUENCE(chunk * {_CHUNK}, LEAST(copies, (chunk + 1) * {_CHUNK}) - 1)"
+        numbered = f"SELECT {listed}, EXPLODE({numbers}) AS copy FROM ({spread}) AS spread"
+        placed = _placed(f"SELECT *, XXHASH64({secret}, copy, {values}) AS place FROM ({numbered}) AS numbered", files)
+        # With the table's name, because a published column may be called place or copy.
+        total = [f"{self._compared(f'placed.{name}', type_)} NULLS LAST" for name, type_ in columns]
+        return f"({placed}) AS placed SORT BY {', '.join(['placed.place', *total, 'placed.copy'])}"
+
+    def detach(self, sql: str) -> DataFrame:
+        """The rows of a query, cut off from where they came: what is used later is what was verified."""
+        with self.explained(sql):
+            return spark_files.without_notes(self.frame(sql)).localCheckpoint()
+
+    def collect(self, rows: DataFrame) -> pa.Table:
+        """What was detached, as Arrow."""
+        with self.explained("collect the rows"):
+            return rows.toArrow()
+
+    def _compared(self, cell: str, type_: str) -> str:
+        """A value that has a hash and an order; maps have neither, and grouping sorts them by their keys."""
+        if type_.startswith("MAP("):
+            pairs = f"TRANSFORM(ARRAY_SORT(MAP_KEYS({cell})), k -> STRUCT(k, {cell}[k]))"
+            return f"CAST(MAP_FROM_ENTRIES({pairs}) AS STRING)"
+        return cell if is_plain_type(type_) else f"CAST({cell} AS STRING)"
 
     def hold(
         self, sql: str, *, together: Sequence[str] = (), rows: int | None = None, source: str = ""
@@ -191,6 +269,34 @@ class SparkEngine:
         if isinstance(result, DivulgeError):
             raise result
         return result  # type: ignore[no-any-return]
+
+    def hold_each(
+        self,
+        sql: str,
+        parameters: Sequence[object] = (),
+        *,
+        by: str,
+        make: Callable[[pa.Table], pa.Table],
+        adding: Mapping[str, str],
+        source: str = "",
+    ) -> HeldOnCluster:
+        """Keep what a function makes of the rows with each value of a column, on the workers.
+
+        What it makes has the columns of the rows but that one, and those that it adds, with their types.
+        """
+        self.prepare_workers()
+        frame = self.frame(sql, parameters)
+        columns = [f"{name} {type_}" for name, type_ in frame.dtypes if name != by]
+        schema = ", ".join([*columns, *(f"{name} {type_}" for name, type_ in adding.items())])
+        # A plain function of one argument: pyspark asks for its signature, and takes a second argument for a key.
+        made = frame.groupBy(by).applyInArrow(lambda rows: make(rows), schema=schema)  # noqa: PLW0108 - as just said
+        return self.hold(f"SELECT * FROM {self.view(made)}", source=source)
+
+    def in_order(self, sql: str, columns: Sequence[str], *, files: int = 1) -> str:
+        """The rows of a query in so many partitions, each sorted by columns, nulls last: functions of these columns alone."""
+        names = [self.quote(name) for name in columns]
+        spread = f"SELECT /*+ REPARTITION({files}, {', '.join(names)}) */ * FROM ({sql}) AS unsorted"
+        return f"SELECT * FROM ({spread}) AS spread SORT BY {', '.join(f'spread.{name} NULLS LAST' for name in names)}"
 
     def sees(self, held: Held) -> bool:
         """Whether rows are held in the same session."""
@@ -310,6 +416,11 @@ class _Merge:
                     total = result if first else self._merge(total, result)
         if total is not None:
             yield pa.RecordBatch.from_arrays([pa.array([pickle.dumps(total)], pa.binary())], ["result"])
+
+
+def _placed(rows: str, parts: int) -> str:
+    """The rows in so many partitions, by their place."""
+    return f"SELECT /*+ REPARTITION({parts}, place) */ * FROM ({rows}) AS hashed"
 
 
 def _drop(session: SparkSession, views: list[str]) -> None:

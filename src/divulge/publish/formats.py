@@ -3,28 +3,23 @@
 
 A release has the format of its source where that is CSV, Parquet or Arrow; everything else (frames, databases, JSON) becomes Parquet.
 Text is UTF-8; a null is an empty cell and an empty text is "". Nothing but the columns is written: no index, no metadata of
-the source. Spark writes a folder of such files (see parts).
+the source. An engine writes it (`engine.write`), Spark as a folder of such files.
 """
 
 from __future__ import annotations
 
 import csv
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, cast, get_args
-
-import pyarrow as pa
+from typing import Literal, cast, get_args
 
 from divulge.engines.base import Engine
 from divulge.engines.choose import OwnEngine
-from divulge.engines.spark import SparkEngine
 from divulge.errors import BadInput, nearest
-from divulge.publish.parts import write_parts
 from divulge.table.dialect import read_dialect
 from divulge.table.paths import find_files
 from divulge.table.read import read
-from divulge.table.spark import read_typed_csv
 from divulge.table.table import Table, table_of
 
 Kind = Literal["csv", "parquet", "arrow"]
@@ -42,11 +37,6 @@ class Format:
         """The end of the file's name."""
         return ".tsv" if self.kind == "csv" and self.delimiter == "\t" else f".{self.kind}"
 
-    def describe(self, name: str, types: Mapping[str, str], *, reader: Engine) -> dict[str, Any]:
-        """What a manifest says about a table: how to read it, and which engine has read it back."""
-        described = {"file": name, "format": self.kind, "delimiter": self.delimiter, "types": dict(types)}
-        return described | {"read_back_by": reader.name}
-
 
 def choose_format(table: Table, wanted: str | None = None) -> Format:
     """The format that is asked for, else the source's own, else Parquet."""
@@ -55,15 +45,17 @@ def choose_format(table: Table, wanted: str | None = None) -> Format:
         return own
     if wanted not in get_args(Kind):
         raise BadInput(f"a release cannot be written as {wanted!r}", hint=nearest(wanted, get_args(Kind)))
-    asked = own if wanted == own.kind else Format(cast("Kind", wanted))
-    if asked != writable(table.engine, asked):
-        raise BadInput(f"Spark does not write {wanted} files", hint="Ask for parquet or csv")
-    return asked
+    engine = table.engine
+    if wanted not in engine.formats:
+        raise BadInput(
+            f"{engine.name.capitalize()} does not write {wanted} files", hint=f"Ask for {' or '.join(engine.formats)}"
+        )
+    return own if wanted == own.kind else Format(cast("Kind", wanted))
 
 
 def writable(engine: Engine, form: Format) -> Format:
-    """The same format, or Parquet where Spark is to write Arrow files, which it cannot."""
-    return Format("parquet") if form.kind == "arrow" and isinstance(engine, SparkEngine) else form
+    """The same format, or Parquet where the engine cannot write it."""
+    return form if form.kind in engine.formats else Format("parquet")
 
 
 def _format_of_source(table: Table) -> Format:
@@ -93,47 +85,18 @@ def _delimiter(path: Path) -> str:
         return ","
 
 
-def write_rows(engine: OwnEngine, sql: str, path: Path, *, form: Format, parts: int = 1) -> None:
-    """Run a query and write its rows, in its order, to a file; with Spark, to a folder of so many files."""
-    if isinstance(engine, SparkEngine):
-        write_parts(engine, sql, path, form=form, parts=parts)
-    elif form.kind == "arrow":
-        batches = engine.stream(sql)
-        with pa.ipc.new_file(str(path), batches.schema.remove_metadata()) as sink:
-            for batch in batches:
-                sink.write_batch(batch)
-    elif form.kind == "csv":
-        engine.copy(sql, path, options=f"FORMAT csv, HEADER true, DELIMITER {engine.literal(form.delimiter)}")
-    else:
-        engine.copy(sql, path, options="FORMAT parquet, COMPRESSION zstd")
-
-
 def read_rows(engine: OwnEngine, path: Path, *, form: Format, types: Mapping[str, str]) -> Table:
     """The table in a file or folder that was written here, with exactly these columns; text says nothing about types, so they are given."""
     paths = sorted(path.iterdir()) if path.is_dir() else [path]
     if form.kind == "csv":
-        table = _typed_text(engine, paths, form, types)
         found = {_header(each, form) for each in paths}
+        table = table_of(engine, engine.read_typed(paths, types, delimiter=form.delimiter), source=path.name)
     else:
         table = read(path, engine=engine)
         found = {table.names}
     for names in found - {tuple(types)}:
         raise BadInput(f"{path.name} has the columns {', '.join(names)} where {', '.join(types)} were expected")
     return table
-
-
-def _typed_text(engine: OwnEngine, paths: Sequence[Path], form: Format, types: Mapping[str, str]) -> Table:
-    if isinstance(engine, SparkEngine):
-        return read_typed_csv(paths, types, delimiter=form.delimiter, engine=engine)
-    listed = engine.files(paths, known_as={path: path.name for path in paths})
-    options = (
-        f"header = true, delim = {engine.literal(form.delimiter)}, quote = '\"', escape = '\"', null_padding = false"
-    )
-    relation = (
-        f"read_csv({listed}, auto_detect = false, columns = {engine.struct(types)}, {options}, "
-        f"nullstr = '', allow_quoted_nulls = false)"
-    )
-    return table_of(engine, relation, source=paths[0].name)
 
 
 def _header(path: Path, form: Format) -> tuple[str, ...]:

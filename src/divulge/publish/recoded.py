@@ -42,6 +42,8 @@ def recoded_rows(
         for place, (name, unchanged) in enumerate(zip(recoding.columns, recoding.unchanged, strict=True))
         if not unchanged
     }
+    for name in set(published_columns(table, roles)) - set(roles.counted):
+        label[name] = engine.durable(f"source.{quote(name)}", table.column(name).type)
     selected = ", ".join(
         f"{label.get(name, f'source.{quote(name)}')} AS {quote(name)}" for name in published_columns(table, roles)
     )

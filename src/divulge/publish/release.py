@@ -1,24 +1,46 @@
 # SPDX-License-Identifier: Apache-2.0
-"""publish(): write the parts of a release, verify them from the disk, seal them with a manifest, and move them into place.
+"""A release of either kind: its tables are written to a private place, read back, compared, measured, sealed, and moved into place.
 
-It knows nothing of how the parts came about, so every kind of release (generalized, anatomized) is published by the same steps, in this
-order, and a failure in any of them leaves the target as it was.
+A kind says which tables there are, which files stay with the publisher, how what was read back is measured, and what the manifest tells.
+The steps are the same for all, in this order, and a failure in any of them leaves the target as it was.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from divulge.errors import BadInput
+from divulge.engines.choose import OwnEngine
+from divulge.errors import BadInput, DivulgeError
+from divulge.metrics.measurement import as_frame
+from divulge.publish.formats import Format, choose_format, read_rows
 from divulge.publish.manifest import read_manifest, refuse_unless_release, seal, write_manifest
 from divulge.publish.staging import check_target, stage
+from divulge.publish.verify import Fingerprint, Unverified, types_to_read
+from divulge.table.table import Table, table_of
 
 
 @dataclass(frozen=True)
-class Part:
+class ReleasePart:
+    """One table of a release."""
+
+    name: str
+    """What its file, or folder of files, is called, without an ending."""
+    query: str
+    """Its rows, in the order in which they are published; on Spark in as many partitions as there are files."""
+    expected: Fingerprint
+    """Of the rows that were decided on: what is written must have the same."""
+    files: int = 1
+    counted: tuple[str, ...] = ()
+    """Columns that are counted again when it is read back."""
+
+
+@dataclass(frozen=True)
+class StagedFile:
     """One file of a release, or a folder of files that hold one table."""
 
     name: str
@@ -29,8 +51,140 @@ class Part:
     """Whether it may be handed out; a file with values of the original may not."""
 
 
+@dataclass(frozen=True)
+class Written:
+    """How the tables of a release were written, for the manifest."""
+
+    form: Format
+    types: Mapping[str, Mapping[str, str]]
+    """By the name of the table's file or folder, the types of its columns."""
+    reader: str
+    """The engine that measured them."""
+    seed_given: bool
+
+    @property
+    def row_order(self) -> str:
+        """Where the order of rows came from."""
+        return "shuffled with a seed given by the publisher" if self.seed_given else "shuffled with a secret"
+
+    def describe(self, name: str) -> dict[str, Any]:
+        """How to read one table."""
+        form = {"file": name, "format": self.form.kind, "delimiter": self.form.delimiter}
+        return form | {"types": dict(self.types[name]), "read_back_by": self.reader}
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Release(ABC):
+    """Something that has been decided and can be published."""
+
+    source: Table = field(repr=False)
+    """What it was made from."""
+    engine: OwnEngine = field(repr=False)
+    """Where the rows of its tables are, and what writes them."""
+
+    @abstractmethod
+    def parts(self, seed: int | None) -> Sequence[ReleasePart]:
+        """Its tables; a seed fixes the order of their rows."""
+
+    @abstractmethod
+    def measure_again(self, tables: Sequence[Table], engine: OwnEngine) -> Any:
+        """Measure the tables as an engine has read them back; raises `Unverified` where they are not what was decided."""
+
+    @abstractmethod
+    def document(self, measured: Any, written: Written) -> dict[str, Any]:
+        """What the manifest says; `measured` is what `measure_again` returned."""
+
+    def form(self, wanted: str | None) -> Format:
+        """How its tables are written: as asked, else like the source."""
+        return choose_format(self.source, wanted)
+
+    def private_files(self) -> Sequence[StagedFile]:
+        """Files beside the tables that stay with the publisher."""
+        return ()
+
+    def write(
+        self,
+        out: str | Path,
+        *,
+        format: str | None = None,  # noqa: A002
+        force: bool = False,
+        seed: int | None = None,
+    ) -> Path:
+        """Write the release to a new folder: its tables, manifest.json, and what stays with the publisher; verified before it appears.
+
+        Tables have the source's format (CSV, Parquet, Arrow; else Parquet), or the one named by `format`. `seed` fixes the order of
+        the rows, for tests. A folder that holds a release is replaced with `force`. Of a table on Spark the workers write folders
+        of Parquet or CSV files; `out` must then be on storage that they share with this process.
+        """
+        form = self.form(format)
+        parts = {part.name + form.ending: part for part in self.parts(seed)}
+        types = {
+            name: types_to_read(self.engine.describe(f"({part.query})"), part.counted) for name, part in parts.items()
+        }
+        files = [StagedFile(name, partial(self._write_table, part, form)) for name, part in parts.items()]
+
+        def verify(folder: Path) -> dict[str, Any]:
+            measured, reader = self._read_back(folder, parts, form=form, types=types)
+            return self.document(measured, Written(form, types, reader, seed is not None))
+
+        return publish(out, [*files, *self.private_files()], verify=verify, force=force)
+
+    def tables(self, *, seed: int | None = None) -> dict[str, Any]:
+        """The published tables by name, as frames of the kind that was handed in (Arrow for a file), verified like files.
+
+        What was read with Spark from a file, a catalog or a Spark frame becomes a Spark frame.
+        """
+        parts = self.parts(seed)
+        found = [self.engine.detach(part.query) for part in parts]
+        fresh = self.engine.fresh()
+        try:
+            opened = [
+                table_of(fresh, fresh.lend(rows), source=part.name) for part, rows in zip(parts, found, strict=True)
+            ]
+            self.measure_again(opened, fresh)
+            _compare(fresh, parts, opened)
+        finally:
+            fresh.close()
+        kind = self.source.frame
+        return {
+            part.name: rows if kind == "none" else as_frame(self.engine.collect(rows), kind)
+            for part, rows in zip(parts, found, strict=True)
+        }
+
+    def _write_table(self, part: ReleasePart, form: Format, path: Path) -> None:
+        self.engine.write(part.query, path, kind=form.kind, delimiter=form.delimiter, files=part.files)
+
+    def _read_back(
+        self,
+        folder: Path,
+        parts: Mapping[str, ReleasePart],
+        *,
+        form: Format,
+        types: Mapping[str, Mapping[str, str]],
+    ) -> tuple[Any, str]:
+        """Measure and compare staged tables with engines that have not seen the original; also the name of the one that measured."""
+        fresh = self.engine.fresh()
+        reader = fresh.reader(sum(_size(folder / name) for name in parts))
+        try:
+            opened = [read_rows(reader, folder / name, form=form, types=types[name]) for name in parts]
+            measured = self.measure_again(opened, reader)
+            if reader is not fresh:  # hashes of another kind of engine are other hashes
+                opened = [read_rows(fresh, folder / name, form=form, types=types[name]) for name in parts]
+            _compare(fresh, parts.values(), opened)
+        except Unverified:
+            raise
+        except DivulgeError as error:
+            raise Unverified(
+                f"the staged table cannot be read back: {error.message}", hint="Nothing was published"
+            ) from error
+        finally:
+            reader.close()
+            fresh.close()
+        return measured, reader.name
+
+
 def publish(
-    out: str | Path, parts: Sequence[Part], *, verify: Callable[[Path], Mapping[str, Any]], force: bool = False
+    out: str | Path, files: Sequence[StagedFile], *, verify: Callable[[Path], Mapping[str, Any]], force: bool = False
 ) -> Path:
     """Publish a release at `out` and return its folder.
 
@@ -38,13 +192,13 @@ def publish(
     An existing release is replaced only with `force`; anything else that stands at `out` never is.
     """
     with stage(out, replaceable=refuse_unless_release if force else None) as staging:
-        for part in parts:
-            _write(part, staging.folder)
-        files = seal(
-            staging.folder, {name: part.public for part in parts for name in _files(staging.folder, part.name)}
+        for file in files:
+            _write(file, staging.folder)
+        sealed = seal(
+            staging.folder, {name: file.public for file in files for name in _files(staging.folder, file.name)}
         )
         document = verify(staging.folder)
-        write_manifest(staging.folder, document, files=files)
+        write_manifest(staging.folder, document, files=sealed)
         # Hashed before they were verified and again now: what is moved is what was verified.
         read_manifest(staging.folder)
         staging.move_into_place()
@@ -57,16 +211,26 @@ def refuse_target(out: str | Path, *, force: bool = False) -> None:
 
 
 def _files(folder: Path, name: str) -> list[str]:
-    """The files of a part, by their paths within the release."""
+    """The files that a name stands for, by their paths within the release."""
     path = folder / name
     inside = sorted(entry for entry in path.rglob("*") if entry.is_file()) if path.is_dir() else [path]
     return [entry.relative_to(folder).as_posix() for entry in inside]
 
 
-def _write(part: Part, folder: Path) -> None:
-    path = folder / part.name
+def _write(file: StagedFile, folder: Path) -> None:
+    path = folder / file.name
     try:
-        path.parent.mkdir(mode=0o777 if part.public else 0o700, parents=True, exist_ok=True)
-        part.write(path)
+        path.parent.mkdir(mode=0o777 if file.public else 0o700, parents=True, exist_ok=True)
+        file.write(path)
     except OSError as error:
-        raise BadInput(f"{part.name} of the release cannot be written: {error.strerror}") from error
+        raise BadInput(f"{file.name} of the release cannot be written: {error.strerror}") from error
+
+
+def _compare(engine: OwnEngine, parts: Iterable[ReleasePart], tables: Sequence[Table]) -> None:
+    """Refuse tables whose rows are not those that were decided on."""
+    for part, table in zip(parts, tables, strict=True):
+        part.expected.refuse_other(Fingerprint.of(engine, table.relation), table.source)
+
+
+def _size(path: Path) -> int:
+    return sum(entry.stat().st_size for entry in path.iterdir()) if path.is_dir() else path.stat().st_size

@@ -1,19 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
 """Is what lies on the disk what was decided, and does it keep its promises? Nothing is published before both are answered with yes.
 
-The files are read back by an engine that did not write them, counted anew, compared class by class with the counts that the plan foretold,
-and held against the policy.
+The files are read back by an engine that did not write them. Every row of every column, also of one that nobody counted, is compared with
+what was decided on by one fingerprint; a generalized table is counted anew, compared class by class with the counts that the plan
+foretold, and held against the policy.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from divulge.count import Contingency, Domain
 from divulge.count.contingency import Ints
+from divulge.engines.base import is_plain_type
+from divulge.engines.choose import OwnEngine
 from divulge.errors import DivulgeError
 from divulge.metrics.measurement import Measurement
 from divulge.policy import Policy, Verdict, judge
@@ -27,6 +30,41 @@ class Unverified(DivulgeError):
     """What was staged is not what was decided, or does not keep its promises; nothing was published."""
 
     exit_code = 1
+
+
+@dataclass(frozen=True)
+class Fingerprint:
+    """Rows as a multiset: how many there are, and the sum of their hashes, which does not depend on their order.
+
+    A hash looks at all values of a row together, so values that change places between rows are found; equal rows add up, where xor
+    would let pairs of them vanish.
+    """
+
+    rows: int
+    total: int
+
+    @classmethod
+    def of(cls, engine: OwnEngine, relation: str) -> Fingerprint:
+        """The fingerprint of what stands after FROM; two can be compared if engines of one kind took them."""
+        hashed = engine.row_hash(engine.describe(relation))
+        total = engine.cast(f"SUM({hashed})", "VARCHAR")
+        found = engine.query(f"SELECT COUNT(*) AS n, {total} AS total FROM {relation} AS hashed").to_pylist()[0]
+        return cls(int(found["n"]), int(found["total"] or 0))
+
+    def refuse_other(self, found: Fingerprint, name: str) -> None:
+        """Refuse a staged table with other rows than these."""
+        if found.rows != self.rows:
+            raise Unverified(f"{name} has {found.rows:,} rows where {self.rows:,} were to be written", hint=_HINT)
+        if found != self:
+            raise Unverified(f"{name} does not hold what was to be written", hint=_HINT)
+
+
+def types_to_read(described: Sequence[tuple[str, str]], counted: Collection[str] = ()) -> dict[str, str]:
+    """The types to read columns of text files with: their own where text says it all or they are counted again, else text."""
+    return {
+        name: type_ if is_plain_type(type_) or (name in counted and not type_.startswith("ENUM")) else "VARCHAR"
+        for name, type_ in described
+    }
 
 
 def compare(found: Contingency, expected: Contingency) -> Contingency:

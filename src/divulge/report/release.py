@@ -21,12 +21,12 @@ from divulge.table.hierarchy import SUPPRESSED
 from divulge.table.hierarchy_defaults import Suggestion
 from divulge.tasks.apply import Applied
 from divulge.tasks.profile import names_quasi_identifier
-from divulge.tasks.release import Release
+from divulge.tasks.release import GeneralizedRelease
 
 _EXAMPLES = 3
 
 
-def release_document(release: Release, *, written: Path | None = None) -> dict[str, Any]:
+def release_document(release: GeneralizedRelease, *, written: Path | None = None) -> dict[str, Any]:
     """Everything `divulge generalize --json` prints; before and after as `divulge measure --json` prints them."""
     plan = release.plan
     document = {
@@ -75,7 +75,7 @@ def suggestions_text(suggestions: Mapping[str, Suggestion]) -> RenderableType:
     )
 
 
-def release_text(release: Release, *, written: Path | None = None) -> RenderableType:
+def release_text(release: GeneralizedRelease, *, written: Path | None = None) -> RenderableType:
     """What was done to each column, what it does to the promises, what it costs, and where it lies."""
     parts: list[RenderableType] = [
         Text(f"{release.before.settings['source']}: {release.before.rows:,} rows, {people(release.before.people)}"),
@@ -99,7 +99,7 @@ def release_text(release: Release, *, written: Path | None = None) -> Renderable
     return Group(*parts, Padding(Text(settings_sentence(release.after.settings), style="dim"), (1, 0, 0, 0)))
 
 
-def _on_request(release: Release) -> list[RenderableType]:
+def _on_request(release: GeneralizedRelease) -> list[RenderableType]:
     """All optima, and all combinations that were looked at, where they were asked for."""
     plan, parts = release.plan, []
     names = list(plan.levels)
@@ -118,12 +118,12 @@ def _on_request(release: Release) -> list[RenderableType]:
     return parts
 
 
-def _columns(release: Release) -> Iterator[str]:
+def _columns(release: GeneralizedRelease) -> Iterator[str]:
     """One sentence per column."""
-    roles, recoding = release.counted.roles, release.plan.recoding
+    roles, recoding = release.original.roles, release.plan.recoding
     published = {key.name: key for key in release.after.contingency.keys}
     for position, name in enumerate(recoding.columns):
-        before, after = release.counted.people.keys[position], published[name]
+        before, after = release.original.people.keys[position], published[name]
         if recoding.unchanged[position]:
             yield f"{name}: published as it is ({len(after):,} of {len(before):,} values)."
         elif after.labels == [SUPPRESSED]:
@@ -142,7 +142,7 @@ def _columns(release: Release) -> Iterator[str]:
         yield f"{', '.join(known)}: no promise covers what others may know of a person by this; name it with --qi."
 
 
-def _promises(release: Release) -> RenderableType:
+def _promises(release: GeneralizedRelease) -> RenderableType:
     table = grid("promise", "before", "after", "", right=[1, 2])
     before = judge(release.before, release.policy.promises, protected=release.protected)
     for old, new in zip(before.outcomes, release.verdict.outcomes, strict=True):
@@ -150,7 +150,7 @@ def _promises(release: Release) -> RenderableType:
     return table
 
 
-def _costs(release: Release) -> Iterator[str]:
+def _costs(release: GeneralizedRelease) -> Iterator[str]:
     plan, before, after = release.plan, release.before, release.after
     if plan.gap and plan.method != "mondrian":
         searched = f", the best of {plan.checked:,} looked at among {plan.lattice:,} combinations"

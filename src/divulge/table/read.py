@@ -4,12 +4,12 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import duckdb
 
-from divulge.engines.choose import as_spark_frame, choose_engine
+from divulge.engines.choose import OwnEngine, as_spark_frame, choose_engine
 from divulge.engines.duckdb import DuckDBEngine
 from divulge.engines.relation import RelationEngine
 from divulge.engines.spark import SparkEngine
@@ -77,6 +77,15 @@ def read_beside(table: Table, source: object) -> Table:
     own = isinstance(source, Table) or as_spark_frame(source) is not None
     beside = isinstance(table.engine, SparkEngine) or (isinstance(table.engine, DuckDBEngine) and not own)
     return read(source, engine=table.engine if beside else None)
+
+
+def own_table(table: Table) -> tuple[Table, OwnEngine]:
+    """The table in an engine of ours, and that engine: the connection of somebody's relation gets no tables from us."""
+    if isinstance(table.engine, OwnEngine):
+        return table, table.engine
+    engine = DuckDBEngine()
+    rows = table.engine.query(f"SELECT * FROM {table.relation}")
+    return replace(read(rows, engine=engine), source=table.source, frame=table.frame), engine
 
 
 @dataclass(frozen=True)

@@ -28,6 +28,11 @@ class Roles:
     person: str | None
     """Whose row it is, where a person may own several."""
 
+    @property
+    def counted(self) -> tuple[str, ...]:
+        """The columns that are both published and counted."""
+        return (*self.quasi_identifiers, *self.sensitive, *([] if self.weight is None else [self.weight]))
+
 
 def resolve_roles(
     table: Table,

@@ -10,8 +10,6 @@ from __future__ import annotations
 
 import codecs
 import glob
-import re
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, Literal
@@ -20,6 +18,7 @@ import pyarrow as pa
 
 from divulge.engines.duckdb import DuckDBEngine
 from divulge.engines.spark import SparkEngine
+from divulge.engines.spark_files import read_texts, uri
 from divulge.errors import BadInput
 from divulge.table.columnar import hive_types
 from divulge.table.dialect import Dialect, read_dialect
@@ -36,15 +35,11 @@ SparkKind = Literal["csv", "json", "parquet", "orc", "a table"]
 _BY_NAME: dict[str, SparkKind] = {
     ".csv": "csv", ".tsv": "csv", ".tab": "csv", ".txt": "csv", ".json": "json", ".jsonl": "json", ".ndjson": "json", ".orc": "orc",
 }  # fmt: skip
-_SPECIAL = re.compile(r"[*?\[\]{}\\]")
 SMALL_TEXT = 64 << 20
 """Text files of up to this many bytes are read on the driver."""
 # Up to here one worker reads a CSV file alone, so that a quoted line end is no row's end; above, a record must stand on one line.
 _LARGEST_WHOLE_FILE = 1 << 30
-# A quote that is never closed would make the rest of the file one value, without a word.
-_LONGEST_VALUE = 1 << 20
 _SAMPLE_LINES = 1_000
-_EMPTY = "\ue000empty\ue000"
 
 
 @dataclass(frozen=True)
@@ -97,21 +92,6 @@ def read_spark_frame(frame: DataFrame, *, engine: Any) -> Table:
     return _table(own, frame, "the Spark frame")
 
 
-def read_typed_csv(paths: Sequence[Path], types: Mapping[str, str], *, delimiter: str, engine: SparkEngine) -> Table:
-    """CSV files with a header, whose columns and types are known; a value that does not have its type is read as null."""
-    shown = paths[0].name
-    uris = [uri(path) for path in paths]
-    with engine.explained("read csv", source=shown):
-        # Spark would take an empty text for a null if it were not called something else meanwhile.
-        texts = engine.view(_texts(engine, uris, list(types), delimiter, header=True, empty=_EMPTY))
-        typed = []
-        for name, type_ in types.items():
-            text = f"CASE WHEN {engine.quote(name)} = {engine.literal(_EMPTY)} THEN '' ELSE {engine.quote(name)} END"
-            value = engine.bytes_of(text) if type_ == "BLOB" else engine.cast(text, type_, attempt=True)
-            typed.append(f"{value} AS {engine.quote(name)}")
-        return _table(engine, engine.frame(f"SELECT {', '.join(typed)} FROM {texts}"), shown)
-
-
 def moved_to_spark(table: Table, *, engine: SparkEngine) -> Table:
     """A table that was opened on the driver, moved to the cluster."""
     rows = table.engine.query(f"SELECT * FROM {table.relation}")
@@ -150,11 +130,6 @@ def _kind_by_name(path: str) -> SparkKind:
     """By the ending; a folder without one is taken for Parquet, which is what Spark writes."""
     endings = [ending for ending in PurePosixPath(path).suffixes if ending not in (".gz", ".bz2", ".zst", ".snappy")]
     return _BY_NAME.get(endings[-1].lower(), "parquet") if endings else "parquet"
-
-
-def uri(path: Path) -> str:
-    """A local file as Spark wants it: it takes a path for a glob, and for one of its default file system."""
-    return "file:" + _SPECIAL.sub(r"\\\g<0>", str(path.absolute()))
 
 
 def _read_parquet(source: SparkSource, *, engine: SparkEngine) -> Table:
@@ -211,37 +186,10 @@ def _read_csv(source: SparkSource, *, engine: SparkEngine, header: bool | None, 
         whole = (
             source.files is not None and max(path.stat().st_size for path in source.files.paths) <= _LARGEST_WHOLE_FILE
         )
-        text = _texts(engine, source.paths, dialect.names, dialect.delimiter, header=dialect.header, whole_files=whole)
+        text = read_texts(
+            engine, source.paths, dialect.names, dialect.delimiter, header=dialect.header, whole_files=whole
+        )
         return _typed(engine, text, dialect.names, source.shown, numbers=True)
-
-
-def _texts(
-    engine: SparkEngine,
-    paths: Sequence[str],
-    names: Sequence[str],
-    delimiter: str,
-    *,
-    header: bool,
-    whole_files: bool = True,
-    empty: str = "",
-) -> DataFrame:
-    """The cells of CSV files as texts; an empty cell is null, and `empty` stands for one in quotes, which is null too if not given."""
-    from pyspark.sql.types import StringType, StructField, StructType
-
-    # Without all columns a line with too few or too many fields would pass.
-    return engine.session.read.option("columnPruning", "false").csv(
-        list(paths),
-        schema=StructType([StructField(name, StringType()) for name in names]),
-        sep=delimiter,
-        quote='"',
-        escape='"',
-        header=header,
-        mode="FAILFAST",
-        nullValue="",
-        emptyValue=empty,
-        multiLine=whole_files,
-        maxCharsPerColumn=_LONGEST_VALUE,
-    )
 
 
 def _dialect(source: SparkSource, *, engine: SparkEngine, header: bool | None, delimiter: str | None) -> Dialect:

@@ -9,7 +9,7 @@ them (`Applied.alone`), and promises that rest on assumptions which a manifest d
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -21,23 +21,21 @@ from divulge.count.contingency import Ints
 from divulge.count.counting import Request
 from divulge.count.counts import count_in_memory
 from divulge.engines.choose import OwnEngine
-from divulge.engines.duckdb import DuckDBEngine
 from divulge.errors import BadInput
 from divulge.generalize.plan import Recoding, published
 from divulge.metrics.measurement import Measurement
 from divulge.policy import Policy, Promise, Verdict, judge
 from divulge.publish.boxes import place
 from divulge.publish.earlier import Earlier
-from divulge.publish.formats import read_rows, writable, write_rows
+from divulge.publish.formats import Format, choose_format, writable
 from divulge.publish.manifest import NAME as MANIFEST
 from divulge.publish.manifest import describe_policy, sha256
 from divulge.publish.manifest import numbers as numbers_of
-from divulge.publish.parts import part_count, reader_for
 from divulge.publish.recoded import recoded_rows
-from divulge.publish.release import Part, publish
+from divulge.publish.release import Release, ReleasePart, Written
 from divulge.publish.shuffle import draw_secret, shuffled
-from divulge.publish.verify import Unverified, compare, hold
-from divulge.table.read import read
+from divulge.publish.verify import Fingerprint, Unverified, compare, hold
+from divulge.table.read import own_table, read
 from divulge.table.roles import Roles
 from divulge.table.table import Table, table_of
 from divulge.table.texts import as_text
@@ -83,20 +81,23 @@ def apply(
     `engine` is as in `generalize`.
     """
     earlier = Earlier.open(release)
-    source = _source(read(table, engine=engine), earlier)
+    source, own = _source(*own_table(read(table, engine=engine)), earlier)
     roles = Roles(earlier.quasi_identifiers, earlier.sensitive, (), earlier.weight, None)
     counted = count_in_memory(Request(source, roles, earlier.settings["nulls"], earlier.document["joint"]))
     recoding = _recode(earlier, counted, unseen=unseen)
-    later = _Later(earlier, source, roles, counted)
+    later = _Later(earlier, source, own, roles, counted)
     promises, unchecked = checkable(earlier, counted)
     recoding, together, verdict = later.settle(recoding, promises, unseen=unseen)
     alone = judge(later.measure(later.rows(recoding), together=False), promises) if promises else None
-    folder = later.publish(recoding, promises, out=out, unchecked=unchecked, force=force, seed=seed)
+    release_of = _LaterRelease(
+        source=source, engine=own, later=later, recoding=recoding, promises=promises, unchecked=unchecked
+    )
+    folder = release_of.write(out, force=force, seed=seed)
     left_out = counted.rows - published(counted, recoding).rows
     return Applied(folder, counted.rows, left_out, together, verdict, alone, unchecked)
 
 
-def _source(table: Table, earlier: Earlier) -> Table:
+def _source(table: Table, engine: OwnEngine, earlier: Earlier) -> tuple[Table, OwnEngine]:
     """The columns that the release has, with its types; others are not published."""
     missing = [name for name in earlier.columns if name not in table.names]
     if missing:
@@ -104,10 +105,6 @@ def _source(table: Table, earlier: Earlier) -> Table:
             f"{table.source} lacks columns of the release: {', '.join(map(repr, missing))}",
             hint="New rows need every column that was published",
         )
-    engine: OwnEngine = table.engine if isinstance(table.engine, OwnEngine) else DuckDBEngine()
-    if engine is not table.engine:
-        rows = table.engine.query(f"SELECT * FROM {table.relation}")
-        table = replace(read(rows, engine=engine), source=table.source)
     types = {column.name: column.type for column in earlier.read(engine).columns}
     # A column that was made coarser is text there and is looked up as it comes.
     kept = [name for name in earlier.columns if name in earlier.unchanged]
@@ -115,7 +112,8 @@ def _source(table: Table, earlier: Earlier) -> Table:
     _refuse_misfits(table, engine, other)
     cast = {name: f"{engine.cast(engine.quote(name), type_)} AS {engine.quote(name)}" for name, type_ in other.items()}
     selected = ", ".join(cast.get(name, engine.quote(name)) for name in earlier.columns)
-    return table_of(engine, f"(SELECT {selected} FROM {table.relation})", source=table.source, frame=table.frame)
+    relation = f"(SELECT {selected} FROM {table.relation})"
+    return table_of(engine, relation, source=table.source, frame=table.frame), engine
 
 
 def _refuse_misfits(table: Table, engine: OwnEngine, types: Mapping[str, str]) -> None:
@@ -179,14 +177,9 @@ class _Later:
 
     earlier: Earlier
     source: Table
+    engine: OwnEngine
     roles: Roles
     counted: Contingency
-
-    @property
-    def engine(self) -> OwnEngine:
-        engine = self.source.engine
-        assert isinstance(engine, OwnEngine)  # noqa: S101 - _source sees to it
-        return engine
 
     def settle(
         self, recoding: Recoding, promises: tuple[Promise, ...], *, unseen: Unseen
@@ -239,52 +232,50 @@ class _Later:
         source = f"{self.earlier.folder} with {self.source.source}" if together else self.source.source
         return measure_later(self.earlier, table_of(where, f"({relation})", source=source), self.counted)
 
-    def publish(
-        self,
-        recoding: Recoding,
-        promises: tuple[Promise, ...],
-        *,
-        out: str | Path,
-        unchecked: tuple[str, ...],
-        force: bool,
-        seed: int | None,
-    ) -> Path:
-        """Stage, read back, check again, move into place."""
-        rows, form = self.rows(recoding), writable(self.engine, self.earlier.form)
-        expected = published(self.counted, recoding)
-        parts = part_count(self.engine, expected.rows)
-        name = f"table{form.ending}"
-        types = dict(self.engine.describe(f"({rows})"))
-        query = shuffled(self.engine, rows, self.earlier.columns, secret=draw_secret(seed), parts=parts)
-        policy = Policy(promises)
 
-        def verify(folder: Path) -> dict[str, Any]:
-            fresh = reader_for(self.engine, folder / name)
-            try:
-                table = read_rows(fresh, folder / name, form=form, types=types)
-                joint = self.earlier.document["joint"]
-                compare(count_in_memory(Request(table, self.roles, "category", joint)), expected)
-                measured = self.measure(f"SELECT * FROM {table.relation}", engine=fresh)
-            finally:
-                fresh.close()
-            if promises:
-                hold(measured, policy)
-            return {
-                "kind": "applied",
-                "release": sha256(self.earlier.folder / MANIFEST),
-                "policy": describe_policy(policy),
-                "unchecked": list(unchecked),
-                "table": form.describe(name, types, reader=fresh),
-                "rows": {"original": self.counted.rows, "published": expected.rows},
-                "row_order": "shuffled with a secret"
-                if seed is None
-                else "shuffled with a seed given by the publisher",
-                "engine": self.engine.name,
-                "together": numbers_of(measured),
-            }
+@dataclass(frozen=True, eq=False, kw_only=True)
+class _LaterRelease(Release):
+    """New rows that may be published."""
 
-        part = Part(name, lambda path: write_rows(self.engine, query, path, form=form, parts=parts))
-        return publish(out, [part], verify=verify, force=force)
+    later: _Later
+    recoding: Recoding
+    promises: tuple[Promise, ...]
+    unchecked: tuple[str, ...]
+
+    def form(self, wanted: str | None) -> Format:
+        """That of the earlier release, unless another is asked for."""
+        return choose_format(self.source, wanted) if wanted else writable(self.engine, self.later.earlier.form)
+
+    def parts(self, seed: int | None) -> list[ReleasePart]:
+        rows = self.later.rows(self.recoding)
+        expected = Fingerprint.of(self.engine, f"({rows})")
+        files = self.engine.files_for(expected.rows)
+        query = shuffled(self.engine, rows, secret=draw_secret(seed), files=files)
+        return [ReleasePart("table", query, expected, files=files, counted=self.later.roles.counted)]
+
+    def measure_again(self, tables: Sequence[Table], engine: OwnEngine) -> Measurement:
+        (table,) = tables
+        later = self.later
+        request = Request(table, later.roles, "category", later.earlier.document["joint"])
+        compare(count_in_memory(request), published(later.counted, self.recoding))
+        measured = later.measure(f"SELECT * FROM {table.relation}", engine=engine)
+        if self.promises:
+            hold(measured, Policy(self.promises))
+        return measured
+
+    def document(self, measured: Measurement, written: Written) -> dict[str, Any]:
+        later = self.later
+        return {
+            "kind": "applied",
+            "release": sha256(later.earlier.folder / MANIFEST),
+            "policy": describe_policy(Policy(self.promises)),
+            "unchecked": list(self.unchecked),
+            "table": written.describe(next(iter(written.types))),
+            "rows": {"original": later.counted.rows, "published": published(later.counted, self.recoding).rows},
+            "row_order": written.row_order,
+            "engine": self.engine.name,
+            "together": numbers_of(measured),
+        }
 
 
 def _broken(verdict: Verdict) -> Unverified:

@@ -12,10 +12,11 @@ from divulge.count.contingency import Floats
 from divulge.count.counting import Request
 from divulge.count.counts import count_in_memory
 from divulge.engines.choose import OwnEngine
-from divulge.errors import BadInput, InternalError
-from divulge.generalize.plan import Plan
+from divulge.errors import BadInput
+from divulge.generalize.plan import Plan, Recoding
 from divulge.metrics.measurement import Measurement
 from divulge.policy.chosen import Protected
+from divulge.publish.recoded import recoded_rows
 from divulge.table.roles import Roles
 from divulge.table.table import Table
 from divulge.tasks.measure import Assumptions, measure_counts
@@ -26,10 +27,12 @@ _POPULATION_NOTE = (
 
 
 @dataclass(frozen=True, eq=False)
-class Counted:
+class Original:
     """The original table, counted, and everything that a measurement of its releases depends on."""
 
     source: Table
+    engine: OwnEngine
+    """Where it lies, and where its releases are written."""
     roles: Roles
     people: Contingency
     """Counts of people; the search works on these."""
@@ -40,8 +43,16 @@ class Counted:
 
     @classmethod
     def of(
-        cls, before: Measurement, source: Table, roles: Roles, *, assumptions: Assumptions, nulls: Nulls, joint: bool
-    ) -> Counted:
+        cls,
+        before: Measurement,
+        source: Table,
+        roles: Roles,
+        *,
+        engine: OwnEngine,
+        assumptions: Assumptions,
+        nulls: Nulls,
+        joint: bool,
+    ) -> Original:
         """From the measured original; people whose rows lie in several classes cannot be followed while classes merge."""
         people = before.contingency
         memberships = int(people.sizes.sum())
@@ -54,6 +65,7 @@ class Counted:
         masses = {name: cells.marginal for name, cells in people.cells.items()}
         return cls(
             source=source,
+            engine=engine,
             roles=roles,
             # With one class for each person, people add up like rows.
             people=replace(people, person_entropy=None, population=_population(before, roles), notes=()),
@@ -63,12 +75,9 @@ class Counted:
             has_person=roles.person is not None,
         )
 
-    @property
-    def engine(self) -> OwnEngine:
-        """Where the original lies."""
-        if not isinstance(self.source.engine, OwnEngine):
-            raise InternalError(f"a release cannot be written by {type(self.source.engine).__name__}")
-        return self.source.engine
+    def recoded(self, recoding: Recoding) -> str:
+        """A query for its rows as they are published."""
+        return recoded_rows(self.source, self.engine, self.people, recoding, roles=self.roles, nulls=self.nulls)
 
     def measure(self, published: Contingency) -> Measurement:
         """What a release of this table tells, against the prior of the original."""

@@ -23,18 +23,19 @@ from divulge.generalize.plan import Plan
 from divulge.metrics.measurement import Measurement
 from divulge.policy import Policy, Protection, judge
 from divulge.policy.chosen import choose
+from divulge.publish.verify import Fingerprint
 from divulge.table.hierarchy import Hierarchy
 from divulge.table.hierarchy_builders import Spec, build_hierarchies
 from divulge.table.hierarchy_defaults import Suggestion
 from divulge.table.hierarchy_files import load_hierarchies
-from divulge.table.read import read, read_beside
+from divulge.table.read import own_table, read, read_beside
 from divulge.table.roles import Names, Roles, resolve_roles, split_names
 from divulge.table.table import Declared, Table
-from divulge.tasks.counted import Counted, follow
+from divulge.tasks.counted import Original, follow
 from divulge.tasks.hierarchy import suggest
 from divulge.tasks.measure import Assumptions, assume, measure_counts, population_request
-from divulge.tasks.plain_columns import check_plain_columns
-from divulge.tasks.release import Release
+from divulge.tasks.plain_columns import columns_without_role
+from divulge.tasks.release import GeneralizedRelease
 
 Method = Literal["full-domain", "columns", "mondrian", "relaxed-mondrian"]
 """One level for each column; each column as it is or not at all; boxes that never overlap; boxes that may share values at a cut."""
@@ -63,44 +64,46 @@ def generalize(
     assumptions: Mapping[str, Any] | None = None,
     announce: Callable[[Mapping[str, Suggestion]], None] | None = None,
     engine: Any = None,
-) -> Release:
-    """Find the generalization that keeps the policy at the least loss; nothing is written before `Release.write`.
+) -> GeneralizedRelease:
+    """Find the generalization that keeps the policy at the least loss; nothing is written before `GeneralizedRelease.write`.
 
     Roles given here go before the policy's own. `hierarchies` is a folder, or for each column a rule, a file or a Hierarchy;
-    a column without one gets a default, which `Release.suggestions` shows. `protections` are promises of their own for
+    a column without one gets a default, which `GeneralizedRelease.suggestions` shows. `protections` are promises of their own for
     chosen people or values, beside those of the policy. `keep` names columns without a role that are published
     although they look like identifiers. `assumptions` are further keyword arguments of `measure`, such as
-    {"distances": {"age": "ordered"}}. With `all_optima` and `keep_nodes`, `Release.plan` also has all solutions of the same cost, and every
-    combination of levels that was looked at. `announce` is called with the default hierarchies before they are used.
+    {"distances": {"age": "ordered"}}. With `all_optima` and `keep_nodes`, the release's `plan` also has all solutions of the same cost,
+    and every combination of levels that was looked at. `announce` is called with the default hierarchies before they are used.
     `engine` is "duckdb" (the default), "spark", or an engine of yours; a Spark frame brings its own session. With Spark only counts come
     here, and its workers write the release.
 
     >>> import pyarrow as pa
     >>> people = pa.table({"zip": ["4761", "4762", "4791", "4792"], "disease": ["flu", "cold", "flu", "cold"]})
     >>> release = generalize(people, policy=Policy(k_anonymity=2), quasi_identifiers="zip", sensitive="disease")
-    >>> release.plan.levels, sorted(release.table().column("zip").to_pylist())
+    >>> release.plan.levels, sorted(release.tables()["table"].column("zip").to_pylist())
     ({'zip': 1}, ['476*', '476*', '479*', '479*'])
     """
     kept = policy if isinstance(policy, Policy) else Policy.load(policy)
     kept = replace(kept, protections=(*kept.protections, *protections))
     if suppression is not None:
         kept = replace(kept, suppression=suppression)
-    source = movable(read(table, engine=engine))
+    source, own = own_table(read(table, engine=engine))
     given = {"quasi_identifiers": quasi_identifiers, "sensitive": sensitive, "identifier": identifier}
     roles, chosen_nulls = roles_of(source, kept, given | {"weight": weight, "person": person, "nulls": nulls})
-    plain = check_plain_columns(source, roles, split_names(source, [keep] if isinstance(keep, str) else keep or ()))
-    counted, before = count_original(source, roles, chosen_nulls, dict(assumptions or {}))
-    protected = choose(kept.protections, counted.people, before.beliefs)
-    levels, suggestions = _levels(counted.people, hierarchies, kept, method=method, declared=source.declared)
+    plain = columns_without_role(source, roles, split_names(source, [keep] if isinstance(keep, str) else keep or ()))
+    original, before = count_original(source, own, roles, chosen_nulls, dict(assumptions or {}))
+    protected = choose(kept.protections, original.people, before.beliefs)
+    levels, suggestions = _levels(original.people, hierarchies, kept, method=method, declared=source.declared)
     if suggestions and announce is not None:
         announce(suggestions)
     options = {"objective": objective, "time_limit": time_limit, "all_optima": all_optima, "keep_nodes": keep_nodes}
-    plan = _search(counted.people, before, levels, policy=kept, method=method, **options)
-    after = counted.measure(plan.published(counted.people))
-    verdict = judge(after, kept.promises, protected=follow(protected, plan, counted.people))
+    plan = _search(original.people, before, levels, policy=kept, method=method, **options)
+    after = original.measure(plan.published(original.people))
+    verdict = judge(after, kept.promises, protected=follow(protected, plan, original.people))
     if not verdict.holds:
         raise InternalError("the plan does not keep the policy it was made for")
-    return Release(
+    return GeneralizedRelease(
+        source=source,
+        engine=own,
         before=before,
         after=after,
         verdict=verdict,
@@ -109,17 +112,10 @@ def generalize(
         hierarchies=levels,
         suggestions=suggestions,
         plain=plain,
-        counted=counted,
+        original=original,
         protected=protected,
+        expected=Fingerprint.of(own, f"({original.recoded(plan.recoding)})"),
     )
-
-
-def movable(table: Table) -> Table:
-    """The table in an engine of ours: the connection of somebody's relation gets no lookup tables from us."""
-    if isinstance(table.engine, OwnEngine):
-        return table
-    rows = table.engine.query(f"SELECT * FROM {table.relation}")
-    return replace(read(rows), source=table.source, frame=table.frame)
 
 
 def roles_of(source: Table, policy: Policy, given: Mapping[str, Any]) -> tuple[Roles, Nulls]:
@@ -136,7 +132,9 @@ def roles_of(source: Table, policy: Policy, given: Mapping[str, Any]) -> tuple[R
     return roles, nulls
 
 
-def count_original(source: Table, roles: Roles, nulls: Nulls, further: dict[str, Any]) -> tuple[Counted, Measurement]:
+def count_original(
+    source: Table, engine: OwnEngine, roles: Roles, nulls: Nulls, further: dict[str, Any]
+) -> tuple[Original, Measurement]:
     """Count and measure the original."""
     joint, people = bool(further.pop("joint", False)), further.pop("population", None)
     everybody = None if people is None else population_request(read_beside(source, people), roles, nulls)
@@ -148,7 +146,8 @@ def count_original(source: Table, roles: Roles, nulls: Nulls, further: dict[str,
     assumptions: Assumptions = assume(roles, **further)
     contingency = count_in_memory(Request(source, roles, nulls, joint))
     before = measure_counts(contingency, source, roles, assumptions=assumptions, nulls=nulls, population=population)
-    return Counted.of(before, source, roles, assumptions=assumptions, nulls=nulls, joint=joint), before
+    original = Original.of(before, source, roles, engine=engine, assumptions=assumptions, nulls=nulls, joint=joint)
+    return original, before
 
 
 def choose_hierarchies(

@@ -18,7 +18,7 @@ from divulge.table.table import Column, Table
 from divulge.tasks.profile import names_quasi_identifier, suggest_role
 
 
-def check_plain_columns(table: Table, roles: Roles, keep: Collection[str]) -> tuple[str, ...]:
+def columns_without_role(table: Table, roles: Roles, keep: Collection[str]) -> tuple[str, ...]:
     """The columns that are published although they have no role; refused if one looks like it names people."""
     named = {*roles.quasi_identifiers, *roles.sensitive, *roles.identifier, roles.weight, roles.person}
     plain = [column for column in table.columns if column.name not in named]

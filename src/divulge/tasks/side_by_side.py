@@ -24,7 +24,7 @@ from divulge.table.roles import Names
 from divulge.tasks.anatomize import anatomize, anatomy_roles
 from divulge.tasks.generalize import Hierarchies, generalize
 from divulge.tasks.generalize import Method as GeneralizeMethod
-from divulge.tasks.release import Release
+from divulge.tasks.release import GeneralizedRelease
 
 
 @dataclass(frozen=True)
@@ -98,10 +98,10 @@ def side_by_side(
     ]
 
 
-def _generalized_side(name: str, release: Release, sensitive: str, workload: Workload | None) -> Side:
+def _generalized_side(name: str, release: GeneralizedRelease, sensitive: str, workload: Workload | None) -> Side:
     from divulge.anatomize.codes import read_rows
 
-    counted = release.counted
+    counted = release.original
     names = list(counted.roles.quasi_identifiers)
     rows = read_rows(counted.source, [*names, sensitive], nulls=counted.nulls)
     published = release.plan.published(counted.people)

@@ -13,9 +13,9 @@ from divulge.generalize.objective import UserFunction
 from divulge.generalize.pareto import Front, pareto_front
 from divulge.policy import Policy
 from divulge.table.hierarchy_defaults import Suggestion
-from divulge.table.read import read
+from divulge.table.read import own_table, read
 from divulge.table.roles import Names
-from divulge.tasks.generalize import Hierarchies, choose_hierarchies, count_original, movable, roles_of
+from divulge.tasks.generalize import Hierarchies, choose_hierarchies, count_original, roles_of
 
 
 def tradeoff(
@@ -52,15 +52,15 @@ def tradeoff(
     kept = policy if isinstance(policy, Policy) else Policy() if policy is None else Policy.load(policy)
     if suppression is not None:
         kept = replace(kept, suppression=suppression)
-    source = movable(read(table, engine=engine))
+    source, own = own_table(read(table, engine=engine))
     given = {"quasi_identifiers": quasi_identifiers, "sensitive": sensitive, "identifier": identifier}
     roles, chosen_nulls = roles_of(source, kept, given | {"weight": weight, "person": person, "nulls": nulls})
-    counted, before = count_original(source, roles, chosen_nulls, dict(assumptions or {}))
-    levels, suggestions = choose_hierarchies(counted.people, hierarchies, kept, declared=source.declared)
+    original, before = count_original(source, own, roles, chosen_nulls, dict(assumptions or {}))
+    levels, suggestions = choose_hierarchies(original.people, hierarchies, kept, declared=source.declared)
     if suggestions and announce is not None:
         announce(suggestions)
     return pareto_front(
-        counted.people,
+        original.people,
         levels,
         metric,
         attribute=attribute,
