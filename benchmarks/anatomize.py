@@ -30,6 +30,7 @@ from chart import draw_lines
 import divulge as dv
 from divulge.anatomize import AlphaBetaGammaDelta, Anatomy, Asn, Method, RowCodes, Slicing, Slppa, read_rows
 from divulge.anatomize import anatomize as divide_and_group
+from divulge.anatomize.chunks import grouping_of
 from divulge.anatomize.utility import recq_of
 from divulge.anatomize.workload import Workload
 from divulge.tasks.anatomize import anatomy_roles
@@ -162,9 +163,19 @@ def whole(path: Path) -> dict[str, float]:
     rows = read_rows(opened, [*CENSUS, "age"])
     times.append(time.perf_counter())
     model = AlphaBetaGammaDelta(alpha="1/2", beta="1/20", gamma="1/200", delta="1/20")
-    found = divide_and_group(rows, Slppa(model, tables=3), quasi_identifiers=CENSUS, sensitive="age", seed=1)
+    method = Slppa(model, tables=3)
+    found = divide_and_group(rows, method, quasi_identifiers=CENSUS, sensitive="age", seed=1)
     times.append(time.perf_counter())
-    release = AnatomizedRelease(found, source=opened, roles=roles, left_out=left_out, nulls="category", seed_given=True)
+    groups = grouping_of(found, method, numbering=1)
+    release = AnatomizedRelease(
+        groups=groups,
+        source=opened,
+        engine=groups.engine,
+        roles=roles,
+        left_out=left_out,
+        nulls="category",
+        seed_given=True,
+    )
     release.write(path.with_suffix(".release"))
     times.append(time.perf_counter())
     used = resource.getrusage(resource.RUSAGE_SELF)
