@@ -160,15 +160,13 @@ def _lend_tables(engine: DuckDBEngine, found: Anatomized, numbering: int, secret
         for table in made.tables
     )
     origin = pa.table({name: found.rows.coded(name) for columns in found.tables for name in columns})
-    return HeldTables(tables, made.group, made.count, origin=engine.lend(origin))
+    return HeldTables(tables, made.group, made.count, origin=f"({_without_codes(engine, engine.lend(origin))})")
 
 
 def _without_codes(engine: DuckDBEngine, relation: str) -> str:
-    """A query for rows whose texts are kept small in memory by codes."""
+    """A query for rows whose values are kept small in memory by codes, in types that every kind of file has."""
     cells = (
-        f"CAST({engine.quote(name)} AS VARCHAR) AS {engine.quote(name)}"
-        if type_.startswith("ENUM")
-        else engine.quote(name)
+        f"{engine.durable(engine.quote(name), type_)} AS {engine.quote(name)}"
         for name, type_ in engine.describe(relation)
     )
     return f"SELECT {', '.join(cells)} FROM {relation}"
@@ -255,8 +253,17 @@ def _held_tables(
     engine, divided = rows.engine, (*division.tables, *((name,) for name in sensitive))
     group, count = free_name(GROUP, divided), free_name(COUNT, divided)
 
+    types, before = dict(engine.describe(held.relation)), dict(engine.describe(rows.held.relation))
+
+    def column(name: str, *, own: bool = False) -> str:
+        """A column in a type that every kind of file has; a chunk may have given it another one than it had before."""
+        cell = rows.cell(name)
+        same = not own or types[cell] == before[cell]
+        value = engine.durable(cell if same else engine.cast(cell, types[cell]), types[cell])
+        return f"{value} AS {engine.quote(name)}"
+
     def query(part: int) -> str:
-        columns = [f"{rows.cell(name)} AS {engine.quote(name)}" for name in divided[part]]
+        columns = [column(name) for name in divided[part]]
         copies = [f"copies AS {engine.quote(count)}"] if outcome.counted[part] else []
         selected = ", ".join([f"gid AS {engine.quote(group)}", *columns, *copies])
         sql = f"SELECT {selected} FROM {held.relation} WHERE part = {part}"
@@ -268,5 +275,5 @@ def _held_tables(
         GroupedTable(name, columns, columns[0] in sensitive, counted, number, query(part))
         for part, (name, columns, counted, number) in enumerate(parts)
     )
-    origin = ", ".join(f"{rows.cell(name)} AS {engine.quote(name)}" for columns in divided for name in columns)
+    origin = ", ".join(column(name, own=True) for columns in divided for name in columns)
     return HeldTables(tables, group, count, f"(SELECT {origin} FROM {rows.held.relation})", kept=(rows, held))

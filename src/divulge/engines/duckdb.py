@@ -36,9 +36,12 @@ _SECONDS_BETWEEN_LOOKS = 0.25
 _BYTES_PER_CELL = 1_000
 """What a cell costs in memory once all metrics have been computed, with room to spare."""
 _FEWEST_CELLS = 100_000
-_DURABLE = {"HUGEINT": "DECIMAL(38, 0)", "UHUGEINT": "DECIMAL(38, 0)"} | dict.fromkeys(
-    ("INTERVAL", "TIME WITH TIME ZONE", "BIT", "UNION"), "VARCHAR"
-)
+_DURABLE = {
+    **dict.fromkeys(("HUGEINT", "UHUGEINT"), "DECIMAL(38, 0)"),
+    **dict.fromkeys(("TIMESTAMP_S", "TIMESTAMP_MS"), "TIMESTAMP"),
+    **dict.fromkeys(("ENUM", "INTERVAL", "TIME WITH TIME ZONE", "BIT", "UNION"), "VARCHAR"),
+}
+"""Types that some kind of file does not have, which would round or shift their values, and those in which all files hold them."""
 
 
 class DuckDBEngine(DuckDBDialect):
@@ -225,13 +228,17 @@ class DuckDBEngine(DuckDBDialect):
         )
 
     def durable(self, cell: str, type_: str) -> str:
-        """SQL for a value in a type that every kind of file holds as it is: Parquet would round or shift some."""
+        """SQL for a value in a type that every kind of file holds as it is."""
         kept = _DURABLE.get(type_.partition("(")[0])
         return cell if kept is None else f"CAST({cell} AS {kept})"
 
     def row_hash(self, columns: Sequence[tuple[str, str]]) -> str:
         """SQL for a whole number that stands for the values of columns, given by name and type; the two zeros are one value."""
-        cells = (self.quote(name) if is_plain_type(type_) else self._as_text(name) for name, type_ in columns)
+        cells = []
+        for name, type_ in columns:
+            cell = self.durable(self.quote(name), type_)
+            as_it_is = cell != self.quote(name) or is_plain_type(type_)
+            cells.append(cell if as_it_is else f"CAST({cell} AS VARCHAR)")
         # Hashed twice: the last column goes into a hash of several without being mixed, and a sum would hide some swaps.
         return f"CAST(HASH(HASH({', '.join(cells)})) AS HUGEINT)"
 
@@ -250,9 +257,6 @@ class DuckDBEngine(DuckDBDialect):
     def collect(self, rows: pa.Table) -> pa.Table:
         """What was detached, as Arrow."""
         return rows
-
-    def _as_text(self, name: str) -> str:
-        return f"CAST({self.quote(name)} AS VARCHAR)"
 
     def stream(self, sql: str) -> pa.RecordBatchReader:
         """The rows of a query as Arrow batches, so that they need not fit into memory."""

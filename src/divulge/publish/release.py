@@ -8,7 +8,7 @@ The steps are the same for all, in this order, and a failure in any of them leav
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -142,7 +142,7 @@ class Release(ABC):
                 table_of(fresh, fresh.lend(rows), source=part.name) for part, rows in zip(parts, found, strict=True)
             ]
             self.measure_again(opened, fresh)
-            _compare(fresh, parts, opened)
+            _compare(fresh, {part.name: part for part in parts}, opened)
         finally:
             fresh.close()
         kind = self.source.frame
@@ -170,7 +170,7 @@ class Release(ABC):
             measured = self.measure_again(opened, reader)
             if reader is not fresh:  # hashes of another kind of engine are other hashes
                 opened = [read_rows(fresh, folder / name, form=form, types=types[name]) for name in parts]
-            _compare(fresh, parts.values(), opened)
+            _compare(fresh, parts, opened)
         except Unverified:
             raise
         except DivulgeError as error:
@@ -226,10 +226,10 @@ def _write(file: StagedFile, folder: Path) -> None:
         raise BadInput(f"{file.name} of the release cannot be written: {error.strerror}") from error
 
 
-def _compare(engine: OwnEngine, parts: Iterable[ReleasePart], tables: Sequence[Table]) -> None:
+def _compare(engine: OwnEngine, parts: Mapping[str, ReleasePart], tables: Sequence[Table]) -> None:
     """Refuse tables whose rows are not those that were decided on."""
-    for part, table in zip(parts, tables, strict=True):
-        part.expected.refuse_other(Fingerprint.of(engine, table.relation), table.source)
+    for (name, part), table in zip(parts.items(), tables, strict=True):
+        part.expected.refuse_other(Fingerprint.of(engine, table.relation), name)
 
 
 def _size(path: Path) -> int:
