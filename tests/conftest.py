@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from divulge.count import stored
 from divulge.engines.duckdb import DuckDBEngine
 from divulge.engines.spark import SparkEngine
 
@@ -56,13 +55,13 @@ def engine(request: pytest.FixtureRequest) -> DuckDBEngine | SparkEngine:
 
 
 @pytest.fixture
-def limited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> DuckDBEngine:
+def limited(tmp_path: Path) -> DuckDBEngine:
     """DuckDB with little memory, which therefore keeps all but a few counts on disk."""
-    monkeypatch.setattr(stored, "_FEWEST", FEW_CELLS)
-    monkeypatch.setattr(stored, "_BYTES_PER_CELL", 10**12)
     folder = tmp_path / "spilled"
     folder.mkdir()
-    return DuckDBEngine(memory_limit="200MB", temp_directory=folder)
+    engine = DuckDBEngine(memory_limit="200MB", temp_directory=folder)
+    engine.cell_limit = FEW_CELLS
+    return engine
 
 
 # --- Spark: one session for the whole run, started when first asked for ------------------------------------------------

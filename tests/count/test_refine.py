@@ -70,7 +70,9 @@ ENGINE = DuckDBEngine(threads=2)
 
 def columns_of(source: Any, *names: str, nulls: str = "category") -> Columns:
     table = read(source, engine=ENGINE)
-    return Columns(Request(table, resolve_roles(table, quasi_identifiers=names), nulls, joint=False))  # type: ignore[arg-type]
+    found = Columns.of(Request(table, resolve_roles(table, quasi_identifiers=names), nulls, joint=False))  # type: ignore[arg-type]
+    assert found is not None
+    return found
 
 
 def as_groups(codes: np.ndarray[Any, Any]) -> list[int]:

@@ -12,6 +12,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import suppress
+from operator import add
 from pathlib import Path
 from typing import Any, Self
 
@@ -19,7 +20,6 @@ import duckdb
 import pytest
 
 import divulge as dv
-from divulge.count import stored
 from divulge.engines import duckdb as engine_module
 from divulge.engines.duckdb import DuckDBEngine
 from divulge.errors import BadInput
@@ -130,16 +130,16 @@ def test_progress_of_a_statement(people: Path, monkeypatch: pytest.MonkeyPatch) 
 
 def test_an_error_over_a_stream_is_told_as_it_is() -> None:
     """DuckDB takes no other statement while a stream is open; the error must not drown in that."""
-    engine = DuckDBEngine()
-    stored = engine.keep("SELECT * FROM range(1000000)")
+    engine = DuckDBEngine(memory_limit="200MB")
+    held = engine.hold("SELECT * FROM range(1000000)")
 
     def refuse(batches: Iterator[Any]) -> int:
         next(batches)
         raise BadInput("the answer is no")
 
     with pytest.raises(BadInput, match=r"^the answer is no$"):
-        engine.reduce(f"SELECT * FROM {stored}", refuse)
-    assert engine.reduce(f"SELECT * FROM {stored}", lambda batches: sum(batch.num_rows for batch in batches)) == 10**6
+        engine.fold(held, refuse, add)
+    assert engine.fold(held, lambda batches: sum(batch.num_rows for batch in batches), add) == 10**6
 
 
 ENDLESS = """
@@ -205,17 +205,14 @@ def visits(tmp_path_factory: pytest.TempPathFactory) -> Path:
         pytest.param({"rule_out": ["visits=3"], "orders": {"disease": [f"d{i * 4 % 15}" for i in range(15)]}}, id="beliefs"),
     ],
 )  # fmt: skip
-def test_counts_on_disk_give_the_same_numbers(
-    visits: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: dict[str, Any]
-) -> None:
+def test_counts_on_disk_give_the_same_numbers(visits: Path, tmp_path: Path, arguments: dict[str, Any]) -> None:
     """Against the ordinary path, which has an oracle of its own: every metric, and the class that is worst."""
     roles: dict[str, Any] = {"quasi_identifiers": ["zip", "sex"], "sensitive": ["disease", "visits"]}
     if "orders" in arguments:
         arguments = {"nulls": "drop"} | arguments
     ordinary = dv.measure(visits, **roles, **arguments)
-    monkeypatch.setattr(stored, "_FEWEST", 10)
-    monkeypatch.setattr(stored, "_BYTES_PER_CELL", 10**9)
     engine = DuckDBEngine(memory_limit="200MB", temp_directory=tmp_path)
+    engine.cell_limit = 10
     found = dv.measure(visits, **roles, **arguments, engine=engine)
     assert (ordinary.settings["counts"], found.settings["counts"]) == ("collected", "disk")
     assert found.notes[-1].startswith("the counts stayed on disk")

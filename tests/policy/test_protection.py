@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 import divulge as dv
-from divulge.count.stored import StoredCounts
+from divulge.count.counts import Counts
 from divulge.engines.duckdb import DuckDBEngine
 from divulge.errors import BadInput
 from divulge.policy import Policy, Protection
@@ -130,7 +130,7 @@ def test_ages_are_not_looked_for_in_ranges() -> None:
 
 def test_classes_that_were_not_brought_together_are_not_searched(monkeypatch: pytest.MonkeyPatch) -> None:
     """Under a memory limit only the worst classes come here; the chosen people may be in others."""
-    monkeypatch.setattr(StoredCounts, "is_small", False)
+    monkeypatch.setattr(Counts, "is_small", False)
     table = dv.read(PEOPLE, engine=DuckDBEngine(memory_limit="500MB"))
     old = Protection.make({"k_anonymity": 3}, where={"age": ">= 75"})
     with pytest.raises(BadInput, match="were not brought together"):

@@ -43,6 +43,18 @@ class Layout:
         return (*alone, tuple(column.name for column in self.values)) if self.joint and len(alone) > 1 else alone
 
     @property
+    def key_names(self) -> list[str]:
+        """What the keys are called."""
+        return [f"k{place}" for place in range(len(self.keys))]
+
+    @property
+    def column_names(self) -> list[str]:
+        """What all columns are called."""
+        letters = "sg" if len(self.sets) > 1 else "s"
+        values = [f"{letter}{place}" for letter in letters for place in range(len(self.values))]
+        return [*self.key_names, *values, "n", *(["w", "lightest", "unweighted"] if self.weighted else [])]
+
+    @property
     def needs_class_sizes(self) -> bool:
         """Distinct people per cell do not add up to distinct people per class, so these are counted by themselves."""
         return self.by_person or not self.targets

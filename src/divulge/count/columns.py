@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Self
 
 import numpy as np
 import numpy.typing as npt
@@ -18,43 +17,40 @@ import pyarrow.compute as pc
 
 from divulge.count.counting import Request, no_rows
 from divulge.count.entries import Coded, encode_unsorted
-from divulge.engines.duckdb import DuckDBEngine
-from divulge.engines.relation import RelationEngine
+from divulge.engines.base import LinedUp
 from divulge.errors import InternalError
-from divulge.table.table import Table, table_of
+from divulge.table.table import Table
 
 _DENSE = 2**16
 _LARGEST = 2**62
 
 
 class Columns:
-    """Reads columns; rows that are left out because of nulls are left out of each. To be used in a `with` statement."""
+    """Reads columns; rows that are left out because of nulls are left out of each."""
 
-    def __init__(self, request: Request) -> None:
+    @classmethod
+    def of(cls, request: Request) -> Columns | None:
+        """The columns of a request; None where the engine keeps no order of rows that a column could be lined up with."""
         names = (*request.roles.quasi_identifiers, *request.roles.sensitive)
-        self._engine, self._table = _aligned(request.table, names)
-        self._is_copy = self._table is not request.table
+        found = request.table.engine.line_up(request.table.relation, names)
+        return None if found is None else cls(request, found)
+
+    def __init__(self, request: Request, lined_up: LinedUp) -> None:
+        names = (*request.roles.quasi_identifiers, *request.roles.sensitive)
+        self._table, self._lined_up = request.table, lined_up
         self._kept = self._rows_without_null(names) if request.nulls == "drop" else None
-        self.rows = self._count() if self._kept is None else len(self._kept)
+        self.rows = lined_up.rows if self._kept is None else len(self._kept)
         if self.rows == 0:
-            self._discard()
             raise no_rows(request)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._discard()
 
     def coded(self, name: str) -> Coded:
         """One column with its values."""
-        with self._engine.in_row_order():
-            found = encode_unsorted(self._read(name), self._table.column(name))
+        found = encode_unsorted(self._read(name), self._table.column(name))
         return found if self._kept is None else Coded(found.domain, found.codes[self._kept])
 
     def numbered(self, names: Sequence[str]) -> Iterator[tuple[str, npt.NDArray[np.integer], int]]:
         """Each column as its name, a number for each row, and a bound that the numbers stay below."""
-        with self._engine.in_row_order(), ThreadPoolExecutor(1) as reader:
+        with ThreadPoolExecutor(1) as reader:
             coming = [reader.submit(self._numbered, name) for name in names[:1]]
             for place, name in enumerate(names):
                 codes, values = coming.pop().result()
@@ -67,24 +63,14 @@ class Columns:
         return (codes if self._kept is None else codes[self._kept]), values
 
     def _read(self, name: str) -> pa.ChunkedArray:
-        column = self._engine.query(f"SELECT {self._engine.quote(name)} AS c FROM {self._table.relation}").column("c")
-        if self._kept is None and len(column) != self.rows:
-            raise InternalError(f"{name!r} was read with {len(column)} rows, and the table has {self.rows}")
+        column = self._lined_up.column(self._table.engine.quote(name))
+        if len(column) != self._lined_up.rows:
+            raise InternalError(f"{name!r} was read with {len(column)} rows, and the table has {self._lined_up.rows}")
         return column
 
-    def _discard(self) -> None:
-        if self._is_copy:
-            self._engine.discard(self._table.relation)
-
-    def _count(self) -> int:
-        counted = self._engine.query(f"SELECT COUNT(*) AS n FROM {self._table.relation}")
-        return int(counted.column("n")[0].as_py())
-
     def _rows_without_null(self, names: Sequence[str]) -> npt.NDArray[np.int64]:
-        complete = " AND ".join(f"{self._engine.quote(name)} IS NOT NULL" for name in names)
-        with self._engine.in_row_order():
-            found = self._engine.query(f"SELECT {complete} AS c FROM {self._table.relation}").column("c")
-        return np.flatnonzero(found.to_numpy())
+        complete = " AND ".join(f"{self._table.engine.quote(name)} IS NOT NULL" for name in names)
+        return np.flatnonzero(self._lined_up.column(complete).to_numpy())
 
 
 def number_values(cells: pa.ChunkedArray, table: Table, name: str) -> tuple[npt.NDArray[np.integer], int]:
@@ -97,17 +83,3 @@ def number_values(cells: pa.ChunkedArray, table: Table, name: str) -> tuple[npt.
             return numbers - ends["min"], span + (1 if cells.null_count else 0)
     coded = encode_unsorted(cells, table.column(name))
     return coded.codes, coded.values
-
-
-def _aligned(table: Table, names: Sequence[str]) -> tuple[DuckDBEngine, Table]:
-    """A table whose columns can be read alone and in the same order each time, and its engine."""
-    engine = table.engine
-    if isinstance(engine, DuckDBEngine) and engine.keeps_order(table.relation):
-        return engine, table
-    if not isinstance(engine, DuckDBEngine | RelationEngine):
-        raise InternalError(f"columns cannot be read one by one from {engine.name}")
-    rows = f"SELECT {', '.join(engine.quote(name) for name in names)} FROM {table.relation}"
-    if isinstance(engine, DuckDBEngine):
-        return engine, table_of(engine, engine.keep(rows), source=table.source)
-    own = DuckDBEngine()
-    return own, table_of(own, own.store(engine.stream(rows)), source=table.source)

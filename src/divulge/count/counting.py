@@ -97,6 +97,13 @@ class Request:
             ]
         return f"SELECT {', '.join(selected)} FROM {self.table.relation}{self.where()} GROUP BY {grouped}"
 
+    def sql_of_distinct_rows(self) -> str:
+        """SELECT the distinct rows over all columns of the layout, and how often each occurs."""
+        quoted = [self.table.engine.quote(name) for name in (*self.roles.quasi_identifiers, *self.roles.sensitive)]
+        letters = [*self.layout.key_names, *(f"s{place}" for place in range(len(self.roles.sensitive)))]
+        selected = ", ".join(f"{name} AS {letter}" for name, letter in zip(quoted, letters, strict=True))
+        return f"SELECT {selected}, COUNT(*) AS n FROM {self.table.relation}{self.where()} GROUP BY {', '.join(quoted)}"
+
 
 def count(table: Table, roles: Roles, *, nulls: Nulls = "category", joint: bool = False) -> Contingency:
     """Count the people of each class and, for each sensitive attribute, the people with each value in each class."""

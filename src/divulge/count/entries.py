@@ -18,6 +18,7 @@ import pyarrow as pa
 from divulge.count.assemble import plain_values
 from divulge.count.contingency import Domain, Ints
 from divulge.count.counting import Request, no_rows
+from divulge.engines.base import Held
 from divulge.errors import BadInput
 from divulge.table.table import Column
 
@@ -58,19 +59,23 @@ class Entries:
         return self.rows == len(self)
 
 
-def read_entries(request: Request) -> Entries:
-    """The distinct rows over the quasi-identifiers and all sensitive attributes of a request."""
-    quote = request.table.engine.quote
-    columns = [request.table.column(name) for name in (*request.roles.quasi_identifiers, *request.roles.sensitive)]
-    names = [quote(column.name) for column in columns]
-    selected = ", ".join(f"{name} AS c{place}" for place, name in enumerate(names))
-    counted = request.table.engine.query(
-        f"SELECT {selected}, COUNT(*) AS n FROM {request.table.relation}{request.where()} GROUP BY {', '.join(names)}"
+def hold_distinct_rows(request: Request) -> Held:
+    """Count the distinct rows over the quasi-identifiers and all sensitive attributes of a request; columns are named as its cells are."""
+    found = request.table.engine.hold(
+        request.sql_of_distinct_rows(), together=request.layout.key_names, source=request.table.source
     )
-    if counted.num_rows == 0:
+    if found.rows == 0:
         raise no_rows(request)
+    return found
+
+
+def read_entries(request: Request, held: Held | None = None) -> Entries:
+    """The distinct rows of a request in memory."""
+    counted = (hold_distinct_rows(request) if held is None else held).table()
+    layout = request.layout
+    names = [*layout.key_names, *(f"s{place}" for place in range(len(layout.values)))]
     return Entries(
-        columns=_encoded(columns, [counted.column(f"c{place}") for place in range(len(columns))]),
+        columns=_encoded((*layout.keys, *layout.values), [counted.column(name) for name in names]),
         repeats=counted.column("n").to_numpy().astype(np.int64, copy=False),
     )
 

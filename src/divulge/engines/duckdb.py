@@ -16,23 +16,26 @@ import threading
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Protocol
 
 import duckdb
 import pyarrow as pa
 
-from divulge.engines.base import DuckDBDialect, is_plain_type
+from divulge.engines.base import DuckDBDialect, Held, Result, double_quoted, is_plain_type
 from divulge.engines.failures import explain
 from divulge.engines.scratch import Scratch
 from divulge.errors import BadInput, InternalError
 
-Result = TypeVar("Result")
 Progress = Callable[[int, int], None]
 """Called with (done, total)."""
 _WILDCARD = re.compile(r"[*?\[]")
 _UNITS = {"bytes": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}
 _SECONDS_BETWEEN_LOOKS = 0.25
+_BYTES_PER_CELL = 1_000
+"""What a cell costs in memory once all metrics have been computed, with room to spare."""
+_FEWEST_CELLS = 100_000
 _DURABLE = {
     **dict.fromkeys(("HUGEINT", "UHUGEINT"), "DECIMAL(38, 0)"),
     **dict.fromkeys(("TIMESTAMP_S", "TIMESTAMP_MS"), "TIMESTAMP"),
@@ -45,6 +48,8 @@ class DuckDBEngine(DuckDBDialect):
     """One private, in-process DuckDB."""
 
     name = "duckdb"
+    place = "disk"
+    search_limit = None
 
     def __init__(
         self,
@@ -97,6 +102,13 @@ class DuckDBEngine(DuckDBDialect):
         self.close = weakref.finalize(self, _close, self._connection, scratch, os.getpid())
         self.memory_limit = None if memory_limit is None else self._bytes_allowed()
         """In bytes, where one was given."""
+        self.cell_limit = (
+            None if self.memory_limit is None else max(self.memory_limit // _BYTES_PER_CELL, _FEWEST_CELLS)
+        )
+        self.row_limit = self.cell_limit
+        """A row that is being grouped costs no more than a cell that is measured."""
+        self.chunk_rows = (self.row_limit or 0) // 8 or _FEWEST_CELLS
+        """Rows of a chunk, where there are more; a chunk may have to grow, eight times at most."""
 
     def query(self, sql: str, parameters: Sequence[object] = ()) -> pa.Table:
         """Run one statement and return its rows as an Arrow table."""
@@ -145,6 +157,10 @@ class DuckDBEngine(DuckDBDialect):
         """Make an Arrow table readable; what stands after FROM comes back."""
         return self.register(self.fresh_name("lent"), table)
 
+    def forget(self, name: str) -> None:
+        """Take back what was registered."""
+        self._connection.unregister(name)
+
     def fresh_name(self, prefix: str) -> str:
         """A name that nothing in this engine has yet."""
         return f"{prefix}_{next(self._numbers)}"
@@ -156,15 +172,15 @@ class DuckDBEngine(DuckDBDialect):
         try:
             return self.keep(f"SELECT {select} FROM {source}")
         finally:
-            self._connection.unregister(stream)
+            self.forget(stream)
 
-    def keep(self, sql: str) -> str:
+    def keep(self, sql: str, parameters: Sequence[object] = ()) -> str:
         """Keep the rows of a query in the private directory; memory does not grow with them: the table lives in a file on disk."""
         if not self._storage:
             self._storage = "stored"
             self._run(f"ATTACH {self.literal(str(self.directory / 'stored.duckdb'))} AS {self._storage}")
         table = f"{self._storage}.{self.quote(self.fresh_name('table'))}"
-        self._run(f"CREATE TABLE {table} AS {sql}")
+        self._run(f"CREATE TABLE {table} AS {sql}", parameters)
         return table
 
     def discard(self, table: str) -> None:
@@ -249,31 +265,81 @@ class DuckDBEngine(DuckDBDialect):
         except duckdb.Error as error:
             raise explain(error, sql=sql, known_as=self._known_as) from error
 
-    def reduce(
-        self,
-        sql: str,
-        summarize: Callable[[Iterator[pa.RecordBatch]], Result | None],
-        _merge: Callable[[Result, Result], Result] | None = None,
-    ) -> Result:
-        """What a function makes of the rows of a query, which come in their order, batch by batch.
+    @property
+    def home(self) -> DuckDBEngine:
+        """Where rows are held."""
+        return self
 
-        Where Spark has a summary of each partition to merge, here one summary says it all.
-        """
-        counted = self.query(f"SELECT COUNT(*) AS n FROM ({sql})").column("n")[0].as_py()
+    def hold(self, sql: str, *, together: Sequence[str] = (), rows: int | None = None, source: str = "") -> HeldRows:  # noqa: ARG002 - files have names of their own here, and counting is cheap
+        """Keep the rows of a query: in memory, or with a memory limit on disk, sorted once."""
+        if self.memory_limit is None:
+            return HeldRows(self, self.query(sql), together=together)
+        return HeldRows(self, self.keep(f"SELECT * FROM ({sql}) AS held{_in_order(together)}"))
+
+    def fold(
+        self,
+        held: Held,
+        summarize: Callable[[Iterator[pa.RecordBatch]], Result | None],
+        merge: Callable[[Result, Result], Result],  # noqa: ARG002 - one stream has one summary
+    ) -> Result:
+        """What a function makes of all rows, which come in their order, batch by batch."""
+        if not isinstance(held, HeldRows) or held.engine is not self:
+            raise InternalError("these rows are held by another engine")
+        sql, rows = held.in_order, held.rows
         # The stream is closed first, whatever happens: DuckDB takes no other statement while one is open.
         with self.in_row_order(), self.stream(sql) as batches:
-            found = summarize(_followed(batches, counted, self._progress))
+            found = summarize(_followed(batches, rows, self._progress))
         if found is None:
             raise InternalError(f"a statement without rows was to be summarized: {sql}")
         return found
+
+    def hold_each(
+        self,
+        sql: str,
+        parameters: Sequence[object] = (),
+        *,
+        by: str,
+        make: Callable[[pa.Table], pa.Table],
+        adding: Mapping[str, str],  # noqa: ARG002 - rows bring their types along
+        source: str = "",  # noqa: ARG002 - as in `hold`
+    ) -> HeldRows:
+        """Keep, on disk, what a function makes of the rows with each value of a column, one value after the other."""
+        dealt, made = self.keep(f"SELECT * FROM ({sql}) AS dealt ORDER BY {by}", parameters), ""
+        try:
+            for value in self.query(f"SELECT DISTINCT {by} AS v FROM {dealt} ORDER BY v").column("v").to_pylist():
+                name = self.fresh_name("made")
+                rows = self.register(name, make(self.query(f"SELECT * FROM {dealt} WHERE {by} = ?", [value])))
+                if made:
+                    self._run(f"INSERT INTO {made} SELECT * FROM {rows}")
+                else:
+                    made = self.keep(f"SELECT * FROM {rows}")
+                self.forget(name)
+        finally:
+            self.discard(dealt)
+        return HeldRows(self, made)
+
+    def in_order(self, sql: str, columns: Sequence[str], *, files: int = 1) -> str:
+        """The rows of a query, sorted by columns, nulls last."""
+        del files
+        return f"SELECT * FROM ({sql}) AS unsorted{_in_order(columns)}"
+
+    def sees(self, held: Held) -> bool:
+        """Whether rows are held here."""
+        return held.engine is self
+
+    def line_up(self, relation: str, columns: Sequence[str]) -> HeldRows:
+        """Columns to be read one after the other: from where they are if that keeps their order, else from a copy on disk."""
+        if self.keeps_order(relation):
+            return HeldRows(self, relation, lent=True)
+        return HeldRows(self, self.keep(f"SELECT {', '.join(map(self.quote, columns))} FROM {relation}"))
 
     def _bytes_allowed(self) -> int:
         number, unit = str(self.query("SELECT current_setting('memory_limit') AS m").column("m")[0].as_py()).split()
         return int(float(number) * _UNITS[unit])
 
-    def _run(self, sql: str) -> None:
+    def _run(self, sql: str, parameters: Sequence[object] = ()) -> None:
         with self._watched(sql):
-            self._connection.execute(sql)
+            self._connection.execute(sql, list(parameters) or None)
 
     @contextmanager
     def _watched(self, sql: str) -> Iterator[None]:
@@ -294,6 +360,76 @@ class DuckDBEngine(DuckDBDialect):
             done.set()
             if watcher.is_alive():
                 watcher.join()
+
+
+class HeldRows:
+    """Rows that DuckDB keeps: an Arrow table in memory, or a table in the private directory, which goes with this."""
+
+    def __init__(
+        self,
+        owner: HasHome,
+        kept: pa.Table | str,
+        *,
+        together: Sequence[str] = (),
+        lent: bool = False,
+    ) -> None:
+        """`together` are the columns to sort by where that has not been done; what is lent stays when this goes."""
+        self._owner, self._kept = owner, kept
+        self._order = _in_order(together)
+        if isinstance(kept, str) and not lent:
+            _when_gone(self, owner.home, owner.home.discard, kept)
+
+    @property
+    def engine(self) -> DuckDBEngine:
+        """Where they can be selected from."""
+        return self._owner.home
+
+    @cached_property
+    def rows(self) -> int:
+        """How many there are."""
+        if not isinstance(self._kept, str):
+            return int(self._kept.num_rows)
+        return int(self.engine.query(f"SELECT COUNT(*) AS n FROM {self._kept}").column("n")[0].as_py())
+
+    @cached_property
+    def relation(self) -> str:
+        """What stands after FROM."""
+        if isinstance(self._kept, str):
+            return self._kept
+        name = self.engine.fresh_name("held")
+        _when_gone(self, self.engine, self.engine.forget, name)
+        return self.engine.register(name, self._kept)
+
+    @property
+    def in_order(self) -> str:
+        """The statement that reads them in order."""
+        return f"SELECT * FROM {self.relation}{self._order}"
+
+    def table(self) -> pa.Table:
+        """All of them, in memory."""
+        return self.engine.query(f"SELECT * FROM {self._kept}") if isinstance(self._kept, str) else self._kept
+
+    def column(self, expression: str) -> pa.ChunkedArray:
+        """What an expression is for each row, in the order of the rows."""
+        with self.engine.in_row_order():
+            return self.engine.query(f"SELECT {expression} AS c FROM {self.relation}").column("c")
+
+
+class HasHome(Protocol):
+    """An engine of the DuckDB family: what it holds lies in a DuckDB of ours."""
+
+    @property
+    def home(self) -> DuckDBEngine:
+        """That DuckDB."""
+
+
+def _when_gone(rows: HeldRows, engine: DuckDBEngine, remove: Callable[[str], None], name: str) -> None:
+    """Remove what was kept soon after the rows are no longer referred to, unless all of the engine has gone before."""
+    weakref.finalize(rows, lambda: remove(name) if engine.close.alive else None).atexit = False
+
+
+def _in_order(columns: Sequence[str]) -> str:
+    return f" ORDER BY {', '.join(f'{double_quoted(name)} ASC NULLS LAST' for name in columns)}" if columns else ""
 
 
 def _followed(batches: Iterable[pa.RecordBatch], rows: int, progress: Progress | None) -> Iterator[pa.RecordBatch]:

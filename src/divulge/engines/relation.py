@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """SQL over a DuckDB relation that belongs to the user's own connection.
 
-The statement runs there, over the relation itself: nothing is copied, and nothing is left behind in the connection.
-DuckDB takes no parameters on this path, so each is written into the statement as a constant.
+The statement runs there, over the relation itself: nothing is copied, and nothing is left behind in the connection. What is to be
+held, or lent, lies in a DuckDB of ours. DuckDB takes no parameters on this path, so each is written into the statement as a constant.
 """
 
 from __future__ import annotations
@@ -10,13 +10,15 @@ from __future__ import annotations
 import datetime as dt
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from decimal import Decimal
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import duckdb
 
-from divulge.engines.base import DuckDBDialect
+from divulge.engines.base import DuckDBDialect, Held, Result
+from divulge.engines.duckdb import DuckDBEngine, HeldRows
 from divulge.engines.failures import explain
 from divulge.errors import InternalError
 
@@ -32,6 +34,10 @@ class RelationEngine(DuckDBDialect):
     """Runs SQL where the relation lives; the relation is called `divulge_relation` there."""
 
     name = "duckdb"
+    place = "disk"
+    cell_limit = None
+    search_limit = None
+    row_limit = None
 
     def __init__(self, relation: duckdb.DuckDBPyRelation) -> None:
         self._relation = relation
@@ -61,6 +67,37 @@ class RelationEngine(DuckDBDialect):
             return tuple(zip(bound.columns, (str(type_) for type_ in bound.types), strict=True))
         except duckdb.Error as error:
             raise explain(error, sql=sql, known_as={}) from error
+
+    @cached_property
+    def home(self) -> DuckDBEngine:
+        """Where rows are held."""
+        return DuckDBEngine()
+
+    def hold(self, sql: str, *, together: Sequence[str] = (), rows: int | None = None, source: str = "") -> HeldRows:  # noqa: ARG002 - as in DuckDBEngine
+        """Keep the rows of a query in memory."""
+        return HeldRows(self, self.query(sql), together=together)
+
+    def fold(
+        self,
+        held: Held,
+        summarize: Callable[[Iterator[pa.RecordBatch]], Result | None],
+        merge: Callable[[Result, Result], Result],
+    ) -> Result:
+        """What a function makes of all rows, which come in their order, batch by batch."""
+        return self.home.fold(held, summarize, merge)
+
+    def sees(self, _held: Held) -> bool:
+        """Nothing but the relation can be selected from here."""
+        return False
+
+    def lend(self, table: pa.Table) -> str:
+        """Refused: nothing is put into the connection of the user."""
+        raise InternalError(f"a table of {table.num_rows} rows was to be put into a connection that is not ours")
+
+    def line_up(self, relation: str, columns: Sequence[str]) -> HeldRows:
+        """Columns to be read one after the other, from a copy on disk."""
+        rows = f"SELECT {', '.join(map(self.quote, columns))} FROM {relation}"
+        return HeldRows(self, self.home.store(self.stream(rows)))
 
     def _run(self, sql: str) -> duckdb.DuckDBPyRelation:
         found = self._relation.query(_VIEW, sql)

@@ -12,14 +12,14 @@ import pickle
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from divulge.engines import spark_files
-from divulge.engines.base import is_plain_type
+from divulge.engines.base import Held, Result, is_plain_type
 from divulge.engines.duckdb import DuckDBEngine
 from divulge.engines.spark_cleanup import when_gone
 from divulge.engines.spark_code import send_code
@@ -32,7 +32,6 @@ from divulge.errors import BadInput, DivulgeError, InternalError
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-Result = TypeVar("Result")
 COLLECT_LIMIT = 100_000
 """Counts of up to this many cells come to the driver and take the ordinary path."""
 SEARCH_LIMIT = 5_000_000
@@ -41,6 +40,8 @@ ROW_LIMIT = 1_000_000
 """Tables of up to this many rows come to the driver to be anatomized."""
 CHUNK_ROWS = 500_000
 """Larger ones are grouped on the workers, in chunks of at most so many rows."""
+_ROWS_PER_PARTITION = 100_000
+_MOST_PARTITIONS = 10_000
 _CHUNK = 1 << 16
 """Copies of a row that one worker makes at a time."""
 _TYPES = {
@@ -61,6 +62,7 @@ class SparkEngine:
     """One Spark session."""
 
     name = "spark"
+    place = "the cluster"
     formats: tuple[str, ...] = ("csv", "parquet")
 
     def __init__(
@@ -93,6 +95,11 @@ class SparkEngine:
         self._source = ""
         self._has_sent_code = False
         self.close = when_gone(self, partial(_drop, self.session, self._views))
+
+    @property
+    def cell_limit(self) -> int:
+        """How many cells of a count may come to the driver."""
+        return self.collect_limit
 
     @property
     def ignores_case(self) -> bool:
@@ -236,20 +243,24 @@ class SparkEngine:
             return f"CAST(MAP_FROM_ENTRIES({pairs}) AS STRING)"
         return cell if is_plain_type(type_) else f"CAST({cell} AS STRING)"
 
-    def reduce(
+    def hold(
+        self, sql: str, *, together: Sequence[str] = (), rows: int | None = None, source: str = ""
+    ) -> HeldOnCluster:
+        """Keep the rows of a query on the cluster."""
+        return HeldOnCluster(self, sql, together=together, rows=rows, source=source)
+
+    def fold(
         self,
-        frame: DataFrame,
+        held: Held,
         summarize: Callable[[Iterator[pa.RecordBatch]], Result | None],
         merge: Callable[[Result, Result], Result],
     ) -> Result:
-        """Summarize each partition where it is and merge the summaries, in the order of the partitions, on the cluster.
-
-        Both functions are of this package, or partial calls of such, and what they return can be pickled. A partition without rows
-        may have None for a summary.
-        """
+        """Summarize each partition where it is and merge the summaries, in the order of the partitions, on the cluster."""
+        if not isinstance(held, HeldOnCluster):
+            raise InternalError("these rows are held by another engine")
         self.prepare_workers()
         with self.explained("summarize the partitions"):
-            parts = frame.mapInArrow(_Summarize(summarize), "part int, result binary")
+            parts = held.arranged.mapInArrow(_Summarize(summarize), "part int, result binary")
             ordered = parts.repartition(1).sortWithinPartitions("part")
             found = ordered.mapInArrow(_Merge(merge), "result binary").toArrow().column("result").to_pylist()
         if not found:
@@ -258,6 +269,41 @@ class SparkEngine:
         if isinstance(result, DivulgeError):
             raise result
         return result  # type: ignore[no-any-return]
+
+    def hold_each(
+        self,
+        sql: str,
+        parameters: Sequence[object] = (),
+        *,
+        by: str,
+        make: Callable[[pa.Table], pa.Table],
+        adding: Mapping[str, str],
+        source: str = "",
+    ) -> HeldOnCluster:
+        """Keep what a function makes of the rows with each value of a column, on the workers.
+
+        What it makes has the columns of the rows but that one, and those that it adds, with their types.
+        """
+        self.prepare_workers()
+        frame = self.frame(sql, parameters)
+        columns = [f"{name} {type_}" for name, type_ in frame.dtypes if name != by]
+        schema = ", ".join([*columns, *(f"{name} {type_}" for name, type_ in adding.items())])
+        # A plain function of one argument: pyspark asks for its signature, and takes a second argument for a key.
+        made = frame.groupBy(by).applyInArrow(lambda rows: make(rows), schema=schema)  # noqa: PLW0108 - as just said
+        return self.hold(f"SELECT * FROM {self.view(made)}", source=source)
+
+    def in_order(self, sql: str, columns: Sequence[str], *, files: int = 1) -> str:
+        """The rows of a query in so many partitions, each sorted by columns, nulls last: functions of these columns alone."""
+        names = [self.quote(name) for name in columns]
+        spread = f"SELECT /*+ REPARTITION({files}, {', '.join(names)}) */ * FROM ({sql}) AS unsorted"
+        return f"SELECT * FROM ({spread}) AS spread SORT BY {', '.join(f'spread.{name} NULLS LAST' for name in names)}"
+
+    def sees(self, held: Held) -> bool:
+        """Whether rows are held in the same session."""
+        return isinstance(held, HeldOnCluster) and held.engine.session is self.session
+
+    def line_up(self, _relation: str, _columns: Sequence[str]) -> None:
+        """Spark keeps no order of rows that a column could be lined up with."""
 
     def prepare_workers(self) -> None:
         """Let the workers compute with functions of this package."""
@@ -285,6 +331,54 @@ class SparkEngine:
             raise explain_spark(error, sql=sql, source=self._source) from error
         finally:
             self._source = outer
+
+
+class HeldOnCluster:
+    """Rows that Spark keeps. They are counted when somebody asks how many there are, and arranged when they are first folded."""
+
+    def __init__(
+        self, engine: SparkEngine, sql: str, *, together: Sequence[str], rows: int | None, source: str
+    ) -> None:
+        self.engine = engine
+        self._sql, self._together, self._known, self._source = sql, tuple(together), rows, source
+
+    @cached_property
+    def frame(self) -> DataFrame:
+        """The rows as they come; where it is known how many there are, they are rows that others hold, and are not kept twice."""
+        with self.engine.explained(self._sql, source=self._source):
+            frame = self.engine.frame(self._sql)
+            return frame if self._known is not None else self._kept(frame)
+
+    @cached_property
+    def rows(self) -> int:
+        """How many there are."""
+        with self.engine.explained(self._sql, source=self._source):
+            return self.frame.count() if self._known is None else self._known
+
+    @cached_property
+    def relation(self) -> str:
+        """What stands after FROM."""
+        return self.engine.view(self.frame)
+
+    def table(self) -> pa.Table:
+        """All of them, in the driver's memory."""
+        with self.engine.explained(self._sql, source=self._source):
+            return self.frame.toArrow()
+
+    @cached_property
+    def arranged(self) -> DataFrame:
+        """Partitions that hold whole classes, sorted as we sort them: ascending, nulls last."""
+        if not self._together:
+            return self.frame
+        frame, parts = self.frame, min(max(-(-self.rows // _ROWS_PER_PARTITION), 2), _MOST_PARTITIONS)
+        with self.engine.explained("arrange the rows by class"):
+            order = [frame[name].asc_nulls_last() for name in self._together]
+            return self._kept(frame.repartition(parts, *self._together).sortWithinPartitions(*order))
+
+    def _kept(self, frame: DataFrame) -> DataFrame:
+        kept = frame.persist()
+        when_gone(self, kept.unpersist)
+        return kept
 
 
 class _Summarize:

@@ -52,8 +52,8 @@ def as_number(metric: Metric[Any], value: float) -> float | int:
     return int(value) if metric.unit in _WHOLE_UNITS and float(value).is_integer() else float(value)
 
 
-class Survey(Protocol):
-    """Classes that are not all here: they stayed on a cluster, and the worst of them were sent."""
+class Surveyed(Protocol):
+    """Classes that are not all here: they stayed on disk or on a cluster, and the worst of them were sent."""
 
     @property
     def classes(self) -> int:
@@ -72,7 +72,7 @@ class Measurement:
     """All metrics of one table under one choice of roles."""
 
     contingency: Contingency = field(repr=False)
-    """The classes; where they stayed on a cluster, the worst of them by each metric."""
+    """The classes; where they stayed on disk or on a cluster, the worst of them by each metric."""
     identity_view: Identity = field(repr=False)
     beliefs: Mapping[str, Belief] = field(repr=False)
     identity: Mapping[str, Score]
@@ -80,8 +80,8 @@ class Measurement:
     settings: Mapping[str, Any]
     notes: tuple[str, ...] = ()
     frame: str = "arrow"
-    survey: Survey | None = field(default=None, repr=False)
-    """All classes, where they stayed on a cluster."""
+    survey: Surveyed | None = field(default=None, repr=False)
+    """All classes, where they stayed on disk or on a cluster."""
 
     @property
     def class_count(self) -> int:
@@ -138,7 +138,7 @@ class Measurement:
     def classes(self) -> Any:
         """One row per class with all per-class metrics, as the kind of frame that was handed in.
 
-        Where the classes stayed on a cluster, these are the worst of them; a note says how many there are.
+        Where the classes stayed on disk or on a cluster, these are the worst of them; a note says how many there are.
         """
         return as_frame(self.class_table(), self.frame)
 

@@ -73,8 +73,10 @@ def read(
 
 
 def read_beside(table: Table, source: object) -> Table:
-    """Open another table to be compared with this one, on the same Spark if this one is there."""
-    return read(source, engine=table.engine if isinstance(table.engine, SparkEngine) else None)
+    """Open another table to be compared with this one, with the same engine and so within the same limits, unless it has its own."""
+    own = isinstance(source, Table) or as_spark_frame(source) is not None
+    beside = isinstance(table.engine, SparkEngine) or (isinstance(table.engine, DuckDBEngine) and not own)
+    return read(source, engine=table.engine if beside else None)
 
 
 def own_table(table: Table) -> tuple[Table, OwnEngine]:

@@ -19,9 +19,9 @@ import pyarrow as pa
 
 from divulge.count import Cells, Contingency, Domain, count
 from divulge.count.align import align
-from divulge.count.cluster import count_in_memory
 from divulge.count.contingency import Floats, Ints
 from divulge.count.counting import Request
+from divulge.count.counts import count_in_memory
 from divulge.engines.choose import OwnEngine
 from divulge.errors import BadInput
 from divulge.generalize.plan import Recoding, published

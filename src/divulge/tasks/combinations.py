@@ -4,17 +4,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from divulge.belief import Belief
-from divulge.count import Nulls, count
+from divulge.count.assemble import Coding
+from divulge.count.counts import Counts
 from divulge.metrics import Identity, find_metric
 from divulge.metrics.identity import distinction, separation
 from divulge.metrics.measurement import as_number
 from divulge.metrics.metric import Metric
-from divulge.table.roles import Roles
-from divulge.table.table import Table
+from divulge.tasks.distributed import default_outlooks, survey_classes
+from divulge.tasks.partition import Outlook
 
 Names = tuple[str, ...]
 Numbers = dict[str, float | int]
@@ -60,31 +61,23 @@ class Scorer(Protocol):
         """For each of two or more columns, all the others."""
 
 
-class Views(Protocol):
-    """Counts that stay elsewhere, on a Spark cluster."""
-
-    @property
-    def rows(self) -> int:
-        """Rows of the table."""
-
-    def of(self, columns: Sequence[str]) -> tuple[Identity, Mapping[str, Belief]]:
-        """What the metrics of one combination are functions of."""
-
-
 @dataclass(frozen=True, eq=False)
 class OneByOne:
-    """Every combination by itself."""
+    """Every combination by itself, from counts that are held: rolled up, or counted again where people own several rows."""
 
-    views: Views
+    counts: Counts
 
     @property
     def rows(self) -> int:
         """Rows of the table."""
-        return self.views.rows
+        request = self.counts.request
+        sql = f"SELECT COUNT(*) AS n FROM {request.table.relation}{request.where()}"
+        return int(request.table.engine.query(sql).column("n")[0].as_py())
 
     def score(self, columns: Names) -> Combination:
         """One combination."""
-        identity, beliefs = self.views.of(columns)
+        whole = columns == self.counts.request.roles.quasi_identifiers
+        identity, beliefs = _views(self.counts if whole else self.counts.roll_up(columns))
         return Combination(
             columns, identity_numbers(identity), {name: belief_numbers(belief) for name, belief in beliefs.items()}
         )
@@ -98,23 +91,18 @@ class OneByOne:
         return ((left_out, self.score(without(columns, left_out))) for left_out in columns)
 
 
-@dataclass(frozen=True, eq=False)
-class Recounted:
-    """A count for every combination: where people own several rows, counts of people do not add up."""
-
-    table: Table
-    roles: Roles
-    nulls: Nulls
-
-    @property
-    def rows(self) -> int:
-        """Rows of the table."""
-        return count(self.table, self.roles, nulls=self.nulls).rows
-
-    def of(self, columns: Sequence[str]) -> tuple[Identity, Mapping[str, Belief]]:
-        """What the metrics of one combination are functions of."""
-        counted = count(self.table, replace(self.roles, quasi_identifiers=tuple(columns)), nulls=self.nulls)
-        return Identity.of(counted), {name: Belief.of_table(cells) for name, cells in counted.cells.items()}
+def _views(counts: Counts) -> tuple[Identity, Mapping[str, Belief]]:
+    """What the metrics of one combination are functions of."""
+    if counts.is_small:
+        contingency = counts.collect()
+        return Identity.of(contingency), {name: Belief.of_table(cells) for name, cells in contingency.cells.items()}
+    codings: dict[str, Coding] = {}
+    outlooks: dict[str, Outlook] = {}
+    if counts.layout.values:
+        marginals, codings = counts.one_class()
+        outlooks = default_outlooks(marginals)
+    sample = survey_classes(counts, codings, outlooks, metrics=(*IDENTITY, *SENSITIVE)).sample
+    return sample.identity, sample.beliefs
 
 
 def identity_numbers(view: Identity) -> Numbers:

@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from divulge.count import Contingency, Nulls
-from divulge.count.cluster import count_in_memory
 from divulge.count.contingency import Floats
 from divulge.count.counting import Request
+from divulge.count.counts import count_in_memory
 from divulge.engines.choose import OwnEngine
 from divulge.errors import BadInput
 from divulge.generalize.plan import Plan, Recoding

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measuring where the counts stay on a Spark cluster.
+"""Measuring classes that are not brought together: their counts stay on disk or on a Spark cluster.
 
-The counting statement runs once. Where it finds few cells, they come to the driver and everything goes on as with DuckDB. Else the
-workers make two passes over the cells, class by class, and only sums, the worst classes and tallies come back (see partition).
+The counting statement runs once. Where it finds few cells, they come to memory and everything goes on there. Else two folds go over the
+cells, class by class, and only sums, the worst classes and tallies come back (see partition).
 """
 
 from __future__ import annotations
@@ -10,15 +10,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from divulge.belief import Belief, GivenPrior, Ground, Prior
 from divulge.count import Contingency
 from divulge.count.assemble import Coding, domain_codes
-from divulge.count.cluster import ClusterCounts
 from divulge.count.counting import notes_on, totals
+from divulge.count.counts import Counts
+from divulge.engines.base import Held
 from divulge.errors import InternalError
 from divulge.metrics import IDENTITY, SENSITIVE, Identity, find_metric
 from divulge.metrics.metric import never_negative
@@ -35,16 +36,12 @@ from divulge.tasks.partition import (
     part_of,
 )
 
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
-
 
 @dataclass(frozen=True, eq=False)
-class Stock:
-    """A table whose classes stayed on the cluster: what is known about all of them, and the worst of them."""
+class Survey:
+    """A table whose classes stayed where they are held: what is known about all of them, and the worst of them."""
 
-    counts: ClusterCounts
-    arranged: DataFrame = field(repr=False)
+    held: Held = field(repr=False)
     plan: Plan = field(repr=False)
     sample: Part = field(repr=False)
     """The worst classes by each metric."""
@@ -71,8 +68,8 @@ class Stock:
         if not open_ones:
             return [_certain(known[question]) for question in questions]
         plan = replace(self.plan, kept=max(most, 1))
-        findings = self.counts.engine.reduce(
-            self.arranged, partial(find_worst, plan, open_ones, open_ones), partial(merge_findings, plan, open_ones)
+        findings = self.held.engine.fold(
+            self.held, partial(find_worst, plan, open_ones, open_ones), partial(merge_findings, plan, open_ones)
         )
         part = _part(plan, findings.rows)
         for question, counted in zip(open_ones, findings.tallies, strict=True):
@@ -91,36 +88,35 @@ class Stock:
         return found if found.tally.classes == 0 else None
 
 
-def take_stock(
-    counts: ClusterCounts,
+def survey_classes(
+    counts: Counts,
     codings: Mapping[str, Coding],
     outlooks: Mapping[str, Outlook],
     *,
-    register: ClusterCounts | None = None,
+    register: Counts | None = None,
     metrics: Sequence[str] | None = None,
-) -> Stock:
-    """Two passes over the classes; `metrics` are the names of those wanted, by default all."""
-    engine, arranged = counts.engine, counts.arrange(register)
+) -> Survey:
+    """Two folds over the classes; `metrics` are the names of those wanted, by default all."""
+    held = counts.with_population(register)
+    fold = held.engine.fold
     plan = Plan(counts.layout, codings, outlooks)
-    sums = engine.reduce(arranged, partial(add_up, plan), merge_totals)
+    sums = fold(held, partial(add_up, plan), merge_totals)
     rows, people, person_entropy = totals(counts.request, int(sums.sizes @ sums.repeats))
     plan = _with_whole(plan, sums, person_entropy)
     criteria = _criteria(plan, population=register is not None or counts.layout.weighted, metrics=metrics)
     hidden = _hidden_by_averages(plan) if metrics is None else ()
-    findings = engine.reduce(
-        arranged, partial(find_worst, plan, criteria, hidden), partial(merge_findings, plan, criteria)
-    )
+    findings = fold(held, partial(find_worst, plan, criteria, hidden), partial(merge_findings, plan, criteria))
     sample = _part(plan, findings.rows)
     alone = [coding.parts[0] for coding in codings.values() if coding.tuples is None]
     notes = notes_on(counts.request, rows, _constant(counts, sums), alone)
     kept = (
-        f"the counts stayed on the cluster: {len(sample.contingency):,} of {int(sums.repeats.sum()):,} classes came back, "
+        f"the counts stayed on {held.engine.place}: {len(sample.contingency):,} of {int(sums.repeats.sum()):,} classes are here, "
         f"the {plan.kept} worst by each metric"
     )
     contingency = replace(
         sample.contingency, rows=rows, people=people, person_entropy=person_entropy, notes=(*notes, kept)
     )
-    return Stock(counts, arranged, plan, sample, contingency, dict(zip(hidden, findings.tallies, strict=True)))
+    return Survey(held, plan, sample, contingency, dict(zip(hidden, findings.tallies, strict=True)))
 
 
 def default_outlooks(marginals: Contingency) -> dict[str, Outlook]:
@@ -188,7 +184,7 @@ def _hidden_by_averages(plan: Plan) -> tuple[Question, ...]:
     )
 
 
-def _constant(counts: ClusterCounts, sums: Totals) -> dict[str, Any]:
+def _constant(counts: Counts, sums: Totals) -> dict[str, Any]:
     pairs = zip(counts.layout.keys, sums.keys, strict=True)
     return {column.name: values[0].as_py() for column, values in pairs if len(values) == 1}
 
@@ -196,7 +192,7 @@ def _constant(counts: ClusterCounts, sums: Totals) -> dict[str, Any]:
 def _part(plan: Plan, rows: Any) -> Part:
     part = part_of(plan, rows)
     if part is None:
-        raise InternalError("the cluster returned no classes")
+        raise InternalError("a survey returned no classes")
     return part
 
 

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from divulge.count import Contingency, Nulls
-from divulge.count.cluster import count_in_memory
 from divulge.count.counting import Request
+from divulge.count.counts import count_in_memory
 from divulge.engines.choose import OwnEngine
 from divulge.errors import BadInput, InternalError, nearest
 from divulge.generalize.objective import UserFunction
@@ -33,7 +33,7 @@ from divulge.table.roles import Names, Roles, resolve_roles, split_names
 from divulge.table.table import Declared, Table
 from divulge.tasks.counted import Original, follow
 from divulge.tasks.hierarchy import suggest
-from divulge.tasks.measure import Assumptions, assume, measure_counts
+from divulge.tasks.measure import Assumptions, assume, measure_counts, population_request
 from divulge.tasks.plain_columns import columns_without_role
 from divulge.tasks.release import GeneralizedRelease
 
@@ -137,7 +137,8 @@ def count_original(
 ) -> tuple[Original, Measurement]:
     """Count and measure the original."""
     joint, people = bool(further.pop("joint", False)), further.pop("population", None)
-    population = None if people is None else read_beside(source, people)
+    everybody = None if people is None else population_request(read_beside(source, people), roles, nulls)
+    population = None if everybody is None else count_in_memory(everybody)
     if further.get("original") is not None:
         raise BadInput(
             "the table that is generalized is the original itself", hint="Leave original out, or give a prior"

@@ -16,14 +16,15 @@ import numpy as np
 from divulge.count import Nulls
 from divulge.count.columns import Columns
 from divulge.count.counting import Request
+from divulge.count.counts import Counts
 from divulge.count.entries import Coded, Codes
 from divulge.count.refine import Partition, refine
 from divulge.errors import BadInput
 from divulge.metrics import Identity
 from divulge.metrics.dense import Marginal
 from divulge.table.read import read
-from divulge.table.roles import resolve_roles
-from divulge.tasks.combinations import IDENTITY, SENSITIVE, Combination, Numbers, OneByOne, identity_numbers
+from divulge.table.roles import Roles, resolve_roles
+from divulge.tasks.combinations import Combination, Numbers, OneByOne, identity_numbers
 from divulge.tasks.measure import Names
 from divulge.tasks.rolled_up import identity_view, sensitive_in, spectrum_of
 
@@ -87,8 +88,11 @@ def growing(
     source = read(table, engine=engine)
     roles = resolve_roles(source, quasi_identifiers=quasi_identifiers, sensitive=sensitive)
     request = Request(source, roles, nulls, joint=False)
-    work = _on_cluster if source.engine.name == "spark" else _column_by_column
-    rows, alone, steps = work(request, every, progress or _silent)
+    columns = Columns.of(request)
+    if columns is None:
+        rows, alone, steps = _set_by_set(request, every, progress or _silent)
+    else:
+        rows, alone, steps = _column_by_column(columns, roles, every, progress or _silent)
     return Growth(
         rows=rows,
         alone=tuple(alone),
@@ -110,42 +114,38 @@ def _silent(_done: int, _total: int) -> None:
 
 
 def _column_by_column(
-    request: Request, every: int, progress: Callable[[int, int], None]
+    columns: Columns, roles: Roles, every: int, progress: Callable[[int, int], None]
 ) -> tuple[int, list[Combination], list[Step]]:
-    names = request.roles.quasi_identifiers
+    names = roles.quasi_identifiers
     alone: list[Combination] = []
     steps: list[Step] = []
-    with Columns(request) as columns:
-        attributes = [_Attribute.of(columns.coded(name)) for name in request.roles.sensitive]
-        together = everybody = Partition.whole(columns.rows)
-        for n, (name, codes, values) in enumerate(columns.numbered(names), start=1):
-            together = refine(together, codes, values)
-            alone.append(Combination((name,), *_simple_numbers(everybody, codes, values, attributes)))
-            if _is_asked_for(n, every, len(names)):
-                steps.append(Step(n, name, *_numbers(together, attributes)))
-            progress(n, len(names))
-        return columns.rows, alone, steps
+    attributes = [_Attribute.of(columns.coded(name)) for name in roles.sensitive]
+    together = everybody = Partition.whole(columns.rows)
+    for n, (name, codes, values) in enumerate(columns.numbered(names), start=1):
+        together = refine(together, codes, values)
+        alone.append(Combination((name,), *_simple_numbers(everybody, codes, values, attributes)))
+        if _is_asked_for(n, every, len(names)):
+            steps.append(Step(n, name, *_numbers(together, attributes)))
+        progress(n, len(names))
+    return columns.rows, alone, steps
 
 
-def _on_cluster(
+def _set_by_set(
     request: Request, every: int, progress: Callable[[int, int], None]
 ) -> tuple[int, list[Combination], list[Step]]:
-    """A count for each set: Spark keeps no order of rows that a column could be lined up with."""
-    from divulge.count.cluster import count_on_cluster
-    from divulge.tasks.on_spark import ClusterViews
+    """A count for each set, where there is no order of rows that a column could be lined up with."""
 
-    def score(columns: tuple[str, ...]) -> tuple[int, Combination]:
-        counts = count_on_cluster(replace(request, roles=replace(request.roles, quasi_identifiers=columns)))
-        scorer = OneByOne(ClusterViews(counts, (*IDENTITY, *SENSITIVE)))
-        return scorer.rows, scorer.score(columns)
+    def scorer(columns: tuple[str, ...]) -> OneByOne:
+        return OneByOne(Counts.of(replace(request, roles=replace(request.roles, quasi_identifiers=columns))))
 
     names = request.roles.quasi_identifiers
     rows, alone, steps = 0, [], []
     for n, name in enumerate(names, start=1):
-        rows, simple = score((name,))
-        alone.append(simple)
+        simple = scorer((name,))
+        rows = rows or simple.rows
+        alone.append(simple.score((name,)))
         if _is_asked_for(n, every, len(names)):
-            found = simple if n == 1 else score(names[:n])[1]
+            found = alone[0] if n == 1 else scorer(names[:n]).score(names[:n])
             steps.append(Step(n, name, found.identity, found.sensitive))
         progress(n, len(names))
     return rows, alone, steps

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,17 +13,19 @@ import numpy as np
 from divulge.belief import Belief, GroundChoice, Knowledge, Prior, Taxonomy, as_share, read_knowledge, read_prior
 from divulge.count import Cells, Contingency, Nulls, count
 from divulge.count.align import align, population_sizes
-from divulge.count.assemble import joint_domain
-from divulge.count.cluster import count_in_memory
+from divulge.count.assemble import Coding, joint_domain
 from divulge.count.contingency import Floats
 from divulge.count.counting import Request
+from divulge.count.counts import Counts
 from divulge.errors import BadInput, nearest
 from divulge.metrics import TOLERANCE, Identity
 from divulge.metrics.diversity import recursive_l
-from divulge.metrics.measurement import Measurement, Survey, score_attribute, score_identity
+from divulge.metrics.measurement import Measurement, score_attribute, score_identity
 from divulge.table.read import read, read_beside
 from divulge.table.roles import Roles, resolve_roles
 from divulge.table.table import Table
+from divulge.tasks.distributed import Survey, outlook_of, recoded, survey_classes
+from divulge.tasks.partition import Outlook
 
 Names = str | Sequence[str]
 Values = Mapping[str, Sequence[str | None] | str] | Iterable[str]
@@ -95,17 +97,7 @@ def measure(
         recursive_l=recursive_l,
     )
     everybody = None if population is None else read_beside(source, population)
-    if source.engine.name == "spark":
-        from divulge.tasks.on_spark import measure_on_spark
-
-        request = Request(source, roles, nulls, joint)
-        return measure_on_spark(request, assumptions=assumptions, population=everybody)
-    if getattr(source.engine, "memory_limit", None) is not None and everybody is None:
-        from divulge.tasks.out_of_core import measure_out_of_core
-
-        return measure_out_of_core(Request(source, roles, nulls, joint), assumptions=assumptions)
-    contingency = count(source, roles, nulls=nulls, joint=joint)
-    return measure_counts(contingency, source, roles, assumptions=assumptions, nulls=nulls, population=everybody)
+    return _measure_held(Request(source, roles, nulls, joint), assumptions=assumptions, population=everybody)
 
 
 def assume(
@@ -135,6 +127,59 @@ def assume(
     )
 
 
+def _measure_held(request: Request, *, assumptions: Assumptions, population: Table | None) -> Measurement:
+    """Count; then measure in memory if there are few cells, else class by class where they are held."""
+    counts = Counts.of(request)
+    register = None if population is None else Counts.of(population_request(population, request.roles, request.nulls))
+    if counts.is_small and (register is None or register.is_small):
+        contingency, everybody = counts.collect(), None if register is None else register.collect()
+        del counts, register  # the counted rows are not needed twice
+        return measure_counts(
+            contingency,
+            request.table,
+            request.roles,
+            assumptions=assumptions,
+            nulls=request.nulls,
+            population=everybody,
+        )
+    survey = _survey(counts, register, assumptions)
+    settings = settings_of(
+        request.table,
+        request.roles,
+        survey.sample.beliefs,
+        assumptions,
+        nulls=request.nulls,
+        population=population is not None,
+        counts=request.table.engine.place.removeprefix("the "),
+    )
+    return measurement_of(
+        survey.contingency,
+        survey.sample.identity,
+        survey.sample.beliefs,
+        settings=settings,
+        frame=request.table.frame,
+        survey=survey,
+    )
+
+
+def _survey(counts: Counts, register: Counts | None, assumptions: Assumptions) -> Survey:
+    """Form the beliefs about the table as one class, and take prior, order and distances from there to all classes."""
+    request = counts.request
+    codings: dict[str, Coding] = {}
+    outlooks: dict[str, Outlook] = {}
+    if request.roles.sensitive:
+        marginals, codings = counts.one_class()
+        for name in marginals.cells:
+            given = read_prior(assumptions.priors[name], name) if name in assumptions.priors else None
+            by_class = given if given is not None and given.conditions else None
+            others = {key: prior for key, prior in assumptions.priors.items() if key != name}
+            assumed = assumptions if by_class is None else replace(assumptions, priors=others, original=None)
+            belief = form_belief(marginals, name, assumed, roles=request.roles, nulls=request.nulls)
+            outlooks[name] = outlook_of(belief, knowledge=assumptions.knowledge.get(name), given=by_class)
+            codings[name] = recoded(codings[name], belief)
+    return survey_classes(counts, codings, outlooks, register=register)
+
+
 def measure_counts(
     contingency: Contingency,
     source: Table,
@@ -142,15 +187,13 @@ def measure_counts(
     *,
     assumptions: Assumptions,
     nulls: Nulls = "category",
-    population: Any = None,
+    population: Contingency | None = None,
 ) -> Measurement:
-    """Every metric of a table that has been counted."""
+    """Every metric of a table that has been counted, and its population with it."""
     beliefs = {
         name: form_belief(contingency, name, assumptions, roles=roles, nulls=nulls) for name in contingency.cells
     }
-    sizes = None
-    if population is not None:
-        sizes = population_sizes(contingency, count_in_memory(population_request(population, roles, nulls)))
+    sizes = None if population is None else population_sizes(contingency, population)
     settings = settings_of(source, roles, beliefs, assumptions, nulls=nulls, population=population is not None)
     return measurement_of(contingency, Identity.of(contingency, sizes), beliefs, settings=settings, frame=source.frame)
 

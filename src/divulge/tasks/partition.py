@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What one of Spark's workers computes about the classes in its partition, with the same NumPy functions as everywhere.
+"""What a survey computes about the classes in one stream or partition, with the same NumPy functions as everywhere.
 
-Two passes: `add_up` finds the sums that a metric of one class needs to know about the whole table; `find_worst` then has every
+Two folds: `add_up` finds the sums that a metric of one class needs to know about the whole table; `find_worst` then has every
 metric of every class, keeps the worst classes and counts those beyond a bound. What a partition returns is small, and two such
 summaries merge into one.
 """

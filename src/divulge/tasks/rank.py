@@ -15,13 +15,14 @@ from typing import Any
 
 from divulge.count import Nulls
 from divulge.count.counting import Request
-from divulge.count.entries import read_entries
+from divulge.count.counts import Counts
+from divulge.count.entries import hold_distinct_rows, read_entries
 from divulge.errors import BadInput, nearest
 from divulge.metrics import TOLERANCE
 from divulge.table.read import read
 from divulge.table.roles import Roles, resolve_roles
 from divulge.table.table import Table
-from divulge.tasks.combinations import IDENTITY, SENSITIVE, Combination, OneByOne, Recounted, Scorer
+from divulge.tasks.combinations import Combination, OneByOne, Scorer
 from divulge.tasks.measure import Names
 from divulge.tasks.pruning import Pruned, search_smallest
 from divulge.tasks.rolled_up import RolledUp
@@ -142,19 +143,15 @@ def rank(
 
 
 def scorer_for(table: Table, roles: Roles, nulls: Nulls) -> Scorer:
-    """The way to count that fits the engine and the roles."""
+    """Roll-ups of the distinct rows where memory may take these; else a count of each combination."""
     request = Request(table, roles, nulls, joint=False)
-    if table.engine.name == "spark":
-        from divulge.count.cluster import count_on_cluster
-        from divulge.tasks.on_spark import ClusterViews
-
-        counts = count_on_cluster(request)
-        # One attribute's cells are the distinct rows themselves; those of several may be many more than their cells.
-        if not counts.is_small or roles.person is not None or len(roles.sensitive) > 1:
-            return OneByOne(ClusterViews(counts, (*IDENTITY, *SENSITIVE)))
-    elif roles.person is not None:
-        return OneByOne(Recounted(table, roles, nulls))
-    return RolledUp(read_entries(request), roles.sensitive)
+    if roles.person is not None:  # counts of people do not add up
+        return OneByOne(Counts.of(request))
+    held, limit = hold_distinct_rows(request), table.engine.cell_limit
+    if limit is None or held.rows <= limit:
+        return RolledUp(read_entries(request, held), roles.sensitive)
+    # One attribute's cells are the distinct rows themselves; those of several may be far fewer.
+    return OneByOne(Counts(request, held) if len(roles.sensitive) < 2 else Counts.of(request))
 
 
 def _check(up_to: int, threshold: float) -> None:

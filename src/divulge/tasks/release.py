@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
-from divulge.count.cluster import count_in_memory
 from divulge.count.counting import Request
+from divulge.count.counts import count_in_memory
 from divulge.engines.choose import OwnEngine
 from divulge.generalize.plan import Plan
 from divulge.metrics.measurement import Measurement

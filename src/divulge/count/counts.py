@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Counts that an engine holds: the cells of a counting statement, in memory, on disk or on a cluster.
+
+Where they are few enough for memory they are collected and become an ordinary contingency. Else they stay where they are, those of one
+class together, and are folded into summaries there.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+import pyarrow as pa
+
+from divulge.count.assemble import JOINT, Coding, Layout, assemble, domain_codes
+from divulge.count.contingency import Contingency, Domain, combined_key
+from divulge.count.counting import Request, check_weights, contingency_of, no_rows
+from divulge.engines.base import Held
+from divulge.errors import BadInput
+
+_LARGEST_TUPLE = 2**62
+
+
+@dataclass(frozen=True, eq=False)
+class Counts:
+    """What a counting statement found."""
+
+    request: Request
+    held: Held
+
+    @classmethod
+    def of(cls, request: Request) -> Counts:
+        """Run the counting statement of a request."""
+        return cls._held(request, request.sql())
+
+    @classmethod
+    def _held(cls, request: Request, sql: str, by: Held | None = None) -> Counts:
+        """Keep what a statement finds with the engine of the table, or of the counts it is made from; weights are checked where all are."""
+        engine = request.table.engine if by is None else by.engine
+        found = cls(request, engine.hold(sql, together=request.layout.key_names, source=request.table.source))
+        if found.cells == 0:
+            raise no_rows(request)
+        if request.roles.weight is not None and not found.is_small:
+            check_weights(found._whole, request)
+        return found
+
+    @property
+    def layout(self) -> Layout:
+        """The columns of the counted rows."""
+        return self.request.layout
+
+    @property
+    def cells(self) -> int:
+        """How many rows the statement has: cells of all sensitive attributes."""
+        return self.held.rows
+
+    @property
+    def is_small(self) -> bool:
+        """Whether memory may take all of them."""
+        limit = self.request.table.engine.cell_limit
+        return limit is None or self.cells <= limit
+
+    def collect(self) -> Contingency:
+        """Bring the counts to memory."""
+        return contingency_of(self.request, self.held.table())
+
+    def roll_up(self, columns: Sequence[str]) -> Counts:
+        """The counts of fewer quasi-identifiers, from these counts; where people own several rows, from the rows again."""
+        request = replace(self.request, roles=replace(self.request.roles, quasi_identifiers=tuple(columns)))
+        if self.layout.by_person:
+            return Counts.of(request)
+        places = {column.name: place for place, column in enumerate(self.layout.keys)}
+        return Counts._held(request, self._summed([f"k{places[name]}" for name in columns]), self.held)
+
+    def one_class(self) -> tuple[Contingency, dict[str, Coding]]:
+        """The whole table as one class, that is its marginals, and how it numbers the values of each target."""
+        layout = replace(self.layout, keys=())
+        found = assemble(layout, self._whole)
+        return found, _codings(layout, found, self._whole)
+
+    def with_population(self, population: Counts | None) -> Held:
+        """The cells, those of one class together; people of the population are rows of their own, counted in p."""
+        if population is None:
+            return self.held
+        _check_same_types(self.layout, population.layout)
+        engine, keys = self.held.engine, self.layout.key_names
+        if not engine.sees(population.held) and not population.is_small:
+            raise BadInput(
+                f"the population ({population.request.table.source}) is not where the table is, and its counts are too many to be moved",
+                hint="open both with one engine: as paths, or as Spark frames of one session",
+            )
+        theirs = population.held.relation if engine.sees(population.held) else engine.lend(population.held.table())
+        others = [name for name in self.layout.column_names if name not in keys]
+        ours = ", ".join([*keys, *others, "CAST(NULL AS BIGINT) AS p"])
+        everybody = ", ".join([*keys, *(f"NULL AS {name}" for name in others), "n AS p"])
+        return engine.hold(
+            f"SELECT {ours} FROM {self.held.relation} UNION ALL SELECT {everybody} FROM {theirs}",
+            together=keys,
+            rows=self.cells + population.cells,
+        )
+
+    @cached_property
+    def _whole(self) -> pa.Table:
+        """The cells of the table as one class."""
+        return self.held.engine.query(self._summed([]))
+
+    def _summed(self, keys: Sequence[str]) -> str:
+        """The statement that adds up the cells over the classes of these keys."""
+        present = self.layout.column_names
+        kept = [name for name in present if name[0] in "sg"]
+        sums = [f"CAST(SUM({name}) AS BIGINT) AS {name}" for name in ("n", "unweighted") if name in present]
+        sums += ["SUM(w) AS w", "MIN(lightest) AS lightest"] if "w" in present else []
+        grouped = [f"cells.{name}" for name in (*keys, *kept)]  # so that no alias is meant
+        named = [
+            f"{cell} AS {name}"
+            for cell, name in zip(grouped, [*(f"k{place}" for place in range(len(keys))), *kept], strict=True)
+        ]
+        by = f" GROUP BY {', '.join(grouped)}" if grouped else ""
+        return f"SELECT {', '.join([*named, *sums])} FROM {self.held.relation} AS cells{by}"
+
+
+def count_in_memory(request: Request) -> Contingency:
+    """The counts of a table as a contingency; refused where memory cannot be expected to hold them."""
+    limit = request.table.engine.search_limit
+    if limit is None:
+        return contingency_of(request, request.table.engine.query(request.sql()))
+    counts = Counts.of(request)
+    if counts.cells > limit:
+        raise BadInput(
+            f"{request.table.source} has {counts.cells:,} combinations of values, and a search holds at most {limit:,} in memory",
+            hint="Name fewer quasi-identifiers or round a column first, or raise SparkEngine(search_limit=...)",
+        )
+    return counts.collect()
+
+
+def _check_same_types(ours: Layout, theirs: Layout) -> None:
+    for mine, yours in zip(ours.keys, theirs.keys, strict=True):
+        if mine.type != yours.type and not mine.kind == yours.kind == "number":
+            raise BadInput(
+                f"column {mine.name!r} has type {mine.type} in one table and {yours.type} in the other",
+                hint="give both the same type",
+            )
+
+
+def _codings(layout: Layout, marginals: Contingency, counted: pa.Table) -> dict[str, Coding]:
+    """How the table as one class numbers the values of each target."""
+    alone = {column.name: marginals.cells[column.name].domain for column in layout.values}
+    codings = {name: Coding(domain, (domain,)) for name, domain in alone.items()}
+    for target in layout.targets:
+        if len(target) > 1:
+            codings[JOINT.join(target)] = _joint_coding(layout, marginals, counted, [alone[name] for name in target])
+    return codings
+
+
+def _joint_coding(layout: Layout, marginals: Contingency, counted: pa.Table, parts: Sequence[Domain]) -> Coding:
+    radices = [len(part) for part in parts]
+    if math.prod(radices) > _LARGEST_TUPLE:
+        raise BadInput(
+            f"{JOINT.join(part.name for part in parts)} has too many possible values to be measured as one on a cluster",
+            hint="measure fewer sensitive attributes together",
+        )
+    together = np.logical_and.reduce(
+        [counted.column(f"g{place}").to_numpy() == 0 for place in range(len(layout.values))]
+    )
+    rows = counted.filter(pa.array(together))
+    codes = [domain_codes(part, rows.column(f"s{place}")) for place, part in enumerate(parts)]
+    tuples = np.unique(combined_key(codes, radices, rows=rows.num_rows))
+    return Coding(marginals.cells[JOINT.join(part.name for part in parts)].domain, tuple(parts), tuples)
