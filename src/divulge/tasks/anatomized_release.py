@@ -197,15 +197,6 @@ class AnatomizedRelease(Release):
         engine = self.engine
         for table in held.tables:
             times = f"CAST({engine.quote(held.count)} AS BIGINT)" if table.counted else "1"
-            ours, theirs = f"({table.query})", held.origin
-            if _tuples(engine, ours, table.columns, times) != _tuples(engine, theirs, table.columns, "1"):
+            ours = Fingerprint.of(engine, f"({table.query})", columns=table.columns, times=times)
+            if ours != Fingerprint.of(engine, held.origin, columns=table.columns):
                 raise Unverified(f"{table.name} does not hold the values of {self.source.source}", hint=_HINT)
-
-
-def _tuples(engine: OwnEngine, relation: str, columns: Sequence[str], times: str) -> tuple[int, int]:
-    """How many records some columns stand for, and the sum of the hashes of their tuples, each as often as a count says."""
-    hashed = engine.row_hash([column for column in engine.describe(relation) if column[0] in columns])
-    total = engine.cast(f"SUM({hashed} * {times})", "VARCHAR")
-    found = engine.query(f"SELECT CAST(SUM({times}) AS BIGINT) AS n, {total} AS total FROM {relation} AS tuples")
-    row = found.to_pylist()[0]
-    return int(row["n"] or 0), int(row["total"] or 0)
