@@ -57,7 +57,7 @@ def anatomized(out: Path, session: Any) -> dict[str, Any]:
         engine=engine,
     )
     release.write(out)
-    return {"levels": release.levels.texts(), "settings": dict(release.outline.settings)}
+    return {"levels": release.levels.texts(), "settings": release.settings}
 
 
 def release_in_words(release: GeneralizedRelease) -> dict[str, Any]:

@@ -16,14 +16,14 @@ import numpy.typing as npt
 from divulge.anatomize.codes import Ints
 from divulge.anatomize.deal import deal
 from divulge.anatomize.layout import lay_out
-from divulge.anatomize.problem import Groups, Problem
+from divulge.anatomize.problem import GroupingProblem, Groups
 
 _MOST_TABLES = 4
 _MOST_VALUES = 2000
 """So many of the commonest sensitive values are balanced; the records of the others are few."""
 
 
-def balanced_deal(problem: Problem, groups: int, *, rng: np.random.Generator) -> Groups:
+def balanced_deal(problem: GroupingProblem, groups: int, *, rng: np.random.Generator) -> Groups:
     """The circular deal, balanced where a tuple is common enough to matter."""
     found = deal(problem, groups=np.array([groups]), rng=rng)
     carried = _common_tuples(problem)
@@ -40,7 +40,7 @@ def balanced_deal(problem: Problem, groups: int, *, rng: np.random.Generator) ->
     return found
 
 
-def _common_tuples(problem: Problem) -> npt.NDArray[np.bool_]:
+def _common_tuples(problem: GroupingProblem) -> npt.NDArray[np.bool_]:
     """For each table whose commonest tuple may fill a group beyond alpha: which records carry it; the most pressing tables first."""
     pressing = sorted(
         (place for place, top in enumerate(problem.commonest) if 2 * top > problem.model.alpha * len(problem)),

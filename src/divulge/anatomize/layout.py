@@ -11,7 +11,7 @@ from divulge.anatomize.codes import Codes, Ints
 
 
 @dataclass(frozen=True, eq=False)
-class Layout:
+class Members:
     """Members of group g are members[start[g]] up to members[start[g + 1]]."""
 
     members: Ints = field(repr=False)
@@ -23,10 +23,10 @@ class Layout:
         return self.members[ranges(begins, lengths)], np.repeat(np.arange(len(groups)), lengths)
 
 
-def lay_out(ids: Codes, count: int) -> Layout:
+def lay_out(ids: Codes, count: int) -> Members:
     """Lay out things by their id."""
     start = np.concatenate([[0], np.cumsum(np.bincount(ids, minlength=count))])
-    return Layout(stable_order(ids, count), start.astype(np.int64))
+    return Members(stable_order(ids, count), start.astype(np.int64))
 
 
 def stable_order(ids: Codes, count: int) -> Ints:

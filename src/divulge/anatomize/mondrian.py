@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from divulge.anatomize.codes import Ints, RowCodes
-from divulge.anatomize.layout import Layout, lay_out
+from divulge.anatomize.layout import Members, lay_out
 from divulge.anatomize.levels import Bools
 
 Allowed = Callable[[Ints, Ints, int], Bools]
@@ -23,14 +23,14 @@ Allowed = Callable[[Ints, Ints, int], Bools]
 
 
 @dataclass(frozen=True, eq=False)
-class Cells:
+class Regions:
     """A partition of the records."""
 
     count: int
     cell: npt.NDArray[np.int32]
 
 
-def mondrian(rows: RowCodes, columns: Sequence[str], *, allowed: Allowed) -> Cells:
+def mondrian(rows: RowCodes, columns: Sequence[str], *, allowed: Allowed) -> Regions:
     """Cells that are allowed and cannot be cut; the whole table is not asked about."""
     codes = np.stack([rows.column(name).astype(np.int32) for name in columns])
     spans = np.maximum(codes.max(axis=1) - codes.min(axis=1), 1)
@@ -56,7 +56,7 @@ def mondrian(rows: RowCodes, columns: Sequence[str], *, allowed: Allowed) -> Cel
             count += len(parents)
             grown += [parents, number]
         growing = np.concatenate(grown) if grown else np.zeros(0, dtype=np.int64)
-    return Cells(count, cell)
+    return Regions(count, cell)
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,7 +67,7 @@ class _Right:
     place: Ints
 
 
-def _widths(codes: npt.NDArray[np.int32], layout: Layout, cells: Ints) -> Ints:
+def _widths(codes: npt.NDArray[np.int32], layout: Members, cells: Ints) -> Ints:
     """For each column and cell, the range of codes."""
     records, place = layout.gather(cells)
     begins = np.searchsorted(place, np.arange(len(cells)))
@@ -83,7 +83,7 @@ def _cuttable(waiting: Ints, chosen: Ints, widths: npt.NDArray[np.float64]) -> t
 
 
 def _cut(
-    codes: npt.NDArray[np.int32], layout: Layout, cells: Ints, chosen: Ints, allowed: Allowed
+    codes: npt.NDArray[np.int32], layout: Members, cells: Ints, chosen: Ints, allowed: Allowed
 ) -> tuple[_Right, Bools]:
     """Cut cells at the median of their chosen columns; the right halves of those whose halves are both allowed, and which these are."""
     records, place = layout.gather(cells)

@@ -16,9 +16,9 @@ import numpy as np
 import numpy.typing as npt
 
 from divulge.anatomize.codes import Codes, Ints
-from divulge.anatomize.layout import Layout, lay_out
+from divulge.anatomize.layout import Members, lay_out
 from divulge.anatomize.levels import Bools, GroupLevels, floors, tally
-from divulge.anatomize.problem import Groups, Problem
+from divulge.anatomize.problem import GroupingProblem, Groups
 
 _ROUNDS = 200
 _PATIENCE = 40
@@ -49,7 +49,7 @@ class Judged:
         return Judged(self.sizes[chosen], self.valid[chosen], self.count[chosen], self.chance[chosen])
 
 
-def judge_groups(problem: Problem, levels: GroupLevels) -> Judged:
+def judge_groups(problem: GroupingProblem, levels: GroupLevels) -> Judged:
     """See groups as the search does."""
     model, sizes = problem.model, levels.sizes
     alpha, beta = floors(sizes, lambda n: model.alpha * n), floors(sizes, lambda n: model.beta * n)
@@ -75,7 +75,7 @@ class Grouped:
 
 
 def repair(
-    problem: Problem, group: Groups, *, groups: int, rng: np.random.Generator, region: Codes | None = None
+    problem: GroupingProblem, group: Groups, *, groups: int, rng: np.random.Generator, region: Codes | None = None
 ) -> Grouped:
     """A grouping with the same group sizes and the same first sensitive values in each group, and fewer groups that break the model.
 
@@ -88,7 +88,7 @@ def repair(
     layout = lay_out(found, groups)
     members, place = layout.members.copy(), np.empty(len(found), dtype=np.int64)
     place[members] = np.arange(len(members))
-    layout = Layout(members, layout.start)
+    layout = Members(members, layout.start)
     partners = _Partners.of(problem, region)
     idle, looks = 0, _LOOKS * len(found)
     for _ in range(_ROUNDS):
@@ -124,10 +124,10 @@ class _Partners:
     """Records by region and first sensitive value."""
 
     pool: Ints
-    layout: Layout
+    layout: Members
 
     @classmethod
-    def of(cls, problem: Problem, region: Codes | None) -> _Partners:
+    def of(cls, problem: GroupingProblem, region: Codes | None) -> _Partners:
         attribute = problem.sensitive[0]
         pool = attribute.ids.astype(np.int64)
         if region is not None:
@@ -143,7 +143,7 @@ class _Partners:
         return drawn
 
 
-def _commonest(problem: Problem, layout: Layout, broken: Ints, rng: np.random.Generator) -> Ints:
+def _commonest(problem: GroupingProblem, layout: Members, broken: Ints, rng: np.random.Generator) -> Ints:
     """For each broken group a record with the commonest tuple of the table that is furthest above its bound."""
     records, place = layout.gather(broken)
     sizes = np.bincount(place, minlength=len(broken))
@@ -179,7 +179,9 @@ def _one_each(first: Ints, second: Ints, groups: int, rng: np.random.Generator) 
     return np.flatnonzero((first != second) & (earliest[first] == turn) & (earliest[second] == turn))
 
 
-def _after_swaps(problem: Problem, layout: Layout, pairs: tuple[Ints, Ints], swapped: tuple[Ints, Ints]) -> Judged:
+def _after_swaps(
+    problem: GroupingProblem, layout: Members, pairs: tuple[Ints, Ints], swapped: tuple[Ints, Ints]
+) -> Judged:
     """The groups of the pairs, the first ones and then the second ones, as they would be after the swaps."""
     records, place = layout.gather(np.concatenate(pairs))
     leaves, comes = np.concatenate(swapped), np.concatenate(swapped[::-1])

@@ -18,7 +18,7 @@ import numpy as np
 
 from divulge.anatomize.anatomized import Anatomized
 from divulge.anatomize.codes import Codes, Ints
-from divulge.anatomize.layout import Layout, lay_out
+from divulge.anatomize.layout import Members, lay_out
 from divulge.count.contingency import class_ids
 
 
@@ -61,7 +61,7 @@ class Victims:
         return tuple(self._alike(ids) for ids in self.sensitive)
 
     @cached_property
-    def layout(self) -> Layout:
+    def layout(self) -> Members:
         """People by group."""
         return lay_out(self.group, len(self.sizes))
 
