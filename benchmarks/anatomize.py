@@ -30,9 +30,9 @@ from chart import draw_lines
 import divulge as dv
 from divulge.anatomize import AlphaBetaGammaDelta, Anatomy, Asn, Method, RowCodes, Slicing, Slppa, read_rows
 from divulge.anatomize import anatomize as divide_and_group
+from divulge.anatomize.chunks import grouping_of
 from divulge.anatomize.utility import recq_of
 from divulge.anatomize.workload import Workload
-from divulge.engines.duckdb import DuckDBEngine
 from divulge.tasks.anatomize import anatomy_roles
 from divulge.tasks.anatomized_release import AnatomizedRelease
 
@@ -163,12 +163,14 @@ def whole(path: Path) -> dict[str, float]:
     rows = read_rows(opened, [*CENSUS, "age"])
     times.append(time.perf_counter())
     model = AlphaBetaGammaDelta(alpha="1/2", beta="1/20", gamma="1/200", delta="1/20")
-    found = divide_and_group(rows, Slppa(model, tables=3), quasi_identifiers=CENSUS, sensitive="age", seed=1)
+    method = Slppa(model, tables=3)
+    found = divide_and_group(rows, method, quasi_identifiers=CENSUS, sensitive="age", seed=1)
     times.append(time.perf_counter())
+    groups = grouping_of(found, method, numbering=1)
     release = AnatomizedRelease(
-        anatomized=found,
+        groups=groups,
         source=opened,
-        engine=DuckDBEngine(preserve_order=True),
+        engine=groups.engine,
         roles=roles,
         left_out=left_out,
         nulls="category",

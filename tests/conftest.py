@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+import gc
 import importlib.util
 import shutil
+import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -18,6 +20,8 @@ from divulge.engines.spark import SparkEngine
 
 MARKS = {"needs_spark": "spark", "postgres": "server"}
 """Fixtures, and the mark of the tests that ask for them, be it through other fixtures."""
+TOGETHER = ("cluster", "needs_spark", "postgres")
+"""What starts slowly and is started once: tests that ask for it run in one process, where others run side by side."""
 FEW_EXAMPLES = 5
 settings.register_profile("quick", max_examples=FEW_EXAMPLES)
 
@@ -28,9 +32,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: Sequence[pytest.
     quick = config.getoption("--hypothesis-profile") == "quick"
     for item in items:
         if isinstance(item, pytest.Function):
-            for mark in {MARKS[name] for name in _asked(item) & MARKS.keys()}:
-                item.add_marker(mark)
-                item.add_marker(pytest.mark.xdist_group(mark))
+            asked = _asked(item)
+            for name in asked & MARKS.keys():
+                item.add_marker(MARKS[name])
+            for name in [name for name in TOGETHER if name in asked][:1]:
+                item.add_marker(pytest.mark.xdist_group(name))
             if quick:
                 _draw_few(item)
 
@@ -48,6 +54,17 @@ def _draw_few(item: pytest.Function) -> None:
     if own is not None:
         few = settings(own, max_examples=min(own.max_examples, FEW_EXAMPLES))
         test._hypothesis_internal_use_settings = few  # noqa: SLF001 - Hypothesis has no other way
+
+
+# --- The end -----------------------------------------------------------------------------------------------------------
+
+
+def pytest_unconfigure() -> None:
+    """Let go of what modules of tests hold: DuckDB complains about every object of its own that outlives the interpreter."""
+    ours = [module for name, module in sys.modules.items() if name.startswith("tests.")]
+    for module in [module for module in ours if not module.__name__.endswith("conftest")]:
+        vars(module).clear()
+    gc.collect()
 
 
 # --- Engines: one body of a test, three places where rows and counts may lie -------------------------------------------
@@ -102,8 +119,12 @@ def spark_session(needs_spark: None) -> Iterator[SparkEngine]:  # noqa: ARG001 -
     from tests.engines.spark_process import SETTINGS
 
     engine = SparkEngine(master="local[2,4]", config=SETTINGS)
+    context = engine.session.sparkContext
     yield engine
     engine.session.stop()
+    gateway = context._gateway  # noqa: SLF001 - pyspark leaves it open
+    assert gateway is not None
+    gateway.shutdown()  # else its thread outlives the interpreter, with all that it can reach
 
 
 @pytest.fixture

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What several tests share: running a command in this process and reading what it printed."""
+"""What several tests share: running a command in this process and reading what it printed, and the adversary among options."""
 
 from __future__ import annotations
 
@@ -7,10 +7,20 @@ import contextlib
 import io
 import json
 import sys
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
 from typing import Any
 
+from divulge.belief import Adversary
 from divulge.cli.main import run
+
+
+def with_adversary(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Options of a verb with those of the adversary gathered in one."""
+    hers = {field.name for field in fields(Adversary)}
+    others = {name: value for name, value in options.items() if name not in hers}
+    said = {name: value for name, value in options.items() if name in hers}
+    return {**others, "adversary": Adversary(**said)} if said else others
 
 
 @dataclass(frozen=True)

@@ -32,6 +32,7 @@ _PUBLIC = {
     "read": "divulge.table.read",
     "METRICS": "divulge.metrics",
     "Measurement": "divulge.metrics.measurement",
+    "Adversary": "divulge.belief",
     "Policy": "divulge.policy",
     "Protection": "divulge.policy",
     "DivulgeError": "divulge.errors",

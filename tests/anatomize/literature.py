@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from divulge.anatomize import AlphaBetaGammaDelta, Levels, RowCodes, rows_of
-from divulge.anatomize.problem import Groups, Problem, problem_of
+from divulge.anatomize import AlphaBetaGammaDelta, Reached, RowCodes, rows_of
+from divulge.anatomize.problem import GroupingProblem, Groups, problem_of
 
 CASES: dict[str, dict[str, Any]] = json.loads(Path(__file__).with_name("golden_002.json").read_text(encoding="utf-8"))[
     "cases"
@@ -36,7 +36,7 @@ def table_1() -> RowCodes:
     return rows_of({name: [record[place] for record in RECORDS] for place, name in enumerate(COLUMNS)})
 
 
-def problem_1(model: AlphaBetaGammaDelta | None = None) -> Problem:
+def problem_1(model: AlphaBetaGammaDelta | None = None) -> GroupingProblem:
     """Table 1 with the division of Table 4."""
     return problem_of(table_1(), tables=TABLES, sensitive=["Salary"], model=model or AlphaBetaGammaDelta())
 
@@ -55,6 +55,6 @@ def named(group: Groups) -> list[list[str]]:
     return sorted(people)
 
 
-def levels(texts: dict[str, str]) -> Levels:
-    """Levels from texts."""
-    return Levels(**{name: Fraction(text) for name, text in texts.items()})
+def levels(texts: dict[str, str]) -> Reached:
+    """Reached from texts."""
+    return Reached(**{name: Fraction(text) for name, text in texts.items()})

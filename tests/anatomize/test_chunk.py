@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from divulge.anatomize import AlphaBetaGammaDelta, InfeasibleModel, Slppa, anatomize, rows_of
 from divulge.anatomize.chunk import ChunkPlan, group_chunk
-from divulge.anatomize.problem import Prior, prior_of
+from divulge.anatomize.problem import SensitiveTotals, totals_of
 from divulge.anatomize.scatter import scatter
 from divulge.table.table import Column
 from tests.anatomize.checker import Drawn, as_lists, drawn, random_table
@@ -23,8 +23,8 @@ def grouped_in_parts(table: Drawn, parts: int) -> list[list[int]] | None:
     """The groups of all parts, dealt by sensitive value; None where a part cannot be grouped."""
     order = sorted(range(len(table.rows)), key=lambda i: [str(table.rows[i][name]) for name in table.sensitive])
     whole = table.codes
-    prior = {
-        name: Prior(whole.domain(name), np.bincount(whole.column(name), minlength=len(whole.domain(name))))
+    totals = {
+        name: SensitiveTotals(whole.domain(name), np.bincount(whole.column(name), minlength=len(whole.domain(name))))
         for name in table.sensitive
     }
     groups: list[list[int]] = []
@@ -38,7 +38,7 @@ def grouped_in_parts(table: Drawn, parts: int) -> list[list[int]] | None:
                 quasi_identifiers=table.quasi_identifiers,
                 sensitive=table.sensitive,
                 seed=1,
-                prior=prior,
+                totals=totals,
             )
         except InfeasibleModel:
             return None
@@ -74,13 +74,13 @@ def test_parts_lose_few_groups(parts: int) -> None:
 def test_moments_go_back_to_spark_in_utc() -> None:
     """Spark hands them over in the zone of its session and takes them back in UTC only, as the same moments."""
     moments = [datetime(2026, 1, 1, tzinfo=UTC) + timedelta(hours=i) for i in range(4)]
-    prior = prior_of(pa.table({"v": ["flu", "cold"], "n": [2, 2]}), name="disease", kind="text")
+    totals = totals_of(pa.table({"v": ["flu", "cold"], "n": [2, 2]}), name="disease", kind="text")
     plan = ChunkPlan(
         method=Slppa(AlphaBetaGammaDelta(beta="1/2"), tables=(("seen",),)),
         columns=(Column("seen", "TIMESTAMP WITH TIME ZONE", "date"), Column("disease", "VARCHAR", "text")),
         quasi_identifiers=("seen",),
         sensitive=("disease",),
-        prior={"disease": prior},
+        totals={"disease": totals},
         chunks=1,
         capacity=4,
         secret=1,

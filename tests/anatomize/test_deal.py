@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from divulge.anatomize import AlphaBetaGammaDelta, rows_of
 from divulge.anatomize.balance import balanced_deal
 from divulge.anatomize.deal import deal, deals_keep, most_groups
-from divulge.anatomize.levels import Tally
-from divulge.anatomize.problem import Problem, problem_of
+from divulge.anatomize.levels import GroupTally
+from divulge.anatomize.problem import GroupingProblem, problem_of
 from divulge.arrays import lay_out, stable_order
 from tests.anatomize.checker import random_table
 from tests.anatomize.literature import CASES
@@ -25,7 +25,7 @@ COUNTS = st.lists(st.integers(1, 12), min_size=1, max_size=8).map(lambda counts:
 BOUNDS = st.fractions(min_value=0, max_value=1, max_denominator=30)
 
 
-def by_values(counts: Any, **bounds: Any) -> Problem:
+def by_values(counts: Any, **bounds: Any) -> GroupingProblem:
     """Records that have only a sensitive value that matters."""
     values = [value for value, count in enumerate(counts) for _ in range(count)]
     rows = rows_of({"q": range(len(values)), "s": values})
@@ -133,7 +133,7 @@ def test_regions_are_certified_as_they_are_dealt(
     groups = np.array([data.draw(st.integers(1, int(size))) for size in sizes])
     ids = problem.sensitive[0].ids
     cells = sorted(Counter(zip(region.tolist(), ids.tolist(), strict=True)).items())
-    ranked = Tally(2, *(np.array(column) for column in zip(*((r, v, n) for (r, v), n in cells), strict=True)))
+    ranked = GroupTally(2, *(np.array(column) for column in zip(*((r, v, n) for (r, v), n in cells), strict=True)))
     certified = deals_keep(ranked, sizes, groups, totals=problem.sensitive[0].totals, model=problem.model, rows=rows)
     found = deal(problem, groups=groups, rng=np.random.default_rng(2), region=region)
     kept = problem.measure(found, groups=int(groups.sum())).keeps(problem.model)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from divulge.anatomize import AlphaBetaGammaDelta, InfeasibleModel, Slppa, anatomize, rows_of
 from divulge.anatomize.deal import most_groups
 from divulge.anatomize.feasibility import check_feasible, least_gamma, search_all
-from divulge.anatomize.problem import Problem, problem_of
+from divulge.anatomize.problem import GroupingProblem, problem_of
 from divulge.errors import Infeasible
 from tests.anatomize.checker import Drawn, as_lists, drawn, partitions
 from tests.anatomize.literature import CASES, QUASI_IDENTIFIERS, TABLES, expected, grouped, problem_1, table_1
@@ -23,7 +23,7 @@ from tests.anatomize.public import ADULT, paper_rows, rows_where, whole_adult
 BRUTE_FORCE = [case for case in CASES if case.startswith("002-bruteforce")]
 
 
-def one_table(qi: list[Any], sa: list[Any], **bounds: Any) -> Problem:
+def one_table(qi: list[Any], sa: list[Any], **bounds: Any) -> GroupingProblem:
     """A table with one quasi-identifier and one sensitive attribute."""
     rows = rows_of({"q": qi, "s": sa})
     return problem_of(rows, tables=[["q"]], sensitive=["s"], model=AlphaBetaGammaDelta(**bounds))

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -12,11 +14,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import divulge as dv
-from divulge.anatomize import AlphaBetaGammaDelta, Slppa, anatomize
+from divulge.anatomize import AlphaBetaGammaDelta, Slppa, anatomize, measured
 from divulge.anatomize.release import released
 from divulge.errors import BadInput
+from tests.anatomize.checker import Drawn, drawn
 from tests.anatomize.literature import QUASI_IDENTIFIERS, expected, table_1
 from tests.anatomize.test_query import TABLE_3, without_groups
+
+FOUR = ("alpha", "beta", "gamma", "delta")
 
 
 def test_table_3_has_the_levels_of_the_errata() -> None:
@@ -53,6 +58,31 @@ def test_what_is_read_back_is_what_was_decided(seed: int, tables: int) -> None:
     )
     made = [table.rows for table in released(found, secret=seed).tables]
     assert dv.check_anatomized(made, sensitive="Salary").levels == found.levels
+
+
+@settings(deadline=None, max_examples=60)
+@given(table=drawn(most=9), data=st.data(), piece=st.integers(1, 12))
+def test_levels_need_only_the_tables(table: Drawn, data: st.DataObject, piece: int) -> None:
+    """Rows with counts, in no order; whole groups are measured together, however few rows are taken at a time."""
+    size = len(table.rows)
+    group = data.draw(st.lists(st.integers(0, 3), min_size=size, max_size=size))
+    made = [counted(table, columns, group) for columns in (*table.tables, *((name,) for name in table.sensitive))]
+    groups = [[i for i in range(size) if group[i] == number] for number in sorted(set(group))]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(measured, "_PIECE", piece)
+        found = dv.check_anatomized(made, sensitive=table.sensitive, **dict(zip(FOUR, table.bounds, strict=True)))
+    worst = [max(column) for column in zip(*(table.levels(members) for members in groups), strict=True)]
+    assert [getattr(found.levels, name) for name in FOUR] == worst
+    assert (found.groups, found.breaking) == (len(groups), sum(not table.keeps(members) for members in groups))
+    assert (found.smallest, found.largest) == (min(map(len, groups)), max(map(len, groups)))
+
+
+def counted(table: Drawn, columns: Sequence[str], group: Sequence[int]) -> pa.Table:
+    """The published form of some columns."""
+    pairs = zip(group, table.rows, strict=True)
+    tuples = Counter((number, *(row[name] for name in columns)) for number, row in pairs)
+    rows = [{"GID": key[0], **dict(zip(columns, key[1:], strict=True)), "Count": n} for key, n in tuples.items()]
+    return pa.Table.from_pylist(sorted(rows, key=str, reverse=True))
 
 
 def change(place: int, **columns: list[Any]) -> list[pa.Table]:

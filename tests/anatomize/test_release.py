@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from divulge.anatomize import AlphaBetaGammaDelta, Anatomized, RowCodes, Slppa, anatomize, rows_of
-from divulge.anatomize.problem import Problem, problem_of
+from divulge.anatomize.problem import GroupingProblem, problem_of
 from divulge.anatomize.release import released
 from divulge.errors import Infeasible
 from tests.anatomize.checker import Drawn, drawn
@@ -89,7 +89,7 @@ def test_the_order_of_the_input_leaves_no_trace() -> None:
         assert one.rows.to_pylist() == other.rows.to_pylist()
 
 
-def _problem_of(rows: RowCodes, like: Anatomized) -> Problem:
+def _problem_of(rows: RowCodes, like: Anatomized) -> GroupingProblem:
     return problem_of(rows, tables=like.division.tables, sensitive=like.sensitive, model=like.model)
 
 

@@ -123,4 +123,6 @@ def test_refused(options: dict[str, Any], message: str) -> None:
 def test_an_order_that_names_a_value_twice_is_refused() -> None:
     table = pa.table({"a": ["1", "2"], "s": ["low", "high"]})
     with pytest.raises(BadInput, match="names 'low' twice"):
-        dv.measure(table, quasi_identifiers="a", sensitive="s", orders={"s": ["low", "high", "low"]})
+        dv.measure(
+            table, quasi_identifiers="a", sensitive="s", adversary=dv.Adversary(orders={"s": ["low", "high", "low"]})
+        )

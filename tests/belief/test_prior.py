@@ -248,5 +248,7 @@ def test_a_prior_may_exclude_what_occurs() -> None:
 @pytest.mark.parametrize("name", ["probability", "joint"])
 def test_an_attribute_named_like_the_column_of_probabilities(name: str) -> None:
     table = pa.table({"a": ["1", "1", "2"], name: ["x", "y", "x"]})
-    measured = dv.measure(table, quasi_identifiers="a", sensitive=name, prior={"x": 0.25, "y": 0.75})
+    measured = dv.measure(
+        table, quasi_identifiers="a", sensitive=name, adversary=dv.Adversary(prior={"x": 0.25, "y": 0.75})
+    )
     assert measured["surprise"].value == pytest.approx(2.0)  # class 2 has x only: log2(1 / 0.25)

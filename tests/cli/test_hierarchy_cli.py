@@ -205,7 +205,7 @@ def test_cut_finds_the_ranges_that_tell_the_most(tmp_path: Path) -> None:
         ("50", "60", 4),
     ]
     assert out.read_text(encoding="utf-8") == "20;<50;*\n30;<50;*\n50;>=50;*\n60;>=50;*\n"
-    scale = run_cli(*asked, "--column", "grade", "--order", "A,B,C,D").json()
+    scale = run_cli(*asked, "--column", "grade", "--order", "grade=A,B,C,D").json()
     assert scale["rule"]["rows"] == {name: [f"[{'A, B' if name < 'C' else 'C, D'}]", "*"] for name in "ABCD"}
     assert run_cli(*asked, "--column", "age", "--ranges", "1").json()["rule"] == {"suppress": True}
     told = run_cli(*asked[:-1], "--column", "age").out

@@ -48,7 +48,11 @@ def test_a_packed_web_file_is_unpacked(server: FileServer) -> None:
     assert server.put("adult.data.gz", gzip.compress(CONTENT)).read() == CONTENT
 
 
-@pytest.mark.parametrize("broken", [b"not gzip", gzip.compress(CONTENT)[:-9], b"\x1f\x8b\x08\0\0\0\0\0\0\xff\xff\xff"])
+@pytest.mark.parametrize(
+    "broken",
+    [b"not gzip", gzip.compress(CONTENT)[:-9], b"\x1f\x8b\x08\0\0\0\0\0\0\xff\xff\xff"],
+    ids=["not packed", "cut off", "damaged"],
+)
 def test_a_broken_packed_file_is_a_failed_source(server: FileServer, broken: bytes) -> None:
     with pytest.raises(SourceFailed):
         server.put("adult.data.gz", broken).read()

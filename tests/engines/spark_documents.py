@@ -13,6 +13,7 @@ from divulge.metrics.measurement import Measurement
 from divulge.tasks.anatomize import anatomize
 from divulge.tasks.release import GeneralizedRelease
 from tests.engines.spark_cases import CASES, people, weights
+from tests.helpers import with_adversary
 
 TOLERANCE = 1e-9
 
@@ -26,7 +27,7 @@ def document(measurement: Measurement) -> dict[str, Any]:
 def measured(case: str, engine: Any) -> dict[str, Any]:
     """Measure a case on an engine."""
     asked = CASES[case]()
-    return document(dv.measure(asked.table, **asked.arguments, **asked.tables, engine=engine))
+    return document(dv.measure(asked.table, **with_adversary(asked.arguments | asked.tables), engine=engine))
 
 
 def released(out: Path, engine: Any) -> dict[str, Any]:
@@ -35,7 +36,7 @@ def released(out: Path, engine: Any) -> dict[str, Any]:
     roles = {name: value for name, value in asked.arguments.items() if name != "recursive_l"}
     levels = {"zip": {"suppress": True}, "age": {"intervals": [20]}, "constant": {"suppress": True}}
     policy = dv.Policy(k_anonymity=15, l_diversity=3, suppression=0.5)
-    release = dv.generalize(asked.table, policy=policy, **roles, hierarchies=levels, engine=engine)
+    release = dv.generalize(asked.table, policy=policy, **with_adversary(roles), hierarchies=levels, engine=engine)
     release.write(out)
     return release_in_words(release)
 
@@ -53,7 +54,7 @@ def anatomized(out: Path, session: Any) -> dict[str, Any]:
         engine=engine,
     )
     release.write(out)
-    return {"levels": release.levels.texts(), "settings": dict(release.outline.settings)}
+    return {"levels": release.levels.texts(), "settings": release.settings}
 
 
 def release_in_words(release: GeneralizedRelease) -> dict[str, Any]:

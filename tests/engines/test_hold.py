@@ -133,7 +133,11 @@ EVERYBODY = pa.concat_tables([SAMPLE.select(["zip", "age"])] * 2 + [pa.table({"z
 @pytest.mark.parametrize("sensitive", [(), "s"])
 def test_a_population_is_counted_where_the_table_is(engine: Engine, sensitive: Any) -> None:
     found = dv.measure(
-        SAMPLE, quasi_identifiers=["zip", "age"], sensitive=sensitive, population=EVERYBODY, engine=engine
+        SAMPLE,
+        quasi_identifiers=["zip", "age"],
+        sensitive=sensitive,
+        adversary=dv.Adversary(population=EVERYBODY),
+        engine=engine,
     )
     assert (found.settings["population"], found.rows, found.class_count) == ("table", 8, 7)
     assert found.settings["counts"] == ("collected" if engine.cell_limit is None else engine.place.split()[-1])
@@ -146,13 +150,15 @@ def test_a_population_is_counted_where_the_table_is(engine: Engine, sensitive: A
 def test_a_population_that_cannot_be_one_is_refused(engine: Engine) -> None:
     for few in (EVERYBODY.slice(1, 7), SAMPLE.slice(1).select(["zip", "age"])):
         with pytest.raises(BadInput, match="the population has"):
-            dv.measure(SAMPLE, quasi_identifiers=["zip", "age"], population=few, engine=engine)
+            dv.measure(SAMPLE, quasi_identifiers=["zip", "age"], adversary=dv.Adversary(population=few), engine=engine)
 
 
 def test_a_population_of_another_engine_is_moved(limited: DuckDBEngine) -> None:
     """Somebody has opened it before, without a limit."""
     everybody = read(EVERYBODY, engine=DuckDBEngine())
-    found = dv.measure(SAMPLE, quasi_identifiers=["zip", "age"], population=everybody, engine=limited)
+    found = dv.measure(
+        SAMPLE, quasi_identifiers=["zip", "age"], adversary=dv.Adversary(population=everybody), engine=limited
+    )
     assert (found.settings["counts"], found.identity["k_map"].value) == ("disk", 2)
 
 

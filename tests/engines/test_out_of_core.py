@@ -24,7 +24,7 @@ from divulge.engines import duckdb as engine_module
 from divulge.engines.duckdb import DuckDBEngine
 from divulge.errors import BadInput
 from divulge.table.read import read
-from tests.helpers import run_cli
+from tests.helpers import run_cli, with_adversary
 
 ROWS = 1_000_000
 SOURCE = Path(__file__).parents[2] / "src"
@@ -210,10 +210,10 @@ def test_counts_on_disk_give_the_same_numbers(visits: Path, tmp_path: Path, argu
     roles: dict[str, Any] = {"quasi_identifiers": ["zip", "sex"], "sensitive": ["disease", "visits"]}
     if "orders" in arguments:
         arguments = {"nulls": "drop"} | arguments
-    ordinary = dv.measure(visits, **roles, **arguments)
+    ordinary = dv.measure(visits, **roles, **with_adversary(arguments))
     engine = DuckDBEngine(memory_limit="200MB", temp_directory=tmp_path)
     engine.cell_limit = 10
-    found = dv.measure(visits, **roles, **arguments, engine=engine)
+    found = dv.measure(visits, **roles, **with_adversary(arguments), engine=engine)
     assert (ordinary.settings["counts"], found.settings["counts"]) == ("collected", "disk")
     assert found.notes[-1].startswith("the counts stayed on disk")
     pairs = [(found.identity, ordinary.identity)]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Engines agree: DuckDB, Spark on this machine, a multi-process Spark, and Spark Connect, with counts collected and left there."""
+"""Engines agree: DuckDB in memory and within a limit, Spark here, in several processes and through Connect; counts collected or left."""
 
 from __future__ import annotations
 
@@ -10,8 +10,10 @@ from typing import Any
 
 import pytest
 
+from divulge.engines.base import Engine
 from divulge.engines.spark import COLLECT_LIMIT, SparkEngine
 from tests.engines.spark_cases import CASES
+from tests.engines.spark_children import Child
 from tests.engines.spark_documents import differences, measured
 from tests.engines.spark_process import started
 
@@ -22,26 +24,18 @@ OTHER_SETTINGS = {
     "spark.sql.ansi.enabled": "false",
 }
 PATHS = {"collected": COLLECT_LIMIT, "cluster": 5}
-
-
-def asked_of(engine: str, case: str, path: str, request: pytest.FixtureRequest) -> dict[str, Any]:
-    """The document that an engine gives."""
-    if engine == "spark":
-        local = request.getfixturevalue("spark")
-        local.collect_limit = PATHS[path]
-        return measured(case, local)
-    found: dict[str, Any] = request.getfixturevalue(engine).measured(case, collect_limit=PATHS[path])
-    return found
+PLACES = {"limit": "disk", "spark collected": "collected", "spark": "cluster"}
+"""Engines of the tests, and where their counts stay."""
 
 
 def assert_same(expected: dict[str, Any], found: dict[str, Any], path: str) -> None:
-    """The same numbers, classes, words and settings; where the counts stayed on the cluster, for the classes that came back."""
-    assert found["settings"].pop("engine") == "spark"
+    """The same numbers, classes, words and settings; where the counts stayed elsewhere, for the classes that came back."""
+    assert found["settings"].pop("engine") == ("duckdb" if path == "disk" else "spark")
     assert found["settings"].pop("counts") == path
     classes = found.pop("class_table")
-    if path == "cluster":
-        note = found["notes"].pop()
-        assert note.startswith(f"the counts stayed on the cluster: {len(classes)} of {expected['classes']} classes")
+    if path != "collected":
+        note, where = found["notes"].pop(), {"cluster": "on the cluster", "disk": "on disk"}[path]
+        assert note.startswith(f"the counts stayed {where}: {len(classes)} of {expected['classes']} classes")
     mine = {name: value for name, value in expected.items() if name != "class_table"}
     mine["settings"] = {name: value for name, value in mine["settings"].items() if name not in ("engine", "counts")}
     assert differences(mine, found) == []
@@ -53,16 +47,21 @@ def assert_same(expected: dict[str, Any], found: dict[str, Any], path: str) -> N
         assert differences(by_key[json.dumps(item["class"])], item) == []
 
 
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("engine", PLACES, indirect=True)
+def test_engines_agree(engine: Engine, case: str, request: pytest.FixtureRequest) -> None:
+    assert_same(measured(case, "duckdb"), measured(case, engine), PLACES[request.node.callspec.params["engine"]])
+
+
 @pytest.mark.parametrize("path", PATHS)
 @pytest.mark.parametrize("case", CASES)
-@pytest.mark.parametrize("engine", ["spark", "cluster"])
-def test_engines_agree(engine: str, case: str, path: str, request: pytest.FixtureRequest) -> None:
-    assert_same(measured(case, "duckdb"), asked_of(engine, case, path, request), path)
+def test_a_cluster_agrees(cluster: Child, case: str, path: str) -> None:
+    assert_same(measured(case, "duckdb"), cluster.measured(case, collect_limit=PATHS[path]), path)
 
 
 @pytest.mark.parametrize(("case", "path"), [("odd_names", "cluster"), ("types", "collected"), ("beliefs", "cluster")])
-def test_spark_connect_agrees(case: str, path: str, request: pytest.FixtureRequest) -> None:
-    assert_same(measured(case, "duckdb"), asked_of("connected", case, path, request), path)
+def test_spark_connect_agrees(connected: Child, case: str, path: str) -> None:
+    assert_same(measured(case, "duckdb"), connected.measured(case, collect_limit=PATHS[path]), path)
 
 
 @pytest.mark.parametrize("case", ["odd_names", "types"])
@@ -77,9 +76,8 @@ def test_a_session_with_other_settings_agrees_and_keeps_them(case: str, spark: S
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="finds processes in /proc")
-def test_killed_processes_change_nothing(tmp_path: Path, request: pytest.FixtureRequest) -> None:
+def test_killed_processes_change_nothing(tmp_path: Path, cluster: Child) -> None:
     """A Python worker is killed in the first pass over the classes and an executor in the second, half way through a batch."""
-    cluster = request.getfixturevalue("cluster")
     undisturbed = cluster.measured("odd_names", collect_limit=5)
     disturbed = cluster.measured("odd_names", collect_limit=5, sabotage=tmp_path)
     victims = {path.name: json.loads(path.read_text()) for path in tmp_path.iterdir()}

@@ -184,9 +184,9 @@ def test_an_engine_that_goes_asks_nothing_in_the_thread_that_let_it_go(
 
 def test_an_error_of_ours_in_a_worker_is_told_once(spark: SparkEngine) -> None:
     """It is the user's mistake, not a failure of the worker, so it is not tried four times."""
-    frame = spark.frame("SELECT 1 AS a")
+    held = spark.hold("SELECT 1 AS a")
     with pytest.raises(BadInput, match=r"^the answer is no$"):
-        spark.reduce(frame, _refuse, _keep)
+        spark.fold(held, _refuse, _keep)
 
 
 def _refuse(batches: Any) -> int:

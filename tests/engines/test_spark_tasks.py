@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""profile, rank, check and the commands on Spark: the same answers as DuckDB's, with counts collected and left on the cluster."""
+"""profile, rank, check and the commands give the same answers on every engine, with counts collected, on disk and on the cluster."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ import pytest
 from rich.console import Console
 
 import divulge as dv
+from divulge.engines.base import Engine
 from divulge.engines.spark import SparkEngine
 from divulge.errors import BadInput
 from divulge.metrics.conditions import conditions_of
@@ -26,7 +27,7 @@ from divulge.results import plain
 from divulge.views.measurement import story_text
 from tests.engines.spark_cases import beliefs, odd_names, people, weights
 from tests.engines.spark_documents import differences
-from tests.helpers import run_cli
+from tests.helpers import run_cli, with_adversary
 
 ROOT = Path(__file__).parent.parent.parent
 
@@ -39,33 +40,38 @@ def as_json(document: Any) -> Any:
     return found
 
 
-def on_cluster(spark: SparkEngine) -> SparkEngine:
-    """The same engine; every count is too large for the driver."""
-    spark.collect_limit = 0
-    return spark
+def allow_cells(engine: Any, cells: int) -> None:
+    """Counts of more cells than these stay where they are."""
+    setattr(engine, "collect_limit" if engine.name == "spark" else "cell_limit", cells)
 
 
-def test_profiles_agree(spark: SparkEngine) -> None:
+ELSEWHERE = pytest.mark.parametrize("engine", ["limit", "spark"], indirect=True)
+"""Where counts stay, compared with DuckDB in memory."""
+EVERYWHERE = pytest.mark.parametrize("engine", ["limit", "spark", "spark collected"], indirect=True)
+
+
+@ELSEWHERE
+def test_profiles_agree(engine: Engine) -> None:
     table = odd_names().table
     here = as_json(dv.profile(table).to_dict()["columns"])
-    there = as_json(dv.profile(table, engine=spark).to_dict()["columns"])
+    there = as_json(dv.profile(table, engine=engine).to_dict()["columns"])
     assert differences(here, there) == []
 
 
+@ELSEWHERE
 @pytest.mark.parametrize("person", [None, "patient"])
-def test_rankings_agree(spark: SparkEngine, person: str | None) -> None:
-    """The combination of both is too large for the driver, each by itself is small enough."""
-    spark.collect_limit = 20
+def test_rankings_agree(engine: Engine, person: str | None) -> None:
+    """The combination of both is too large for memory, each by itself is small enough."""
+    allow_cells(engine, 20)
     asked: dict[str, Any] = {"quasi_identifiers": ["zip", "sex"], "sensitive": "disease", "person": person, "up_to": 1}
     table = people().table
-    here, there = dv.rank(table, **asked), dv.rank(table, **asked, engine=spark)
+    here, there = dv.rank(table, **asked), dv.rank(table, **asked, engine=engine)
     assert differences(as_json(here.to_dict()), as_json(there.to_dict())) == []
 
 
-@pytest.mark.parametrize("collect_limit", [0, 100_000])
-def test_verdicts_agree(spark: SparkEngine, collect_limit: int) -> None:
+@EVERYWHERE
+def test_verdicts_agree(engine: Engine) -> None:
     """Promises that hold and that break, about classes and about averages, with another l than was measured with."""
-    spark.collect_limit = collect_limit
     case = beliefs()
     policy = Policy(
         k_anonymity=9,
@@ -76,19 +82,19 @@ def test_verdicts_agree(spark: SparkEngine, collect_limit: int) -> None:
         recursive_c_l_diversity="1.5,2",
         marketer_risk=0.01,
     )
-    roles = {name: case.arguments[name] for name in ("quasi_identifiers", "sensitive")}
-    assumed = {name: value for name, value in case.arguments.items() if name not in roles}
-    here = dv.check(case.table, policy, **roles, assumptions=assumed, sample=4)
-    there = dv.check(case.table, policy, **roles, assumptions=assumed, sample=4, engine=spark)
+    asked = with_adversary(case.arguments)
+    here = dv.check(case.table, policy, **asked, sample=4)
+    there = dv.check(case.table, policy, **asked, sample=4, engine=engine)
     assert differences(as_json(here.to_dict()), as_json(there.to_dict())) == []
     assert here.holds is False
     assert {outcome.holds for outcome in here.outcomes} == {True, False}
 
 
-def test_stories_and_conditions_agree(spark: SparkEngine) -> None:
+@ELSEWHERE
+def test_stories_and_conditions_agree(engine: Engine) -> None:
     case = beliefs()
-    here = dv.measure(case.table, **case.arguments)
-    there = dv.measure(case.table, **case.arguments, engine=on_cluster(spark))
+    here = dv.measure(case.table, **with_adversary(case.arguments))
+    there = dv.measure(case.table, **with_adversary(case.arguments), engine=engine)
     for name in here.beliefs:
         mine, theirs = (conditions_of(found, name, t=0.3, l_value=2.5).document() for found in (here, there))
         assert differences(as_json(mine), as_json(theirs)) == []
@@ -97,7 +103,7 @@ def test_stories_and_conditions_agree(spark: SparkEngine) -> None:
         console.print(story_text(here, worst=7))
     with console.capture() as other:
         console.print(story_text(there, worst=7))
-    told = [line for line in other.get().splitlines() if "the counts stayed on the cluster" not in line]
+    told = [line for line in other.get().splitlines() if "the counts stayed on " not in line]
     assert told == one.get().splitlines()
 
 
@@ -126,9 +132,8 @@ def test_a_million_people_who_are_all_alone(spark: SparkEngine) -> None:
     assert (broken.breaking_classes, broken.breaking_people) == (n, n)
 
 
-@pytest.mark.parametrize("collect_limit", [0, 100_000])
-def test_mistakes_are_told_alike(spark: SparkEngine, collect_limit: int) -> None:
-    spark.collect_limit = collect_limit
+@EVERYWHERE
+def test_mistakes_are_told_alike(engine: Engine) -> None:
     table = weights().table
     unweighted = table.set_column(3, "weight", pa.array([None, *table["weight"].to_pylist()[1:]]))
     twice: dict[str, dict[str, Any]] = {
@@ -157,20 +162,27 @@ def test_mistakes_are_told_alike(spark: SparkEngine, collect_limit: int) -> None
         given = dict(asked)
         source = given.pop("table")
         with pytest.raises(BadInput) as here:
-            dv.measure(source, **given)
+            dv.measure(source, **with_adversary(given))
         with pytest.raises(BadInput) as there:
-            dv.measure(source, **given, engine=spark)
+            dv.measure(source, **with_adversary(given), engine=engine)
         assert told in str(here.value)
         assert str(there.value) == str(here.value)
 
 
-def test_a_population_must_hold_the_table(spark: SparkEngine) -> None:
+@ELSEWHERE
+def test_a_population_must_hold_the_table(engine: Engine) -> None:
+    allow_cells(engine, 0)
     table = pa.table({"a": ["x", "x", "y"]})
     for register in (pa.table({"a": ["x", "x"]}), pa.table({"a": ["x", "y"]})):
         with pytest.raises(BadInput, match="the population has"):
-            dv.measure(table, quasi_identifiers="a", population=register, engine=on_cluster(spark))
+            dv.measure(table, quasi_identifiers="a", adversary=dv.Adversary(population=register), engine=engine)
     with pytest.raises(BadInput, match="column 'a' has type VARCHAR in one table and BIGINT in the other"):
-        dv.measure(table, quasi_identifiers="a", population=pa.table({"a": [1, 2]}), engine=on_cluster(spark))
+        dv.measure(
+            table,
+            quasi_identifiers="a",
+            adversary=dv.Adversary(population=pa.table({"a": [1, 2]})),
+            engine=engine,
+        )
 
 
 def test_commands_take_the_engine(tmp_path: Path, spark: SparkEngine) -> None:  # noqa: ARG001 - the commands use its session
@@ -210,10 +222,11 @@ def test_a_command_on_spark_says_only_what_was_asked(needs_spark: None, tmp_path
     assert [path.name for path in tmp_path.iterdir()] == ["t.csv"]
 
 
-def test_numbers_are_numpys(spark: SparkEngine) -> None:
-    """Class sizes above 2^31 stay whole: counts are 64 bit on both sides."""
-    spark.collect_limit = 0
-    frame = spark.session.range(3).selectExpr("'x' AS a", "CAST(3000000000 AS DOUBLE) + id AS w")
-    found = dv.measure(frame, quasi_identifiers="a", weight="w", engine=spark)
+@ELSEWHERE
+def test_numbers_are_numpys(engine: Engine) -> None:
+    """Class sizes above 2^31 stay whole: counts are 64 bit on all sides."""
+    allow_cells(engine, 0)
+    table = pa.table({"a": ["x"] * 3, "w": [3_000_000_000.0, 3_000_000_001.0, 3_000_000_002.0]})
+    found = dv.measure(table, quasi_identifiers="a", weight="w", engine=engine)
     assert found.identity["k_map"].value == 9_000_000_003
     assert found.contingency.sizes.dtype == np.int64

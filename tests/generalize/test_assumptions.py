@@ -124,7 +124,3 @@ def test_what_cannot_be_followed_is_refused() -> None:
     owned = measured(table, quasi_identifiers=KEYS, person="who")
     with pytest.raises(BadInput, match="own several rows"):
         search(owned.contingency, HIERARCHIES, k)
-    prior = [{"sex": "f", "disease": "flu", "probability": 1}]
-    conditional = measured(table_of(rows), quasi_identifiers=KEYS, sensitive="disease", prior=prior)
-    with pytest.raises(BadInput, match="depends on quasi-identifiers"):
-        search(conditional.contingency, HIERARCHIES, k, beliefs=conditional.beliefs)

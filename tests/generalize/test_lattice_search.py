@@ -58,7 +58,9 @@ class MadeUp:
     def problem(self) -> SearchProblem:
         """Dressed as what the searches expect."""
         level = Level(np.zeros(1, dtype=np.int64), ("x",), np.ones(1))
-        lattice = Lattice(tuple(Ladder(f"c{i}", (level,) * levels) for i, levels in enumerate(self.shape)))
+        lattice = Lattice(
+            tuple(Ladder(f"c{i}", (level,) * levels, cast("Any", None)) for i, levels in enumerate(self.shape))
+        )
 
         def check(node: Node) -> Candidate:
             excluded = self.excluded(node)

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from divulge.belief import Belief, Ground, Prior
+from divulge.belief import Belief, Ground, PriorBelief
 from divulge.count import Contingency
 from divulge.generalize.rules import Rule, View, compile_rules
 from divulge.metrics import METRICS, Identity, Metric
@@ -36,7 +36,7 @@ def view(metric: Metric[Any], counted: Contingency, distance: str = "equal") -> 
     cells = counted.cells["s"]
     weights = np.array([[PRIOR[value] for value in cells.domain.labels]], dtype=float)
     ground = Ground("ordered" if distance == "ordered" else "equal")
-    return Belief(cells, Prior("given", weights), ground, np.arange(len(counted)), recursive_l=2)
+    return Belief(cells, PriorBelief("given", weights), ground, np.arange(len(counted)), recursive_l=2)
 
 
 def padded(table: Counts) -> Counts:

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 from hypothesis import strategies as st
 
-from divulge.belief import Belief, Ground, Prior
+from divulge.belief import Belief, Ground, PriorBelief
 from divulge.count import Contingency, Domain
 from divulge.count.contingency import build_cells
 from divulge.engines.duckdb import DuckDBEngine
@@ -24,6 +24,7 @@ from divulge.metrics.measurement import Measurement
 from divulge.table.read import read
 from divulge.table.table import Table
 from divulge.tasks.measure import measure
+from tests.helpers import with_adversary
 
 Counts = list[dict[str, int]]
 VALUES = ("a", "b", "c", "d")
@@ -71,8 +72,8 @@ def opened(table: Any) -> Table:
 
 
 def measured(table: Any, *, quasi_identifiers: Any, sensitive: Any = (), **options: Any) -> Measurement:
-    """dv.measure on the shared engine."""
-    return measure(opened(table), quasi_identifiers=quasi_identifiers, sensitive=sensitive, **options)
+    """dv.measure on the shared engine; what is said of the adversary may stand beside the roles."""
+    return measure(opened(table), quasi_identifiers=quasi_identifiers, sensitive=sensitive, **with_adversary(options))
 
 
 def table_of(given: Sequence[Mapping[str, int]]) -> pa.Table:
@@ -112,7 +113,7 @@ def belief_of(
     cells = counted.cells["s"]
     weights = cells.marginal if prior is None else np.array(prior, dtype=float)
     ground = Ground("ordered" if distance == "ordered" else "equal")
-    return Belief(cells, Prior("table", weights[None, :]), ground, np.arange(len(counted)), recursive_l)
+    return Belief(cells, PriorBelief("table", weights[None, :]), ground, np.arange(len(counted)), recursive_l)
 
 
 @dataclass(frozen=True)

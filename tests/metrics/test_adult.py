@@ -43,7 +43,9 @@ def in_ranges(table: pa.Table, width: int) -> pa.Table:
 def test_dropping_nulls_leaves_the_papers_rows(people: pa.Table) -> None:
     assert people.num_rows == 30162
     every = [name for name in adult().column_names if name not in ("age", "income")]
-    found = dv.measure(adult(), quasi_identifiers=[*every, "age"], sensitive="income", nulls="drop")
+    found = dv.measure(
+        adult(), quasi_identifiers=[*every, "age"], sensitive="income", adversary=dv.Adversary(nulls="drop")
+    )
     assert found.rows == 30162
     assert "2399 of 32561 rows were left out because of nulls" in found.notes
 

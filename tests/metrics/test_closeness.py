@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from divulge.belief import Belief, Ground, GroundChoice, Prior
+from divulge.belief import Belief, Ground, GroundChoice, PriorBelief
 from divulge.count import Cells, Domain
 from divulge.count.contingency import build_cells
 from divulge.metrics import closeness
@@ -38,7 +38,7 @@ def cells_of(classes: list[list[int]]) -> Cells:
 
 def distances(classes: list[list[int]], prior: list[int], ground: Ground) -> list[float]:
     weights = np.bincount(prior, minlength=VALUES).astype(float)
-    belief = Belief(cells_of(classes), Prior("given", weights[None, :]), ground, np.arange(len(classes)))
+    belief = Belief(cells_of(classes), PriorBelief("given", weights[None, :]), ground, np.arange(len(classes)))
     found: list[float] = closeness.t_closeness(belief).tolist()
     return found
 
@@ -84,7 +84,7 @@ def test_a_prior_for_each_class(classes: list[list[int]], priors: list[list[int]
     levels = (np.arange(VALUES), np.array([0, 0, 1, 1, 1]))
     for ground in (Ground("equal"), Ground("ordered"), Ground("hierarchical", levels)):
         belief = Belief(
-            cells_of(classes), Prior("conditional", weights, np.array(row)), ground, np.arange(len(classes))
+            cells_of(classes), PriorBelief("conditional", weights, np.array(row)), ground, np.arange(len(classes))
         )
         expected = [distances([members], priors[own], ground)[0] for members, own in zip(classes, row, strict=True)]
         assert closeness.t_closeness(belief).tolist() == pytest.approx(expected, abs=1e-12)

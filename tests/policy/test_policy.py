@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+import divulge as dv
 from divulge.errors import BadInput
 from divulge.metrics import METRICS
 from divulge.policy import Policy, Promise
@@ -16,7 +17,6 @@ WHOLE = """
 quasi_identifiers = ["zip", "age"]
 sensitive = "disease"
 person = "patient"
-nulls = "drop"
 suppression = 0.05
 l_diversity = 2
 
@@ -30,6 +30,10 @@ itpr = 0.9
 
 [promises.attributes.disease]
 itpr = 0.8
+
+[adversary]
+nulls = "drop"
+rule_out = {disease = "flu"}
 """
 
 
@@ -46,8 +50,8 @@ def test_a_whole_file(tmp_path: Path) -> None:
             "quasi_identifiers": ["zip", "age"],
             "sensitive": "disease",
             "person": "patient",
-            "nulls": "drop",
         }
+        assert policy.adversary == dv.Adversary(nulls="drop", rule_out={"disease": ["flu"]})
         assert policy.suppression == 0.05
         assert texts(policy) == [
             "l_diversity >= 2",

@@ -172,7 +172,7 @@ ODD = {
     "flag": pa.array([True, False, None, True, False, None, True, False]),
     "list": pa.array([[1, None], [], None, [2], [3, 4], [5], [6], [7]], pa.list_(pa.int32())),
     "record": pa.array([{"a": i, "b": None if i % 2 else "x, y"} for i in range(8)]),
-    "pairs": pa.array([[("z", i), ("a", 1)] for i in range(8)], pa.map_(pa.string(), pa.int64())),
+    "k": pa.array([[("z", i), ("a", 1)] for i in range(8)], pa.map_(pa.string(), pa.int64())),
 }
 HERE_ONLY = {
     "hour": pa.array([None, *range(7)], pa.time64("us")),

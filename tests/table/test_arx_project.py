@@ -180,7 +180,7 @@ def test_what_a_project_calls_identifying_is_never_published_by_accident(tmp_pat
         release = dv.generalize(where, policy=dv.Policy(k_anonymity=2), identifier=identifier)
         assert "ward" not in release.tables()["table"].column_names
         anatomized = dv.anatomize(where, sensitive=(), identifier=identifier, beta="1/2")
-        assert anatomized.tables == (("age & year",), ("zip",), ("disease",))
+        assert anatomized.table_columns == (("age & year",), ("zip",), ("disease",))
         assert anatomized.left_out["ward"] == "an identifier"
     asked = dv.anatomize(where, sensitive=(), quasi_identifiers=["ward", "zip"], beta="1/2")
-    assert set(asked.tables) == {("ward",), ("zip",), ("disease",)}
+    assert set(asked.table_columns) == {("ward",), ("zip",), ("disease",)}

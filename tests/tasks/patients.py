@@ -10,6 +10,7 @@ import pyarrow as pa
 
 import divulge as dv
 from divulge.tasks.release import GeneralizedRelease
+from tests.helpers import with_adversary
 
 # Table 1a of Afifi et al. 2018 (after Li et al. 2007), with names.
 PATIENTS = pa.table(
@@ -35,7 +36,7 @@ def patients(**more: Any) -> GeneralizedRelease:
         "identifier": "name",
         "hierarchies": {"zip": ZIP, "age": AGE},
     }
-    release: GeneralizedRelease = dv.generalize(more.pop("table", PATIENTS), **(asked | more))
+    release: GeneralizedRelease = dv.generalize(more.pop("table", PATIENTS), **with_adversary(asked | more))
     return release
 
 

@@ -17,6 +17,7 @@ from divulge.errors import BadInput
 from divulge.policy import Policy
 from divulge.publish.verify import Unverified
 from divulge.tasks.release import GeneralizedRelease
+from tests.helpers import with_adversary
 from tests.publish.folders import names
 
 ZIP = {"rows": {"11": ["1*", "*"], "12": ["1*", "*"], "13": ["1*", "*"], "21": ["2*", "*"], "22": ["2*", "*"]}}
@@ -38,7 +39,7 @@ def decide(**more: Any) -> GeneralizedRelease:
         "identifier": "name",
         "hierarchies": {"zip": ZIP, "age": {"rows": {"30": ["*"], "40": ["*"], "50": ["*"]}}},
     }
-    release: GeneralizedRelease = dv.generalize(more.pop("table", OLD), **(asked | more))
+    release: GeneralizedRelease = dv.generalize(more.pop("table", OLD), **with_adversary(asked | more))
     return release
 
 
@@ -174,7 +175,7 @@ def test_boxes_of_mondrian(tmp_path: Path) -> None:
 def test_what_cannot_be_checked_again_is_said(tmp_path: Path) -> None:
     release = decide(
         policy=Policy(k_anonymity=3, t_closeness=1.0, l_diversity=2),
-        assumptions={"taxonomies": {"disease": {"flu": ["ill"], "cold": ["ill"]}}},
+        taxonomies={"disease": {"flu": ["ill"], "cold": ["ill"]}},
     )
     applied = dv.apply(release.write(tmp_path / "release"), later(), tmp_path / "out")
     assert applied.unchecked == ("t_closeness <= 1: the hierarchical distance of disease is not part of the release",)
@@ -182,7 +183,7 @@ def test_what_cannot_be_checked_again_is_said(tmp_path: Path) -> None:
     assert [outcome.promise.metric.name for outcome in applied.verdict.outcomes] == ["k_anonymity", "l_diversity"]
     manifest = json.loads((applied.folder / "manifest.json").read_text(encoding="utf-8"))
     assert manifest["unchecked"] == list(applied.unchecked)
-    given = decide(policy=Policy(l_diversity=2), assumptions={"prior": {"flu": 0.4, "cold": 0.6}})
+    given = decide(policy=Policy(l_diversity=2), prior={"flu": 0.4, "cold": 0.6})
     nothing = dv.apply(given.write(tmp_path / "given"), later(), tmp_path / "out2")
     assert nothing.verdict is None
     assert nothing.unchecked == ("l_diversity >= 2: the prior of disease was given and is not part of the release",)

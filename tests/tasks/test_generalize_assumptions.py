@@ -15,6 +15,7 @@ import divulge as dv
 from divulge.policy import Policy
 from divulge.tasks.release import GeneralizedRelease
 from tests import oracle
+from tests.helpers import with_adversary
 
 ROWS = pa.table(
     {
@@ -33,7 +34,7 @@ def decide(policy: Policy, *, sensitive: Any = "disease", **assumptions: Any) ->
         quasi_identifiers="zip",
         sensitive=sensitive,
         hierarchies={"zip": ZIP},
-        assumptions=assumptions,
+        **with_adversary(assumptions),
     )
     return release
 

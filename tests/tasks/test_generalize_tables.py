@@ -54,7 +54,7 @@ def test_nulls_are_a_category_or_dropped() -> None:
         (None, "a"): 1,
         (None, "b"): 1,
     }
-    dropped = dv.generalize(table, **asked, nulls="drop").tables()["table"].to_pylist()
+    dropped = dv.generalize(table, **asked, adversary=dv.Adversary(nulls="drop")).tables()["table"].to_pylist()
     assert classes(dropped, ("zip", "disease")) == {("1", "a"): 1, ("1", "b"): 1}
 
 
@@ -172,7 +172,7 @@ def test_weights_and_populations(tmp_path: Path) -> None:
         groups[row["zip"], row["age"]] = groups.get((row["zip"], row["age"]), 0.0) + row["w"]
     assert min(groups.values()) >= 5
     everybody = pa.concat_tables([PATIENTS] * 3)
-    released = patients(policy=dv.Policy(k_map=9), assumptions={"population": everybody})
+    released = patients(policy=dv.Policy(k_map=9), population=everybody)
     assert released.after.identity["k_map"].value == 9
     assert released.after.settings["population"] == "table"
     released.write(tmp_path / "population")
@@ -280,6 +280,6 @@ def test_bad_requests() -> None:
     with pytest.raises(BadInput, match="no method 'magic'"):
         patients(method="magic")
     with pytest.raises(BadInput, match="original itself"):
-        patients(assumptions={"original": PATIENTS})
+        patients(original=PATIENTS)
     with pytest.raises(BadInput, match="no promise"):
         patients(policy=dv.Policy())

@@ -15,13 +15,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import divulge as dv
+from divulge.belief import Belief
 from divulge.count.assemble import Coding, assemble
 from divulge.count.chunks import whole_classes
 from divulge.count.counting import Request
 from divulge.metrics import IDENTITY, SENSITIVE, Identity
 from divulge.metrics.questions import Question
 from divulge.table.roles import resolve_roles
-from divulge.tasks.distributed import default_outlooks
+from divulge.tasks.distributed import outlook_of
 from divulge.tasks.partition import Findings, Plan, Totals, add_up, find_worst, merge_findings, merge_totals, part_of
 from tests.metrics.drawn import arrow, opened, rows
 
@@ -36,7 +37,8 @@ def counted(table: pa.Table) -> tuple[Plan, pa.Table]:
     layout = request.layout
     marginals = assemble(replace(layout, keys=()), found)
     codings = {name: Coding(cells.domain, (cells.domain,)) for name, cells in marginals.cells.items()}
-    return Plan(layout, codings, default_outlooks(marginals), rows_at_once=7), found
+    outlooks = {name: outlook_of(Belief.of_table(cells)) for name, cells in marginals.cells.items()}
+    return Plan(layout, codings, outlooks, rows_at_once=7), found
 
 
 def partitions(found: pa.Table, parts: int) -> Iterator[list[pa.RecordBatch]]:

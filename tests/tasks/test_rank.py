@@ -19,8 +19,8 @@ import divulge as dv
 from divulge.count.contingency import Domain
 from divulge.count.cube import count_cubes, cover
 from divulge.count.entries import Coded, Entries
+from divulge.engines.base import Engine
 from divulge.engines.duckdb import DuckDBEngine
-from divulge.engines.spark import SparkEngine
 from divulge.errors import BadInput
 from divulge.table.read import read
 from divulge.table.table import Table
@@ -198,7 +198,7 @@ def test_nulls_can_be_dropped() -> None:
     table = pa.table({"a": [1, 1, 2, None], "b": ["x", "y", None, "y"]})
     kept = dv.growing(table, quasi_identifiers=["a", "b"], nulls="drop")
     assert (kept.rows, [step.identity["classes"] for step in kept.steps]) == (2, [1, 2])
-    assert dv.rank(table, quasi_identifiers=["a", "b"], nulls="drop").rows == 2
+    assert dv.rank(table, quasi_identifiers=["a", "b"], adversary=dv.Adversary(nulls="drop")).rows == 2
 
 
 def test_progress_is_told() -> None:
@@ -228,15 +228,14 @@ def test_the_commands(tmp_path: Any) -> None:
         dv.growing(path, quasi_identifiers=["sex"], every=0)
 
 
-@pytest.mark.parametrize("collect_limit", [pytest.param(100_000, id="collected"), pytest.param(5, id="on the cluster")])
-def test_growing_on_spark_agrees(spark: SparkEngine, collect_limit: int) -> None:
+@pytest.mark.parametrize("engine", ["memory", "limit", "spark", "spark collected"], indirect=True)
+def test_growing_on_every_engine(engine: Engine) -> None:
     rows = [
         {"a": i % 3, "b": None if i % 5 == 0 else f"b{i % 4}", "c": i % 7 == 0, "s": f"d{i * i % 6}"} for i in range(40)
     ]
     table = pa.Table.from_pylist(rows)
-    engine = SparkEngine(spark.session, collect_limit=collect_limit)
     found = dv.growing(table, quasi_identifiers=list("abc"), sensitive="s", engine=engine)
-    assert (found.settings["engine"], found.rows, [step.n for step in found.steps]) == ("spark", 40, [1, 2, 3])
+    assert (found.settings["engine"], found.rows, [step.n for step in found.steps]) == (engine.name, 40, [1, 2, 3])
     for item in found.alone:
         check(rows, item.columns, item)
     for step in found.steps:

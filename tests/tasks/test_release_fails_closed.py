@@ -19,6 +19,7 @@ from divulge.publish import release as release_module
 from divulge.publish.verify import Unverified
 from divulge.tasks.release import GeneralizedRelease
 from tests.cli.nine_patients import ROWS
+from tests.helpers import with_adversary
 from tests.publish.folders import names
 
 
@@ -37,7 +38,7 @@ def decide(source: Path, **more: Any) -> GeneralizedRelease:
         "identifier": "name",
         "hierarchies": {"zip": {"prefix": [4, 3, 2]}, "age": {"intervals": [10, 20]}},
     }
-    release: GeneralizedRelease = dv.generalize(source, **(asked | more))
+    release: GeneralizedRelease = dv.generalize(source, **with_adversary(asked | more))
     return release
 
 

@@ -56,7 +56,9 @@ def test_somebody_alone_in_two_classes_is_not_two_people() -> None:
 
 def test_settings_are_told_in_words() -> None:
     table = pa.table({"p": [1, 2, 3], "a": ["x", "y", "x"], "s": ["u", "v", None]})
-    measured = dv.measure(table, quasi_identifiers="a", sensitive="s", person="p", rule_out={"s": ["u"]})
+    measured = dv.measure(
+        table, quasi_identifiers="a", sensitive="s", person="p", adversary=dv.Adversary(rule_out={"s": ["u"]})
+    )
     told = settings_sentence(measured.settings)
     assert "people told apart by p" in told
     assert "ruled out for s: u" in told

@@ -7,7 +7,7 @@ from divulge.anatomize.baselines import Asn, RandomPermutation
 from divulge.anatomize.codes import RowCodes, read_rows, rows_of
 from divulge.anatomize.division import Division
 from divulge.anatomize.feasibility import InfeasibleModel
-from divulge.anatomize.model import AlphaBetaGammaDelta, Levels
+from divulge.anatomize.model import AlphaBetaGammaDelta, Reached
 from divulge.anatomize.slicing import Slicing
 from divulge.anatomize.slppa import Slppa
 
@@ -18,9 +18,9 @@ __all__ = [
     "Asn",
     "Division",
     "InfeasibleModel",
-    "Levels",
     "Method",
     "RandomPermutation",
+    "Reached",
     "RowCodes",
     "Slicing",
     "Slppa",

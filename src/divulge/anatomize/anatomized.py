@@ -17,9 +17,9 @@ import numpy as np
 
 from divulge.anatomize.codes import RowCodes
 from divulge.anatomize.division import Division
-from divulge.anatomize.levels import GroupLevels
-from divulge.anatomize.model import AlphaBetaGammaDelta, Levels
-from divulge.anatomize.problem import Groups, Prior, Problem, problem_of
+from divulge.anatomize.levels import GroupLevels, GroupSummary
+from divulge.anatomize.model import AlphaBetaGammaDelta, Reached
+from divulge.anatomize.problem import GroupingProblem, Groups, SensitiveTotals, problem_of
 from divulge.arrays import Ints
 from divulge.errors import BadInput, InternalError, nearest
 
@@ -36,7 +36,7 @@ class Method(Protocol):
     def divide(self, rows: RowCodes, quasi_identifiers: Sequence[str]) -> Division:
         """The columns of each table of quasi-identifiers."""
 
-    def group(self, problem: Problem, *, rng: np.random.Generator) -> Groups:
+    def group(self, problem: GroupingProblem, *, rng: np.random.Generator) -> Groups:
         """The group of each record, numbered from 0."""
 
     def settings(self) -> Mapping[str, Any]:
@@ -58,7 +58,7 @@ class Anatomized:
     settings: Mapping[str, Any]
     seed: int
     """Where all random choices came from. Who knows it can repeat them, so it must never be published."""
-    problem: Problem = field(repr=False)
+    problem: GroupingProblem = field(repr=False)
 
     @property
     def tables(self) -> tuple[tuple[str, ...], ...]:
@@ -81,7 +81,12 @@ class Anatomized:
         return self.problem.measure(self.group, groups=self.groups)
 
     @cached_property
-    def levels(self) -> Levels:
+    def summary(self) -> GroupSummary:
+        """All groups in a few numbers."""
+        return self.group_levels.summary(self.model)
+
+    @cached_property
+    def levels(self) -> Reached:
         """The exact levels of the release."""
         return self.group_levels.worst()
 
@@ -93,17 +98,17 @@ def anatomize(
     quasi_identifiers: Sequence[str],
     sensitive: str | Sequence[str],
     seed: int | None = None,
-    prior: Mapping[str, Prior] | None = None,
+    totals: Mapping[str, SensitiveTotals] | None = None,
 ) -> Anatomized:
     """Divide the columns into tables and the records into groups; without a seed one is drawn, and recorded.
 
-    Where the rows are a part of a table, `prior` says how often each sensitive value occurs in the whole.
+    Where the rows are a chunk of a table, `totals` says how often each sensitive value occurs in the whole.
     """
     secret = (sensitive,) if isinstance(sensitive, str) else tuple(sensitive)
     _check_columns(rows, quasi_identifiers, secret)
     used = secrets.randbits(64) if seed is None else seed
     division = method.divide(rows, tuple(quasi_identifiers))
-    problem = problem_of(rows, tables=division.tables, sensitive=secret, model=method.model, prior=prior)
+    problem = problem_of(rows, tables=division.tables, sensitive=secret, model=method.model, totals=totals)
     group = method.group(problem, rng=np.random.default_rng(used))
     found = Anatomized(
         method=method.name,

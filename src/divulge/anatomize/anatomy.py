@@ -18,7 +18,7 @@ from divulge.anatomize.codes import RowCodes
 from divulge.anatomize.division import Division, given_division
 from divulge.anatomize.feasibility import check_feasible
 from divulge.anatomize.model import AlphaBetaGammaDelta
-from divulge.anatomize.problem import Groups, Problem
+from divulge.anatomize.problem import GroupingProblem, Groups
 from divulge.arrays import Ints, lay_out, stable_order
 from divulge.errors import BadInput
 
@@ -44,7 +44,7 @@ class Anatomy:
         del rows
         return given_division(quasi_identifiers, [quasi_identifiers])
 
-    def group(self, problem: Problem, *, rng: np.random.Generator) -> Groups:
+    def group(self, problem: GroupingProblem, *, rng: np.random.Generator) -> Groups:
         """Groups from the largest buckets."""
         if len(problem.sensitive) != 1:
             raise BadInput("Anatomy knows one sensitive attribute", hint="Use slppa, which takes several")

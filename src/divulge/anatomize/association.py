@@ -32,7 +32,7 @@ class Together:
     rows: int
 
 
-class Counted(Protocol):
+class ColumnCounts(Protocol):
     """Columns that have been counted: rows in memory (codes.RowCodes), or a table on a cluster."""
 
     def spectrum(self, name: str) -> tuple[Ints, Ints]:
@@ -42,7 +42,7 @@ class Counted(Protocol):
         """How two columns occur together."""
 
 
-def column_weight(columns: Counted, name: str) -> float:
+def column_weight(columns: ColumnCounts, name: str) -> float:
     """The entropy of a column in bits (eq. 9)."""
     counts, values = columns.spectrum(name)
     shares = counts / (counts @ values)
@@ -55,7 +55,7 @@ def sum_of_squares(counts: Ints, left_totals: Ints, right_totals: Ints) -> float
     return float((counts.astype(np.float64) ** 2 / expected).sum())
 
 
-def associate(columns: Counted, left: str, right: str, *, kind: Association = "phi2") -> float:
+def associate(columns: ColumnCounts, left: str, right: str, *, kind: Association = "phi2") -> float:
     """The association of two columns, from 0 (independent) to 1 (one tells the other); 0 where a column has one value only."""
     if kind not in ("phi2", "cramers_v2"):
         raise BadInput(f"there is no association {kind!r}", hint="Use 'phi2' or 'cramers_v2'")

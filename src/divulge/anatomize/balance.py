@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from divulge.anatomize.deal import deal
-from divulge.anatomize.problem import Groups, Problem
+from divulge.anatomize.problem import GroupingProblem, Groups
 from divulge.arrays import Ints, lay_out
 
 _MOST_TABLES = 4
@@ -22,7 +22,7 @@ _MOST_VALUES = 2000
 """So many of the commonest sensitive values are balanced; the records of the others are few."""
 
 
-def balanced_deal(problem: Problem, groups: int, *, rng: np.random.Generator) -> Groups:
+def balanced_deal(problem: GroupingProblem, groups: int, *, rng: np.random.Generator) -> Groups:
     """The circular deal, balanced where a tuple is common enough to matter."""
     found = deal(problem, groups=np.array([groups]), rng=rng)
     carried = _common_tuples(problem)
@@ -39,7 +39,7 @@ def balanced_deal(problem: Problem, groups: int, *, rng: np.random.Generator) ->
     return found
 
 
-def _common_tuples(problem: Problem) -> npt.NDArray[np.bool_]:
+def _common_tuples(problem: GroupingProblem) -> npt.NDArray[np.bool_]:
     """For each table whose commonest tuple may fill a group beyond alpha: which records carry it; the most pressing tables first."""
     pressing = sorted(
         (place for place, top in enumerate(problem.commonest) if 2 * top > problem.model.alpha * len(problem)),

@@ -19,7 +19,7 @@ from divulge.anatomize.codes import RowCodes
 from divulge.anatomize.division import Division, given_division
 from divulge.anatomize.grouping import group_records
 from divulge.anatomize.model import AlphaBetaGammaDelta
-from divulge.anatomize.problem import Groups, Problem
+from divulge.anatomize.problem import GroupingProblem, Groups
 from divulge.errors import BadInput
 
 
@@ -42,7 +42,7 @@ class Asn:
         del rows
         return given_division(quasi_identifiers, [[name] for name in quasi_identifiers])
 
-    def group(self, problem: Problem, *, rng: np.random.Generator) -> Groups:
+    def group(self, problem: GroupingProblem, *, rng: np.random.Generator) -> Groups:
         """Groups that keep the model."""
         return group_records(problem, rng=rng)
 
@@ -73,7 +73,7 @@ class RandomPermutation:
         del rows
         return given_division(quasi_identifiers, [quasi_identifiers])
 
-    def group(self, problem: Problem, *, rng: np.random.Generator) -> Groups:
+    def group(self, problem: GroupingProblem, *, rng: np.random.Generator) -> Groups:
         """Groups of equal size, or one record more."""
         groups = max(len(problem) // self.group_size, 1)
         return rng.permutation(len(problem)).astype(np.int32) % np.int32(groups)

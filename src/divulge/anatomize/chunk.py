@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A chunk of a table, grouped where it lies: what each of Spark's workers does for a table that does not fit on one machine.
+"""A chunk of a table, grouped by itself: what is done, one chunk after the other or on Spark's workers, for a table that does not fit.
 
 The rows of a chunk are coded, grouped, measured and turned into the rows of the tables by the very functions that do it for a whole
-table on one machine (Yao et al. 2021, by our group division). Only delta looks beyond the chunk: it is held against the shares of the
+table in memory (Yao et al. 2021, by our group division). Only delta looks beyond the chunk: it is held against the shares of the
 sensitive values in the whole table. A group that keeps the model in its chunk therefore keeps it in the table, and the levels of
 the table are the worst of its chunks.
 
-What comes out is one frame for all tables: part (the table's number), gid, c0, c1, ... (null where they belong to another table),
-copies, and one row per chunk with part = -1 that tells the outcome. Everything is a function of the chunk's rows and of secrets, so that a
+What comes out are rows of all tables: c0, c1, ... (null where they belong to another table), part (the table's number), gid, copies,
+and one row per chunk with part = -1 that tells the outcome. Everything is a function of the chunk's rows and of secrets, so that a
 worker that dies can be replaced.
 """
 
@@ -22,32 +22,34 @@ from fractions import Fraction
 import numpy as np
 import pyarrow as pa
 
-from divulge.anatomize.anatomized import anatomize
+from divulge.anatomize.anatomized import Method, anatomize
 from divulge.anatomize.codes import sorted_rows
 from divulge.anatomize.feasibility import InfeasibleModel
-from divulge.anatomize.model import Levels
-from divulge.anatomize.problem import Prior
+from divulge.anatomize.levels import GroupSummary
+from divulge.anatomize.problem import SensitiveTotals
 from divulge.anatomize.release import Released, released
 from divulge.anatomize.scatter import scatter
-from divulge.anatomize.slppa import Slppa
 from divulge.errors import DivulgeError
 from divulge.table.table import Column
 
 OUTCOME = -1
 """The part of the row that tells the outcome of a chunk."""
+ADDED = {"part": "INT", "gid": "BIGINT", "copies": "INT", "outcome": "BINARY"}
+"""The columns that come out beside c0, c1, ...; the types have these names in every engine."""
 
 
 @dataclass(frozen=True, eq=False)
 class ChunkPlan:
-    """What a worker must know beside the rows."""
+    """What must be known to group a chunk, beside its rows."""
 
-    method: Slppa
+    method: Method
     """With the tables as they were decided."""
     columns: tuple[Column, ...]
     """What c0, c1, ... are."""
     quasi_identifiers: tuple[str, ...]
     sensitive: tuple[str, ...]
-    prior: Mapping[str, Prior] = field(repr=False)
+    totals: Mapping[str, SensitiveTotals] = field(repr=False)
+    """Of the sensitive values in the whole table."""
     chunks: int
     capacity: int
     """No chunk has more rows."""
@@ -58,25 +60,19 @@ class ChunkPlan:
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """What the groups of a chunk, or of several, are like."""
+class ChunkOutcome:
+    """What came of a chunk, or of several."""
 
-    levels: Levels
-    groups: int
-    smallest: int
-    largest: int
+    groups: GroupSummary
     rows: tuple[int, ...]
     """The rows of each table."""
     counted: tuple[bool, ...]
     """Whether a row of the table stands for several records."""
 
-    def plus(self, other: Outcome) -> Outcome:
-        """Both together: the worst group decides."""
-        return Outcome(
-            levels=worst_of(self.levels, other.levels),
-            groups=self.groups + other.groups,
-            smallest=min(self.smallest, other.smallest),
-            largest=max(self.largest, other.largest),
+    def plus(self, other: ChunkOutcome) -> ChunkOutcome:
+        """Both together."""
+        return ChunkOutcome(
+            groups=self.groups.plus(other.groups),
             rows=tuple(one + two for one, two in zip(self.rows, other.rows, strict=True)),
             counted=tuple(one or two for one, two in zip(self.counted, other.counted, strict=True)),
         )
@@ -91,21 +87,11 @@ class Obstacle:
     """What its groups reach where they keep the other bounds."""
 
 
-def worst_of(one: Levels, other: Levels) -> Levels:
-    """The levels of two sets of groups together."""
-    return Levels(
-        alpha=max(one.alpha, other.alpha),
-        beta=max(one.beta, other.beta),
-        gamma=max(one.gamma, other.gamma),
-        delta=max(one.delta, other.delta),
-    )
-
-
 def group_chunk(plan: ChunkPlan, chunk: pa.Table) -> pa.Table:
     """The rows of all tables, and the outcome; an error of ours is an outcome too, so that nothing is tried again."""
     number = chunk.column("chunk")[0].as_py()
     schema = _stacked_schema(chunk.schema, len(plan.columns))
-    outcome: Outcome | Obstacle | DivulgeError
+    outcome: ChunkOutcome | Obstacle | DivulgeError
     tables: list[pa.Table] = []
     try:
         found, outcome = _grouped(plan, number, chunk)
@@ -121,22 +107,18 @@ def group_chunk(plan: ChunkPlan, chunk: pa.Table) -> pa.Table:
     return pa.concat_tables([*tables, _filled(told, schema, 1)])
 
 
-def _grouped(plan: ChunkPlan, number: int, chunk: pa.Table) -> tuple[Released, Outcome]:
-    rows = sorted_rows(chunk, plan.columns)
+def _grouped(plan: ChunkPlan, number: int, chunk: pa.Table) -> tuple[Released, ChunkOutcome]:
     found = anatomize(
-        rows,
+        sorted_rows(chunk, plan.columns),
         plan.method,
         quasi_identifiers=plan.quasi_identifiers,
         sensitive=plan.sensitive,
         seed=seed_of(plan.secret, number),
-        prior=plan.prior,
+        totals=plan.totals,
     )
     made = released(found, secret=seed_of(plan.numbering, number))
-    outcome = Outcome(
-        levels=found.levels,
-        groups=found.groups,
-        smallest=int(found.sizes.min()),
-        largest=int(found.sizes.max()),
+    outcome = ChunkOutcome(
+        groups=found.summary,
         rows=tuple(table.rows.num_rows for table in made.tables),
         counted=tuple(table.counted for table in made.tables),
     )
@@ -179,19 +161,14 @@ def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 def _stacked_schema(chunk: pa.Schema, columns: int) -> pa.Schema:
     own = [pa.field(f"c{place}", _returned(chunk.field(f"c{place}").type)) for place in range(columns)]
-    return pa.schema(
-        [
-            pa.field("part", pa.int32()),
-            pa.field("gid", pa.int64()),
-            *own,
-            pa.field("copies", pa.int32()),
-            pa.field("outcome", pa.binary()),
-        ]
-    )
+    types = {"INT": pa.int32(), "BIGINT": pa.int64(), "BINARY": pa.binary()}
+    return pa.schema([*own, *(pa.field(name, types[type_]) for name, type_ in ADDED.items())])
 
 
 def _returned(type_: pa.DataType) -> pa.DataType:
-    """Spark hands moments over in the zone of its session, and takes them back in UTC only; they stay the same moments."""
+    """Without codes; and Spark hands moments over in the zone of its session, but takes them back in UTC only, as the same moments."""
+    if pa.types.is_dictionary(type_):
+        return type_.value_type
     return pa.timestamp(type_.unit, "UTC") if pa.types.is_timestamp(type_) and type_.tz is not None else type_
 
 

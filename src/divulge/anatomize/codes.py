@@ -57,6 +57,10 @@ class RowCodes:
         """The values of a column, of some rows or of all."""
         return self.domain(name).values.take(pa.array(self.column(name)[rows]))
 
+    def coded(self, name: str, rows: Ints | slice = slice(None)) -> pa.DictionaryArray:
+        """The same as codes into the values of the column, so that a large table stays small in memory."""
+        return pa.DictionaryArray.from_arrays(pa.array(self.column(name)[rows]), self.domain(name).values)
+
     def spectrum(self, name: str) -> tuple[Ints, Ints]:
         """How often values of a column occur: each number that is the count of a value, and how many values have it."""
         counts = np.bincount(self.column(name))

@@ -17,19 +17,19 @@ from fractions import Fraction
 
 import numpy as np
 
-from divulge.anatomize.levels import Tally, commonest_absent, floors
+from divulge.anatomize.levels import GroupTally, commonest_absent, floors
 from divulge.anatomize.model import AlphaBetaGammaDelta
-from divulge.anatomize.problem import Groups, Problem
+from divulge.anatomize.problem import GroupingProblem, Groups
 from divulge.arrays import Bools, Codes, Ints, stable_order
 
 
-def most_groups(problem: Problem, *, smallest: int = 1) -> int:
+def most_groups(problem: GroupingProblem, *, smallest: int = 1) -> int:
     """The most groups of at least `smallest` records for which the deal keeps beta and delta, and alpha can be kept; at worst 1."""
     attribute, rows = problem.sensitive[0], len(problem)
     # Values with equally many records fare alike.
     prior, totals = np.unique(np.stack([attribute.prior, attribute.totals]), axis=1)[:, ::-1]
     present = np.flatnonzero(totals)
-    whole = Tally(1, np.zeros(len(present), dtype=np.int64), present, totals[present])
+    whole = GroupTally(1, np.zeros(len(present), dtype=np.int64), present, totals[present])
     for groups in _group_counts(rows, smallest_group(problem, min(smallest, rows))):
         if not _has_room(problem, groups):
             continue
@@ -41,7 +41,7 @@ def most_groups(problem: Problem, *, smallest: int = 1) -> int:
     return 1
 
 
-def _has_room(problem: Problem, groups: int) -> bool:
+def _has_room(problem: GroupingProblem, groups: int) -> bool:
     """Groups of this size have room for the commonest tuple of each table, and some to spare.
 
     A group of n records takes floor(alpha n) of them. Without that much room no grouping into so many equal groups keeps alpha; half of
@@ -54,7 +54,7 @@ def _has_room(problem: Problem, groups: int) -> bool:
     return all(room >= top + min((whole - top) // 2, top // 100) for top in problem.commonest)
 
 
-def smallest_group(problem: Problem, smallest: int = 1) -> int:
+def smallest_group(problem: GroupingProblem, smallest: int = 1) -> int:
     """The fewest records that a group can have which holds the rarest value once."""
     attribute, model, rows = problem.sensitive[0], problem.model, len(problem)
     rarest = int(attribute.prior[attribute.totals > 0].min())
@@ -63,7 +63,7 @@ def smallest_group(problem: Problem, smallest: int = 1) -> int:
 
 
 def deals_keep(
-    ranked: Tally, sizes: Ints, groups: Ints, *, totals: Ints, model: AlphaBetaGammaDelta, rows: int
+    ranked: GroupTally, sizes: Ints, groups: Ints, *, totals: Ints, model: AlphaBetaGammaDelta, rows: int
 ) -> Bools:
     """For each region (a group of the tally): dealt to so many groups, it keeps beta, and delta against the shares totals / rows."""
     fewest, most = sizes // groups, -(-sizes // groups)
@@ -81,7 +81,7 @@ def deals_keep(
     return kept & (fewest > 0)
 
 
-def deal(problem: Problem, *, groups: Ints, rng: np.random.Generator, region: Codes | None = None) -> Groups:
+def deal(problem: GroupingProblem, *, groups: Ints, rng: np.random.Generator, region: Codes | None = None) -> Groups:
     """Give each record its group: groups[r] groups for region r, one region's after the other's.
 
     Records are sorted by the first sensitive attribute, then by the next, and are in random order among equals.

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from divulge.anatomize.association import Association, Counted, associate, column_weight
+from divulge.anatomize.association import Association, ColumnCounts, associate, column_weight
 from divulge.errors import BadInput, nearest
 
 Linkage = Literal["average", "first"]
@@ -44,7 +44,7 @@ class Division:
 
 
 def divide(
-    columns: Counted,
+    columns: ColumnCounts,
     quasi_identifiers: Sequence[str],
     *,
     tables: int,

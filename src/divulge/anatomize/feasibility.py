@@ -17,8 +17,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from divulge.anatomize.model import AlphaBetaGammaDelta, Levels
-from divulge.anatomize.problem import Commonest, Groups, Problem, Whole
+from divulge.anatomize.model import AlphaBetaGammaDelta, Reached
+from divulge.anatomize.problem import Commonest, GroupingProblem, Groups, WholeTable
 from divulge.arrays import Bools
 from divulge.errors import Infeasible
 
@@ -33,7 +33,7 @@ class InfeasibleModel(Infeasible):
         self,
         because: str,
         *,
-        nearest: Levels,
+        nearest: Reached,
         model: AlphaBetaGammaDelta,
         records_per_group: int,
         proved: bool,
@@ -65,7 +65,7 @@ class InfeasibleModel(Infeasible):
         }
 
 
-def check_feasible(problem: Problem | Whole) -> None:
+def check_feasible(problem: GroupingProblem | WholeTable) -> None:
     """Refuse what no grouping can keep."""
     whole = _as_one(problem)
     model = whole.model
@@ -81,13 +81,13 @@ def check_feasible(problem: Problem | Whole) -> None:
         raise refusal(whole, "; ".join(reasons), proved=True)
 
 
-def gamma_is_certain(problem: Problem) -> bool:
+def gamma_is_certain(problem: GroupingProblem) -> bool:
     """Gamma follows from alpha and beta, or the table as one group keeps it."""
     model = problem.model
     return model.gamma >= min(problem.whole.gamma, model.alpha ** len(problem.tables) * model.beta)
 
 
-def least_gamma(problem: Problem | Whole) -> Fraction:
+def least_gamma(problem: GroupingProblem | WholeTable) -> Fraction:
     """A gamma that no grouping goes below.
 
     In each group the commonest of at most m tuples has a share of at least 1/m, and for each table there is a group where it has at least
@@ -106,14 +106,14 @@ def least_gamma(problem: Problem | Whole) -> Fraction:
 
 
 def refusal(
-    problem: Problem | Whole, because: str, *, gamma: Fraction | None = None, proved: bool, hint: str = ""
+    problem: GroupingProblem | WholeTable, because: str, *, gamma: Fraction | None = None, proved: bool, hint: str = ""
 ) -> InfeasibleModel:
     """The error to raise; `gamma` is the least that is known to be kept, if it is less than that of the whole table."""
     whole = _as_one(problem)
     levels = whole.levels
     return InfeasibleModel(
         because,
-        nearest=Levels(levels.alpha, levels.beta, min(gamma or levels.gamma, levels.gamma), Fraction(0)),
+        nearest=Reached(levels.alpha, levels.beta, min(gamma or levels.gamma, levels.gamma), Fraction(0)),
         model=whole.model,
         records_per_group=min(whole.rows // attribute.records for attribute in whole.sensitive),
         proved=proved,
@@ -121,7 +121,7 @@ def refusal(
     )
 
 
-def search_all(problem: Problem) -> Groups | None:
+def search_all(problem: GroupingProblem) -> Groups | None:
     """A grouping with the most groups among all groupings of a small table, or None: then there is none.
 
     best[s] is the most groups that the set of records s (as bits) can be divided into; the group of its lowest record is tried in all ways.
@@ -152,18 +152,18 @@ def search_all(problem: Problem) -> Groups | None:
     return found
 
 
-def _valid_sets(problem: Problem) -> Bools:
+def _valid_sets(problem: GroupingProblem) -> Bools:
     """Which sets of records keep the model as a group."""
     size = len(problem)
     sets, records = np.nonzero((np.arange(1 << size)[:, None] >> np.arange(size)) & 1)
     return problem.measure(sets, groups=1 << size, records=records).keeps(problem.model)
 
 
-def _as_one(problem: Problem | Whole) -> Whole:
-    return problem if isinstance(problem, Whole) else problem.as_one
+def _as_one(problem: GroupingProblem | WholeTable) -> WholeTable:
+    return problem if isinstance(problem, WholeTable) else problem.as_one
 
 
-def _in_the_way(commonest: Commonest, whole: Whole, name: str, bound: Fraction) -> list[str]:
+def _in_the_way(commonest: Commonest, whole: WholeTable, name: str, bound: Fraction) -> list[str]:
     if commonest.records <= bound * whole.rows:
         return []
     shown = ", ".join(f"{column} = {value!r}" for column, value in zip(commonest.names, commonest.values, strict=True))

@@ -18,8 +18,8 @@ from divulge.anatomize.feasibility import SMALL, check_feasible, gamma_is_certai
 from divulge.anatomize.levels import tally
 from divulge.anatomize.merge import merge
 from divulge.anatomize.model import AlphaBetaGammaDelta
-from divulge.anatomize.mondrian import Cells, mondrian
-from divulge.anatomize.problem import Groups, Problem
+from divulge.anatomize.mondrian import Regions, mondrian
+from divulge.anatomize.problem import GroupingProblem, Groups
 from divulge.anatomize.repair import Grouped, repair
 from divulge.arrays import Bools, Ints
 from divulge.errors import InternalError
@@ -28,7 +28,9 @@ _MANY_LEFT = 0.9
 """A deal of which fewer groups than that are left after the merges is tried again with larger groups; regions stay small."""
 
 
-def group_records(problem: Problem, *, rng: np.random.Generator, group_size: int = 1, locality: bool = False) -> Groups:
+def group_records(
+    problem: GroupingProblem, *, rng: np.random.Generator, group_size: int = 1, locality: bool = False
+) -> Groups:
     """A group for each record such that every group keeps the model, or InfeasibleModel.
 
     Groups have at least `group_size` records. With `locality`, records of a group are near each other in their quasi-identifiers.
@@ -48,7 +50,7 @@ def group_records(problem: Problem, *, rng: np.random.Generator, group_size: int
     return _last_resort(problem, rng, group_size)
 
 
-def _attempt(problem: Problem, count: int, *, rng: np.random.Generator, locality: bool) -> Grouped:
+def _attempt(problem: GroupingProblem, count: int, *, rng: np.random.Generator, locality: bool) -> Grouped:
     """Deal to so many groups (with regions, to groups of that size), swap, and merge."""
     region = _regions(problem, len(problem) // count).cell if locality else None
     if region is None:
@@ -65,7 +67,7 @@ def _size_to_try(rows: int, dealt: int, left: int) -> int:
     return max(rows // dealt + 1, (rows // dealt + rows // left) // 2)
 
 
-def _regions(problem: Problem, size: int) -> Cells:
+def _regions(problem: GroupingProblem, size: int) -> Regions:
     """Cells of similar records that keep the model as one group, and beta and delta when dealt to groups of `size` records."""
     attribute = problem.sensitive[0]
 
@@ -82,7 +84,7 @@ def _regions(problem: Problem, size: int) -> Cells:
     return mondrian(problem.rows, columns, allowed=allowed)
 
 
-def _last_resort(problem: Problem, rng: np.random.Generator, group_size: int) -> Groups:
+def _last_resort(problem: GroupingProblem, rng: np.random.Generator, group_size: int) -> Groups:
     """Try everything on a small table; otherwise say which gamma goes with the other bounds."""
     every_grouping = len(problem) <= SMALL and group_size == 1
     if every_grouping:
@@ -105,6 +107,6 @@ def _without_gamma(model: AlphaBetaGammaDelta) -> AlphaBetaGammaDelta:
     return AlphaBetaGammaDelta(alpha=model.alpha, beta=model.beta, delta=model.delta)
 
 
-def _hardest_first(problem: Problem) -> Problem:
+def _hardest_first(problem: GroupingProblem) -> GroupingProblem:
     """Deal by the attribute whose commonest value is the most common."""
     return replace(problem, sensitive=tuple(sorted(problem.sensitive, key=lambda attribute: -attribute.highest)))

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from divulge.anatomize.model import AlphaBetaGammaDelta, Levels
+from divulge.anatomize.model import AlphaBetaGammaDelta, Reached
 from divulge.arrays import Bools, Codes, Ints, exact_sums, inverse, run_starts
 
 _LARGEST = 2**62
@@ -27,7 +27,7 @@ _SMALLEST_GRID = 2**16
 
 
 @dataclass(frozen=True, eq=False)
-class Tally:
+class GroupTally:
     """How often each tuple of one table occurs in each group, for tuples that occur; sorted by group, then tuple."""
 
     groups: int
@@ -52,7 +52,7 @@ class Tally:
         return exact_sums(self.group, self.count, self.groups)
 
 
-def tally(group: Codes, value: Codes, *, groups: int, values: int, count: Ints | None = None) -> Tally:
+def tally(group: Codes, value: Codes, *, groups: int, values: int, count: Ints | None = None) -> GroupTally:
     """Count the tuples of each group; `count` says how many records a row stands for."""
     bits = max(values - 1, 0).bit_length()  # group and value side by side in one number
     key = group.astype(np.int64)
@@ -70,7 +70,7 @@ def tally(group: Codes, value: Codes, *, groups: int, values: int, count: Ints |
         begins = run_starts(key)
         found = key[begins]
         counts = np.append(begins[1:], len(key)) - begins
-    return Tally(groups, found >> bits, found & ((1 << bits) - 1), counts)
+    return GroupTally(groups, found >> bits, found & ((1 << bits) - 1), counts)
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,7 +125,18 @@ class GroupLevels:
             product = product * modal
         return product
 
-    def of_group(self, group: int) -> Levels:
+    def summary(self, model: AlphaBetaGammaDelta) -> GroupSummary:
+        """All groups in a few numbers."""
+        return GroupSummary(
+            levels=self.worst(),
+            groups=len(self),
+            records=int(self.sizes.sum()),
+            smallest=int(self.sizes.min()),
+            largest=int(self.sizes.max()),
+            breaking=int((~self.keeps(model)).sum()),
+        )
+
+    def of_group(self, group: int) -> Reached:
         """The exact levels of one group."""
         chosen = [group]
         return GroupLevels(
@@ -136,10 +147,10 @@ class GroupLevels:
             shift=tuple(counts[chosen] for counts in self.shift),
         ).worst()
 
-    def worst(self) -> Levels:
+    def worst(self) -> Reached:
         """The exact levels of the whole release: the worst group decides each."""
         factors = len(self.modal) + 1
-        return Levels(
+        return Reached(
             alpha=_worst_share(_elementwise_largest(self.modal, self.sizes), self.sizes, lambda size: size),
             beta=_worst_share(_elementwise_largest(self.sensitive, self.sizes), self.sizes, lambda size: size),
             gamma=_worst_share(self.combinations(), self.sizes, lambda size: size**factors),
@@ -147,24 +158,28 @@ class GroupLevels:
         )
 
 
-def levels_of_tallies(tables: Sequence[Tally], sensitive: Sequence[Tally]) -> GroupLevels:
-    """The levels of a release of which only the tables are known; the prior of delta is its own sum over the groups."""
-    sizes = (sensitive or tables)[0].sizes()
-    rows = int(sizes.sum())
-    shifts = []
-    for counted in sensitive:
-        totals = exact_sums(counted.value, counted.count, int(counted.value.max(initial=-1)) + 1)
-        rank, ordered = by_frequency(totals)
-        entries = np.lexsort((rank[counted.value], counted.group))
-        ranked = Tally(counted.groups, counted.group[entries], rank[counted.value[entries]], counted.count[entries])
-        shifts.append(largest_shift(ranked, sizes, ordered, rows=rows))
-    return GroupLevels(
-        rows=rows,
-        sizes=sizes,
-        modal=tuple(counted.modal() for counted in tables),
-        sensitive=tuple(counted.modal() for counted in sensitive),
-        shift=tuple(shifts),
-    )
+@dataclass(frozen=True)
+class GroupSummary:
+    """What the groups of a release, or some of them, are like."""
+
+    levels: Reached
+    groups: int
+    records: int
+    smallest: int
+    largest: int
+    breaking: int
+    """How many groups break the model."""
+
+    def plus(self, other: GroupSummary) -> GroupSummary:
+        """Both together: the worst group decides."""
+        return GroupSummary(
+            levels=self.levels.worst(other.levels),
+            groups=self.groups + other.groups,
+            records=self.records + other.records,
+            smallest=min(self.smallest, other.smallest),
+            largest=max(self.largest, other.largest),
+            breaking=self.breaking + other.breaking,
+        )
 
 
 def by_frequency(totals: Ints) -> tuple[Ints, Ints]:
@@ -173,14 +188,14 @@ def by_frequency(totals: Ints) -> tuple[Ints, Ints]:
     return inverse(order), totals[order]
 
 
-def largest_shift(ranked: Tally, sizes: Ints, totals: Ints, *, rows: int) -> Ints:
+def largest_shift(ranked: GroupTally, sizes: Ints, totals: Ints, *, rows: int) -> Ints:
     """For each group the largest |c rows - h size| over all values, also over those that the group lacks."""
     present = ranked.largest(np.abs(ranked.count * rows - totals[ranked.value] * sizes[ranked.group]))
     largest: Ints = np.maximum(present, commonest_absent(ranked, totals) * sizes)
     return largest
 
 
-def commonest_absent(ranked: Tally, totals: Ints) -> Ints:
+def commonest_absent(ranked: GroupTally, totals: Ints) -> Ints:
     """For each group the total of the commonest value that it lacks; 0 where it lacks none.
 
     Values are ranked by frequency, so that value is the first rank missing in the group: ranks of a group ascend strictly, and an entry

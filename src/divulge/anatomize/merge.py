@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from divulge.anatomize.problem import Problem
+from divulge.anatomize.problem import GroupingProblem
 from divulge.anatomize.repair import Grouped, Judged, judge_groups
 from divulge.arrays import Codes, Ints, Members, lay_out, ranges
 
@@ -22,7 +22,9 @@ _LOOKS = 16
 """How often, on average, a record may be looked at in search of good partners; after that, groups take what they find."""
 
 
-def merge(problem: Problem, grouped: Grouped, *, rng: np.random.Generator, region: Codes | None = None) -> Grouped:
+def merge(
+    problem: GroupingProblem, grouped: Grouped, *, rng: np.random.Generator, region: Codes | None = None
+) -> Grouped:
     """A coarser grouping, numbered from 0; a group that still breaks the model has its region for itself."""
     group, valid, groups = grouped.group, grouped.valid.copy(), len(grouped.valid)
     if valid.all():
@@ -74,7 +76,7 @@ def _other(pool: Ints, seeker: Ints, home: Ints, rng: np.random.Generator) -> In
     return found
 
 
-def _unions(problem: Problem, base: Members, parts: Members, pairs: tuple[Ints, Ints]) -> Judged:
+def _unions(problem: GroupingProblem, base: Members, parts: Members, pairs: tuple[Ints, Ints]) -> Judged:
     """What each pair would be as one group."""
     count = len(pairs[0])
     both = np.concatenate(pairs)

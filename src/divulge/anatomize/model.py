@@ -10,7 +10,7 @@ Levels are exact fractions; a float decides nothing.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from fractions import Fraction
 
 from divulge.errors import BadInput
@@ -19,7 +19,7 @@ Share = Fraction | str | float | int
 
 
 @dataclass(frozen=True)
-class Levels:
+class Reached:
     """What a grouping, a group or a record reaches; lower is safer."""
 
     alpha: Fraction
@@ -31,13 +31,17 @@ class Levels:
     delta: Fraction
     """Probabilistic attack: how far the belief in a sensitive value moves."""
 
+    def worst(self, other: Reached) -> Reached:
+        """What two sets of groups reach together: the worse of them decides each level."""
+        return Reached(*(max(one, two) for one, two in zip(astuple(self), astuple(other), strict=True)))
+
     def texts(self) -> dict[str, str]:
         """The levels as exact texts: {"alpha": "1/2", ...}."""
         return {name: str(getattr(self, name)) for name in ("alpha", "beta", "gamma", "delta")}
 
 
 @dataclass(frozen=True, init=False)
-class AlphaBetaGammaDelta(Levels):
+class AlphaBetaGammaDelta(Reached):
     """Bounds on the four levels; a bound that is left out is 1 and demands nothing.
 
     >>> AlphaBetaGammaDelta(alpha="1/2", beta=0.05).beta
@@ -48,11 +52,11 @@ class AlphaBetaGammaDelta(Levels):
         for name, given in (("alpha", alpha), ("beta", beta), ("gamma", gamma), ("delta", delta)):
             object.__setattr__(self, name, as_share(name, given))
 
-    def holds_for(self, levels: Levels) -> bool:
+    def holds_for(self, levels: Reached) -> bool:
         """No level is above its bound."""
         return not self.broken_by(levels)
 
-    def broken_by(self, levels: Levels) -> tuple[str, ...]:
+    def broken_by(self, levels: Reached) -> tuple[str, ...]:
         """The names of the bounds that are exceeded."""
         names = ("alpha", "beta", "gamma", "delta")
         return tuple(name for name in names if getattr(levels, name) > getattr(self, name))

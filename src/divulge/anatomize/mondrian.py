@@ -22,14 +22,14 @@ Allowed = Callable[[Ints, Ints, int], Bools]
 
 
 @dataclass(frozen=True, eq=False)
-class Cells:
+class Regions:
     """A partition of the records."""
 
     count: int
     cell: npt.NDArray[np.int32]
 
 
-def mondrian(rows: RowCodes, columns: Sequence[str], *, allowed: Allowed) -> Cells:
+def mondrian(rows: RowCodes, columns: Sequence[str], *, allowed: Allowed) -> Regions:
     """Cells that are allowed and cannot be cut; the whole table is not asked about."""
     codes = np.stack([rows.column(name).astype(np.int32) for name in columns])
     spans = np.maximum(codes.max(axis=1) - codes.min(axis=1), 1)
@@ -55,7 +55,7 @@ def mondrian(rows: RowCodes, columns: Sequence[str], *, allowed: Allowed) -> Cel
             count += len(parents)
             grown += [parents, number]
         growing = np.concatenate(grown) if grown else np.zeros(0, dtype=np.int64)
-    return Cells(count, cell)
+    return Regions(count, cell)
 
 
 @dataclass(frozen=True, eq=False)

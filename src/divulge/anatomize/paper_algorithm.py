@@ -22,7 +22,7 @@ from typing import Literal
 import numpy as np
 
 from divulge.anatomize.feasibility import refusal
-from divulge.anatomize.problem import Groups, Problem
+from divulge.anatomize.problem import GroupingProblem, Groups
 from divulge.errors import BadInput
 
 Enough = Literal[">", ">="]
@@ -32,7 +32,7 @@ Buckets = list[list[int]]
 _INSTEAD = "Use algorithm='guaranteed', which finds a grouping where there is one"
 
 
-def algorithm_1(problem: Problem, *, enough: Enough = ">", pick: Pick = "tail") -> Groups:
+def algorithm_1(problem: GroupingProblem, *, enough: Enough = ">", pick: Pick = "tail") -> Groups:
     """The group of each record; InfeasibleModel where the algorithm gives up, which need not mean that there is no grouping."""
     if len(problem.sensitive) != 1:
         raise BadInput("Algorithm 1 of the paper knows one sensitive attribute", hint="Use algorithm='guaranteed'")
@@ -51,7 +51,7 @@ def algorithm_1(problem: Problem, *, enough: Enough = ">", pick: Pick = "tail") 
     return found
 
 
-def form_groups(problem: Problem, size: int, *, enough: Enough = ">", pick: Pick = "tail") -> Buckets:
+def form_groups(problem: GroupingProblem, size: int, *, enough: Enough = ">", pick: Pick = "tail") -> Buckets:
     """Lines 1 to 19: groups of `size` records with different sensitive values, and the rest spread over them."""
     buckets = _buckets(problem)
     fewest = size + 1 if enough == ">" else size
@@ -69,7 +69,7 @@ def form_groups(problem: Problem, size: int, *, enough: Enough = ">", pick: Pick
     return groups
 
 
-def _buckets(problem: Problem) -> Buckets:
+def _buckets(problem: GroupingProblem) -> Buckets:
     """Lines 1 and 2: the records of each sensitive value, the largest bucket first."""
     buckets: dict[int, list[int]] = {}
     for record, value in enumerate(problem.sensitive[0].ids.tolist()):
@@ -138,7 +138,7 @@ class _Group:
         return max(self.highest[:-1]) <= alpha * size and combination <= gamma * size ** len(self.highest)
 
 
-def _satisfy(problem: Problem, groups: Buckets) -> Buckets:
+def _satisfy(problem: GroupingProblem, groups: Buckets) -> Buckets:
     """Lines 20 to 41: a group that breaks alpha or gamma takes in the last group that is left, until it keeps both."""
     columns = [table.ids.tolist() for table in problem.tables] + [problem.sensitive[0].ids.tolist()]
     alpha, gamma = problem.model.alpha, problem.model.gamma

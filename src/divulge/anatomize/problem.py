@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from divulge.anatomize.codes import RowCodes, Tuples
 from divulge.anatomize.levels import GroupLevels, by_frequency, largest_shift, tally
-from divulge.anatomize.model import AlphaBetaGammaDelta, Levels
+from divulge.anatomize.model import AlphaBetaGammaDelta, Reached
 from divulge.arrays import Codes, Ints, exact_sums
 from divulge.count import Domain
 from divulge.count.assemble import domain_codes, encode
@@ -46,7 +46,7 @@ class Ranked:
 
 
 @dataclass(frozen=True, eq=False)
-class Prior:
+class SensitiveTotals:
     """The values of a sensitive attribute in the whole table, where the records at hand are a part of it."""
 
     domain: Domain
@@ -54,10 +54,10 @@ class Prior:
     """How many records of the whole table have each value of the domain."""
 
 
-def prior_of(counted: pa.Table, *, name: str, kind: Kind) -> Prior:
+def totals_of(counted: pa.Table, *, name: str, kind: Kind) -> SensitiveTotals:
     """From a table of values v, each once, and how many records n have them."""
     domain, codes = encode(counted.column("v"), name=name, kind=kind)
-    return Prior(domain, exact_sums(codes, counted.column("n").to_numpy(), len(domain)))
+    return SensitiveTotals(domain, exact_sums(codes, counted.column("n").to_numpy(), len(domain)))
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class Commonest:
 
 
 @dataclass(frozen=True)
-class Whole:
+class WholeTable:
     """All records as one group: what decides whether a grouping can keep the model."""
 
     model: AlphaBetaGammaDelta
@@ -84,15 +84,15 @@ class Whole:
     """Above 0 only for a part of a table."""
 
     @property
-    def levels(self) -> Levels:
+    def levels(self) -> Reached:
         """The least alpha and beta that any grouping can promise, and the gamma of this one."""
         shares = [Fraction(table.records, self.rows) for table in self.tables]
         beta = Fraction(max(attribute.records for attribute in self.sensitive), self.rows)
-        return Levels(max(shares), beta, prod(shares, start=beta), self.delta)
+        return Reached(max(shares), beta, prod(shares, start=beta), self.delta)
 
 
 @dataclass(frozen=True, eq=False)
-class Problem:
+class GroupingProblem:
     """Rows to be grouped so that every group keeps the model."""
 
     model: AlphaBetaGammaDelta
@@ -106,12 +106,12 @@ class Problem:
         return len(self.rows)
 
     @cached_property
-    def whole(self) -> Levels:
+    def whole(self) -> Reached:
         """The levels of one group that holds every record."""
         return self.as_one.levels
 
     @cached_property
-    def as_one(self) -> Whole:
+    def as_one(self) -> WholeTable:
         """One group that holds every record."""
         everybody = self.measure(np.zeros(len(self), dtype=np.int32), groups=1)
         tables = tuple(
@@ -122,7 +122,7 @@ class Problem:
             self._commonest((attribute.name,), attribute.ids, int(np.count_nonzero(attribute.totals)))
             for attribute in self.sensitive
         )
-        return Whole(self.model, len(self), tables, sensitive, everybody.worst().delta)
+        return WholeTable(self.model, len(self), tables, sensitive, everybody.worst().delta)
 
     @cached_property
     def table_rows(self) -> int:
@@ -159,15 +159,15 @@ def problem_of(
     tables: Sequence[Sequence[str]],
     sensitive: Sequence[str],
     model: AlphaBetaGammaDelta,
-    prior: Mapping[str, Prior] | None = None,
-) -> Problem:
-    """Number the tuples of each table, and the sensitive values by frequency; `prior` is for rows that are a part of a table."""
-    return Problem(
+    totals: Mapping[str, SensitiveTotals] | None = None,
+) -> GroupingProblem:
+    """Number the tuples of each table, and the sensitive values by frequency; `totals` is for rows that are a chunk of a table."""
+    return GroupingProblem(
         model=model,
         names=tuple(tuple(names) for names in tables),
         tables=tuple(rows.tuples(names) for names in tables),
         sensitive=tuple(
-            _ranked(rows, name) if prior is None else _ranked_by(prior[name], rows, name) for name in sensitive
+            _ranked(rows, name) if totals is None else _ranked_by(totals[name], rows, name) for name in sensitive
         ),
         rows=rows,
     )
@@ -182,10 +182,10 @@ def _ranked(rows: RowCodes, name: str) -> Ranked:
     return Ranked(name, rank.astype(np.int32)[codes], totals[:present], totals[:present], labels)
 
 
-def _ranked_by(prior: Prior, rows: RowCodes, name: str) -> Ranked:
+def _ranked_by(whole: SensitiveTotals, rows: RowCodes, name: str) -> Ranked:
     """The values ranked as in the whole table, some of which these rows may lack."""
-    rank, ordered = by_frequency(prior.totals)
-    own = rank.astype(np.int32)[domain_codes(prior.domain, rows.domain(name).values)]
+    rank, ordered = by_frequency(whole.totals)
+    own = rank.astype(np.int32)[domain_codes(whole.domain, rows.domain(name).values)]
     ids = own[rows.column(name)]
-    labels = tuple(prior.domain.labels[code] for code in np.argsort(rank).tolist())
+    labels = tuple(whole.domain.labels[code] for code in np.argsort(rank).tolist())
     return Ranked(name, ids, np.bincount(ids, minlength=len(ordered)), ordered, labels)

@@ -1,27 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
 """An anatomized release as anybody can read it: one relation per table, joined by nothing but the group.
 
-Everything here is worked out from the released tables alone, so it measures our own releases when they are verified,
-and another's.
+Everything here, and in measured.py, is worked out from the released tables alone, so it serves our own releases when they are
+verified, and another's.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
 
-from divulge.anatomize.levels import GroupLevels, Tally, levels_of_tallies
 from divulge.arrays import Ints
-from divulge.count.assemble import encode
 from divulge.engines.base import Engine
 from divulge.errors import BadInput, nearest
 from divulge.table.table import Table
 
 GROUP, COUNT = "GID", "Count"
+_ONE_RELEASE = "Are they files of one release?"
 
 
 @dataclass(frozen=True)
@@ -68,12 +67,6 @@ class Published:
         """SQL for how many records a row stands for."""
         return f"CAST({self.engine.quote(self.count)} AS BIGINT)" if table.counted else "1"
 
-    def levels(self) -> GroupLevels:
-        """The levels of every group, in the order of the groups; exact."""
-        others, sensitive = self.divided()
-        found = levels_of_tallies([], [self._tally(table) for table in sensitive])
-        return replace(found, modal=tuple(self._modal(table) for table in others))
-
     def _sizes(self, table: GroupTable) -> tuple[pa.Array, Ints]:
         """The groups in order, and their records."""
         group = self.engine.quote(self.group)
@@ -110,29 +103,11 @@ class Published:
             raise BadInput("it is not known which column of the release is sensitive", hint=nearest("", self.columns))
         return [table for table in self.tables if table not in sensitive], sensitive
 
-    def _modal(self, table: GroupTable) -> Ints:
-        """The count of the commonest tuple of each group."""
-        most: Ints = self.engine.query(f"{self.modal_query(table)} ORDER BY g NULLS LAST").column("most").to_numpy()
-        return most
 
-    def _tally(self, table: GroupTable) -> Tally:
-        found = self.engine.query(f"{self.tally_query(table)} ORDER BY g NULLS LAST, v NULLS LAST")
-        groups, numbers = encode(found.column("g"), name=self.group, kind="number")
-        _, values = encode(found.column("v"), name=table.columns[0], kind="text")
-        return Tally(len(groups), numbers, values, found.column("n").to_numpy())
-
-
-def publish_tables(
+def join_tables(
     tables: Sequence[Table], *, sensitive: Sequence[str], group: str = GROUP, count: str = COUNT
 ) -> Published:
-    """The release that these tables make up, after a look at whether they fit together."""
-    published = join_tables(tables, sensitive=sensitive, group=group, count=count)
-    _check_groups(published)
-    return published
-
-
-def join_tables(tables: Sequence[Table], *, sensitive: Sequence[str], group: str, count: str) -> Published:
-    """The same, without comparing the groups one by one."""
+    """The release that these tables make up, after a look at their columns and counts; see also `check_groups`."""
     found = [_group_table(table, group=group, count=count) for table in tables]
     if not found:
         raise BadInput("a release without tables", hint="Name the files of its tables")
@@ -189,8 +164,8 @@ def _check_counts(published: Published) -> None:
             )
 
 
-def _check_groups(published: Published) -> None:
-    """All tables have the same groups, of the same sizes."""
+def check_groups(published: Published) -> None:
+    """All tables have the same groups, of the same sizes; measuring them finds that too."""
     first, *others = published.tables
     groups, sizes = published._sizes(first)  # noqa: SLF001 - of this module
     if not len(sizes):
@@ -198,12 +173,23 @@ def _check_groups(published: Published) -> None:
     for table in others:
         theirs, counts = published._sizes(table)  # noqa: SLF001 - of this module
         if not theirs.cast(pa.string()).equals(groups.cast(pa.string())):
-            raise BadInput(
-                f"{first.source} and {table.source} do not have the same groups", hint="Are they files of one release?"
-            )
-        if not np.array_equal(sizes, counts):
-            place = int(np.flatnonzero(sizes != counts)[0])
-            raise BadInput(
-                f"group {groups[place]} has {sizes[place]} records in {first.source} and {counts[place]} in {table.source}",
-                hint="Are they files of one release?",
-            )
+            raise _other_groups(first.source, table.source)
+        check_sizes(groups, sizes, counts, sources=(first.source, table.source))
+
+
+def check_sizes(groups: Sequence[object], sizes: Ints, others: Ints, *, sources: tuple[str, str]) -> None:
+    """Two tables have as many records of each group; a group that one of them lacks has 0."""
+    if np.array_equal(sizes, others):
+        return
+    place = int(np.flatnonzero(sizes != others)[0])
+    if 0 in (sizes[place], others[place]):
+        raise _other_groups(*sources)
+    raise BadInput(
+        f"group {groups[place]} has {sizes[place]} records in {sources[0]} and {others[place]} in {sources[1]}",
+        hint=_ONE_RELEASE,
+    )
+
+
+def _other_groups(first: str, second: str) -> BadInput:
+    """What to say where one table has a group that another one lacks."""
+    return BadInput(f"{first} and {second} do not have the same groups", hint=_ONE_RELEASE)

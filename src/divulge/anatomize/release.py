@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from divulge.anatomize.anatomized import Anatomized
 from divulge.anatomize.published import COUNT, GROUP
-from divulge.arrays import Codes, Ints, run_starts
+from divulge.arrays import Codes, run_starts
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,17 +95,11 @@ def _table(
     counted = bool(counts.max() > 1)
     group, count = names
     found = {group: pa.array(number[first] + 1)}
-    found |= {column: _values(anatomized, column, first) for column in columns}
+    found |= {column: anatomized.rows.coded(column, first) for column in columns}
     if counted:
         found[count] = pa.array(counts.astype(np.int32))
     sensitive = columns[0] in anatomized.sensitive
     return ReleasedTable(name, columns, sensitive, counted, pa.table(found))
-
-
-def _values(anatomized: Anatomized, column: str, rows: Ints) -> pa.DictionaryArray:
-    """The values of a column, as codes into its domain, so that a large table stays small in memory."""
-    codes = pa.array(anatomized.rows.column(column)[rows].astype(np.int32))
-    return pa.DictionaryArray.from_arrays(codes, anatomized.rows.domain(column).values)
 
 
 def free_name(wanted: str, tables: Sequence[Sequence[str]]) -> str:

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from divulge.anatomize.levels import GroupLevels, floors, tally
-from divulge.anatomize.problem import Groups, Problem
+from divulge.anatomize.problem import GroupingProblem, Groups
 from divulge.arrays import Bools, Codes, Ints, Members, lay_out
 
 _ROUNDS = 200
@@ -48,7 +48,7 @@ class Judged:
         return Judged(self.sizes[chosen], self.valid[chosen], self.count[chosen], self.chance[chosen])
 
 
-def judge_groups(problem: Problem, levels: GroupLevels) -> Judged:
+def judge_groups(problem: GroupingProblem, levels: GroupLevels) -> Judged:
     """See groups as the search does."""
     model, sizes = problem.model, levels.sizes
     alpha, beta = floors(sizes, lambda n: model.alpha * n), floors(sizes, lambda n: model.beta * n)
@@ -74,7 +74,7 @@ class Grouped:
 
 
 def repair(
-    problem: Problem, group: Groups, *, groups: int, rng: np.random.Generator, region: Codes | None = None
+    problem: GroupingProblem, group: Groups, *, groups: int, rng: np.random.Generator, region: Codes | None = None
 ) -> Grouped:
     """A grouping with the same group sizes and the same first sensitive values in each group, and fewer groups that break the model.
 
@@ -126,7 +126,7 @@ class _Partners:
     layout: Members
 
     @classmethod
-    def of(cls, problem: Problem, region: Codes | None) -> _Partners:
+    def of(cls, problem: GroupingProblem, region: Codes | None) -> _Partners:
         attribute = problem.sensitive[0]
         pool = attribute.ids.astype(np.int64)
         if region is not None:
@@ -142,7 +142,7 @@ class _Partners:
         return drawn
 
 
-def _commonest(problem: Problem, layout: Members, broken: Ints, rng: np.random.Generator) -> Ints:
+def _commonest(problem: GroupingProblem, layout: Members, broken: Ints, rng: np.random.Generator) -> Ints:
     """For each broken group a record with the commonest tuple of the table that is furthest above its bound."""
     records, place = layout.gather(broken)
     sizes = np.bincount(place, minlength=len(broken))
@@ -178,7 +178,9 @@ def _one_each(first: Ints, second: Ints, groups: int, rng: np.random.Generator) 
     return np.flatnonzero((first != second) & (earliest[first] == turn) & (earliest[second] == turn))
 
 
-def _after_swaps(problem: Problem, layout: Members, pairs: tuple[Ints, Ints], swapped: tuple[Ints, Ints]) -> Judged:
+def _after_swaps(
+    problem: GroupingProblem, layout: Members, pairs: tuple[Ints, Ints], swapped: tuple[Ints, Ints]
+) -> Judged:
     """The groups of the pairs, the first ones and then the second ones, as they would be after the swaps."""
     records, place = layout.gather(np.concatenate(pairs))
     leaves, comes = np.concatenate(swapped), np.concatenate(swapped[::-1])

@@ -25,7 +25,7 @@ from divulge.anatomize.feasibility import check_feasible, refusal
 from divulge.anatomize.levels import tally
 from divulge.anatomize.model import AlphaBetaGammaDelta
 from divulge.anatomize.mondrian import mondrian
-from divulge.anatomize.problem import Groups, Problem
+from divulge.anatomize.problem import GroupingProblem, Groups
 from divulge.arrays import Bools, Ints
 from divulge.errors import BadInput
 
@@ -72,7 +72,7 @@ class Slicing:
         )
         return Division(tables, coefficients=tuple(coefficients), association="phi2")
 
-    def group(self, problem: Problem, *, rng: np.random.Generator) -> Groups:
+    def group(self, problem: GroupingProblem, *, rng: np.random.Generator) -> Groups:
         """Mondrian buckets; nothing in them is random but their numbers."""
         check_feasible(problem)
         for attribute in problem.sensitive:
@@ -91,7 +91,7 @@ class Slicing:
         """For the record."""
         return {"l_diversity": self.l_diversity, "tables": self.tables, "check": self.check}
 
-    def _diverse(self, problem: Problem, cell: Ints, records: Ints, cells: int) -> Bools:
+    def _diverse(self, problem: GroupingProblem, cell: Ints, records: Ints, cells: int) -> Bools:
         diverse = np.ones(cells, dtype=np.bool_)
         sizes = np.bincount(cell, minlength=cells)
         for attribute in problem.sensitive:

@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from divulge.anatomize.association import Association, Counted
+from divulge.anatomize.association import Association, ColumnCounts
 from divulge.anatomize.division import Division, Linkage, divide, given_division
 from divulge.anatomize.grouping import group_records
 from divulge.anatomize.model import AlphaBetaGammaDelta
 from divulge.anatomize.paper_algorithm import algorithm_1
-from divulge.anatomize.problem import Groups, Problem
+from divulge.anatomize.problem import GroupingProblem, Groups
 from divulge.errors import BadInput
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ class Slppa:
         if self.group_size < 1:
             raise BadInput(f"groups of at least {self.group_size} records make no sense", hint="Ask for 1 or more")
 
-    def divide(self, columns: Counted, quasi_identifiers: Sequence[str]) -> Division:
+    def divide(self, columns: ColumnCounts, quasi_identifiers: Sequence[str]) -> Division:
         """Tables by entropy and association, or as given."""
         if not isinstance(self.tables, int):
             return given_division(quasi_identifiers, self.tables)
@@ -61,7 +61,7 @@ class Slppa:
             max_table_size=self.max_table_size,
         )
 
-    def group(self, problem: Problem, *, rng: np.random.Generator) -> Groups:
+    def group(self, problem: GroupingProblem, *, rng: np.random.Generator) -> Groups:
         """Groups that keep the model."""
         if self.algorithm == "paper":
             return algorithm_1(problem)

@@ -16,7 +16,7 @@ from typing import Literal
 import numpy as np
 
 from divulge.arrays import Floats, Ints, sum_by_id
-from divulge.belief.prior import Prior
+from divulge.belief.prior import PriorBelief
 from divulge.count import Cells
 
 Distance = Literal["equal", "ordered", "hierarchical"]
@@ -99,7 +99,7 @@ class Belief:
     """One attribute: prior a, posterior x per class, and how distances between values are measured."""
 
     cells: Cells
-    prior: Prior
+    prior: PriorBelief
     ground: Ground
     classes: Ints = field(repr=False)
     """Which classes of the contingency these are: knowledge that rules values out can empty some."""
@@ -120,7 +120,7 @@ class Belief:
         """The default: the prior is the table's own marginal, distances are ordered for numbers and dates, else equal."""
         return cls(
             cells=cells,
-            prior=Prior("table", cells.marginal[None, :]),
+            prior=PriorBelief("table", cells.marginal[None, :]),
             ground=Ground("ordered" if cells.domain.is_ordered else "equal"),
             classes=np.arange(len(cells.start) - 1, dtype=np.int64),
         )

@@ -64,8 +64,6 @@ class GroundChoice:
             raise BadInput(
                 f"a hierarchical distance for {name!r} needs its taxonomy", hint="give a hierarchy file for it"
             )
-        if asked not in ("equal", "ordered"):
-            raise BadInput(f"{asked!r} is not a ground distance", hint="use equal, ordered or hierarchical")
         if asked == "ordered" and not has_order:
             raise BadInput(
                 f"the values of {name!r} are text and have no order",

@@ -8,7 +8,7 @@ A class whose values are all ruled out cannot be the person's and is left out.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,10 +16,13 @@ import numpy as np
 import numpy.typing as npt
 
 from divulge.arrays import Ints
-from divulge.belief.prior import Prior
+from divulge.belief.prior import PriorBelief
 from divulge.count import Cells, Domain
 from divulge.errors import BadInput, nearest
 from divulge.table.texts import as_text
+
+ValuesOf = Mapping[str, tuple[str | None, ...]]
+"""Attribute to some of its values, as text."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +55,7 @@ class Knowledge:
             raise BadInput(f"every value of {self.attribute!r} is ruled out")
         return possible
 
-    def apply(self, cells: Cells, prior: Prior) -> tuple[Cells, Prior, Ints]:
+    def apply(self, cells: Cells, prior: PriorBelief) -> tuple[Cells, PriorBelief, Ints]:
         """Strike the impossible values from counts and prior; also which classes are left."""
         possible = self.possible(cells.domain)
         kept = possible[cells.value]
@@ -65,43 +68,40 @@ class Knowledge:
         struck = Cells(cells.domain, starts.astype(np.int64), cells.value[kept], cells.mass[kept])
         return struck, self._strike(prior, possible, left), left
 
-    def _strike(self, prior: Prior, possible: npt.NDArray[np.bool_], left: Ints) -> Prior:
+    def _strike(self, prior: PriorBelief, possible: npt.NDArray[np.bool_], left: Ints) -> PriorBelief:
         """The prior of the classes that are left, without the impossible values."""
-        weights, row = prior.weights * possible, None
-        if prior.row is not None:
-            used, row = np.unique(prior.row[left], return_inverse=True)
-            weights = weights[used]
-        if np.any(weights.sum(axis=1) <= 0):
+        weights = prior.weights * possible
+        used = weights if prior.row is None else weights[prior.row[left]]
+        if np.any(used.sum(axis=1) <= 0):
             raise BadInput(f"the prior of {self.attribute!r} gives no weight to what is left after ruling values out")
-        return Prior(prior.name, weights, row)
+        return prior.with_weights(weights, left)
 
 
-def read_knowledge(
-    rule_out: Mapping[str, Sequence[str | None] | str] | Iterable[str],
-    rule_in: Mapping[str, Sequence[str | None] | str] | Iterable[str],
-) -> dict[str, Knowledge]:
-    """Knowledge per attribute, from mappings {attribute: values} or from texts "attribute=value"."""
-    out, only = _by_attribute(rule_out), _by_attribute(rule_in)
-    both = sorted(set(out) & set(only))
+def read_knowledge(rule_out: ValuesOf, rule_in: ValuesOf) -> dict[str, Knowledge]:
+    """Knowledge per attribute."""
+    both = sorted(set(rule_out) & set(rule_in))
     if both:
         raise BadInput(f"values of {both[0]!r} are ruled both out and in", hint="give one of the two")
-    known = {name: Knowledge(name, out=values) for name, values in out.items()}
-    return known | {name: Knowledge(name, only=values) for name, values in only.items()}
+    known = {name: Knowledge(name, out=values) for name, values in rule_out.items()}
+    return known | {name: Knowledge(name, only=values) for name, values in rule_in.items()}
+
+
+def values_by_attribute(given: Any, what: str) -> ValuesOf:
+    """From a mapping {attribute: values}, or from texts "attribute=value"."""
+    if isinstance(given, Mapping):
+        return {name: _texts(values) for name, values in given.items()}
+    if not isinstance(given, Iterable):
+        raise BadInput(f"{what} is {given!r}", hint="give {attribute: values}, or texts column=value")
+    found: dict[str, tuple[str | None, ...]] = {}
+    for text in [given] if isinstance(given, str) else given:
+        name, sign, value = str(text).partition("=")
+        if not sign:
+            raise BadInput(f"{text!r} does not say which value is meant", hint="write column=value")
+        found[name] = (*found.get(name, ()), value)
+    return found
 
 
 def _texts(values: Any) -> tuple[str | None, ...]:
     """One value or several, as text."""
     several = isinstance(values, Iterable) and not isinstance(values, (str, bytes))
     return tuple(as_text(value) for value in values) if several else (as_text(values),)
-
-
-def _by_attribute(given: Mapping[str, Sequence[str | None] | str] | Iterable[str]) -> dict[str, tuple[str | None, ...]]:
-    if isinstance(given, Mapping):
-        return {name: _texts(values) for name, values in given.items()}
-    found: dict[str, tuple[str | None, ...]] = {}
-    for text in [given] if isinstance(given, str) else given:
-        name, sign, value = text.partition("=")
-        if not sign:
-            raise BadInput(f"{text!r} does not say which value is meant", hint="write column=value")
-        found[name] = (*found.get(name, ()), value)
-    return found

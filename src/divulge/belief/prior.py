@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import csv
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
@@ -25,15 +25,22 @@ from divulge.table.texts import as_text
 
 _SUM_TOLERANCE = 1e-6
 
+Key = tuple[str | None, ...]
+"""The values of some columns as text; null is None."""
+
 
 @dataclass(frozen=True, eq=False)
-class Prior:
+class PriorBelief:
     """One row of weights per distinct prior; `row` says which a class uses (None: all use the only one)."""
 
     name: str
     weights: Floats = field(repr=False)
     """Unnormalized, of shape (priors, values): counts where the prior was counted, so that their sums stay exact."""
     row: Ints | None = field(default=None, repr=False)
+    conditions: tuple[str, ...] = ()
+    """The columns that a prior per class depends on."""
+    keys: tuple[Key, ...] = field(default=(), repr=False)
+    """For each row of weights, the values of these columns: the rows then weigh as the joint probabilities do, so that they add up."""
 
     @cached_property
     def totals(self) -> Floats:
@@ -59,6 +66,11 @@ class Prior:
         possible: Floats = (self.weights > 0).sum(axis=1).astype(np.float64)
         return possible
 
+    def of_class(self, number: int) -> Floats:
+        """The prior probabilities that a class is held against."""
+        shares: Floats = self.shares[0 if self.row is None else self.row[number]]
+        return shares
+
     def of_classes(self, per_prior: Floats, classes: int) -> Floats:
         """Spread a number per prior over the classes."""
         return np.broadcast_to(per_prior[0], (classes,)) if self.row is None else per_prior[self.row]
@@ -75,6 +87,24 @@ class Prior:
         spread: Floats = matrix[0][value] if self.row is None else matrix[self.row[class_index], value]
         return spread
 
+    def with_weights(self, weights: Floats, classes: Ints | None = None) -> PriorBelief:
+        """The same for other values, perhaps for some of the classes only; a row without weight goes, for no class may use it."""
+        if self.row is None:
+            return replace(self, weights=weights)
+        row = self.row if classes is None else self.row[classes]
+        left = np.flatnonzero(weights.sum(axis=1) > 0)
+        number = np.full(len(weights), -1, dtype=np.int64)
+        number[left] = np.arange(len(left))
+        keys = tuple(self.keys[i] for i in left.tolist())
+        return replace(self, weights=weights[left], row=number[row], keys=keys)
+
+    def merged(self, into: Ints, row: Ints, count: int) -> PriorBelief:
+        """P(s | merged) = sum P(c, s) / sum P(c): `into` says which of `count` merged priors each row is part of (-1: of none)."""
+        kept = into >= 0
+        weights = np.zeros((count, self.weights.shape[1]))
+        np.add.at(weights, into[kept], self.weights[kept])
+        return replace(self, weights=weights, row=row, keys=())
+
 
 @dataclass(frozen=True)
 class GivenPrior:
@@ -84,13 +114,75 @@ class GivenPrior:
     conditions: tuple[str, ...]
     """The columns the probabilities depend on; empty for a marginal."""
     measure: Literal["probability", "joint"]
-    entries: Mapping[tuple[str | None, ...], Mapping[str | None, float]] = field(repr=False)
+    entries: Mapping[Key, Mapping[str | None, float]] = field(repr=False)
     """Condition values (as text) to value (as text) to probability."""
 
-    def against(self, contingency: Contingency) -> Prior:
+    def against(self, contingency: Contingency) -> PriorBelief:
         """Match the entries with the values and classes of a table, or refuse with the complete list of what does not fit."""
         domain = contingency.cells[self.attribute].domain
         position = {as_text(label): code for code, label in enumerate(domain.labels)}
+        wanted = self._keys_of_classes(contingency)
+        self._check_values(position)
+        if not self.conditions:
+            return PriorBelief("given", self._weights([()], position))
+        self._refuse_gaps(dict.fromkeys(wanted))
+        shares = self.class_shares(contingency)
+        keys = [key for key in self.entries if shares.get(key, 0.0) > 0]
+        weights = self._weights(keys, position)
+        if self.measure == "probability":
+            weights = weights * np.array([[shares[key]] for key in keys])
+        number = {key: i for i, key in enumerate(keys)}
+        row = np.array([number[key] for key in wanted], dtype=np.int64)
+        return PriorBelief("conditional", weights, row, self.conditions, tuple(keys))
+
+    def class_shares(self, contingency: Contingency) -> dict[Key, float]:
+        """How much each combination of condition values weighs: its joint probability, else the people of the table who have it."""
+        if self.measure == "joint":
+            return {key: sum(entry.values()) for key, entry in self.entries.items()}
+        shares: dict[Key, float] = {}
+        mass = contingency.cells[self.attribute].totals
+        for key, people in zip(self._keys_of_classes(contingency), mass.tolist(), strict=True):
+            shares[key] = shares.get(key, 0.0) + people
+        return shares
+
+    def as_joint(self, contingency: Contingency) -> GivenPrior:
+        """The same as joint probabilities; conditional ones are weighted by the classes of a table."""
+        if self.measure == "joint" or not self.conditions:
+            return self
+        shares = self.class_shares(contingency)
+        self._refuse_gaps(shares)
+        total = sum(shares.values())
+        entries = {
+            key: {value: probability * share / total for value, probability in self.entries[key].items()}
+            for key, share in shares.items()
+        }
+        return replace(self, measure="joint", entries=entries)
+
+    def merged(self, conditions: Sequence[str], into: Callable[[Key], Iterable[Key]]) -> GivenPrior:
+        """Joint probabilities of coarser conditions: `into` says which of the new combinations an old one is part of, if any."""
+        sums: dict[Key, dict[str | None, float]] = {}
+        for key, entry in self.entries.items():
+            for place in into(key):
+                there = sums.setdefault(place, dict.fromkeys(entry, 0.0))
+                for value, probability in entry.items():
+                    there[value] = there.get(value, 0.0) + probability
+        total = sum(sum(entry.values()) for entry in sums.values())
+        entries = {key: {value: share / total for value, share in entry.items()} for key, entry in sums.items()}
+        return GivenPrior(self.attribute, tuple(conditions), "joint", entries)
+
+    def known_to(self, columns: Sequence[str]) -> GivenPrior:
+        """Joint probabilities for an adversary who knows only these columns."""
+        kept = [name for name in self.conditions if name in columns]
+        if len(kept) == len(self.conditions):
+            return self
+        places = [self.conditions.index(name) for name in kept]
+        return self.merged(kept, lambda key: [tuple(key[place] for place in places)])
+
+    def _weights(self, keys: Sequence[Key], position: Mapping[str | None, int]) -> Floats:
+        return np.array([[self.entries[key][text] for text in position] for key in keys])
+
+    def _keys_of_classes(self, contingency: Contingency) -> list[Key]:
+        """The condition values of each class."""
         names = [key.name for key in contingency.keys]
         for column in self.conditions:
             if column not in names:
@@ -98,30 +190,15 @@ class GivenPrior:
                     f"the prior of {self.attribute!r} depends on {column!r}, which is not a quasi-identifier",
                     hint=nearest(column, names),
                 )
-        self._check_values(position)
-        if not self.conditions:
-            return Prior("given", self._weights([()], position))
-        columns = [self._texts(contingency, names.index(column)) for column in self.conditions]
-        wanted = list(zip(*columns, strict=True))
-        used = list(dict.fromkeys(wanted))
-        missing = [str(key) for key in used if sum(self.entries.get(key, {}).values()) <= 0]
+        return list(zip(*(class_texts(contingency, names.index(name)) for name in self.conditions), strict=True))
+
+    def _refuse_gaps(self, wanted: Iterable[Key]) -> None:
+        missing = [str(key) for key in wanted if sum(self.entries.get(key, {}).values()) <= 0]
         if missing:
             raise BadInput(
                 f"the prior of {self.attribute!r} given {', '.join(self.conditions)} misses {len(missing)} combinations, "
                 f"or gives them no weight: {', '.join(missing[:10])}"
             )
-        row_of = {key: i for i, key in enumerate(used)}
-        return Prior(
-            "conditional", self._weights(used, position), np.array([row_of[key] for key in wanted], dtype=np.int64)
-        )
-
-    def _weights(self, keys: Sequence[tuple[str | None, ...]], position: Mapping[str | None, int]) -> Floats:
-        return np.array([[self.entries[key][text] for text in position] for key in keys])
-
-    @staticmethod
-    def _texts(contingency: Contingency, position: int) -> list[str | None]:
-        labels = [as_text(label) for label in contingency.keys[position].labels]
-        return [labels[code] for code in contingency.codes[position].tolist()]
 
     def _check_values(self, position: Mapping[str | None, int]) -> None:
         problems: list[str] = []
@@ -140,6 +217,12 @@ class GivenPrior:
             problems.append(f"the joint probabilities sum to {total:.6g}, not 1")
         if problems:
             raise BadInput(f"the prior of {self.attribute!r} does not fit the table: {'; '.join(problems)}")
+
+
+def class_texts(contingency: Contingency, position: int) -> list[str | None]:
+    """The value of a key column in every class, as text."""
+    labels = [as_text(label) for label in contingency.keys[position].labels]
+    return [labels[code] for code in contingency.codes[position].tolist()]
 
 
 def read_prior(source: str | Path | Mapping[Any, Any] | Sequence[Mapping[str, Any]], attribute: str) -> GivenPrior:
@@ -188,7 +271,7 @@ def _from_rows(rows: Sequence[Mapping[str, Any]], attribute: str, origin: str) -
         raise BadInput(f"{origin} needs exactly one of the columns 'probability' and 'joint'", hint=f"it has {columns}")
     measure: Literal["probability", "joint"] = "joint" if measures == ["joint"] else "probability"
     conditions = tuple(str(column) for column in columns if column not in (attribute, measure))
-    entries: dict[tuple[str | None, ...], dict[str | None, float]] = {}
+    entries: dict[Key, dict[str | None, float]] = {}
     for number, row in enumerate(rows, start=1):
         if set(row) != set(columns):
             raise BadInput(f"{origin}: row {number} has other columns than the first, {list(row)} against {columns}")

@@ -11,7 +11,7 @@ import numpy as np
 
 from divulge.arrays import Floats, Ints, sum_by_id
 from divulge.belief.belief import Belief, Ground, Whole
-from divulge.belief.prior import Prior
+from divulge.belief.prior import PriorBelief
 from divulge.count.contingency import Cells, build_cells
 from divulge.count.entries import Coded
 from divulge.count.refine import Partition
@@ -37,7 +37,7 @@ def belief_of(partition: Partition, attribute: Coded, *, repeats: Ints | None = 
         cells = _with_one_of_each(cells, np.flatnonzero(np.bincount(value[closed])))
     return Belief(
         cells=cells,
-        prior=Prior("table", marginal[None, :]),
+        prior=PriorBelief("table", marginal[None, :]),
         ground=Ground("ordered" if attribute.domain.is_ordered else "equal"),
         classes=np.arange(len(cells.start) - 1, dtype=np.int64),
         given_whole=whole,

@@ -141,8 +141,8 @@ def anatomize(
 
     Values are published as they are; which belong together is hidden. With --check, TABLE is the folder of such a
     release, ours or another's (then name its --sensitive column), and its levels are worked out from its files alone.
-    With --engine spark, a table of more than a million rows is grouped, written and verified by the workers; --out must
-    then be on storage that they share.
+    A table that is too large for --memory-limit is grouped in chunks, on disk. With --engine spark, a table of more than
+    a million rows is grouped, written and verified by the workers; --out must then be on storage that they share.
 
     \b
     Examples:
@@ -158,14 +158,13 @@ def anatomize(
     from divulge.publish.release import refuse_target
     from divulge.table.roles import split_names
     from divulge.tasks.anatomize import anatomize as run_anatomize
-    from divulge.tasks.anatomized_on_spark import refuse_on_cluster
-    from divulge.tasks.anatomized_release import AnatomizedRelease
+    from divulge.tasks.anatomized_release import refuse_in_chunks
 
     if out is not None and not dry_run:
         refuse_target(out, force=force)
     opened = table.read()
     if attack or queries:
-        refuse_on_cluster(opened, "neither attacks nor the error of queries")
+        refuse_in_chunks(opened, "neither attacks nor the error of queries")
     try:
         release = run_anatomize(
             opened,
@@ -182,7 +181,7 @@ def anatomize(
             raise
         emit_json({"infeasible": error.as_json()})
         raise typer.Exit(error.exit_code) from None
-    measured = queries != 0 and isinstance(release, AnatomizedRelease)
+    measured = queries != 0 and release.groups.only is not None
     recq = release.recq(Workload(kind=workload, queries=queries)) if measured else None
     attacks = release.attack() if attack else None
     written = None if out is None or dry_run else release.write(out, force=force, format=format_)

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from divulge.cli.common import new_app, tell
-from divulge.cli.options import BeliefOptions, JsonOption, RoleOptions, TableOptions, takes_groups
+from divulge.cli.options import BeliefOptions, JointOption, JsonOption, RoleOptions, TableOptions, takes_groups
 from divulge.cli.promises import PolicyOption, ProtectOption, policy_of, takes_promises
 
 app = new_app()
@@ -20,10 +20,11 @@ app = new_app()
 def check(
     table: TableOptions,
     roles: RoleOptions,
-    belief: BeliefOptions,
+    adversary: BeliefOptions,
     policy: PolicyOption = None,
     protect: ProtectOption = None,
     sample: Annotated[int, typer.Option(help="How many of the classes that break a promise to name.", min=0)] = 10,
+    joint: JointOption = False,
     json_: JsonOption = False,
     bounds: dict[str, str] | None = None,
 ) -> None:
@@ -38,9 +39,8 @@ def check(
 
     opened = table.read()
     kept = policy_of(policy, bounds, protect=protect)
-    resolved = roles.resolve(opened)
-    given = {name: value for name, value in resolved.items() if value} | ({} if roles.nulls else {"nulls": None})
-    verdict = run_check(opened, kept, assumptions=given | belief.resolve(opened.names), sample=sample)
+    her = adversary.resolve(opened.names)
+    verdict = run_check(opened, kept, **roles.resolve(opened), joint=joint, adversary=her, sample=sample)
     tell(verdict, json_=json_, text={"sample": sample})
     if not verdict.holds:
         raise typer.Exit(1)

@@ -8,8 +8,9 @@ from typing import Annotated, Any, Literal
 
 import typer
 
+from divulge.belief import Adversary
 from divulge.cli.common import emit_json, new_app, show, tell
-from divulge.cli.options import BeliefOptions, JsonOption, RoleOptions, TableOptions, pairs, takes_groups
+from divulge.cli.options import BeliefOptions, JointOption, JsonOption, RoleOptions, TableOptions, takes_groups
 from divulge.cli.promises import PolicyOption, ProtectOption, policy_of, takes_promises
 from divulge.errors import BadInput
 from divulge.policy import Policy
@@ -35,7 +36,7 @@ SeedOption = Annotated[
 def generalize(
     table: TableOptions,
     roles: RoleOptions,
-    belief: BeliefOptions,
+    adversary: BeliefOptions,
     policy: PolicyOption = None,
     protect: ProtectOption = None,
     out: Annotated[
@@ -76,6 +77,7 @@ def generalize(
     seed: SeedOption = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Search and report; write nothing.")] = False,
     force: ForceOption = False,
+    joint: JointOption = False,
     json_: JsonOption = False,
     bounds: dict[str, str] | None = None,
 ) -> None:
@@ -106,13 +108,14 @@ def generalize(
     opened = table.read()
     choose_format(opened, format_)
     kept = policy_of(policy, bounds, protect=protect, suppression=suppression)
-    given = roles.resolve(opened) | {"nulls": roles.nulls}
-    levels, assumptions = _hierarchies(opened, kept, given, hierarchies=hierarchies, belief=belief)
+    given = roles.resolve(opened)
+    levels, her = _hierarchies(opened, kept, given, hierarchies=hierarchies, adversary=adversary)
     common = given | {
         "policy": kept,
         "hierarchies": levels,
         "objective": objective,
-        "assumptions": assumptions,
+        "joint": joint,
+        "adversary": her,
         "announce": None if json_ else lambda suggestions: show(suggestions_text(suggestions)),
     }
     if pareto is not None:
@@ -152,16 +155,15 @@ def _show_front(opened: Any, metric: str, asked: dict[str, Any], *, json_: bool,
 
 
 def _hierarchies(
-    opened: Any, policy: Policy, given: dict[str, Any], *, hierarchies: Path | None, belief: BeliefOptions
-) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Hierarchies of quasi-identifiers, and the assumptions with the taxonomies of sensitive columns."""
+    opened: Any, policy: Policy, given: dict[str, Any], *, hierarchies: Path | None, adversary: BeliefOptions
+) -> tuple[dict[str, Any], Adversary]:
+    """Hierarchies of quasi-identifiers, and the adversary with the taxonomies of sensitive columns."""
     from divulge.table.hierarchy_files import load_hierarchies
     from divulge.table.roles import resolve_roles
 
     names = given["quasi_identifiers"] or policy.roles.get("quasi_identifiers", ())
     columns = resolve_roles(opened, quasi_identifiers=names, declared=True).quasi_identifiers
-    one_by_one = pairs(belief.hierarchy or [], "--hierarchy")
+    one_by_one = adversary.hierarchies(opened.names)
     found: dict[str, Any] = {} if hierarchies is None else dict(load_hierarchies(hierarchies, columns=columns))
     found |= {name: spec for name, spec in one_by_one.items() if name in columns}
-    taxonomies = {name: file for name, file in one_by_one.items() if name not in columns}
-    return found, belief.resolve() | {"taxonomies": taxonomies}
+    return found, adversary.resolve(opened.names, levels_of=columns)

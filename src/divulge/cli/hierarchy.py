@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from divulge.cli.common import emit_json, new_app, show, tell
-from divulge.cli.options import JsonOption, TableOptions, pairs, takes_groups
+from divulge.cli.options import BeliefOptions, JsonOption, TableOptions, pairs, takes_groups
 from divulge.cli.promises import PolicyOption, policy_of, takes_promises
 
 app = new_app()
@@ -142,16 +142,15 @@ def build(
 @takes_groups
 def cut(
     table: TableOptions,
-    column: Annotated[str, typer.Option(help="The column of numbers or dates, or of text with --order.")],
+    column: Annotated[
+        str, typer.Option(help="The column of numbers or dates, or of text with --order COLUMN=LOW,..,HIGH.")
+    ],
     about: Annotated[
         str, typer.Option(metavar="COLUMN", help="The sensitive column that the ranges are to tell about.")
     ],
+    adversary: BeliefOptions,
     policy: PolicyOption = None,
     ranges: Annotated[int | None, typer.Option(help="The most ranges; any number if not given.", min=1)] = None,
-    order: Annotated[str | None, typer.Option(metavar="LOW,..,HIGH", help="The order of a text column.")] = None,
-    nulls: Annotated[
-        Literal["category", "drop"], typer.Option(help="Rows with a null: refused, or left out.")
-    ] = "category",
     out: Annotated[Path | None, typer.Option(help="Where to write the hierarchy: a .csv file, or a folder.")] = None,
     to: ToOption = "arx",
     force: ForceOption = False,
@@ -168,9 +167,10 @@ def cut(
     from divulge.tasks.cut import cut as run_cut
     from divulge.tasks.hierarchy import write_to
 
-    scale = None if order is None else order.split(",")
-    promised = policy_of(policy, bounds)
-    found = run_cut(table.read(), column, about=about, policy=promised, most=ranges, order=scale, nulls=nulls)
+    opened, promised = table.read(), policy_of(policy, bounds)
+    her = adversary.resolve(opened.names, order_of=column)
+    scale = adversary.orders(opened.names).get(column)
+    found = run_cut(opened, column, about=about, policy=promised, most=ranges, order=scale, adversary=her)
     written = [] if out is None else write_to({column: found.hierarchy}, out, to=to, force=force)
     tell(found, json_=json_, text={"most": most}, written=written)
 

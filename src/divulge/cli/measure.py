@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from divulge.cli.common import new_app, tell
-from divulge.cli.options import BeliefOptions, JsonOption, RoleOptions, TableOptions, takes_groups
+from divulge.cli.options import BeliefOptions, JointOption, JsonOption, RoleOptions, TableOptions, takes_groups
 from divulge.errors import BadInput
 
 app = new_app()
@@ -20,7 +20,7 @@ app = new_app()
 def measure(
     table: TableOptions,
     roles: RoleOptions,
-    belief: BeliefOptions,
+    adversary: BeliefOptions,
     about: Annotated[
         str | None, typer.Option(help="Any column, measured as if it were sensitive, with --given.")
     ] = None,
@@ -38,6 +38,7 @@ def measure(
     ] = False,
     worst: Annotated[int, typer.Option(help="How many of the worst classes to tell.", min=0)] = 10,
     by: Annotated[str | None, typer.Option(help="The metric that says which classes are worst.")] = None,
+    joint: JointOption = False,
     json_: JsonOption = False,
 ) -> None:
     """Measure every metric of a table, and name the classes that are worst.
@@ -51,7 +52,9 @@ def measure(
     from divulge.tasks.measure import measure as run_measure
 
     opened = table.read()
-    measurement = run_measure(opened, **_roles(roles, opened, about, given), **belief.resolve(opened.names))
+    measurement = run_measure(
+        opened, **_roles(roles, opened, about, given), joint=joint, adversary=adversary.resolve(opened.names)
+    )
     if (l_value is not None and l_value < 1) or (t is not None and t < 0):
         raise BadInput("--l must be at least 1 and --t at least 0")
     asked = t is not None or l_value is not None

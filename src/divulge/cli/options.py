@@ -21,6 +21,7 @@ from divulge.cli.common import statement_bar
 from divulge.errors import BadInput
 
 if TYPE_CHECKING:
+    from divulge.belief import Adversary
     from divulge.table.table import Table
 
 
@@ -131,9 +132,6 @@ class RoleOptions:
     person: Annotated[
         str | None, typer.Option(help="Column that tells people apart where one may own several rows.")
     ] = None
-    nulls: Annotated[
-        str | None, typer.Option(help="A null is a 'category' of its own (default), or its row is left out: 'drop'.")
-    ] = None
 
     def resolve(self, table: Table) -> dict[str, Any]:
         """The roles as keyword arguments of the library's functions."""
@@ -145,13 +143,12 @@ class RoleOptions:
             "identifier": split_names(table, self.identifier or []),
             "weight": self.weight,
             "person": self.person,
-            "nulls": self.nulls or "category",
         }
 
 
 @dataclass(frozen=True)
 class BeliefOptions:
-    """What the adversary knew before, and how distances are measured."""
+    """What the adversary believes, rules out and holds."""
 
     original: Annotated[
         str | None, typer.Option(metavar="TABLE", help="The original of a published table; its marginal is the prior.")
@@ -185,25 +182,44 @@ class BeliefOptions:
     population: Annotated[
         str | None, typer.Option(metavar="TABLE", help="The population, for journalist risk and k-map.")
     ] = None
-    joint: Annotated[bool, typer.Option("--joint", help="Also measure all sensitive columns together as one.")] = False
+    nulls: Annotated[
+        str | None, typer.Option(help="A null is a 'category' of its own (default), or its row is left out: 'drop'.")
+    ] = None
 
-    def resolve(self, columns: Sequence[str] = ()) -> dict[str, Any]:
-        """As keyword arguments of the library's functions; `columns` are the table's, whose names may hold a "="."""
-        orders = pairs(self.order or [], "--order", columns)
-        return {
+    def resolve(
+        self, columns: Sequence[str] = (), *, levels_of: Sequence[str] = (), order_of: str | None = None
+    ) -> Adversary:
+        """As a value of the library; `columns` are the table's, whose names may hold a "=".
+
+        A hierarchy of one of `levels_of`, and the order of `order_of`, are not hers: they say how these columns are made coarser.
+        """
+        from divulge.belief import Adversary
+
+        given: dict[str, Any] = {
             "original": self.original,
             "prior": _priors(self.prior or [], columns),
             "rule_out": _values(self.rule_out or [], columns),
             "rule_in": _values(self.rule_in or [], columns),
             "distances": pairs(self.distance or [], "--distance", columns),
-            "taxonomies": pairs(self.hierarchy or [], "--hierarchy", columns),
-            "orders": {name: order.split(",") for name, order in orders.items()},
-            "recursive_l": self.recursive_l,
+            "taxonomies": {name: file for name, file in self.hierarchies(columns).items() if name not in levels_of},
+            "orders": {name: order for name, order in self.orders(columns).items() if name != order_of},
             "population": self.population,
-            "joint": self.joint,
+            "nulls": self.nulls,
+            "recursive_l": self.recursive_l,
         }
+        # What was not said leaves the word to the policy file.
+        return Adversary(**{name: value for name, value in given.items() if value not in (None, {}, [])})
+
+    def orders(self, columns: Sequence[str] = ()) -> dict[str, list[str]]:
+        """Column to its values from low to high."""
+        return {name: order.split(",") for name, order in pairs(self.order or [], "--order", columns).items()}
+
+    def hierarchies(self, columns: Sequence[str] = ()) -> dict[str, str]:
+        """Column to a hierarchy: hers of a sensitive column, or the levels of another."""
+        return pairs(self.hierarchy or [], "--hierarchy", columns)
 
 
+JointOption = Annotated[bool, typer.Option("--joint", help="Also measure all sensitive columns together as one.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 
 

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from divulge.cli.common import new_app, progress_bar, tell
-from divulge.cli.options import JsonOption, RoleOptions, TableOptions, takes_groups
+from divulge.cli.options import BeliefOptions, JsonOption, RoleOptions, TableOptions, takes_groups
 
 if TYPE_CHECKING:
+    from divulge.belief import Adversary
     from divulge.table.table import Table
 
 app = new_app()
@@ -21,6 +22,7 @@ app = new_app()
 def rank(
     table: TableOptions,
     roles: RoleOptions,
+    adversary: BeliefOptions,
     up_to: Annotated[int, typer.Option(help="The largest combination to look at.", min=1)] = 3,
     threshold: Annotated[
         float, typer.Option(help="Discrimination rate from which a combination counts as identifying.", min=0, max=1)
@@ -53,8 +55,9 @@ def rank(
     """
     opened = table.read()
     given = roles.resolve(opened)
+    her = adversary.resolve(opened.names)
     if growing:
-        _growing(opened, given, every=every, json_=json_)
+        _growing(opened, given, her, every=every, json_=json_)
         return
     from divulge.table.roles import split_names
     from divulge.tasks.rank import rank as run_rank
@@ -65,7 +68,7 @@ def rank(
             quasi_identifiers=given["quasi_identifiers"],
             sensitive=given["sensitive"],
             person=given["person"],
-            nulls=given["nulls"],
+            adversary=her,
             up_to=up_to,
             threshold=threshold,
             sets=[split_names(opened, [names]) for names in set_ or []],
@@ -75,18 +78,19 @@ def rank(
     tell(ranking, json_=json_, text={"most": most})
 
 
-def _growing(opened: Table, given: dict[str, Any], *, every: int, json_: bool) -> None:
+def _growing(opened: Table, given: dict[str, Any], her: Adversary, *, every: int, json_: bool) -> None:
     from divulge.errors import BadInput
     from divulge.tasks.growing import growing
 
     if given["person"] is not None:
         raise BadInput("--growing counts rows, not people", hint="reduce the table to one row per person first")
+    her.refuse(set(her.given) - {"nulls"}, "growing sets are held against the table's own distribution")
     with progress_bar("columns") as progress:
         found = growing(
             opened,
             quasi_identifiers=given["quasi_identifiers"],
             sensitive=given["sensitive"],
-            nulls=given["nulls"],
+            nulls=her.nulls or "category",
             every=every,
             progress=progress,
         )

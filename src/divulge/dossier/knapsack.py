@@ -18,8 +18,8 @@ from itertools import combinations, islice
 
 import numpy as np
 
+from divulge.arrays import Floats
 from divulge.dossier.decoys import smallest_key
-from divulge.dossier.expectation import Floats
 from divulge.dossier.matching import MatchRule
 from divulge.dossier.measure import Measure
 from divulge.dossier.record import Attribute, Record

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from divulge.arrays import Floats
 from divulge.dossier.equivalence import Equivalence
-from divulge.dossier.expectation import Floats
 from divulge.dossier.extensions import Background, Grade
 from divulge.dossier.leakage import TIE, Leakage, Method, SetLeakage, leakage, record_leakages
 from divulge.dossier.record import Record

@@ -17,9 +17,9 @@ from typing import TypeAlias
 
 import numpy as np
 
+from divulge.arrays import Floats
 from divulge.dossier.decoys import Inventor, create
 from divulge.dossier.disinformation import EQUAL, CandidateRecord, Disinformation, check_budget
-from divulge.dossier.expectation import Floats
 from divulge.dossier.knapsack import Setting, bring_down, describe, lower_bound, most_weight, with_additions
 from divulge.dossier.matching import MatchRule, as_rule
 from divulge.dossier.measure import Measure

@@ -14,6 +14,21 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 Result = TypeVar("Result")
+_INTEGERS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT")
+_MOMENTS = ("DATE", "TIME", "TIMESTAMP", "TIMESTAMP WITH TIME ZONE")
+_PLAIN = frozenset(
+    (
+        *_INTEGERS,
+        *(f"U{name}" for name in _INTEGERS),
+        *_MOMENTS,
+        "BOOLEAN",
+        "FLOAT",
+        "DOUBLE",
+        "DECIMAL",
+        "VARCHAR",
+        "BLOB",
+    )
+)
 
 
 class Held(Protocol):
@@ -46,23 +61,6 @@ class LinedUp(Protocol):
         """What an expression is for each row."""
 
 
-_INTEGERS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT")
-_MOMENTS = ("DATE", "TIME", "TIMESTAMP", "TIMESTAMP WITH TIME ZONE")
-_PLAIN = frozenset(
-    (
-        *_INTEGERS,
-        *(f"U{name}" for name in _INTEGERS),
-        *_MOMENTS,
-        "BOOLEAN",
-        "FLOAT",
-        "DOUBLE",
-        "DECIMAL",
-        "VARCHAR",
-        "BLOB",
-    )
-)
-
-
 class Engine(Protocol):
     """A place where SQL runs."""
 
@@ -81,6 +79,10 @@ class Engine(Protocol):
     @property
     def search_limit(self) -> int | None:
         """How many cells may come to memory where a search needs all of them; None: all."""
+
+    @property
+    def row_limit(self) -> int | None:
+        """How many rows may come to memory where all of them are needed at once; None: all."""
 
     def hold(self, sql: str, *, together: Sequence[str] = (), rows: int | None = None, source: str = "") -> Held:
         """Keep the rows of a query; a fold finds those that agree in the columns `together` one after the other, sorted, nulls last.

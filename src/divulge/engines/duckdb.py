@@ -105,6 +105,10 @@ class DuckDBEngine(DuckDBDialect):
         self.cell_limit = (
             None if self.memory_limit is None else max(self.memory_limit // _BYTES_PER_CELL, _FEWEST_CELLS)
         )
+        self.row_limit = self.cell_limit
+        """A row that is being grouped costs no more than a cell that is measured."""
+        self.chunk_rows = (self.row_limit or 0) // 8 or _FEWEST_CELLS
+        """Rows of a chunk, where there are more; a chunk may have to grow, eight times at most."""
 
     def query(self, sql: str, parameters: Sequence[object] = ()) -> pa.Table:
         """Run one statement and return its rows as an Arrow table."""
@@ -170,13 +174,13 @@ class DuckDBEngine(DuckDBDialect):
         finally:
             self.forget(stream)
 
-    def keep(self, sql: str) -> str:
+    def keep(self, sql: str, parameters: Sequence[object] = ()) -> str:
         """Keep the rows of a query in the private directory; memory does not grow with them: the table lives in a file on disk."""
         if not self._storage:
             self._storage = "stored"
             self._run(f"ATTACH {self.literal(str(self.directory / 'stored.duckdb'))} AS {self._storage}")
         table = f"{self._storage}.{self.quote(self.fresh_name('table'))}"
-        self._run(f"CREATE TABLE {table} AS {sql}")
+        self._run(f"CREATE TABLE {table} AS {sql}", parameters)
         return table
 
     def discard(self, table: str) -> None:
@@ -289,6 +293,36 @@ class DuckDBEngine(DuckDBDialect):
             raise InternalError(f"a statement without rows was to be summarized: {sql}")
         return found
 
+    def hold_each(
+        self,
+        sql: str,
+        parameters: Sequence[object] = (),
+        *,
+        by: str,
+        make: Callable[[pa.Table], pa.Table],
+        adding: Mapping[str, str],  # noqa: ARG002 - rows bring their types along
+        source: str = "",  # noqa: ARG002 - as in `hold`
+    ) -> HeldRows:
+        """Keep, on disk, what a function makes of the rows with each value of a column, one value after the other."""
+        dealt, made = self.keep(f"SELECT * FROM ({sql}) AS dealt ORDER BY {by}", parameters), ""
+        try:
+            for value in self.query(f"SELECT DISTINCT {by} AS v FROM {dealt} ORDER BY v").column("v").to_pylist():
+                name = self.fresh_name("made")
+                rows = self.register(name, make(self.query(f"SELECT * FROM {dealt} WHERE {by} = ?", [value])))
+                if made:
+                    self._run(f"INSERT INTO {made} SELECT * FROM {rows}")
+                else:
+                    made = self.keep(f"SELECT * FROM {rows}")
+                self.forget(name)
+        finally:
+            self.discard(dealt)
+        return HeldRows(self, made)
+
+    def in_order(self, sql: str, columns: Sequence[str], *, files: int = 1) -> str:
+        """The rows of a query, sorted by columns, nulls last."""
+        del files
+        return f"SELECT * FROM ({sql}) AS unsorted{_in_order(columns)}"
+
     def sees(self, held: Held) -> bool:
         """Whether rows are held here."""
         return held.engine is self
@@ -303,9 +337,9 @@ class DuckDBEngine(DuckDBDialect):
         number, unit = str(self.query("SELECT current_setting('memory_limit') AS m").column("m")[0].as_py()).split()
         return int(float(number) * _UNITS[unit])
 
-    def _run(self, sql: str) -> None:
+    def _run(self, sql: str, parameters: Sequence[object] = ()) -> None:
         with self._watched(sql):
-            self._connection.execute(sql)
+            self._connection.execute(sql, list(parameters) or None)
 
     @contextmanager
     def _watched(self, sql: str) -> Iterator[None]:

@@ -37,6 +37,7 @@ class RelationEngine(DuckDBDialect):
     place = "disk"
     cell_limit = None
     search_limit = None
+    row_limit = None
 
     def __init__(self, relation: duckdb.DuckDBPyRelation) -> None:
         self._relation = relation

@@ -239,7 +239,7 @@ class SparkEngine:
     def _compared(self, cell: str, type_: str) -> str:
         """A value that has a hash and an order; maps have neither, and grouping sorts them by their keys."""
         if type_.startswith("MAP("):
-            pairs = f"TRANSFORM(ARRAY_SORT(MAP_KEYS({cell})), k -> STRUCT(k, {cell}[k]))"
+            pairs = f"TRANSFORM(ARRAY_SORT(MAP_KEYS({cell})), map_key -> STRUCT(map_key, {cell}[map_key]))"
             return f"CAST(MAP_FROM_ENTRIES({pairs}) AS STRING)"
         return cell if is_plain_type(type_) else f"CAST({cell} AS STRING)"
 
@@ -269,6 +269,34 @@ class SparkEngine:
         if isinstance(result, DivulgeError):
             raise result
         return result  # type: ignore[no-any-return]
+
+    def hold_each(
+        self,
+        sql: str,
+        parameters: Sequence[object] = (),
+        *,
+        by: str,
+        make: Callable[[pa.Table], pa.Table],
+        adding: Mapping[str, str],
+        source: str = "",
+    ) -> HeldOnCluster:
+        """Keep what a function makes of the rows with each value of a column, on the workers.
+
+        What it makes has the columns of the rows but that one, and those that it adds, with their types.
+        """
+        self.prepare_workers()
+        frame = self.frame(sql, parameters)
+        columns = [f"{name} {type_}" for name, type_ in frame.dtypes if name != by]
+        schema = ", ".join([*columns, *(f"{name} {type_}" for name, type_ in adding.items())])
+        # A plain function of one argument: pyspark asks for its signature, and takes a second argument for a key.
+        made = frame.groupBy(by).applyInArrow(lambda rows: make(rows), schema=schema)  # noqa: PLW0108 - as just said
+        return self.hold(f"SELECT * FROM {self.view(made)}", source=source)
+
+    def in_order(self, sql: str, columns: Sequence[str], *, files: int = 1) -> str:
+        """The rows of a query in so many partitions, each sorted by columns, nulls last: functions of these columns alone."""
+        names = [self.quote(name) for name in columns]
+        spread = f"SELECT /*+ REPARTITION({files}, {', '.join(names)}) */ * FROM ({sql}) AS unsorted"
+        return f"SELECT * FROM ({spread}) AS spread SORT BY {', '.join(f'spread.{name} NULLS LAST' for name in names)}"
 
     def sees(self, held: Held) -> bool:
         """Whether rows are held in the same session."""

@@ -15,7 +15,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from divulge.arrays import Floats, Ints, Members, ranks
+from divulge.arrays import Bools, Floats, Ints, Members, ranks
 from divulge.count import Domain
 from divulge.errors import BadInput
 from divulge.generalize.lattice import Ladder
@@ -54,6 +54,7 @@ class Tree:
     codes: Ints = field(repr=False)
     """Position in the domain of each raw class."""
     hierarchy: Hierarchy
+    has_null: bool = False
 
     @property
     def leaves(self) -> int:
@@ -96,16 +97,17 @@ class Tree:
     def written(self, parts: Members) -> list[tuple[str | None, Span]]:
         """The label of the common node, which stands for all values below it."""
         first = self.codes[parts.members[parts.start[:-1]]]
+        known = {**self.hierarchy.beyond, **self.hierarchy.rows}
+        if self.has_null:
+            known[None] = self.hierarchy.null_labels
         found: list[tuple[str | None, Span]] = []
         for position, number in zip(first.tolist(), self._level(parts).tolist(), strict=True):
             if number > self.ladder.height:
-                found.append((SUPPRESSED, frozenset(self.hierarchy.rows)))
+                found.append((SUPPRESSED, frozenset(known)))
                 continue
             step = self.ladder.levels[number]
             label = step.labels[step.codes[position]]
-            found.append(
-                (label, frozenset(value for value, labels in self.hierarchy.rows.items() if labels[number] == label))
-            )
+            found.append((label, frozenset(value for value, labels in known.items() if labels[number] == label)))
         return found
 
 
@@ -183,6 +185,30 @@ class Line:
         if texts[-1] is None:
             return SUPPRESSED, None
         return f"[{texts[0]}, {texts[-1]}]", (self.labels[low], self.labels[high])
+
+
+def held(spans: Sequence[Span], texts: Sequence[str | None], domain: Domain) -> Bools:
+    """Which of the values (as text) each span stands for; a number need not occur to lie between two that do."""
+    known = {as_text(label): label for label in domain.labels}
+    values = list(dict.fromkeys(texts))
+    rows: dict[Span, list[bool]] = {}
+    for span in dict.fromkeys(spans):
+        if span is None or isinstance(span, frozenset):
+            rows[span] = [span is None or text in span for text in values]
+        else:
+            numbers = [known.get(text, as_number(text) if domain.kind == "number" else None) for text in values]
+            rows[span] = [number is not None and span[0] <= number <= span[1] for number in numbers]
+    place = {text: i for i, text in enumerate(values)}
+    found: Bools = np.array([rows[span] for span in spans], dtype=bool)[:, [place[text] for text in texts]]
+    return found
+
+
+def as_number(text: str | None) -> float | None:
+    """The number that a text is; None: none."""
+    try:
+        return None if text is None else float(text)
+    except ValueError:
+        return None
 
 
 def places_in_order(domain: Domain, order: Sequence[str] | None) -> Ints:

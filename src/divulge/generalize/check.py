@@ -224,4 +224,4 @@ class Judge:
     def _owed_to(self, rule: Rule, owed: float) -> float:
         """Where nobody is ever left out, what a monotone rule refuses here it refuses in every finer node."""
         leaves_nobody_out = self.limit == 0 or not (self._alone or self._together)
-        return np.inf if leaves_nobody_out and rule.metric.monotone and rule.only is None else owed
+        return np.inf if leaves_nobody_out and rule.monotone and rule.only is None else owed

@@ -98,7 +98,8 @@ class Diagnosis:
         if self.in_the_way is not None:
             way = self.in_the_way
             value = f", where {way.value!r} stands out" if way.value is not None else ""
-            advice += f"{'; ' if advice else ''}in the way: the class {dict(way.labels)} of {way.people} people{value}"
+            who = f"the class {dict(way.labels)} of {way.people} people" if way.labels else f"all {way.people} people"
+            advice += f"{'; ' if advice else ''}in the way: {who}{value}"
         return advice
 
 
@@ -267,6 +268,8 @@ def _class_in_the_way(judge: Judge, node: Node) -> InTheWay | None:
 
 def _labels(rollup: Rollup, classes: Classes, number: int) -> dict[str, str | None]:
     """The published labels of a class."""
+    if not rollup.lattice.ladders:  # boxes: nothing was cut yet
+        return {}
     raw = int(np.argmax(classes.of_raw == number))
     return {
         ladder.column: ladder.levels[level].labels[ladder.levels[level].codes[codes[raw]]]
@@ -279,5 +282,5 @@ def _telling_value(belief: Belief, number: int) -> str | None:
     share: Floats = np.zeros(len(belief.cells.domain))
     here = belief.cells.of_class(number)
     share[list(here)] = np.array(list(here.values())) / sum(here.values())
-    apart = np.abs(share - belief.prior.shares[0])
+    apart = np.abs(share - belief.prior.of_class(number))
     return as_text(belief.cells.domain.labels[int(np.argmax(apart))]) if apart.max() > TOLERANCE else None

@@ -11,16 +11,16 @@ L_D, L_E.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from divulge.arrays import Bools, Floats, Ints, sum_by_id
-from divulge.belief import Belief
+from divulge.belief import Belief, PriorBelief
 from divulge.count import Cells, Contingency, Domain
 from divulge.errors import BadInput, Infeasible, nearest
-from divulge.generalize.axes import places_in_order
+from divulge.generalize.axes import as_number, places_in_order
 from divulge.generalize.rollup import default_beliefs
 from divulge.generalize.rules import Rule, compile_rules
 from divulge.metrics import Identity
@@ -137,6 +137,8 @@ class _Line:
     """For each belief: mass by value of the column and value of the attribute."""
     counts: Mapping[str, Floats]
     """The same for each attribute, without background knowledge."""
+    priors: Mapping[str, Floats]
+    """The same for the weights of a prior that depends on the class."""
 
     @classmethod
     def of(
@@ -165,6 +167,11 @@ class _Line:
                 name: table(belief.cells, belief.classes[belief.cells.class_index]) for name, belief in beliefs.items()
             },
             counts={name: table(cells, cells.class_index) for name, cells in contingency.cells.items()},
+            priors={
+                name: _prior_table(belief.prior, domain, rank, column, by_number=order is None)
+                for name, belief in beliefs.items()
+                if belief.prior.row is not None
+            },
         )
 
     def __len__(self) -> int:
@@ -205,14 +212,34 @@ class _Line:
         rows, values = np.nonzero(ranges)
         present, start = np.unique(rows, return_index=True)
         cells = Cells(belief.cells.domain, np.append(start, len(rows)), values, ranges[rows, values])
-        return Belief(cells, belief.prior, belief.ground, present, belief.recursive_l)
+        prior = belief.prior
+        if attribute in self.priors:
+            prior = replace(prior, weights=np.cumsum(self.priors[attribute][first:], axis=0)[present], keys=())
+            prior = replace(prior, row=np.arange(len(present)))
+        return Belief(cells, prior, belief.ground, present, belief.recursive_l)
+
+
+def _prior_table(prior: PriorBelief, domain: Domain, rank: Ints, column: str, *, by_number: bool) -> Floats:
+    """The weights of a prior at each place of the line; a number that nobody has goes with the one before it, as the ranges do."""
+    weights = np.zeros((len(domain), prior.weights.shape[1]))
+    if column not in prior.conditions:
+        raise BadInput(f"the prior depends on {', '.join(prior.conditions)}", hint=f"ranges are sought for {column!r}")
+    place = {as_text(label): int(rank[code]) for code, label in enumerate(domain.labels)}
+    for key, row in zip(prior.keys, prior.weights, strict=True):
+        text = key[prior.conditions.index(column)]
+        if text in place:
+            weights[place[text]] += row
+        elif by_number and domain.kind == "number" and (number := as_number(text)) is not None:
+            weights[max(int(np.searchsorted(np.array(domain.labels, dtype=float), number, side="right")) - 1, 0)] += row
+    return weights
 
 
 def _ranks(domain: Domain, order: Sequence[str] | None) -> Ints:
     """The place of each value in the order."""
     if None in domain.labels:
         raise BadInput(
-            f"{domain.name!r} has nulls, which have no place in an order", hint="leave these rows out with nulls='drop'"
+            f"{domain.name!r} has nulls, which have no place in an order",
+            hint="leave these rows out with Adversary(nulls='drop') (--nulls drop)",
         )
     if order is None and not domain.is_ordered:
         raise BadInput(

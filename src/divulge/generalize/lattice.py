@@ -8,8 +8,8 @@ up. Nodes are positions in an array of shape `lattice.shape`, so that "this node
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -41,6 +41,21 @@ class Ladder:
 
     column: str
     levels: tuple[Level, ...]
+    hierarchy: Hierarchy
+
+    def places(self, texts: Sequence[str | None], level: int) -> Ints:
+        """The number of the label that each value has on a level, whether it occurs in the data or not; -1: none that is published."""
+        number = {label: i for i, label in enumerate(self.levels[level].labels)}
+        if level > self.hierarchy.height:  # dropped as a whole
+            return np.zeros(len(texts), dtype=np.int64)
+        known = (self._label(text, level) for text in texts)
+        return np.array([number.get(label[0], -1) if label else -1 for label in known], dtype=np.int64)
+
+    def _label(self, text: str | None, level: int) -> tuple[str | None] | None:
+        try:
+            return (self.hierarchy.label_of(text, level),)
+        except LookupError:
+            return None
 
     @property
     def height(self) -> int:
@@ -110,6 +125,7 @@ def ladder_of(domain: Domain, hierarchy: Hierarchy) -> Ladder:
             Level(level.codes, tuple(level.labels), hierarchy.leaf_shares(number, texts))
             for number, level in enumerate(hierarchy.level_codes(texts))
         ),
+        hierarchy,
     )
 
 
@@ -118,6 +134,5 @@ def with_drop(ladder: Ladder) -> Ladder:
     if len(ladder.levels[-1].labels) == 1 and ladder.height > 0:
         return ladder
     values = len(ladder.levels[0].codes)
-    return Ladder(
-        ladder.column, (*ladder.levels, Level(np.zeros(values, dtype=np.int64), (SUPPRESSED,), np.ones(values)))
-    )
+    dropped = Level(np.zeros(values, dtype=np.int64), (SUPPRESSED,), np.ones(values))
+    return replace(ladder, levels=(*ladder.levels, dropped))

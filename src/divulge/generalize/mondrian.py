@@ -48,14 +48,23 @@ def mondrian(
     behind = contingency.population if population is None else population
     more, extra = protect(protections, contingency, given, has_population=behind is not None)
     rules = (*compile_rules(promises, given, has_population=behind is not None), *extra)
-    loose = [rule.text for rule in rules if not rule.metric.monotone]
+    loose = [rule.text for rule in rules if not rule.monotone]
     if loose and not strict:
         raise BadInput(
             f"relaxed parts may come to share a label, and {', '.join(loose)} can get worse when classes merge",
             hint="use strict parts",
         )
-    judge = Judge(Rollup(contingency, Lattice(()), given | more, behind), rules, 0.0)
-    cutter = _Cutter(judge, _axes(contingency, hierarchies or {}, orders or {}, strict=strict))
+    axes = _axes(contingency, hierarchies or {}, orders or {}, strict=strict)
+
+    def spans(of_raw: Ints) -> dict[str, list[Span]]:
+        parts = lay_out(of_raw, int(of_raw.max()) + 1)
+        return {
+            key.name: [span for _, span in axis.written(parts)]
+            for key, axis in zip(contingency.keys, axes, strict=True)
+        }
+
+    judge = Judge(Rollup(contingency, Lattice(()), given | more, behind, spans), rules, 0.0)
+    cutter = _Cutter(judge, axes)
     part = cutter.run()
     return _plan(cutter, part, strict=strict)
 
@@ -70,7 +79,7 @@ def _axes(
     }
     check_coverage(used, {key.name: key.labels for key in contingency.keys})
     return tuple(
-        Tree(ladder_of(key, used[key.name]), codes, used[key.name])
+        Tree(ladder_of(key, used[key.name]), codes, used[key.name], None in key.labels)
         if key.name in used
         else Line.of(key, codes, strict=strict, order=orders.get(key.name))
         for key, codes in zip(contingency.keys, contingency.codes, strict=True)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
+from typing import Any
 
 import numpy as np
 
@@ -55,6 +56,9 @@ class Front(Result):
     attribute: str | None
     objective: str
     points: tuple[Point, ...] = field(repr=False)
+    settings: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    """Everything that the numbers depend on."""
+    notes: tuple[str, ...] = ()
 
     @property
     def front(self) -> tuple[Point, ...]:

@@ -7,7 +7,7 @@ and of records). The counts of the release follow from the counts of the table, 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import isfinite
 from typing import Any, Literal
@@ -16,10 +16,13 @@ import numpy as np
 import pyarrow as pa
 
 from divulge.arrays import Bools, Ints, class_ids, inverse, sum_by_id
+from divulge.belief.prior import Key
 from divulge.count import Cells, Contingency, Domain
 from divulge.count.contingency import build_cells
+from divulge.generalize.axes import held
 from divulge.generalize.check import Candidate
 from divulge.generalize.rollup import Rollup
+from divulge.table.hierarchy import Hierarchy
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,6 +100,27 @@ class Plan:
         found[of_raw[some & self.recoding.kept]] = True
         return found
 
+    def labels_holding(
+        self,
+        columns: Sequence[str],
+        keys: Sequence[Key],
+        hierarchies: Mapping[str, Hierarchy],
+        contingency: Contingency,
+    ) -> dict[Key, list[Key]]:
+        """Under which published labels of these columns each combination of their values lies, whether somebody has it or not."""
+        if not self.boxes:
+            return {key: _labels_at(key, [(hierarchies[name], self.levels[name]) for name in columns]) for key in keys}
+        places = [self.recoding.columns.index(name) for name in columns]
+        boxes = {(tuple(box.labels[i] for i in places), tuple(box.spans[i] for i in places)) for box in self.boxes}
+        labels, spans = [box[0] for box in boxes], [box[1] for box in boxes]
+        inside = np.ones((len(boxes), len(keys)), dtype=bool)
+        for number, place in enumerate(places):
+            inside &= held([span[number] for span in spans], [key[number] for key in keys], contingency.keys[place])
+        return {
+            key: list({labels[box] for box in np.flatnonzero(inside[:, number]).tolist()})
+            for number, key in enumerate(keys)
+        }
+
     def describe(self) -> dict[str, Any]:
         """For the manifest."""
         found: dict[str, Any] = {
@@ -114,6 +138,14 @@ class Plan:
         if self.optima:
             found["optima"] = [dict(levels) for levels in self.optima]
         return found
+
+
+def _labels_at(key: Key, levels: Sequence[tuple[Hierarchy, int]]) -> list[Key]:
+    """The labels of one combination; none where a hierarchy does not know a value, which nobody in the table has then."""
+    try:
+        return [tuple(hierarchy.label_of(text, level) for text, (hierarchy, level) in zip(key, levels, strict=True))]
+    except LookupError:
+        return []
 
 
 def recode(rollup: Rollup, candidate: Candidate) -> Recoding:

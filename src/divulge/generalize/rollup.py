@@ -8,16 +8,17 @@ Counts of sensitive values are merged once for all nodes that generalize the sam
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 
 import numpy as np
 
 from divulge.arrays import Bools, Floats, Ints, renumber, slots, sum_by_id
-from divulge.belief import Belief
+from divulge.belief import Belief, PriorBelief
 from divulge.count import Contingency
-from divulge.errors import BadInput
+from divulge.errors import BadInput, InternalError
+from divulge.generalize.axes import Span, held
 from divulge.generalize.lattice import Lattice, Node
 from divulge.generalize.tally import ValueTally
 from divulge.metrics import Identity
@@ -53,6 +54,8 @@ class Rollup:
     beliefs: Mapping[str, Belief]
     population: Floats | None = None
     """People of the population behind each raw class."""
+    spans: Callable[[Ints], Mapping[str, Sequence[Span]]] | None = None
+    """Where classes are boxes and no nodes: what the label of each class stands for, by column."""
 
     def __post_init__(self) -> None:
         if self.contingency.person_entropy is not None:
@@ -61,11 +64,8 @@ class Rollup:
                 hint="reduce the table to one row per person, or search without a person column",
             )
         for name, belief in self.beliefs.items():
-            if belief.prior.row is not None:
-                raise BadInput(
-                    f"the prior of {name!r} depends on quasi-identifiers, which a generalization changes",
-                    hint="give one prior for the whole table",
-                )
+            if belief.prior.row is not None and not belief.prior.keys:
+                raise InternalError(f"nobody knows which values the priors of {name!r} depend on")
 
     @cached_property
     def people(self) -> int:
@@ -126,7 +126,52 @@ class Rollup:
         """What the kept classes tell about an attribute, against the prior of the original table."""
         raw = self.beliefs[attribute]
         cells, present = self.tally("belief", attribute, classes).cells(classes.of_raw, kept)
-        return Belief(cells, raw.prior, raw.ground, np.flatnonzero(kept)[present], raw.recursive_l)
+        where = np.flatnonzero(kept)[present]
+        prior = raw.prior if raw.prior.row is None else self._merged_prior(attribute, classes, where)
+        return Belief(cells, prior, raw.ground, where, raw.recursive_l)
+
+    def _merged_prior(self, attribute: str, classes: Classes, where: Ints) -> PriorBelief:
+        """The prior of each of these classes: of everybody with its labels in the columns that the prior depends on.
+
+        These are more than the raw classes that merged: a joint prior may know combinations that nobody in the table has.
+        """
+        prior = self.beliefs[attribute].prior
+        one = np.empty(len(classes), dtype=np.int64)
+        one[classes.of_raw] = np.arange(len(classes.of_raw))
+        if self.spans is not None:
+            boxes = np.flatnonzero(np.isin(np.arange(len(classes)), where))
+            spans = self.spans(classes.of_raw)
+            inside = np.ones((len(boxes), len(prior.keys)), dtype=bool)
+            for place, column in enumerate(prior.conditions):
+                domain = self.contingency.keys[self._position[column]]
+                of_boxes = [spans[column][box] for box in boxes.tolist()]
+                inside &= held(of_boxes, [key[place] for key in prior.keys], domain)
+            return replace(prior, weights=inside @ prior.weights, row=np.searchsorted(boxes, where), keys=())
+        label, asked = np.zeros(len(prior.keys), dtype=np.int64), np.zeros(len(where), dtype=np.int64)
+        for place, column in enumerate(prior.conditions):
+            position = self._position[column]
+            step = self.lattice.ladders[position].levels[classes.node[position]]
+            here = self._placed(attribute, place, classes.node[position])
+            label = np.where((here < 0) | (label < 0), -1, label * len(step.labels) + here)
+            asked = asked * len(step.labels) + step.codes[self.contingency.codes[position][one[where]]]
+        found, row = np.unique(asked, return_inverse=True)
+        place_of = np.minimum(np.searchsorted(found, label), len(found) - 1)
+        return prior.merged(np.where(found[place_of] == label, place_of, -1), row, len(found))
+
+    @cached_property
+    def _position(self) -> dict[str, int]:
+        return {key.name: position for position, key in enumerate(self.contingency.keys)}
+
+    @cached_property
+    def _placed(self) -> Callable[[str, int, int], Ints]:
+        """The number of the label that each combination of a prior has on a level, in one of the columns it depends on."""
+
+        def placed(attribute: str, place: int, level: int) -> Ints:
+            prior = self.beliefs[attribute].prior
+            ladder = self.lattice.ladders[self._position[prior.conditions[place]]]
+            return ladder.places([key[place] for key in prior.keys], level)
+
+        return lru_cache(maxsize=_REMEMBERED_HALVES)(placed)
 
     def tally(self, what: str, attribute: str, classes: Classes) -> ValueTally:
         """The counts of a belief's or of the table's values, merged as far as all nodes that generalize these columns allow."""

@@ -11,6 +11,8 @@ class must be left out by ANY finer generalization, where only the classes that 
   largest f of a single value that occurs in C, f_max. From f(C) <= (1 - s) f(K) + s f(R) the share left out is
   s >= (f(C) - b) / (f_max - b).
 - Any other rule that merging never makes worse: at least one person, else all parts would keep it and so would their union.
+- A rule that compares with a prior which depends on the class proves nothing: merging mixes priors by the adversary's weights and classes
+  by the table's, so classes that each look as expected can together look unexpected.
 - A rule that is not monotone proves nothing by itself. Entropy leakage |H(prior) - H| <= b has a convex half, H(prior) - H <= b, and
   that half proves what a convex rule proves.
 
@@ -49,6 +51,8 @@ class Rule:
     """Raw classes it is made for, where it protects chosen people only."""
     who: str = ""
     """These people, in words."""
+    one_prior: bool = True
+    """Every class is held against the same prior, or the metric against none."""
 
     @property
     def metric(self) -> Metric[Any]:
@@ -59,6 +63,11 @@ class Rule:
     def looks_at(self) -> LooksAt:
         """A class by itself, a class within what is published, or the whole table."""
         return self.metric.looks_at
+
+    @property
+    def monotone(self) -> bool:
+        """Merging classes never makes it worse."""
+        return self.metric.monotone and self.one_prior
 
     @property
     def text(self) -> str:
@@ -88,12 +97,14 @@ class Rule:
 
     def owed(self, view: View, values: Floats, people: Floats) -> Floats:
         """How many people of each class every finer generalization must leave out at least, if the class breaks the rule."""
+        if not self.one_prior:
+            return np.zeros(len(values))
         if self.metric.absorbing:
             return people
         # Made for chosen people only, a rule does not bind the parts without them, so their union says nothing about the parts.
         if self.only is not None:
             return np.zeros(len(values))
-        least = np.ones(len(values)) if self.metric.monotone else np.zeros(len(values))
+        least = np.ones(len(values)) if self.monotone else np.zeros(len(values))
         convex = self.metric.convex
         if self.corners is None or convex is None or not isinstance(view, Belief):
             return least
@@ -161,8 +172,10 @@ def _metric(promise: Promise, about: str | None) -> Metric[Any]:
 
 
 def _rule(promise: Promise, about: str | None, belief: Belief | None) -> Rule:
-    rule, convex = Rule(promise, about), promise.metric.convex
-    if belief is None or convex is None or rule.looks_at != "class":
+    metric = promise.metric
+    one_prior = belief is None or belief.prior.row is None or not metric.against_prior
+    rule, convex = Rule(promise, about, one_prior=one_prior), metric.convex
+    if belief is None or convex is None or rule.looks_at != "class" or not one_prior:
         return rule
     alone = _corners(belief)
     return replace(rule, corners=convex.scale(rule.values(alone)) if convex.half is None else convex.half(alone))
@@ -173,4 +186,6 @@ def _corners(belief: Belief) -> Belief:
     values = len(belief.cells.domain)
     corner = np.arange(values, dtype=np.int64)
     cells = Cells(belief.cells.domain, np.arange(values + 1, dtype=np.int64), corner, np.ones(values))
-    return Belief(cells, belief.prior, belief.ground, corner, belief.recursive_l)
+    # A metric that gets here with several priors looks at none of them.
+    prior = replace(belief.prior, weights=belief.prior.weights[:1], row=None)
+    return Belief(cells, prior, belief.ground, corner, belief.recursive_l)

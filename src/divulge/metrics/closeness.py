@@ -9,10 +9,12 @@ returns one number per class.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from divulge.arrays import Floats, Ints
-from divulge.belief import Belief, Prior
+from divulge.belief import Belief
 from divulge.count.contingency import Cells, build_cells
 from divulge.errors import InternalError
 from divulge.metrics.metric import without_residue
@@ -47,8 +49,10 @@ def _ordered(belief: Belief) -> Floats:
     if belief.prior.row is None:
         return _ordered_against(belief.cells, belief.prior.weights[0]) / gaps
     distance = np.empty(len(belief.classes))
+    by_row = np.argsort(belief.prior.row, kind="stable")
+    ends = np.searchsorted(belief.prior.row[by_row], np.arange(len(belief.prior.weights) + 1))
     for row, weights in enumerate(belief.prior.weights):
-        members = np.flatnonzero(belief.prior.row == row)
+        members = by_row[ends[row] : ends[row + 1]]
         if len(members):
             distance[members] = _ordered_against(_select(belief.cells, members), weights) / gaps
     return distance
@@ -107,7 +111,7 @@ def _rolled_up(belief: Belief, nodes: Ints) -> Belief:
     coarse = build_cells(domain, cells.class_index, nodes[cells.value], cells.mass, classes=len(belief.classes))
     weights = np.zeros((len(belief.prior.weights), count))
     np.add.at(weights.T, nodes, belief.prior.weights.T)
-    return Belief(coarse, Prior(belief.prior.name, weights, belief.prior.row), belief.ground, belief.classes)
+    return Belief(coarse, replace(belief.prior, weights=weights), belief.ground, belief.classes)
 
 
 def basic_beta(belief: Belief) -> Floats:

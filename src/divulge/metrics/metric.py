@@ -89,6 +89,8 @@ class Metric(Generic[View]):
     needs_population: bool = False
     kind: Literal["risk", "limit", "description"] = "risk"
     """A risk can be promised; a limit is a bound to set promises by; a description only describes."""
+    against_prior: bool = False
+    """It compares with the prior. Where that depends on the class it changes as classes merge, and what is proved for one prior is not."""
     strict: bool = False
     """A promise needs a value strictly below its bound (recursive diversity: r1 < c * tail)."""
     takes_l: bool = False

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from divulge.belief import Belief, Ground, Prior
+from divulge.belief import Belief, Ground
 from divulge.count import Contingency, Domain
 from divulge.errors import BadInput, nearest
 from divulge.metrics.measurement import Measurement
@@ -192,6 +192,6 @@ def _chosen_values(protection: Protection, beliefs: Mapping[str, Belief]) -> tup
     return name, replace(
         belief,
         cells=belief.cells.recode(codes, domain),
-        prior=Prior(belief.prior.name, weights, belief.prior.row),
+        prior=belief.prior.with_weights(weights),
         ground=Ground("equal"),
     )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A policy: roles and promises, from a TOML file or from Python.
+"""A policy: roles, promises and the adversary, from a TOML file or from Python.
 
 quasi_identifiers = ["zip", "age"]
 sensitive = ["disease"]
@@ -18,6 +18,9 @@ l_diversity = 3
 where = {age = ">= 75"}
 k_anonymity = 20
 
+[adversary]                        # what she believes, rules out and holds; belief/adversary.py lists the keys
+rule_out = {disease = "flu"}
+
 [hierarchies.age]                  # how a column is made coarser; table/hierarchy_rules.py lists the keys
 intervals = [5, 10, 20]
 """
@@ -30,14 +33,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from divulge.belief import Adversary, adversary_in_force
 from divulge.errors import BadInput, nearest
 from divulge.metrics import METRICS
 from divulge.policy.promise import Promise
 from divulge.policy.protection import Protection, protections_of
 
 _LISTS = ("quasi_identifiers", "sensitive", "identifier")
-_TEXTS = ("person", "weight", "nulls")
+_TEXTS = ("person", "weight")
 _ROLES = (*_LISTS, *_TEXTS)
+_TABLES = ("roles", "adversary", "hierarchies", "protect")
 _METRIC_NAMES = frozenset(metric.name for metric in METRICS)
 
 
@@ -53,6 +58,8 @@ class Policy:
     """How each column is made coarser: a table of keys, or a file."""
     protections: tuple[Protection, ...]
     """Promises of their own for chosen people or values."""
+    adversary: Adversary
+    """Against whom; what is given by hand goes before it."""
 
     def __init__(
         self,
@@ -62,6 +69,7 @@ class Policy:
         roles: Mapping[str, Any] | None = None,
         hierarchies: Mapping[str, Any] | None = None,
         protections: Sequence[Protection] = (),
+        adversary: Adversary | None = None,
         **bounds: Any,
     ) -> None:
         """Promises as values, or as keywords named like the metrics: Policy(k_anonymity=5, entropy_leakage=0.5)."""
@@ -71,6 +79,7 @@ class Policy:
         object.__setattr__(self, "roles", dict(roles or {}))
         object.__setattr__(self, "hierarchies", dict(hierarchies or {}))
         object.__setattr__(self, "protections", tuple(protections))
+        object.__setattr__(self, "adversary", adversary_in_force(adversary))
 
     @classmethod
     def load(cls, path: str | Path) -> Policy:
@@ -89,21 +98,23 @@ class Policy:
     def from_document(
         cls, document: Mapping[str, Any], *, origin: str = "the policy", folder: Path | None = None
     ) -> Policy:
-        """From the parsed document; an unknown key is refused with the nearest known one. Hierarchy files are looked for in `folder`."""
+        """From the parsed document; an unknown key is refused with the nearest known one. Files are looked for in `folder`."""
         roles = dict(_table(document.get("roles", {}), "roles", "name = column", origin))
         promises: list[Promise] = []
         suppression: Any = 0.0
         for key, value in document.items():
             if key in _ROLES:
                 roles[key] = value
+            elif key == "nulls":
+                raise _moved(key, origin)
             elif key == "suppression":
                 suppression = value
             elif key == "promises":
                 promises += _promises(value, origin)
             elif key in _METRIC_NAMES:
                 promises.append(Promise.make(key, value))
-            elif key not in ("roles", "hierarchies", "protect"):
-                known = [*_ROLES, "roles", "suppression", "promises", "hierarchies", "protect", *sorted(_METRIC_NAMES)]
+            elif key not in _TABLES:
+                known = [*_ROLES, *_TABLES, "suppression", "promises", *sorted(_METRIC_NAMES)]
                 raise BadInput(f"{origin}: unknown key {key!r}", hint=nearest(key, known))
         inner = document.get("promises", {}).get("suppression")
         if inner is not None and "suppression" in document:
@@ -117,6 +128,7 @@ class Policy:
             roles=_checked_roles(roles, origin),
             hierarchies=hierarchies,
             protections=tuple(protections_of(document.get("protect", []), origin)),
+            adversary=Adversary.from_document(document.get("adversary", {}), origin=origin, folder=folder or Path()),
         )
 
 
@@ -158,8 +170,14 @@ def _table(given: Any, name: str, holds: str, origin: str) -> Mapping[str, Any]:
     return given
 
 
+def _moved(key: str, origin: str) -> BadInput:
+    return BadInput(f"{origin}: {key!r} is no role any more", hint=f"Write it as {key} = ... below [adversary]")
+
+
 def _checked_roles(roles: Mapping[str, Any], origin: str) -> dict[str, Any]:
     for name, value in roles.items():
+        if name == "nulls":
+            raise _moved(name, origin)
         if name not in _ROLES:
             raise BadInput(f"{origin}: unknown role {name!r}", hint=nearest(name, _ROLES))
         is_list = isinstance(value, list) and all(isinstance(item, str) for item in value)

@@ -119,6 +119,7 @@ class Release(Result, ABC):
         the rows, for tests. A folder that holds a release is replaced with `force`. Of a table on Spark the workers write folders
         of Parquet or CSV files; `out` must then be on storage that they share with this process.
         """
+        refuse_target(out, force=force)
         form = self.form(format)
         parts = {part.name + form.ending: part for part in self.parts(seed)}
         types = {

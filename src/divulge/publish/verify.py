@@ -44,12 +44,19 @@ class Fingerprint:
     total: int
 
     @classmethod
-    def of(cls, engine: OwnEngine, relation: str) -> Fingerprint:
-        """The fingerprint of what stands after FROM; two can be compared if engines of one kind took them."""
-        hashed = engine.row_hash(engine.describe(relation))
-        total = engine.cast(f"SUM({hashed})", "VARCHAR")
-        found = engine.query(f"SELECT COUNT(*) AS n, {total} AS total FROM {relation} AS hashed").to_pylist()[0]
-        return cls(int(found["n"]), int(found["total"] or 0))
+    def of(
+        cls, engine: OwnEngine, relation: str, *, columns: Sequence[str] | None = None, times: str = "1"
+    ) -> Fingerprint:
+        """The fingerprint of what stands after FROM, or of some of its columns, each row as often as `times` says.
+
+        Two can be compared if engines of one kind took them.
+        """
+        types = dict(engine.describe(relation))
+        hashed = engine.row_hash([(name, types[name]) for name in columns or types])
+        total = engine.cast(f"SUM({hashed} * {times})", "VARCHAR")
+        found = engine.query(f"SELECT CAST(SUM({times}) AS BIGINT) AS n, {total} AS total FROM {relation} AS hashed")
+        row = found.to_pylist()[0]
+        return cls(int(row["n"] or 0), int(row["total"] or 0))
 
     def refuse_other(self, found: Fingerprint, name: str) -> None:
         """Refuse a staged table with other rows than these."""

@@ -42,6 +42,8 @@ class Hierarchy:
 
     column: str
     rows: Mapping[str | None, Labels] = field(repr=False)
+    beyond: Mapping[str | None, Labels] = field(default_factory=dict, repr=False)
+    """The labels of values that are no leaves: nobody in the data has them, so they count in no loss, but a prior may know them."""
 
     def __post_init__(self) -> None:
         if not self.rows:
@@ -84,6 +86,11 @@ class Hierarchy:
             return self.rows[None]
         suppresses = self.height > 0 and all(labels[-1] == SUPPRESSED for labels in self.rows.values())
         return (None,) * self.height + (SUPPRESSED if suppresses else None,)
+
+    def label_of(self, text: str | None, level: int) -> str | None:
+        """The label of any value on a level; LookupError where the hierarchy does not know the value."""
+        labels = self.rows.get(text) or self.beyond.get(text) or (self.null_labels if text is None else ())
+        return labels[level]
 
     def missing(self, texts: Sequence[str | None]) -> list[str]:
         """The values that have no row."""

@@ -87,7 +87,7 @@ def file_kind(path: Path, *, shown: str) -> FileKind:
     for offset, magic, what in _REFUSED:
         if start[offset:].startswith(magic):
             raise BadInput(f"{shown} cannot be read: it is {what}")
-    named = _kind_by_name(path) or "csv"
+    named = kind_by_name(path) or "csv"
     if named in ("csv", "json"):
         return named
     raise BadInput(f"{shown} is named like {named} data and is not", hint="Is it cut off, or misnamed?")
@@ -108,7 +108,8 @@ def compression(path: Path) -> str | None:
     return "zstd" if start == b"\x28\xb5\x2f\xfd" else None
 
 
-def _kind_by_name(path: Path) -> FileKind | None:
+def kind_by_name(path: Path) -> FileKind | None:
+    """What the ending of a name says; None: nothing."""
     suffixes = [suffix.lower() for suffix in path.suffixes]
     if suffixes and suffixes[-1] in _COMPRESSED:
         suffixes.pop()
@@ -120,7 +121,7 @@ def _data_files(folder: Path) -> list[Path]:
     found = []
     for parent, folders, names in os.walk(folder):
         folders[:] = sorted(name for name in folders if name[0] not in "._")
-        found += [Path(parent, name) for name in sorted(names) if name[0] not in "._" and _kind_by_name(Path(name))]
+        found += [Path(parent, name) for name in sorted(names) if name[0] not in "._" and kind_by_name(Path(name))]
     return found
 
 

@@ -13,21 +13,20 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any, Literal
 
-from divulge.anatomize import AlphaBetaGammaDelta, Anatomy, Asn, RandomPermutation, Slicing, Slppa, read_rows
+from divulge.anatomize import AlphaBetaGammaDelta, Anatomy, Asn, RandomPermutation, Slicing, Slppa
 from divulge.anatomize import Method as AnyMethod
-from divulge.anatomize import anatomize as divide_and_group
 from divulge.anatomize.association import Association
+from divulge.anatomize.chunks import group_table
 from divulge.anatomize.division import Linkage
 from divulge.anatomize.model import Share
 from divulge.anatomize.slicing import Check
 from divulge.anatomize.slppa import Algorithm
 from divulge.count import Nulls
-from divulge.engines.duckdb import DuckDBEngine
 from divulge.errors import BadInput, nearest
+from divulge.publish.shuffle import draw_secret
 from divulge.table.read import read
 from divulge.table.roles import Names, Roles, resolve_roles
 from divulge.table.table import Table
-from divulge.tasks.anatomized_on_spark import ClusterAnatomizedRelease, anatomize_on_spark, stays_on_cluster
 from divulge.tasks.anatomized_release import AnatomizedRelease
 from divulge.tasks.plain_columns import objections
 
@@ -72,7 +71,7 @@ def anatomize(
     nulls: Nulls = "category",
     seed: int | None = None,
     engine: Any = None,
-) -> AnatomizedRelease | ClusterAnatomizedRelease:
+) -> AnatomizedRelease:
     """Divide a table into tables and groups so that every group keeps (alpha, beta, gamma, delta).
 
     Quasi-identifiers are all columns but the identifiers, the sensitive ones and those that look like identifiers, unless they are
@@ -82,7 +81,8 @@ def anatomize(
     where no grouping keeps the bounds. `seed` makes the release repeatable, for tests: whoever knows it may undo it.
 
     `engine` is "duckdb" (the default), "spark", or an engine of yours; a Spark frame brings its own session. A table of more rows than
-    SparkEngine(row_limit=...) stays on the cluster, where its chunks are grouped by the same code; the release says so in its settings.
+    DuckDBEngine(memory_limit=...) or SparkEngine(row_limit=...) allow is grouped in chunks, on disk or on the cluster, by the same
+    code; the release says so in its settings.
 
     >>> import pyarrow as pa
     >>> people = pa.table({"age": [30, 33, 45, 42], "job": ["T", "E", "E", "T"], "salary": [45, 60, 47, 50]})
@@ -108,16 +108,20 @@ def anatomize(
     )
     if tables is None and len(roles.quasi_identifiers) == 1 and isinstance(chosen, Slppa | Slicing):
         chosen = replace(chosen, tables=1)  # nobody asked for two
-    if stays_on_cluster(source):
-        return anatomize_on_spark(source, chosen, roles=roles, left_out=left_out, nulls=nulls, seed=seed)
-    rows = read_rows(source, [*roles.quasi_identifiers, *roles.sensitive], nulls=nulls)
-    found = divide_and_group(
-        rows, chosen, quasi_identifiers=roles.quasi_identifiers, sensitive=roles.sensitive, seed=seed
+    groups = group_table(
+        source,
+        chosen,
+        quasi_identifiers=roles.quasi_identifiers,
+        sensitive=roles.sensitive,
+        nulls=nulls,
+        seed=seed,
+        # A seed given for tests also fixes the order of rows; otherwise the order has a secret of its own.
+        numbering=draw_secret(None if seed is None else seed % (1 << 62)),
     )
     return AnatomizedRelease(
-        anatomized=found,
+        groups=groups,
         source=source,
-        engine=DuckDBEngine(preserve_order=True),
+        engine=groups.engine,
         roles=roles,
         left_out=left_out,
         nulls=nulls,

@@ -15,9 +15,12 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
+import pyarrow as pa
 
-from divulge.arrays import Ints
-from divulge.count import Contingency
+from divulge.arrays import Floats, Ints
+from divulge.belief import Assumptions
+from divulge.count import Cells, Contingency, Domain, count
+from divulge.count.align import align
 from divulge.count.counting import Request
 from divulge.count.counts import count_in_memory
 from divulge.engines.choose import OwnEngine
@@ -26,8 +29,8 @@ from divulge.generalize.plan import Recoding, published
 from divulge.metrics.measurement import Measurement
 from divulge.policy import Policy, Promise, Verdict, judge
 from divulge.publish.boxes import place
-from divulge.publish.earlier import Earlier
 from divulge.publish.formats import Format, choose_format, writable
+from divulge.publish.later import Earlier
 from divulge.publish.manifest import NAME as MANIFEST
 from divulge.publish.manifest import describe_policy, sha256
 from divulge.publish.manifest import numbers as numbers_of
@@ -40,7 +43,7 @@ from divulge.table.read import own_table, read
 from divulge.table.roles import Roles
 from divulge.table.table import Table, table_of
 from divulge.table.texts import as_text
-from divulge.tasks.later import checkable, measure_later
+from divulge.tasks.measure import measure_counts
 
 Unseen = Literal["refuse", "suppress"]
 _SHOWN = 20
@@ -89,7 +92,7 @@ def apply(
     counted = count_in_memory(Request(source, roles, earlier.settings["nulls"], earlier.document["joint"]))
     recoding = _recode(earlier, counted, unseen=unseen)
     later = _Later(earlier, source, own, roles, counted)
-    promises, unchecked = checkable(earlier, counted)
+    promises, unchecked = earlier.checkable(counted)
     recoding, together, verdict = later.settle(recoding, promises, unseen=unseen)
     alone = judge(later.measure(later.rows(recoding), together=False), promises) if promises else None
     release_of = _LaterRelease(
@@ -233,7 +236,7 @@ class _Later:
         if together:
             relation += f" UNION ALL SELECT {listed} FROM {self.earlier.read(where).relation}"
         source = f"{self.earlier.folder} with {self.source.source}" if together else self.source.source
-        return measure_later(self.earlier, table_of(where, f"({relation})", source=source), self.counted)
+        return _measure(self.earlier, table_of(where, f"({relation})", source=source), self.counted)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -291,3 +294,35 @@ def _broken(verdict: Verdict) -> Unverified:
         f"the earlier release and the new rows together would break {told}",
         hint="Nothing was published. Leave out the rows of these classes (--suppress-unseen), or generalize old and new rows together",
     )
+
+
+def _measure(earlier: Earlier, table: Table, later: Contingency) -> Measurement:
+    """Count and measure published rows, new or old and new; the prior is that of the old original and all new rows."""
+    roles = Roles(earlier.quasi_identifiers, earlier.sensitive, (), earlier.weight, None)
+    counted = count(table, roles, joint=earlier.document["joint"])
+    masses: dict[str, Floats] = {}
+    cells: dict[str, Cells] = {}
+    for name, found in counted.cells.items():
+        cells[name], masses[name] = _with_prior(found, earlier.masses[name], later.cells[name])
+    assumptions = Assumptions(original_masses=masses)
+    return measure_counts(replace(counted, cells=cells), table, roles, assumptions=assumptions)
+
+
+def _with_prior(cells: Cells, before: dict[str | None, float], later: Cells) -> tuple[Cells, Floats]:
+    """The cells over every value that the old original or the new rows had, and how often each occurred there."""
+    try:
+        values = pa.array(list(before), type=pa.string()).cast(cells.domain.values.type)
+    except pa.ArrowInvalid as error:
+        raise BadInput(
+            f"the values of {cells.domain.name!r} have another type than in the earlier release: {error}"
+        ) from None
+    domain, _, _ = align(cells.domain, Domain(cells.domain.name, values, cells.domain.kind))
+    domain, _, _ = align(domain, later.domain)
+    place = {as_text(label): code for code, label in enumerate(domain.labels)}
+    masses = np.zeros(len(domain))
+    for text, mass in before.items():
+        masses[place[text]] += mass
+    for label, mass in zip(later.domain.labels, later.marginal, strict=True):
+        masses[place[as_text(label)]] += mass
+    codes = np.array([place[as_text(label)] for label in cells.domain.labels], dtype=np.int64)
+    return cells.recode(codes, domain), masses

@@ -7,14 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from divulge.anatomize import AlphaBetaGammaDelta, Levels
-from divulge.anatomize.cluster_levels import levels_on_cluster
+from divulge.anatomize import AlphaBetaGammaDelta, Reached
+from divulge.anatomize.measured import measure_tables
 from divulge.anatomize.model import Share
-from divulge.anatomize.published import COUNT, GROUP, join_tables
+from divulge.anatomize.published import COUNT, GROUP
 from divulge.engines.choose import choose_engine
-from divulge.engines.spark import SparkEngine
 from divulge.results import Result
-from divulge.tasks.query import OpenTables, open_anatomized, open_tables
+from divulge.tasks.query import open_anatomized
 
 
 @dataclass(frozen=True, repr=False)
@@ -23,7 +22,7 @@ class ReleaseCheck(Result):
 
     view = "releases"
 
-    levels: Levels
+    levels: Reached
     model: AlphaBetaGammaDelta
     tables: tuple[tuple[str, ...], ...]
     groups: int
@@ -58,27 +57,8 @@ def check_anatomized(
     """
     model = AlphaBetaGammaDelta(alpha=alpha, beta=beta, gamma=gamma, delta=delta)
     names = [sensitive] if isinstance(sensitive, str) else list(sensitive)
-    chosen = choose_engine(engine)
-    if isinstance(chosen, SparkEngine):
-        return _check_on_cluster(
-            open_tables(release, sensitive=names, group=group, count=count, engine=chosen), model=model
-        )
-    published = open_anatomized(release, sensitive=names, group=group, count=count)
-    levels = published.levels()
-    return ReleaseCheck(
-        levels=levels.worst(),
-        model=model,
-        tables=tuple(table.columns for table in published.tables),
-        groups=len(levels),
-        smallest=int(levels.sizes.min()),
-        largest=int(levels.sizes.max()),
-        breaking=int((~levels.keeps(model)).sum()),
-    )
-
-
-def _check_on_cluster(opened: OpenTables, *, model: AlphaBetaGammaDelta) -> ReleaseCheck:
-    published = join_tables(opened.tables, sensitive=opened.sensitive, group=opened.group, count=opened.count)
-    found = levels_on_cluster(published, model=model)
+    published = open_anatomized(release, sensitive=names, group=group, count=count, engine=choose_engine(engine))
+    found = measure_tables(published, model)
     return ReleaseCheck(
         levels=found.levels,
         model=model,

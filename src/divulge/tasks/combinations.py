@@ -4,20 +4,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Protocol
 
 from divulge.arrays import Ints
-from divulge.belief import Belief
-from divulge.count.assemble import Coding
+from divulge.belief import Assumptions, Belief
+from divulge.count import Contingency
 from divulge.count.counts import Counts
 from divulge.metrics import Identity, ordering_metric, ranked_metrics
 from divulge.metrics.dense import DenseSums, Marginal
 from divulge.metrics.identity import distinction, separation
 from divulge.metrics.measurement import as_number
 from divulge.metrics.metric import Metric
-from divulge.tasks.distributed import default_outlooks, survey_classes
-from divulge.tasks.partition import Outlook
+from divulge.tasks.measure import beliefs_by, survey_of
 
 Names = tuple[str, ...]
 Numbers = dict[str, float | int]
@@ -62,6 +62,8 @@ class OneByOne:
     """Every combination by itself, from counts that are held: rolled up, or counted again where people own several rows."""
 
     counts: Counts
+    assumptions: Assumptions = field(default_factory=Assumptions)
+    """The adversary's; her priors are joint."""
 
     @property
     def rows(self) -> int:
@@ -73,7 +75,7 @@ class OneByOne:
     def score(self, columns: Names) -> Combination:
         """One combination."""
         whole = columns == self.counts.request.roles.quasi_identifiers
-        identity, beliefs = _views(self.counts if whole else self.counts.roll_up(columns))
+        identity, beliefs = self._views(self.counts if whole else self.counts.roll_up(columns))
         return Combination(
             columns, identity_numbers(identity), {name: belief_numbers(belief) for name, belief in beliefs.items()}
         )
@@ -86,19 +88,18 @@ class OneByOne:
         """For each column, all the others."""
         return ((left_out, self.score(without(columns, left_out))) for left_out in columns)
 
+    def _views(self, counts: Counts) -> tuple[Identity, Mapping[str, Belief]]:
+        """What the metrics of one combination are functions of."""
+        if counts.is_small:
+            contingency = counts.collect()
+            return Identity.of(contingency), self._beliefs(contingency)
+        known = self.assumptions.known_to(counts.request.roles.quasi_identifiers)
+        sample = survey_of(counts, None, known, metrics=ranked_names()).sample
+        return sample.identity, sample.beliefs
 
-def _views(counts: Counts) -> tuple[Identity, Mapping[str, Belief]]:
-    """What the metrics of one combination are functions of."""
-    if counts.is_small:
-        contingency = counts.collect()
-        return Identity.of(contingency), {name: Belief.of_table(cells) for name, cells in contingency.cells.items()}
-    codings: dict[str, Coding] = {}
-    outlooks: dict[str, Outlook] = {}
-    if counts.layout.values:
-        marginals, codings = counts.one_class()
-        outlooks = default_outlooks(marginals)
-    sample = survey_classes(counts, codings, outlooks, metrics=ranked_names()).sample
-    return sample.identity, sample.beliefs
+    @cached_property
+    def _beliefs(self) -> Callable[[Contingency], dict[str, Belief]]:
+        return beliefs_by(self.assumptions, self.counts.request.roles, self.counts.request.nulls)
 
 
 def identity_numbers(view: Identity) -> Numbers:

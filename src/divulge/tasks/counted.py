@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from divulge.arrays import Floats
+from divulge.belief import Assumptions
 from divulge.count import Contingency, Nulls
 from divulge.count.counting import Request
 from divulge.count.counts import count_in_memory
@@ -19,7 +20,7 @@ from divulge.policy.chosen import Protected
 from divulge.publish.recoded import recoded_rows
 from divulge.table.roles import Roles
 from divulge.table.table import Table
-from divulge.tasks.measure import Assumptions, measure_counts
+from divulge.tasks.measure import measure_counts
 
 _POPULATION_NOTE = (
     "people of the population count where somebody in the original has the same values: k_map is at least this high"

@@ -4,21 +4,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from divulge.count import Domain, Nulls, count
+from divulge.belief import Adversary, Assumptions, adversary_in_force
+from divulge.count import Domain, count
 from divulge.errors import BadInput
 from divulge.generalize.intervals import Cuts, optimal_cuts
 from divulge.policy import Policy
 from divulge.results import Result
 from divulge.table.hierarchy import SUPPRESSED, Hierarchy
 from divulge.table.hierarchy_builders import build_hierarchy
-from divulge.table.read import read
+from divulge.table.read import read, read_beside
 from divulge.table.roles import resolve_roles
 from divulge.table.texts import as_text
-from divulge.tasks.measure import assume, measure_counts
+from divulge.tasks.measure import count_population, measure_counts
 
 
 @dataclass(frozen=True, repr=False)
@@ -31,6 +32,9 @@ class CutColumn(Result):
     rule: Mapping[str, Any]
     """As it would stand in a policy file."""
     hierarchy: Hierarchy
+    settings: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    """Everything that the ranges depend on."""
+    notes: tuple[str, ...] = ()
 
 
 def cut(
@@ -41,13 +45,12 @@ def cut(
     policy: Policy | str | Path,
     most: int | None = None,
     order: Sequence[str] | None = None,
-    nulls: Nulls = "category",
-    assumptions: Mapping[str, Any] | None = None,
+    adversary: Adversary | None = None,
 ) -> CutColumn:
     """Ranges of `column`, `most` at most, that keep the policy's promises one by one and keep the most information about `about`.
 
-    `order` gives the order of a text column from low to high. `assumptions` are further keyword arguments of `measure`. A null has no
-    place in an order: leave such rows out with nulls="drop".
+    `order` gives the order of a text column from low to high. `adversary` is as in `measure` and goes before the policy's. A null has no
+    place in an order: leave such rows out with Adversary(nulls="drop").
 
     >>> import pyarrow as pa
     >>> people = pa.table({"age": [20, 21, 60, 61], "disease": ["flu", "flu", "cold", "cold"]})
@@ -59,16 +62,26 @@ def cut(
         raise BadInput("cut points are sought for everybody, and the policy protects chosen people or values")
     source = read(table)
     roles = resolve_roles(source, quasi_identifiers=[column], sensitive=[about])
+    her = adversary_in_force(adversary, kept.adversary)
+    original = None if her.original is None else read_beside(source, her.original)
+    assumptions, nulls = Assumptions.of(her, roles, original=original), her.nulls or "category"
     contingency = count(source, roles, nulls=nulls)
-    before = measure_counts(
-        contingency, source, roles, assumptions=assume(roles, **dict(assumptions or {})), nulls=nulls
-    )
+    everybody = count_population(source, her.population, roles, nulls)
+    before = measure_counts(contingency, source, roles, assumptions=assumptions, nulls=nulls, population=everybody)
+    contingency = replace(contingency, population=before.identity_view.population)
+    merging = assumptions.as_joint(contingency)
     name, attribute = roles.quasi_identifiers[0], roles.sensitive[0]
     found = optimal_cuts(
         contingency, kept.promises, column=name, attribute=attribute, most=most, order=order, beliefs=before.beliefs
     )
     rule = _rule(found, contingency.keys[0], order)
-    return CutColumn(found, rule, build_hierarchy(name, rule, contingency.keys[0].labels))
+    return CutColumn(
+        found,
+        rule,
+        build_hierarchy(name, rule, contingency.keys[0].labels),
+        {**before.settings, "prior_weights": dict(merging.prior_weights)},
+        merging.notes,
+    )
 
 
 def _rule(cuts: Cuts, domain: Domain, order: Sequence[str] | None) -> dict[str, Any]:

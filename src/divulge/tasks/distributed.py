@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from divulge.belief import Belief, GivenPrior, Ground, Prior
+from divulge.belief import Belief, GivenPrior
 from divulge.count import Contingency
 from divulge.count.assemble import Coding, domain_codes
 from divulge.count.counting import notes_on, totals
@@ -117,20 +117,6 @@ def survey_classes(
         sample.contingency, rows=rows, people=people, person_entropy=person_entropy, notes=(*notes, kept)
     )
     return Survey(held, plan, sample, contingency, dict(zip(hidden, findings.tallies, strict=True)))
-
-
-def default_outlooks(marginals: Contingency) -> dict[str, Outlook]:
-    """The outlook on each attribute where nothing is assumed: the prior is the table's own marginal."""
-    return {
-        name: Outlook(
-            prior=Prior("table", cells.marginal[None, :]),
-            ground=Ground("ordered" if cells.domain.is_ordered else "equal"),
-            knowledge=None,
-            recursive_l=None,
-            marginal=cells.marginal,
-        )
-        for name, cells in marginals.cells.items()
-    }
 
 
 def outlook_of(belief: Belief, *, knowledge: Any = None, given: GivenPrior | None = None) -> Outlook:

@@ -13,7 +13,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from divulge.count import Contingency, Nulls
+from divulge.belief import Adversary, Assumptions, adversary_in_force
+from divulge.count import Contingency
 from divulge.count.counting import Request
 from divulge.count.counts import count_in_memory
 from divulge.engines.choose import OwnEngine
@@ -24,16 +25,16 @@ from divulge.metrics.measurement import Measurement
 from divulge.policy import Policy, Protection, judge
 from divulge.policy.chosen import choose
 from divulge.publish.verify import Fingerprint
-from divulge.table.hierarchy import Hierarchy
-from divulge.table.hierarchy_builders import Spec, build_hierarchies
+from divulge.table.hierarchy import Hierarchy, Labels
+from divulge.table.hierarchy_builders import Spec, build_hierarchies, build_hierarchy
 from divulge.table.hierarchy_defaults import Suggestion
 from divulge.table.hierarchy_files import load_hierarchies
-from divulge.table.read import own_table, read, read_beside
+from divulge.table.read import own_table, read
 from divulge.table.roles import Names, Roles, resolve_roles, split_names
 from divulge.table.table import Declared, Table
 from divulge.tasks.counted import Original, follow
 from divulge.tasks.hierarchy import suggest
-from divulge.tasks.measure import Assumptions, assume, measure_counts, population_request
+from divulge.tasks.measure import count_population, measure_counts
 from divulge.tasks.plain_columns import columns_without_role
 from divulge.tasks.release import GeneralizedRelease
 
@@ -51,7 +52,6 @@ def generalize(
     identifier: Names = (),
     weight: str | None = None,
     person: str | None = None,
-    nulls: Nulls | None = None,
     hierarchies: Hierarchies | None = None,
     suppression: float | None = None,
     objective: str | UserFunction = "loss",
@@ -61,18 +61,19 @@ def generalize(
     keep_nodes: bool = False,
     protections: Sequence[Protection] = (),
     keep: Names = (),
-    assumptions: Mapping[str, Any] | None = None,
+    joint: bool = False,
+    adversary: Adversary | None = None,
     announce: Callable[[Mapping[str, Suggestion]], None] | None = None,
     engine: Any = None,
 ) -> GeneralizedRelease:
     """Find the generalization that keeps the policy at the least loss; nothing is written before `GeneralizedRelease.write`.
 
-    Roles given here go before the policy's own. `hierarchies` is a folder, or for each column a rule, a file or a Hierarchy;
-    a column without one gets a default, which `GeneralizedRelease.suggestions` shows. `protections` are promises of their own for
-    chosen people or values, beside those of the policy. `keep` names columns without a role that are published
-    although they look like identifiers. `assumptions` are further keyword arguments of `measure`, such as
-    {"distances": {"age": "ordered"}}. With `all_optima` and `keep_nodes`, the release's `plan` also has all solutions of the same cost,
-    and every combination of levels that was looked at. `announce` is called with the default hierarchies before they are used.
+    Roles, and what is said of the adversary, given here go before the policy's own. `hierarchies` is a folder, or for each column a
+    rule, a file or a Hierarchy; a column without one gets a default, shown in `suggestions`. `protections` are promises of
+    their own for chosen people or values, beside those of the policy. `keep` names columns without a role that are published although
+    they look like identifiers. `joint` and `adversary` are as in `measure`. With `all_optima` and `keep_nodes`, its `plan` also has
+    all solutions of the same cost, and every combination of levels that was looked at. `announce` is called with the default
+    hierarchies before they are used.
     `engine` is "duckdb" (the default), "spark", or an engine of yours; a Spark frame brings its own session. With Spark only counts come
     here, and its workers write the release.
 
@@ -88,15 +89,16 @@ def generalize(
         kept = replace(kept, suppression=suppression)
     source, own = own_table(read(table, engine=engine))
     given = {"quasi_identifiers": quasi_identifiers, "sensitive": sensitive, "identifier": identifier}
-    roles, chosen_nulls = roles_of(source, kept, given | {"weight": weight, "person": person, "nulls": nulls})
+    roles = roles_of(source, kept, given | {"weight": weight, "person": person})
     plain = columns_without_role(source, roles, split_names(source, [keep] if isinstance(keep, str) else keep or ()))
-    original, before = count_original(source, own, roles, chosen_nulls, dict(assumptions or {}))
+    original, before = count_original(source, own, roles, adversary_in_force(adversary, kept.adversary), joint=joint)
     protected = choose(kept.protections, original.people, before.beliefs)
-    levels, suggestions = _levels(original.people, hierarchies, kept, method=method, declared=source.declared)
+    levels, suggestions = _levels(original, hierarchies, kept, method=method)
     if suggestions and announce is not None:
         announce(suggestions)
     options = {"objective": objective, "time_limit": time_limit, "all_optima": all_optima, "keep_nodes": keep_nodes}
     plan = _search(original.people, before, levels, policy=kept, method=method, **options)
+    original = replace(original, assumptions=_of_release(original, plan, levels))
     after = original.measure(plan.published(original.people))
     verdict = judge(after, kept.promises, protected=follow(protected, plan, original.people))
     if not verdict.holds:
@@ -118,36 +120,43 @@ def generalize(
     )
 
 
-def roles_of(source: Table, policy: Policy, given: Mapping[str, Any]) -> tuple[Roles, Nulls]:
+def roles_of(source: Table, policy: Policy, given: Mapping[str, Any]) -> Roles:
     """The roles that are given, else the policy's."""
-    merged = {name: value for name, value in given.items() if value} or {}
-    arguments: dict[str, Any] = {**policy.roles, **merged}
-    nulls: Nulls = arguments.pop("nulls", "category")
+    arguments = {**policy.roles, **{name: value for name, value in given.items() if value}}
     roles = resolve_roles(source, **arguments, declared=True)
     if not roles.quasi_identifiers:
         raise BadInput(
             "no quasi-identifiers were named, so there is nothing to generalize",
             hint="Name the columns that an adversary may know; `divulge profile` suggests some",
         )
-    return roles, nulls
+    return roles
 
 
 def count_original(
-    source: Table, engine: OwnEngine, roles: Roles, nulls: Nulls, further: dict[str, Any]
+    source: Table, engine: OwnEngine, roles: Roles, adversary: Adversary, *, joint: bool = False
 ) -> tuple[Original, Measurement]:
-    """Count and measure the original."""
-    joint, people = bool(further.pop("joint", False)), further.pop("population", None)
-    everybody = None if people is None else population_request(read_beside(source, people), roles, nulls)
-    population = None if everybody is None else count_in_memory(everybody)
-    if further.get("original") is not None:
+    """Count and measure the original; what a release is measured by is ready for classes that merge."""
+    if adversary.original is not None:
         raise BadInput(
             "the table that is generalized is the original itself", hint="Leave original out, or give a prior"
         )
-    assumptions: Assumptions = assume(roles, **further)
+    assumptions, nulls = Assumptions.of(adversary, roles), adversary.nulls or "category"
     contingency = count_in_memory(Request(source, roles, nulls, joint))
-    before = measure_counts(contingency, source, roles, assumptions=assumptions, nulls=nulls, population=population)
+    everybody = count_population(source, adversary.population, roles, nulls)
+    before = measure_counts(contingency, source, roles, assumptions=assumptions, nulls=nulls, population=everybody)
+    assumptions = assumptions.as_joint(contingency)
     original = Original.of(before, source, roles, engine=engine, assumptions=assumptions, nulls=nulls, joint=joint)
     return original, before
+
+
+def _of_release(original: Original, plan: Plan, hierarchies: Mapping[str, Hierarchy]) -> Assumptions:
+    """The same adversary before the release: a prior that depends on columns, by their published labels."""
+    assumptions = original.assumptions
+    priors = dict(assumptions.priors)
+    for name, prior in assumptions.conditional.items():
+        holding = plan.labels_holding(prior.conditions, list(prior.entries), hierarchies, original.people)
+        priors[name] = prior.merged(prior.conditions, holding.__getitem__)
+    return replace(assumptions, priors=priors)
 
 
 def choose_hierarchies(
@@ -157,8 +166,12 @@ def choose_hierarchies(
     *,
     declared: Declared | None = None,
     defaults: bool = True,
+    also: Mapping[str, Sequence[str | None]] | None = None,
 ) -> tuple[dict[str, Hierarchy], dict[str, Suggestion]]:
-    """A hierarchy for each quasi-identifier: given, the policy's, the source's own, or (with `defaults`) one chosen for its values."""
+    """A hierarchy for each quasi-identifier: given, the policy's, the source's own, or (with `defaults`) one chosen for its values.
+
+    `also` are values that only a prior knows; where a rule gives them a label too, the hierarchy knows it.
+    """
     values = {key.name: key.labels for key in contingency.keys}
     own = declared.hierarchies if declared is not None else {}
     specs: dict[str, Spec] = {name: hierarchy for name, hierarchy in own.items() if name in values}
@@ -175,29 +188,49 @@ def choose_hierarchies(
     missing: Sequence[str] = [name for name in values if name not in specs] if defaults else []
     suggestions = {suggestion.column: suggestion for suggestion in suggest(contingency, missing)}
     chosen = specs | {name: suggestion.spec for name, suggestion in suggestions.items()}
-    return build_hierarchies(chosen, values), suggestions
+    built = build_hierarchies(chosen, values)
+    return {name: _reaching(built[name], chosen[name], (also or {}).get(name, ())) for name in built}, suggestions
+
+
+def _reaching(hierarchy: Hierarchy, spec: Spec, others: Sequence[str | None]) -> Hierarchy:
+    """The hierarchy with the labels of values that nobody in the table has, as far as its rule gives them one."""
+    missing = hierarchy.missing(others)
+    beyond = _labels_beyond(hierarchy, spec, missing)
+    if missing and not beyond:  # one of them does not fit the rule
+        for text in missing:
+            beyond |= _labels_beyond(hierarchy, spec, [text])
+    return replace(hierarchy, beyond=beyond) if beyond else hierarchy
+
+
+def _labels_beyond(hierarchy: Hierarchy, spec: Spec, others: Sequence[str]) -> dict[str | None, Labels]:
+    try:
+        wider = build_hierarchy(hierarchy.column, spec, [*hierarchy.rows, *others]).rows
+    except BadInput:
+        return {}
+    # A rule may look at all values at once: only where it labels the known ones as before do its labels mean the same.
+    same = all(wider.get(known) == labels for known, labels in hierarchy.rows.items())
+    return {text: wider[text] for text in others if text in wider} if same else {}
 
 
 def _levels(
-    contingency: Contingency,
-    given: Hierarchies | None,
-    policy: Policy,
-    *,
-    method: Method,
-    declared: Declared | None,
+    original: Original, given: Hierarchies | None, policy: Policy, *, method: Method
 ) -> tuple[dict[str, Hierarchy], dict[str, Suggestion]]:
     """The hierarchies that a method works with."""
+    contingency, also = original.people, original.assumptions.condition_values()
     if method not in get_args(Method):
         raise BadInput(f"there is no method {method!r}", hint=nearest(method, get_args(Method)))
     if method != "columns":
-        return choose_hierarchies(contingency, given, policy, declared=declared, defaults=method == "full-domain")
+        defaults, declared = method == "full-domain", original.source.declared
+        return choose_hierarchies(contingency, given, policy, declared=declared, defaults=defaults, also=also)
     if given:
         raise BadInput(
             "the method 'columns' publishes each column as it is or not at all, and hierarchies are given",
             hint="Leave them out, or use the method 'full-domain'",
         )
     values = {key.name: key.labels for key in contingency.keys}
-    return build_hierarchies({name: {"suppress": True} for name in values}, values), {}
+    drop: Spec = {"suppress": True}
+    built = build_hierarchies(dict.fromkeys(values, drop), values)
+    return {name: _reaching(built[name], drop, also.get(name, ())) for name in built}, {}
 
 
 def _search(

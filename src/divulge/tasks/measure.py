@@ -3,20 +3,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from pathlib import Path
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import numpy as np
 
-from divulge.arrays import Floats
-from divulge.belief import Belief, GroundChoice, Knowledge, Prior, Taxonomy, as_share, read_knowledge, read_prior
-from divulge.count import Cells, Contingency, Nulls, count
+from divulge.arrays import Floats, Ints
+from divulge.belief import (
+    Adversary,
+    Assumptions,
+    Belief,
+    MarginalOf,
+    PriorBelief,
+    adversary_in_force,
+)
+from divulge.count import Cells, Contingency, Domain, Nulls, count
 from divulge.count.align import align, population_sizes
 from divulge.count.assemble import Coding, joint_domain
 from divulge.count.counting import Request
-from divulge.count.counts import Counts
+from divulge.count.counts import Counts, count_in_memory
 from divulge.errors import BadInput, nearest
 from divulge.metrics import TOLERANCE, Identity
 from divulge.metrics.diversity import recursive_l
@@ -28,20 +35,6 @@ from divulge.tasks.distributed import Survey, outlook_of, recoded, survey_classe
 from divulge.tasks.partition import Outlook
 
 Names = str | Sequence[str]
-Values = Mapping[str, Sequence[str | None] | str] | Iterable[str]
-
-
-@dataclass(frozen=True)
-class Assumptions:
-    """What is assumed about the adversary and about distances, by attribute; recorded in every result."""
-
-    original: Table | None = None
-    original_masses: Mapping[str, Floats] = field(default_factory=dict)
-    """The original's mass of each value of an attribute, where the original has been counted over the same values."""
-    priors: Mapping[str, Any] = field(default_factory=dict)
-    knowledge: Mapping[str, Knowledge] = field(default_factory=dict)
-    ground: GroundChoice = field(default_factory=GroundChoice)
-    recursive_l: int | None = None
 
 
 def measure(
@@ -52,21 +45,13 @@ def measure(
     identifier: Names = (),
     weight: str | None = None,
     person: str | None = None,
-    nulls: Nulls = "category",
     joint: bool = False,
-    original: Any = None,
-    prior: Any = None,
-    rule_out: Values = (),
-    rule_in: Values = (),
-    distances: Mapping[str, str] | None = None,
-    taxonomies: Mapping[str, Taxonomy] | None = None,
-    orders: Mapping[str, Sequence[str]] | None = None,
-    recursive_l: int | None = None,
-    population: Any = None,
+    adversary: Adversary | None = None,
     engine: Any = None,
 ) -> Measurement:
     """Measure what a table gives away about the people in it.
 
+    `joint` also measures all sensitive columns together as one. `adversary` says what she believed before, rules out and holds.
     `engine` is "duckdb" (the default), "spark", or an engine of yours; a Spark frame brings its own session.
 
     >>> import pyarrow as pa
@@ -75,6 +60,7 @@ def measure(
     >>> m["k_anonymity"].value, m["l_diversity"].worst.key
     (2.0, {'zip': '1'})
     """
+    her = adversary_in_force(adversary)
     source = read(table, engine=engine)
     roles = resolve_roles(
         source,
@@ -85,46 +71,12 @@ def measure(
         person=person,
         declared=True,
     )
-    assumptions = assume(
-        roles,
-        original=None if original is None else read_beside(source, original),
-        prior=prior,
-        rule_out=rule_out,
-        rule_in=rule_in,
-        distances=distances,
-        taxonomies=taxonomies,
-        orders=orders,
-        recursive_l=recursive_l,
+    assumptions = Assumptions.of(
+        her, roles, original=None if her.original is None else read_beside(source, her.original)
     )
-    everybody = None if population is None else read_beside(source, population)
-    return _measure_held(Request(source, roles, nulls, joint), assumptions=assumptions, population=everybody)
-
-
-def assume(
-    roles: Roles,
-    *,
-    original: Any = None,
-    prior: Any = None,
-    rule_out: Values = (),
-    rule_in: Values = (),
-    distances: Mapping[str, str] | None = None,
-    taxonomies: Mapping[str, Taxonomy] | None = None,
-    orders: Mapping[str, Sequence[str]] | None = None,
-    recursive_l: int | None = None,
-) -> Assumptions:
-    """Check what the user assumes against the roles."""
-    _check_recursive_l(recursive_l)
-    return Assumptions(
-        original=None if original is None else read(original),
-        priors=_by_attribute(prior, roles),
-        knowledge=_known(read_knowledge(rule_out, rule_in), roles, "background knowledge"),
-        ground=GroundChoice(
-            _known(distances or {}, roles, "a distance"),
-            _known(taxonomies or {}, roles, "a taxonomy"),
-            _known(orders or {}, roles, "an order"),
-        ),
-        recursive_l=recursive_l,
-    )
+    request = Request(source, roles, her.nulls or "category", joint)
+    everybody = None if her.population is None else read_beside(source, her.population)
+    return _measure_held(request, assumptions=assumptions, population=everybody)
 
 
 def _measure_held(request: Request, *, assumptions: Assumptions, population: Table | None) -> Measurement:
@@ -142,7 +94,7 @@ def _measure_held(request: Request, *, assumptions: Assumptions, population: Tab
             nulls=request.nulls,
             population=everybody,
         )
-    survey = _survey(counts, register, assumptions)
+    survey = survey_of(counts, register, assumptions)
     settings = settings_of(
         request.table,
         request.roles,
@@ -152,8 +104,9 @@ def _measure_held(request: Request, *, assumptions: Assumptions, population: Tab
         population=population is not None,
         counts=request.table.engine.place.removeprefix("the "),
     )
+    *notes, stayed = survey.contingency.notes
     return measurement_of(
-        survey.contingency,
+        replace(survey.contingency, notes=(*notes, *assumptions.notes, stayed)),
         survey.sample.identity,
         survey.sample.beliefs,
         settings=settings,
@@ -162,7 +115,9 @@ def _measure_held(request: Request, *, assumptions: Assumptions, population: Tab
     )
 
 
-def _survey(counts: Counts, register: Counts | None, assumptions: Assumptions) -> Survey:
+def survey_of(
+    counts: Counts, register: Counts | None, assumptions: Assumptions, *, metrics: Sequence[str] | None = None
+) -> Survey:
     """Form the beliefs about the table as one class, and take prior, order and distances from there to all classes."""
     request = counts.request
     codings: dict[str, Coding] = {}
@@ -170,14 +125,13 @@ def _survey(counts: Counts, register: Counts | None, assumptions: Assumptions) -
     if request.roles.sensitive:
         marginals, codings = counts.one_class()
         for name in marginals.cells:
-            given = read_prior(assumptions.priors[name], name) if name in assumptions.priors else None
-            by_class = given if given is not None and given.conditions else None
+            by_class = assumptions.conditional.get(name)
             others = {key: prior for key, prior in assumptions.priors.items() if key != name}
             assumed = assumptions if by_class is None else replace(assumptions, priors=others, original=None)
             belief = form_belief(marginals, name, assumed, roles=request.roles, nulls=request.nulls)
             outlooks[name] = outlook_of(belief, knowledge=assumptions.knowledge.get(name), given=by_class)
             codings[name] = recoded(codings[name], belief)
-    return survey_classes(counts, codings, outlooks, register=register)
+    return survey_classes(counts, codings, outlooks, register=register, metrics=metrics)
 
 
 def measure_counts(
@@ -195,7 +149,8 @@ def measure_counts(
     }
     sizes = None if population is None else population_sizes(contingency, population)
     settings = settings_of(source, roles, beliefs, assumptions, nulls=nulls, population=population is not None)
-    return measurement_of(contingency, Identity.of(contingency, sizes), beliefs, settings=settings, frame=source.frame)
+    noted = replace(contingency, notes=(*contingency.notes, *assumptions.notes))
+    return measurement_of(noted, Identity.of(contingency, sizes), beliefs, settings=settings, frame=source.frame)
 
 
 def measurement_of(
@@ -225,85 +180,60 @@ def form_belief(
     contingency: Contingency, attribute: str, assumptions: Assumptions, *, roles: Roles, nulls: Nulls
 ) -> Belief:
     """Prior and posterior of one attribute under the assumptions."""
-    cells = contingency.cells[attribute]
-    if attribute in assumptions.priors:
-        prior = read_prior(assumptions.priors[attribute], attribute).against(contingency)
-    elif attribute in assumptions.original_masses:
-        prior = Prior("original", assumptions.original_masses[attribute][None, :])
-    elif assumptions.original is not None:
-        cells, prior = _prior_of_original(cells, assumptions.original, roles, nulls)
-    else:
-        prior = Prior("table", cells.marginal[None, :])
-    arranged = assumptions.ground.arrange(cells)
-    if arranged is not cells:
-        codes = [cells.domain.labels.index(label) for label in arranged.domain.labels]
-        prior = Prior(prior.name, prior.weights[:, codes], prior.row)
-    ground = assumptions.ground.ground(arranged)
-    classes = np.arange(len(contingency), dtype=np.int64)
-    if attribute in assumptions.knowledge:
-        arranged, prior, classes = assumptions.knowledge[attribute].apply(arranged, prior)
-    return Belief(arranged, prior, ground, classes, assumptions.recursive_l)
+    return assumptions.belief(contingency, attribute, marginal_of_original(roles, nulls))
 
 
-def _prior_of_original(cells: Cells, original: Table, roles: Roles, nulls: Nulls) -> tuple[Cells, Prior]:
-    """The marginal of the original table, over the values of both tables."""
-    columns = (cells.domain.name,) if cells.domain.name in roles.sensitive else roles.sensitive
-    for name in columns:
-        if name not in original.names:
-            raise BadInput(
-                f"the original table ({original.source}) has no column {name!r}", hint=nearest(name, original.names)
-            )
-    marginal = count(
-        original,
-        resolve_roles(original, quasi_identifiers=columns, weight=roles.weight, person=roles.person),
-        nulls=nulls,
-    )
-    parts = list(zip(marginal.keys, marginal.codes, strict=True))
-    counted, codes = parts[0] if len(parts) == 1 else joint_domain(parts)
-    domain, ours, theirs = align(cells.domain, counted)
-    weights = np.zeros((1, len(domain)))
-    np.add.at(weights[0], theirs[codes], marginal.sizes if marginal.population is None else marginal.population)
-    return cells.recode(ours, domain), Prior("original", weights)
+def marginal_of_original(roles: Roles, nulls: Nulls) -> MarginalOf:
+    """Counts the values of an original table, each attribute once, and lines them up with those of the table at hand."""
+
+    @cache
+    def counted(original: Table, columns: tuple[str, ...]) -> tuple[Domain, Ints, Floats]:
+        for name in columns:
+            if name not in original.names:
+                raise BadInput(
+                    f"the original table ({original.source}) has no column {name!r}", hint=nearest(name, original.names)
+                )
+        known = resolve_roles(original, quasi_identifiers=columns, weight=roles.weight, person=roles.person)
+        marginal = count(original, known, nulls=nulls)
+        parts = list(zip(marginal.keys, marginal.codes, strict=True))
+        domain, codes = parts[0] if len(parts) == 1 else joint_domain(parts)
+        return domain, codes, (marginal.sizes if marginal.population is None else marginal.population).astype(float)
+
+    def marginal(original: Table, cells: Cells) -> tuple[Cells, PriorBelief]:
+        columns = (cells.domain.name,) if cells.domain.name in roles.sensitive else roles.sensitive
+        found, codes, people = counted(original, columns)
+        domain, ours, theirs = align(cells.domain, found)
+        weights = np.zeros((1, len(domain)))
+        np.add.at(weights[0], theirs[codes], people)
+        return cells.recode(ours, domain), PriorBelief("original", weights)
+
+    return marginal
 
 
-def population_request(population: Any, roles: Roles, nulls: Nulls) -> Request:
+def beliefs_by(assumptions: Assumptions, roles: Roles, nulls: Nulls) -> Callable[[Contingency], dict[str, Belief]]:
+    """What she believes about the classes of any columns of a table; her priors are joint."""
+    marginal = marginal_of_original(roles, nulls)
+
+    def beliefs(contingency: Contingency) -> dict[str, Belief]:
+        known = assumptions.known_to([key.name for key in contingency.keys])
+        return {name: known.belief(contingency, name, marginal) for name in contingency.cells}
+
+    return beliefs
+
+
+def population_request(everybody: Table, roles: Roles, nulls: Nulls) -> Request:
     """Count everybody by the quasi-identifiers."""
-    everybody = read(population)
     # A register that does not name the person holds one row for each.
     person = roles.person if roles.person in everybody.names else None
     known = resolve_roles(everybody, quasi_identifiers=roles.quasi_identifiers, person=person)
     return Request(everybody, known, nulls, joint=False)
 
 
-def _check_recursive_l(given: Any) -> None:
-    if given is not None and (isinstance(given, bool) or not isinstance(given, int) or given < 1):
-        raise BadInput(f"recursive_l={given!r} is not possible", hint="l is a whole number, at least 1")
-
-
-def _by_attribute(prior: Any, roles: Roles) -> dict[str, Any]:
-    """A prior for the only sensitive attribute, or a mapping from attribute to prior."""
-    if prior is None:
-        return {}
-    if isinstance(prior, Mapping) and prior and all(as_share(item) is None for item in prior.values()):
-        return dict(_known(prior, roles, "a prior"))
-    if len(roles.sensitive) != 1:
-        raise BadInput(
-            f"one prior for {len(roles.sensitive)} sensitive attributes",
-            hint="give a mapping from attribute to prior (--prior COLUMN=FILE for each)",
-        )
-    if isinstance(prior, (str, Path, Mapping, Sequence)):
-        return {roles.sensitive[0]: prior}
-    raise BadInput(f"a prior cannot be read from {type(prior).__name__}", hint="use a CSV file, a mapping or rows")
-
-
-def _known(given: Mapping[str, Any], roles: Roles, what: str) -> Mapping[str, Any]:
-    for name in given:
-        if name not in roles.sensitive:
-            raise BadInput(
-                f"{what} is given for {name!r}, which is not a sensitive attribute here",
-                hint=nearest(name, roles.sensitive),
-            )
-    return given
+def count_population(beside: Table, population: Any, roles: Roles, nulls: Nulls) -> Contingency | None:
+    """A population, opened beside its table and counted in memory; None where there is none."""
+    if population is None:
+        return None
+    return count_in_memory(population_request(read_beside(beside, population), roles, nulls))
 
 
 def settings_of(
@@ -331,6 +261,7 @@ def settings_of(
         "weight": roles.weight,
         "nulls": nulls,
         "prior": {name: belief.prior.name for name, belief in beliefs.items()},
+        "prior_weights": dict(assumptions.prior_weights),
         "original": None if assumptions.original is None else assumptions.original.source,
         "background": {name: known.describe() for name, known in assumptions.knowledge.items()},
         "ground_distance": {name: belief.ground.distance for name, belief in beliefs.items()},

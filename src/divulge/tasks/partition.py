@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from divulge.arrays import Floats, Ints
-from divulge.belief import Belief, GivenPrior, Ground, Knowledge, Prior, Whole
+from divulge.belief import Belief, GivenPrior, Ground, Knowledge, PriorBelief, Whole
 from divulge.count import Contingency
 from divulge.count.align import population_sizes
 from divulge.count.assemble import Coding, Layout, assemble, assemble_part
@@ -34,7 +34,7 @@ _POPULATION = "population"
 class Outlook:
     """What a belief about one attribute is formed from, apart from the counts of the classes at hand."""
 
-    prior: Prior | GivenPrior
+    prior: PriorBelief | GivenPrior
     ground: Ground
     knowledge: Knowledge | None
     recursive_l: int | None
@@ -46,7 +46,7 @@ class Outlook:
     def belief(self, name: str, classes: Contingency) -> Belief | None:
         """The belief about these classes; None where what is known fits nobody in them."""
         cells = classes.cells[name]
-        prior = self.prior if isinstance(self.prior, Prior) else self.prior.against(classes)
+        prior = self.prior if isinstance(self.prior, PriorBelief) else self.prior.against(classes)
         places = np.arange(len(classes), dtype=np.int64)
         if self.knowledge is not None:
             if not self.knowledge.possible(cells.domain)[cells.value].any():

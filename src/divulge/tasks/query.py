@@ -4,12 +4,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from divulge.anatomize.group_query import AnatomizedSource
-from divulge.anatomize.published import COUNT, GROUP, Published, publish_tables
+from divulge.anatomize.published import COUNT, GROUP, Published, check_groups, join_tables
 from divulge.anatomize.query import Estimate, Source, estimate
 from divulge.anatomize.spread import GeneralizedSource
 from divulge.engines.choose import OwnEngine
@@ -63,44 +62,41 @@ def open_release(
     document = manifest_of(release)
     if document is not None and document.get("kind") == "generalized":
         return _generalized(Path(release), document, hierarchies=hierarchies)
-    return AnatomizedSource(open_anatomized(release, group=group, count=count))
+    published = open_anatomized(release, group=group, count=count)
+    check_groups(published)
+    return AnatomizedSource(published)
 
 
 def open_anatomized(
-    release: Any, *, sensitive: Sequence[str] = (), group: str = GROUP, count: str = COUNT
+    release: Any,
+    *,
+    sensitive: Sequence[str] = (),
+    group: str = GROUP,
+    count: str = COUNT,
+    engine: OwnEngine | None = None,
 ) -> Published:
-    """The tables of an anatomized release, ours or another's; ours says itself which columns are sensitive."""
+    """The tables of an anatomized release, ours or another's; what a manifest says about them goes before what is given."""
     if isinstance(release, AnatomizedRelease):
         return release.published
-    opened = open_tables(release, sensitive=sensitive, group=group, count=count, engine=DuckDBEngine())
-    return publish_tables(opened.tables, sensitive=opened.sensitive, group=opened.group, count=opened.count)
-
-
-@dataclass(frozen=True, eq=False)
-class OpenTables:
-    """The tables of an anatomized release, and which columns they hold."""
-
-    tables: Sequence[Table]
-    sensitive: Sequence[str]
-    group: str
-    count: str
-
-
-def open_tables(release: Any, *, sensitive: Sequence[str], group: str, count: str, engine: OwnEngine) -> OpenTables:
-    """Open the tables with an engine; what a manifest says about them goes before what is given."""
+    reader = engine or DuckDBEngine()
     document = manifest_of(release)
     if document is None:
-        return OpenTables(_foreign_tables(release, engine), sensitive, group, count)
+        return join_tables(_foreign_tables(release, reader), sensitive=sensitive, group=group, count=count)
     if document.get("kind") != "anatomized":
         raise BadInput(
             f"{release} is a release of the kind {document.get('kind')!r}", hint="Name an anatomized release"
         )
-    folder = Path(release)
     form = Format(document["format"], document["delimiter"])
     tables = [
-        read_rows(engine, folder / table["file"], form=form, types=table["types"]) for table in document["tables"]
+        read_rows(reader, Path(release) / table["file"], form=form, types=table["types"])
+        for table in document["tables"]
     ]
-    return OpenTables(tables, document["roles"]["sensitive"], document["group_column"], document["count_column"])
+    return join_tables(
+        tables,
+        sensitive=document["roles"]["sensitive"],
+        group=document["group_column"],
+        count=document["count_column"],
+    )
 
 
 def manifest_of(release: Any) -> dict[str, Any] | None:

@@ -10,17 +10,18 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+from divulge.belief import Adversary, Assumptions, adversary_in_force
 from divulge.count import Nulls
 from divulge.count.counting import Request
-from divulge.count.counts import Counts
+from divulge.count.counts import Counts, count_in_memory
 from divulge.count.entries import hold_distinct_rows, read_entries
 from divulge.errors import BadInput, nearest
 from divulge.metrics import TOLERANCE, ordering_metric
 from divulge.results import Result
-from divulge.table.read import read
+from divulge.table.read import read, read_beside
 from divulge.table.roles import Roles, resolve_roles
 from divulge.table.table import Table
 from divulge.tasks.combinations import Combination, OneByOne, Scorer
@@ -31,6 +32,7 @@ from divulge.tasks.rolled_up import RolledUp
 Progress = Callable[[int, int], None]
 _DISTINCT_ROWS_FOR_A_CELL = 10
 """A distinct row costs some bytes for each column, a cell of which all metrics are computed about 1 kB."""
+_WITHOUT_EFFECT = ("distances", "taxonomies", "orders", "population", "recursive_l")
 
 
 @dataclass(frozen=True)
@@ -60,6 +62,7 @@ class Ranking(Result):
     settings: dict[str, Any]
     pruned: Pruned | None = None
     """How many combinations were not counted, where pruning was asked for."""
+    notes: tuple[str, ...] = ()
 
 
 def rank(
@@ -68,7 +71,7 @@ def rank(
     quasi_identifiers: Names,
     sensitive: Names = (),
     person: str | None = None,
-    nulls: Nulls = "category",
+    adversary: Adversary | None = None,
     up_to: int = 3,
     threshold: float = 0.8,
     sets: Sequence[Sequence[str]] = (),
@@ -80,8 +83,11 @@ def rank(
 
     `prune` counts only combinations that can be among the smallest at the threshold: none that holds a smaller one, and none whose
     discrimination rate cannot reach it by what its parts have. It makes larger combinations of many attributes affordable.
+    `adversary` is as in `measure`; of a prior that depends on columns, a combination uses what it knows of them.
     """
     _check(up_to, threshold)
+    her = adversary_in_force(adversary)
+    her.refuse(_WITHOUT_EFFECT, "a ranking shows no metric that depends on it")
     source = read(table, engine=engine)
     roles = resolve_roles(source, quasi_identifiers=quasi_identifiers, sensitive=sensitive, person=person)
     names = roles.quasi_identifiers
@@ -90,7 +96,11 @@ def rank(
             raise BadInput(f"{name!r} of a set is not among the quasi-identifiers", hint=nearest(name, names))
     if prune and person is not None:
         raise BadInput("combinations cannot be pruned where people own several rows", hint="leave prune or person out")
-    scorer = scorer_for(source, roles, nulls)
+    assumptions = Assumptions.of(
+        her, roles, original=None if her.original is None else read_beside(source, her.original)
+    )
+    nulls = her.nulls or "category"
+    scorer, assumptions = scorer_for(source, roles, nulls, assumptions)
     everything = scorer.score(names)
     chosen = [
         columns for size in range(1, min(up_to, len(names)) + 1) for columns in itertools.combinations(names, size)
@@ -114,6 +124,10 @@ def rank(
             "sensitive": list(roles.sensitive),
             "person": person,
             "nulls": nulls,
+            "prior": {name: _prior_name(assumptions, name) for name in roles.sensitive},
+            "prior_weights": dict(assumptions.prior_weights),
+            "original": None if assumptions.original is None else assumptions.original.source,
+            "background": {name: known.describe() for name, known in assumptions.knowledge.items()},
             "up_to": up_to,
             "prune": prune,
             "threshold": threshold,
@@ -121,19 +135,43 @@ def rank(
             "log_base": 2,
         },
         pruned=pruned,
+        notes=assumptions.notes,
     )
 
 
-def scorer_for(table: Table, roles: Roles, nulls: Nulls) -> Scorer:
-    """Roll-ups of the distinct rows where memory may take these; else a count of each combination."""
+def _prior_name(assumptions: Assumptions, name: str) -> str:
+    if name in assumptions.priors:
+        return "conditional" if assumptions.priors[name].conditions else "given"
+    return "table" if assumptions.original is None else "original"
+
+
+def scorer_for(table: Table, roles: Roles, nulls: Nulls, assumptions: Assumptions) -> tuple[Scorer, Assumptions]:
+    """Roll-ups of the distinct rows where memory may take these, else counts; and the adversary, ready for classes that merge."""
     request = Request(table, roles, nulls, joint=False)
-    if roles.person is not None:  # counts of people do not add up
-        return OneByOne(Counts.of(request))
+    if assumptions.conditional:
+        columns = tuple(dict.fromkeys(name for prior in assumptions.conditional.values() for name in prior.conditions))
+        _check_conditions(assumptions, roles)
+        assumptions = assumptions.as_joint(
+            count_in_memory(replace(request, roles=replace(roles, quasi_identifiers=columns)))
+        )
+    # People do not add up, and roll-ups of distinct rows know the table's own prior only.
+    if roles.person is not None or not assumptions.is_default:
+        return OneByOne(Counts.of(request), assumptions), assumptions
     held, limit = hold_distinct_rows(request), table.engine.cell_limit
     if limit is None or held.rows <= _DISTINCT_ROWS_FOR_A_CELL * limit:
-        return RolledUp(read_entries(request, held), roles.sensitive)
+        return RolledUp(read_entries(request, held), roles.sensitive), assumptions
     # One attribute's cells are the distinct rows themselves; those of several may be far fewer.
-    return OneByOne(Counts(request, held) if len(roles.sensitive) < 2 else Counts.of(request))
+    return OneByOne(Counts(request, held) if len(roles.sensitive) < 2 else Counts.of(request)), assumptions
+
+
+def _check_conditions(assumptions: Assumptions, roles: Roles) -> None:
+    for name, prior in assumptions.conditional.items():
+        for column in prior.conditions:
+            if column not in roles.quasi_identifiers:
+                raise BadInput(
+                    f"the prior of {name!r} depends on {column!r}, which is not a quasi-identifier",
+                    hint=nearest(column, roles.quasi_identifiers),
+                )
 
 
 def _check(up_to: int, threshold: float) -> None:

@@ -75,7 +75,7 @@ def side_by_side(
             seed=seed,
         )
         reached = release.levels
-        groups, rows = release.outline.groups, release.outline.rows
+        groups, rows = release.summary.groups, release.summary.records
         return Side(name, float(reached.beta), float(reached.delta), groups, rows, release.recq(workload))
 
     def generalized(method: GeneralizeMethod) -> Side:

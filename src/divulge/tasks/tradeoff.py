@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from divulge.count import Nulls
+from divulge.belief import Adversary, adversary_in_force
 from divulge.generalize.objective import UserFunction
 from divulge.generalize.pareto import Front, pareto_front
 from divulge.policy import Policy
@@ -29,11 +29,11 @@ def tradeoff(
     identifier: Names = (),
     weight: str | None = None,
     person: str | None = None,
-    nulls: Nulls | None = None,
     hierarchies: Hierarchies | None = None,
     suppression: float | None = None,
     objective: str | UserFunction = "loss",
-    assumptions: Mapping[str, Any] | None = None,
+    joint: bool = False,
+    adversary: Adversary | None = None,
     announce: Callable[[Mapping[str, Suggestion]], None] | None = None,
     engine: Any = None,
 ) -> Front:
@@ -54,12 +54,13 @@ def tradeoff(
         kept = replace(kept, suppression=suppression)
     source, own = own_table(read(table, engine=engine))
     given = {"quasi_identifiers": quasi_identifiers, "sensitive": sensitive, "identifier": identifier}
-    roles, chosen_nulls = roles_of(source, kept, given | {"weight": weight, "person": person, "nulls": nulls})
-    original, before = count_original(source, own, roles, chosen_nulls, dict(assumptions or {}))
-    levels, suggestions = choose_hierarchies(original.people, hierarchies, kept, declared=source.declared)
+    roles = roles_of(source, kept, given | {"weight": weight, "person": person})
+    original, before = count_original(source, own, roles, adversary_in_force(adversary, kept.adversary), joint=joint)
+    also = original.assumptions.condition_values()
+    levels, suggestions = choose_hierarchies(original.people, hierarchies, kept, declared=source.declared, also=also)
     if suggestions and announce is not None:
         announce(suggestions)
-    return pareto_front(
+    found = pareto_front(
         original.people,
         levels,
         metric,
@@ -70,3 +71,5 @@ def tradeoff(
         suppression=kept.suppression,
         beliefs=before.beliefs,
     )
+    settings = {**before.settings, "prior_weights": dict(original.assumptions.prior_weights)}
+    return replace(found, settings=settings, notes=original.assumptions.notes)

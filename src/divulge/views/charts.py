@@ -54,13 +54,13 @@ def before_and_after_chart(measurement: Measurement, index: int, attribute: str)
     ruled_out, _ = shifts(measurement, index, attribute)
     belief = measurement.beliefs[attribute]
     position = int(np.searchsorted(belief.classes, index))
-    row = 0 if belief.prior.row is None else int(belief.prior.row[position])
+    before = belief.prior.of_class(position)
     inside = belief.cells.of_class(position)
     total = sum(inside.values())
     rows: list[dict[str, Any]] = []
     for code, label in enumerate(belief.cells.domain.labels):
         text = "null" if label is None else str(label)
-        rows.append({"value": text, "share": float(belief.prior.shares[row, code]), "when": "before"})
+        rows.append({"value": text, "share": float(before[code]), "when": "before"})
         rows.append({"value": text, "share": inside.get(code, 0.0) / total, "when": "in this class"})
     size = int(measurement.contingency.sizes[index])
     title = f"{class_name(measurement.contingency.class_key(index))} ({size} people): {len(ruled_out)} values ruled out"

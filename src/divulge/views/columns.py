@@ -80,7 +80,7 @@ def ranking_text(ranking: Ranking, *, most: int = 15) -> RenderableType:
         parts.append(bullet(f"none of up to {ranking.settings['up_to']} attributes"))
     if ranking.sets:
         parts += [heading("Your sets, side by side"), _combinations(ranking.sets, ranking.settings["sensitive"])]
-    return Group(*parts)
+    return Group(*parts, *(bullet(f"Note: {note}.") for note in ranking.notes))
 
 
 @document_of.register(Ranking)
@@ -290,7 +290,7 @@ def cut_text(found: CutColumn, *, written: Sequence[Path] = (), most: int = 10) 
         f"{cuts.column} in {len(cuts.ranges):,} ranges tells {number(cuts.information)} bits about {cuts.attribute}, "
         f"of {number(cuts.original_information)} as it is; no other ranges that keep the promises tell more."
     )
-    parts: list[RenderableType] = [Text(told), table]
+    parts: list[RenderableType] = [Text(told), table, *(bullet(f"Note: {note}.") for note in found.notes)]
     if "cuts" in found.rule:
         rule = f"{toml_key(cuts.column)} = {toml_value(dict(found.rule))}"
         parts += [heading("For the [hierarchies] of a policy file"), Text(rule)]
@@ -300,7 +300,13 @@ def cut_text(found: CutColumn, *, written: Sequence[Path] = (), most: int = 10) 
 @document_of.register(CutColumn)
 def cut_document(found: CutColumn, *, written: Sequence[Path] = ()) -> dict[str, Any]:
     """Everything `divulge hierarchy cut --json` prints."""
-    return {**found.cuts.document(), "rule": dict(found.rule), "written": [str(path) for path in written]}
+    return {
+        **found.cuts.document(),
+        "rule": dict(found.rule),
+        "settings": dict(found.settings),
+        "notes": list(found.notes),
+        "written": [str(path) for path in written],
+    }
 
 
 @text_of.register(Coverage)

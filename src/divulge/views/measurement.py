@@ -362,8 +362,7 @@ def shifts(measurement: Measurement, index: int, attribute: str) -> tuple[tuple[
     position = int(np.searchsorted(belief.classes, index))
     inside = belief.cells.of_class(position)
     total = sum(inside.values())
-    row = 0 if belief.prior.row is None else int(belief.prior.row[position])
-    before = belief.prior.shares[row]
+    before = belief.prior.of_class(position)
     labels = belief.cells.domain.labels
     ruled_out = [
         Shift(labels[code], float(before[code]), 0.0)

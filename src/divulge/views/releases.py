@@ -13,7 +13,7 @@ from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
-from divulge.anatomize import AlphaBetaGammaDelta, Division, Levels
+from divulge.anatomize import AlphaBetaGammaDelta, Division, Reached
 from divulge.anatomize.query import Estimate
 from divulge.anatomize.utility import Recq
 from divulge.attack.anatomized import Attacks
@@ -22,8 +22,6 @@ from divulge.policy import judge
 from divulge.results import document_of, text_of
 from divulge.table.hierarchy import SUPPRESSED
 from divulge.table.hierarchy_defaults import Suggestion
-from divulge.tasks.anatomized_on_spark import ClusterAnatomizedRelease
-from divulge.tasks.anatomized_outline import Outline
 from divulge.tasks.anatomized_release import AnatomizedRelease
 from divulge.tasks.apply import Applied
 from divulge.tasks.check_anatomized import ReleaseCheck
@@ -187,7 +185,7 @@ def front_text(front: Front) -> RenderableType:
     for point in front.front:
         numbers = (number(point.value), number(point.leakage), f"{point.suppressed:,}", f"{point.classes:,}")
         table.add_row(*numbers, *map(str, point.levels.values()))
-    return Group(Text(told), table)
+    return Group(Text(told), table, *(bullet(f"Note: {note}.") for note in front.notes))
 
 
 @text_of.register(Applied)
@@ -233,28 +231,20 @@ def applied_document(applied: Applied) -> dict[str, Any]:
 
 
 @text_of.register(AnatomizedRelease)
-@text_of.register(ClusterAnatomizedRelease)
 def anatomized_text(
-    release: AnatomizedRelease | ClusterAnatomizedRelease,
-    *,
-    recq: Recq | None = None,
-    attacks: Attacks | None = None,
-    written: Path | None = None,
+    release: AnatomizedRelease, *, recq: Recq | None = None, attacks: Attacks | None = None, written: Path | None = None
 ) -> RenderableType:
     """The tables, what they promise and reach, what they still answer, and where they lie."""
-    outline = release.outline
-    sizes = f"{outline.smallest:,}" + ("" if outline.smallest == outline.largest else f" to {outline.largest:,}")
+    summary, division = release.summary, release.groups.division
+    sizes = f"{summary.smallest:,}" + ("" if summary.smallest == summary.largest else f" to {summary.largest:,}")
     parts: list[RenderableType] = [
-        Text(f"{outline.source}: {outline.rows:,} rows in {outline.groups:,} groups of {sizes}"),
-        *(bullet(note) for note in outline.notes),
+        Text(f"{release.source.source}: {summary.records:,} rows in {summary.groups:,} groups of {sizes}"),
+        *(bullet(note) for note in release.notes),
         heading("The tables"),
-        *(bullet(sentence) for sentence in _tables(outline)),
+        *(bullet(sentence) for sentence in _tables(release)),
     ]
-    if outline.division.coefficients:
-        parts += [
-            heading(f"How closely columns go together ({outline.division.association})"),
-            _coefficients(outline.division),
-        ]
+    if division.coefficients:
+        parts += [heading(f"How closely columns go together ({division.association})"), _coefficients(division)]
     parts += [heading("What it promises, and reaches"), _levels(release.model, release.levels)]
     if attacks is not None:
         parts += [heading("What an adversary achieves"), *_attacks(attacks)]
@@ -270,11 +260,11 @@ def anatomized_text(
     return Group(*parts)
 
 
-def _tables(outline: Outline) -> Iterator[str]:
-    for table in outline.tables:
+def _tables(release: AnatomizedRelease) -> Iterator[str]:
+    for table in release.held.tables:
         kind = "sensitive" if table.sensitive else "quasi-identifiers"
         yield f"{table.name}: {', '.join(table.columns)} ({kind}; {table.rows:,} rows)"
-    for name, reason in outline.left_out.items():
+    for name, reason in release.left_out.items():
         yield f"left out: {name} ({reason})"
 
 
@@ -288,7 +278,7 @@ def _coefficients(division: Division) -> RenderableType:
     return Group(table, Text(f"... and {more} more (--json has them all)", style="dim")) if more > 0 else table
 
 
-def _levels(model: AlphaBetaGammaDelta, levels: Levels) -> RenderableType:
+def _levels(model: AlphaBetaGammaDelta, levels: Reached) -> RenderableType:
     table = grid("", "promised", "reached", "", "meaning", right=[1, 2], whole=[0, 3])
     for name, meaning in _MEANINGS.items():
         promised, reached = getattr(model, name), getattr(levels, name)
@@ -325,30 +315,25 @@ def _recq_sentence(recq: Recq) -> str:
 
 
 @document_of.register(AnatomizedRelease)
-@document_of.register(ClusterAnatomizedRelease)
 def anatomized_document(
-    release: AnatomizedRelease | ClusterAnatomizedRelease,
-    *,
-    recq: Recq | None = None,
-    attacks: Attacks | None = None,
-    written: Path | None = None,
+    release: AnatomizedRelease, *, recq: Recq | None = None, attacks: Attacks | None = None, written: Path | None = None
 ) -> dict[str, Any]:
     """What `divulge anatomize --json` prints; levels as exact fractions."""
-    outline = release.outline
+    summary = release.summary
     return {
         "tables": [list(columns) for columns in release.table_columns],
-        "groups": outline.groups,
-        "group_sizes": {"min": outline.smallest, "max": outline.largest},
+        "groups": summary.groups,
+        "group_sizes": {"min": summary.smallest, "max": summary.largest},
         "levels": release.levels.texts(),
         "recq": {} if recq is None else recq.as_json(),
         "promises": release.model.texts(),
-        "method": outline.method,
-        "settings": dict(outline.settings),
-        "engine": outline.engine,
-        "rows": outline.rows,
-        "left_out": dict(outline.left_out),
-        "notes": list(outline.notes),
-        "division": _division_document(outline.division),
+        "method": release.groups.method.name,
+        "settings": release.settings,
+        "engine": release.source.engine.name,
+        "rows": summary.records,
+        "left_out": dict(release.left_out),
+        "notes": list(release.notes),
+        "division": _division_document(release.groups.division),
         "attacks": None if attacks is None else [outcome.as_json() for outcome in attacks.outcomes],
         "written": None if written is None else str(written),
     }

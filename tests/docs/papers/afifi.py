@@ -30,7 +30,10 @@ def of_age(found: Measurement, age: str) -> float:
 def table_1() -> Rows:
     found = dv.measure(TABLE_1B, quasi_identifiers=["zip", "age"], sensitive="disease")
     told = dv.measure(
-        TABLE_1B, quasi_identifiers=["zip", "age"], sensitive="disease", rule_out={"disease": "Heart Disease"}
+        TABLE_1B,
+        quasi_identifiers=["zip", "age"],
+        sensitive="disease",
+        adversary=dv.Adversary(rule_out={"disease": "Heart Disease"}),
     )
     bob, carl = of_age(found, "2*"), of_age(told, "3*")
     return {
@@ -60,7 +63,7 @@ def definition_2() -> Rows:
     believed = [{"age": age, "disease": disease, "joint": f"{n}/100"} for (age, disease), (n, _) in counts.items()]
     rows = [key for key, (_, n) in counts.items() for _ in range(n)]
     table = pa.table({"age": [age for age, _ in rows], "disease": [disease for _, disease in rows]})
-    found = dv.measure(table, quasi_identifiers="age", sensitive="disease", prior=believed)
+    found = dv.measure(table, quasi_identifiers="age", sensitive="disease", adversary=dv.Adversary(prior=believed))
     told = next(each for each in found.class_records() if each["class"] == {"age": "5*"})["sensitive"]["disease"]
     belief = found.beliefs["disease"]
     before = float(belief.prior.shares[0][belief.cells.domain.labels.index("Cancer")])

@@ -10,10 +10,9 @@ import pyarrow as pa
 import pytest
 
 import divulge as dv
-from divulge.anatomize import AlphaBetaGammaDelta, InfeasibleModel, Levels, Slppa, anatomize
+from divulge.anatomize import AlphaBetaGammaDelta, InfeasibleModel, Reached, Slppa, anatomize
 from divulge.anatomize.association import associate, column_weight
 from divulge.anatomize.division import Division, divide
-from divulge.anatomize.records import record_levels
 from divulge.errors import MissingDependency
 from tests.anatomize.literature import (
     COLUMNS,
@@ -26,6 +25,7 @@ from tests.anatomize.literature import (
     grouped,
     table_1,
 )
+from tests.anatomize.records import record_levels
 from tests.anatomize.test_model import table_3
 from tests.docs.papers.layout import ERRATUM, HOW_TO_READ, MATCH, Cell, Page, Rows, Section, fraction
 from tests.metrics.adult import complete_adult
@@ -122,7 +122,7 @@ def grouped_by(method: Slppa) -> dict[str, Cell]:
     return {"groups": in_words(str(found.groups)), levels: in_words(f"at most {in_one_line(found.model)}")}
 
 
-def in_one_line(levels: Levels) -> str:
+def in_one_line(levels: Reached) -> str:
     return ", ".join(levels.texts().values())
 
 

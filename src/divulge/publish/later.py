@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An earlier release, read from its folder: its table, its promises, and the mappings that later rows are published by."""
+"""Later rows of an earlier release, which is read from its folder: its table, its promises, and the mappings that they are published by."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from divulge.count import Contingency
 from divulge.engines.choose import OwnEngine
 from divulge.errors import BadInput
 from divulge.policy import Promise
@@ -120,6 +121,30 @@ class Earlier:
         return read_rows(
             engine, self.folder / self.document["table"]["file"], form=self.form, types=self.document["table"]["types"]
         )
+
+    def checkable(self, later: Contingency) -> tuple[tuple[Promise, ...], tuple[str, ...]]:
+        """The promises that can be checked again with later rows, from the files of a release, and the others with the reason."""
+        reasons = {promise: self._obstacle(promise, later) for promise in self.promises}
+        unchecked = tuple(f"{promise.text}: {reason}" for promise, reason in reasons.items() if reason)
+        return tuple(promise for promise, reason in reasons.items() if not reason), unchecked
+
+    def _obstacle(self, promise: Promise, later: Contingency) -> str | None:
+        """Why a promise cannot be checked again."""
+        settings = self.settings
+        if promise.metric.needs_population and settings["population"] == "table":
+            return "the population table is not part of the release"
+        if promise.metric.scope == "identity":
+            return None
+        attributes = [promise.attribute] if promise.attribute else list(settings["sensitive"])
+        for name in attributes:
+            if settings["prior"][name] != "original":
+                return f"the prior of {name} was given and is not part of the release"
+            if name in self.document["background"]:
+                return f"the background knowledge about {name} is not part of the release"
+            usual = "ordered" if later.cells[name].domain.is_ordered else "equal"
+            if promise.metric.name == "t_closeness" and settings["ground_distance"][name] != usual:
+                return f"the {settings['ground_distance'][name]} distance of {name} is not part of the release"
+        return None
 
     def _private(self, name: str) -> Path:
         if name not in self.document["files"]:

@@ -16,20 +16,20 @@ import numpy as np
 import numpy.typing as npt
 
 from divulge.anatomize.anatomized import Anatomized
-from divulge.anatomize.levels import Tally, tally
-from divulge.anatomize.model import Levels
+from divulge.anatomize.levels import GroupTally, tally
+from divulge.anatomize.model import Reached
 from divulge.arrays import Codes, Ints
 
 Floats = npt.NDArray[np.float64]
 
 
-def record_levels(found: Anatomized, row: int) -> Levels:
+def record_levels(found: Anatomized, row: int) -> Reached:
     """The four probabilities of one record; with several sensitive attributes, the worst of them."""
     group = int(found.group[row])
     members = np.flatnonzero(found.group == group)
     shares = [_share(table.ids, members, row) for table in found.problem.tables]
     secret = [_share(attribute.ids, members, row) for attribute in found.problem.sensitive]
-    return Levels(
+    return Reached(
         alpha=prod(shares[1:], start=Fraction(1)),
         beta=max(secret),
         gamma=prod(shares, start=Fraction(1)) * max(secret),
@@ -74,7 +74,7 @@ def _own_counts(found: Anatomized, ids: Codes, distinct: int) -> Ints:
     return own
 
 
-def _moves(found: Anatomized, counted: Tally, totals: Ints) -> Floats:
+def _moves(found: Anatomized, counted: GroupTally, totals: Ints) -> Floats:
     """For each value the largest difference between its share in a group and in the table."""
     prior = totals / len(found.group)
     largest = np.zeros(len(totals))

@@ -1,0 +1,295 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The adversary as one value: what she believes, rules out and holds, and how distances between values are measured.
+
+An `Adversary` is checked when it is made and depends on no table. `Assumptions` are what she comes to beside the roles of one: each
+prior read, each piece of knowledge with its attribute, the original opened.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any, cast, get_args
+
+import numpy as np
+
+from divulge.arrays import Floats
+from divulge.belief.belief import Belief, Distance
+from divulge.belief.ground import GroundChoice, Taxonomy
+from divulge.belief.knowledge import Knowledge, ValuesOf, read_knowledge, values_by_attribute
+from divulge.belief.prior import GivenPrior, PriorBelief, as_share, read_prior
+from divulge.count import Cells, Contingency, Nulls
+from divulge.errors import BadInput, nearest
+from divulge.table.paths import kind_by_name
+from divulge.table.roles import Roles
+from divulge.table.table import Table
+
+Values = Mapping[str, Sequence[str | None] | str] | Iterable[str]
+MarginalOf = Callable[[Table, Cells], tuple[Cells, PriorBelief]]
+"""The marginal of an original table, and the cells over the values of both tables."""
+
+
+@dataclass(frozen=True)
+class Adversary:
+    """What she believes, rules out and holds; None: nothing is said about it.
+
+    >>> Adversary(rule_out={"disease": "flu"}, nulls="drop").over(Adversary(nulls="category", recursive_l=2)).nulls
+    'drop'
+    """
+
+    original: Any = None
+    """The original of a published table (a path or a table); its marginal is her prior."""
+    prior: Any = None
+    """A CSV file, a mapping {value: probability} or rows; or one of these for each attribute."""
+    rule_out: Values | None = None
+    """Values she knows to be impossible: {attribute: values}, or texts "attribute=value"."""
+    rule_in: Values | None = None
+    """The only values she holds possible."""
+    distances: Mapping[str, str] | None = None
+    """The ground distance of t-closeness by attribute: equal, ordered or hierarchical."""
+    taxonomies: Mapping[str, Taxonomy] | None = None
+    """The tree of a hierarchical distance by attribute."""
+    orders: Mapping[str, Sequence[str]] | None = None
+    """The order of a text attribute's values from low to high."""
+    population: Any = None
+    """The population (a path or a table), for journalist risk and k-map."""
+    nulls: Nulls | None = None
+    """A null is a "category" of its own (the default), or its row is left out: "drop"."""
+    recursive_l: int | None = None
+    """The l of recursive (c,l)-diversity; by default the table's own distinct l."""
+
+    def __post_init__(self) -> None:
+        for name in ("original", "population"):
+            _check_table(getattr(self, name), name)
+        _check_prior(self.prior)
+        for name in ("rule_out", "rule_in"):
+            given = getattr(self, name)
+            if given is not None:
+                object.__setattr__(self, name, values_by_attribute(given, name))
+        self.knowledge()
+        self._check_distances()
+        if self.nulls is not None and self.nulls not in get_args(Nulls):
+            raise BadInput(f"nulls={self.nulls!r} is not known", hint="use 'category' or 'drop'")
+        l_value: Any = self.recursive_l
+        if l_value is not None and (isinstance(l_value, bool) or not isinstance(l_value, int) or l_value < 1):
+            raise BadInput(f"recursive_l={l_value!r} is not possible", hint="l is a whole number, at least 1")
+
+    def _check_distances(self) -> None:
+        for name, holds in (("distances", "a kind"), ("taxonomies", "a file or a tree"), ("orders", "its values")):
+            _check_mapping(getattr(self, name), name, holds)
+        for attribute, kind in (self.distances or {}).items():
+            if kind not in get_args(Distance):
+                raise BadInput(
+                    f"{kind!r} is not a ground distance, and was asked for {attribute!r}",
+                    hint="use equal, ordered or hierarchical",
+                )
+        for attribute, order in (self.orders or {}).items():
+            if isinstance(order, str) or not isinstance(order, Sequence):
+                raise BadInput(f"the order of {attribute!r} is {order!r}", hint="list its values from low to high")
+
+    @classmethod
+    def from_document(cls, document: Any, *, origin: str, folder: Path) -> Adversary:
+        """From the table [adversary] of a policy file; paths in it are seen from the file's folder."""
+        if not isinstance(document, Mapping):
+            raise BadInput(f"{origin}: 'adversary' must be a table, not {document!r}")
+        known = [item.name for item in fields(cls)]
+        for key in document:
+            if key not in known:
+                raise BadInput(f"{origin}: unknown key {key!r} in [adversary]", hint=nearest(key, known))
+        found = dict(document)
+        for key in ("original", "population"):
+            if isinstance(found.get(key), str):
+                found[key] = _seen_from(folder, found[key])
+        for key in ("prior", "taxonomies"):
+            given = found.get(key)
+            if isinstance(given, Mapping):
+                found[key] = {
+                    name: str(folder / item) if isinstance(item, str) and as_share(item) is None else item
+                    for name, item in given.items()
+                }
+            elif isinstance(given, str):
+                found[key] = str(folder / given)
+        try:
+            return cls(**found)
+        except BadInput as error:
+            raise BadInput(f"{origin}: [adversary]: {error.message}", hint=error.hint) from None
+
+    def over(self, other: Adversary | None) -> Adversary:
+        """What is said here goes before what the other one says, key by key."""
+        return self if other is None else replace(other, **self.given)
+
+    @property
+    def given(self) -> dict[str, Any]:
+        """What is said about her."""
+        every = {item.name: getattr(self, item.name) for item in fields(self)}
+        return {name: value for name, value in every.items() if value is not None}
+
+    def knowledge(self) -> dict[str, Knowledge]:
+        """What she rules out or in, by attribute."""
+        return read_knowledge(cast("ValuesOf", self.rule_out or {}), cast("ValuesOf", self.rule_in or {}))
+
+    def refuse(self, names: Iterable[str], why: str) -> None:
+        """An option without effect is refused."""
+        for name in names:
+            if name in self.given:
+                raise BadInput(f"{name} of the adversary has no effect here: {why}", hint=f"Leave {name} out")
+
+
+def adversary_in_force(given: Adversary | None, of_policy: Adversary | None = None) -> Adversary:
+    """The one given by hand, over the policy's."""
+    if given is not None and not isinstance(given, Adversary):
+        raise BadInput(
+            f"the adversary is {type(given).__name__}", hint="give dv.Adversary(...), for example with rule_out="
+        )
+    return (given or Adversary()).over(of_policy)
+
+
+@dataclass(frozen=True)
+class Assumptions:
+    """What an adversary comes to beside the roles of a table, by attribute; recorded in every result."""
+
+    original: Table | None = None
+    original_masses: Mapping[str, Floats] = field(default_factory=dict)
+    """The original's mass of each value of an attribute, where the original has been counted over the same values."""
+    priors: Mapping[str, GivenPrior] = field(default_factory=dict)
+    knowledge: Mapping[str, Knowledge] = field(default_factory=dict)
+    ground: GroundChoice = field(default_factory=GroundChoice)
+    recursive_l: int | None = None
+    prior_weights: Mapping[str, str] = field(default_factory=dict)
+    """Where classes were merged: what their priors were weighted by, for each attribute whose prior depends on the class."""
+
+    @classmethod
+    def of(cls, adversary: Adversary, roles: Roles, *, original: Table | None = None) -> Assumptions:
+        """Hold what is said about her against the roles; `original` is hers, opened."""
+        priors = _by_attribute(adversary.prior, roles)
+        return cls(
+            original=original,
+            priors={name: read_prior(source, name) for name, source in priors.items()},
+            knowledge=_known(adversary.knowledge(), roles, "background knowledge"),
+            ground=GroundChoice(
+                _known(adversary.distances or {}, roles, "a distance"),
+                _known(adversary.taxonomies or {}, roles, "a taxonomy"),
+                _known(adversary.orders or {}, roles, "an order"),
+            ),
+            recursive_l=adversary.recursive_l,
+        )
+
+    @property
+    def is_default(self) -> bool:
+        """Whether every prior is the table's own marginal and nothing is ruled out."""
+        return self.original is None and not (self.original_masses or self.priors or self.knowledge)
+
+    def belief(self, contingency: Contingency, attribute: str, of_original: MarginalOf) -> Belief:
+        """Prior and posterior of one attribute."""
+        cells = contingency.cells[attribute]
+        if attribute in self.priors:
+            prior = self.priors[attribute].against(contingency)
+        elif attribute in self.original_masses:
+            prior = PriorBelief("original", self.original_masses[attribute][None, :])
+        elif self.original is not None:
+            cells, prior = of_original(self.original, cells)
+        else:
+            prior = PriorBelief("table", cells.marginal[None, :])
+        arranged = self.ground.arrange(cells)
+        if arranged is not cells:
+            codes = [cells.domain.labels.index(label) for label in arranged.domain.labels]
+            prior = prior.with_weights(prior.weights[:, codes])
+        ground = self.ground.ground(arranged)
+        classes = np.arange(len(contingency), dtype=np.int64)
+        if attribute in self.knowledge:
+            arranged, prior, classes = self.knowledge[attribute].apply(arranged, prior)
+        return Belief(arranged, prior, ground, classes, self.recursive_l)
+
+    @property
+    def conditional(self) -> dict[str, GivenPrior]:
+        """The priors that depend on columns."""
+        return {name: prior for name, prior in self.priors.items() if prior.conditions}
+
+    def condition_values(self) -> dict[str, list[str | None]]:
+        """Every value of a column that a joint prior knows, whether somebody in the table has it or not."""
+        found: dict[str, dict[str | None, None]] = {}
+        for prior in self.conditional.values():
+            for place, column in enumerate(prior.conditions) if prior.measure == "joint" else ():
+                found.setdefault(column, {}).update(dict.fromkeys(key[place] for key in prior.entries))
+        return {column: list(values) for column, values in found.items()}
+
+    def as_joint(self, contingency: Contingency) -> Assumptions:
+        """The same for classes that are going to merge: conditional priors become joint by the classes of this table."""
+        if not self.conditional:
+            return self
+        priors = {name: prior.as_joint(contingency) for name, prior in self.conditional.items()}
+        weights = {
+            name: "the joint probabilities" if prior.measure == "joint" else "the table's class sizes"
+            for name, prior in self.conditional.items()
+        }
+        return replace(self, priors={**self.priors, **priors}, prior_weights=weights)
+
+    def known_to(self, columns: Sequence[str]) -> Assumptions:
+        """The same for an adversary who knows only these columns; the priors are joint."""
+        if not self.conditional:
+            return self
+        return replace(self, priors={name: prior.known_to(columns) for name, prior in self.priors.items()})
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader of a result must know."""
+        return tuple(
+            f"the prior of {name} was given for each combination of {', '.join(self.priors[name].conditions)}; merged classes "
+            f"weigh these by the table's class sizes, for the joint probabilities are not known"
+            for name, weights in self.prior_weights.items()
+            if weights == "the table's class sizes" and name in self.conditional
+        )
+
+
+def _seen_from(folder: Path, text: str) -> str:
+    """A path as seen from a folder; an address, or the name of a table in a catalog, stays as it is."""
+    looks_like_a_file = kind_by_name(Path(text)) is not None or any(sign in text for sign in "/\\*?")
+    is_path = "://" not in text and (looks_like_a_file or (folder / text).exists())
+    return str(folder / text) if is_path else text
+
+
+def _check_table(given: Any, name: str) -> None:
+    if isinstance(given, (bool, int, float, bytes, list, tuple, set, frozenset)):
+        raise BadInput(f"{name} is {type(given).__name__}, not a table", hint="give a path, a frame or a table")
+
+
+def _check_prior(given: Any) -> None:
+    if given is None or isinstance(given, (str, Path)):
+        return
+    if isinstance(given, Mapping):
+        for item in given.values():
+            if as_share(item) is None:
+                _check_prior(item)
+        return
+    if not isinstance(given, Sequence) or not all(isinstance(row, Mapping) for row in given):
+        raise BadInput(f"a prior cannot be read from {type(given).__name__}", hint="use a CSV file, a mapping or rows")
+
+
+def _check_mapping(given: Any, name: str, holds: str) -> None:
+    if given is not None and not (isinstance(given, Mapping) and all(isinstance(key, str) for key in given)):
+        raise BadInput(f"{name} is {given!r}", hint=f"give a mapping from attribute to {holds}")
+
+
+def _by_attribute(prior: Any, roles: Roles) -> Mapping[str, Any]:
+    """A prior for the only sensitive attribute, or a mapping from attribute to prior."""
+    if prior is None:
+        return {}
+    if isinstance(prior, Mapping) and prior and all(as_share(item) is None for item in prior.values()):
+        return _known(prior, roles, "a prior")
+    if len(roles.sensitive) != 1:
+        raise BadInput(
+            f"one prior for {len(roles.sensitive)} sensitive attributes",
+            hint="give a mapping from attribute to prior (--prior COLUMN=FILE for each)",
+        )
+    return {roles.sensitive[0]: prior}
+
+
+def _known(given: Mapping[str, Any], roles: Roles, what: str) -> Mapping[str, Any]:
+    for name in given:
+        if name not in roles.sensitive:
+            raise BadInput(
+                f"{what} is given for {name!r}, which is not a sensitive attribute here",
+                hint=nearest(name, roles.sensitive),
+            )
+    return given
