@@ -18,12 +18,12 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from divulge.engines import spark_files
 from divulge.engines.base import Held, Result, is_plain_type
 from divulge.engines.duckdb import DuckDBEngine
 from divulge.engines.spark_cleanup import when_gone
 from divulge.engines.spark_code import send_code
 from divulge.engines.spark_failures import explain_spark
+from divulge.engines.spark_files import LARGEST_READ_HERE, ROWS_PER_PART, read_typed_texts, without_notes, write_parts
 from divulge.engines.spark_session import is_remote, private_directory, quiet, require_pyspark
 from divulge.engines.spark_start import find_session
 from divulge.engines.spark_types import for_spark, type_name
@@ -183,19 +183,19 @@ class SparkEngine:
 
     def reader(self, size: int) -> SparkEngine | DuckDBEngine:
         """The engine that measures files of so many bytes, which another one wrote: DuckDB, which did not, unless they are large."""
-        return self if size > spark_files.LARGEST_READ_HERE else DuckDBEngine()
+        return self if size > LARGEST_READ_HERE else DuckDBEngine()
 
     def files_for(self, rows: int) -> int:
         """How many files a table of so many rows is written to: a function of what is published, not of how the source was spread."""
-        return max(-(-rows // spark_files.ROWS_PER_PART), 1)
+        return max(-(-rows // ROWS_PER_PART), 1)
 
     def write(self, sql: str, path: Path, *, kind: str, delimiter: str = ",", files: int = 1) -> None:
         """Have the workers write the rows of a query with so many partitions, in its order, to a folder of files."""
-        spark_files.write_parts(self, sql, path, kind=kind, delimiter=delimiter, parts=files)
+        write_parts(self, sql, path, kind=kind, delimiter=delimiter, parts=files)
 
     def read_typed(self, paths: Sequence[Path], types: Mapping[str, str], *, delimiter: str) -> str:
         """CSV files that `write` wrote, whose columns and types are known; what stands after FROM comes back."""
-        return spark_files.read_typed_texts(self, paths, types, delimiter=delimiter)
+        return read_typed_texts(self, paths, types, delimiter=delimiter)
 
     def durable(self, cell: str, type_: str) -> str:
         """SQL for a value in a type that every kind of file holds as it is; Spark writes no other."""
@@ -229,7 +229,7 @@ class SparkEngine:
     def detach(self, sql: str) -> DataFrame:
         """The rows of a query, cut off from where they came: what is used later is what was verified."""
         with self.explained(sql):
-            return spark_files.without_notes(self.frame(sql)).localCheckpoint()
+            return without_notes(self.frame(sql)).localCheckpoint()
 
     def collect(self, rows: DataFrame) -> pa.Table:
         """What was detached, as Arrow."""

@@ -15,15 +15,12 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from divulge.arrays import Bools, Floats, Ints, Members, ranks
+from divulge.arrays import Floats, Ints, Members, ranks
 from divulge.count import Domain
 from divulge.errors import BadInput
-from divulge.generalize.lattice import Ladder
+from divulge.generalize.lattice import Ladder, Span
 from divulge.table.hierarchy import SUPPRESSED, Hierarchy
 from divulge.table.texts import as_text
-
-Span = tuple[Any, Any] | frozenset[str | None] | None
-"""The least and the greatest value, or the values as text, or anything."""
 
 
 class Axis(Protocol):
@@ -185,30 +182,6 @@ class Line:
         if texts[-1] is None:
             return SUPPRESSED, None
         return f"[{texts[0]}, {texts[-1]}]", (self.labels[low], self.labels[high])
-
-
-def held(spans: Sequence[Span], texts: Sequence[str | None], domain: Domain) -> Bools:
-    """Which of the values (as text) each span stands for; a number need not occur to lie between two that do."""
-    known = {as_text(label): label for label in domain.labels}
-    values = list(dict.fromkeys(texts))
-    rows: dict[Span, list[bool]] = {}
-    for span in dict.fromkeys(spans):
-        if span is None or isinstance(span, frozenset):
-            rows[span] = [span is None or text in span for text in values]
-        else:
-            numbers = [known.get(text, as_number(text) if domain.kind == "number" else None) for text in values]
-            rows[span] = [number is not None and span[0] <= number <= span[1] for number in numbers]
-    place = {text: i for i, text in enumerate(values)}
-    found: Bools = np.array([rows[span] for span in spans], dtype=bool)[:, [place[text] for text in texts]]
-    return found
-
-
-def as_number(text: str | None) -> float | None:
-    """The number that a text is; None: none."""
-    try:
-        return None if text is None else float(text)
-    except ValueError:
-        return None
 
 
 def places_in_order(domain: Domain, order: Sequence[str] | None) -> Ints:

@@ -20,7 +20,8 @@ from divulge.arrays import Bools, Floats, Ints, sum_by_id
 from divulge.belief import Belief, PriorBelief
 from divulge.count import Cells, Contingency, Domain
 from divulge.errors import BadInput, Infeasible, nearest
-from divulge.generalize.axes import as_number, places_in_order
+from divulge.generalize.axes import places_in_order
+from divulge.generalize.lattice import as_number
 from divulge.generalize.rollup import default_beliefs
 from divulge.generalize.rules import Rule, compile_rules
 from divulge.metrics import Identity

@@ -11,10 +11,11 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
-from divulge.arrays import Floats, Ints
+from divulge.arrays import Bools, Floats, Ints
 from divulge.count import Contingency, Domain
 from divulge.errors import BadInput
 from divulge.table.hierarchy import SUPPRESSED, Hierarchy
@@ -136,3 +137,31 @@ def with_drop(ladder: Ladder) -> Ladder:
     values = len(ladder.levels[0].codes)
     dropped = Level(np.zeros(values, dtype=np.int64), (SUPPRESSED,), np.ones(values))
     return replace(ladder, levels=(*ladder.levels, dropped))
+
+
+Span = tuple[Any, Any] | frozenset[str | None] | None
+"""The least and the greatest value, or the values as text, or anything."""
+
+
+def held(spans: Sequence[Span], texts: Sequence[str | None], domain: Domain) -> Bools:
+    """Which of the values (as text) each span stands for; a number need not occur to lie between two that do."""
+    known = {as_text(label): label for label in domain.labels}
+    values = list(dict.fromkeys(texts))
+    rows: dict[Span, list[bool]] = {}
+    for span in dict.fromkeys(spans):
+        if span is None or isinstance(span, frozenset):
+            rows[span] = [span is None or text in span for text in values]
+        else:
+            numbers = [known.get(text, as_number(text) if domain.kind == "number" else None) for text in values]
+            rows[span] = [number is not None and span[0] <= number <= span[1] for number in numbers]
+    place = {text: i for i, text in enumerate(values)}
+    found: Bools = np.array([rows[span] for span in spans], dtype=bool)[:, [place[text] for text in texts]]
+    return found
+
+
+def as_number(text: str | None) -> float | None:
+    """The number that a text is; None: none."""
+    try:
+        return None if text is None else float(text)
+    except ValueError:
+        return None

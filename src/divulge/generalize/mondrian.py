@@ -18,10 +18,10 @@ from divulge.arrays import Bools, Floats, Ints, Members, class_ids, lay_out, ren
 from divulge.belief import Belief
 from divulge.count import Contingency
 from divulge.errors import BadInput
-from divulge.generalize.axes import Axis, Line, Span, Tree
+from divulge.generalize.axes import Axis, Line, Tree
 from divulge.generalize.check import Judge
 from divulge.generalize.diagnosis import nothing_fits
-from divulge.generalize.lattice import Lattice, ladder_of
+from divulge.generalize.lattice import Lattice, Span, ladder_of
 from divulge.generalize.plan import Box, Plan, Recoding
 from divulge.generalize.protect import protect
 from divulge.generalize.rollup import Classes, Rollup, default_beliefs

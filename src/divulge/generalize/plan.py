@@ -19,8 +19,8 @@ from divulge.arrays import Bools, Ints, class_ids, inverse, sum_by_id
 from divulge.belief.prior import Key
 from divulge.count import Cells, Contingency, Domain
 from divulge.count.contingency import build_cells
-from divulge.generalize.axes import held
 from divulge.generalize.check import Candidate
+from divulge.generalize.lattice import held
 from divulge.generalize.rollup import Rollup
 from divulge.table.hierarchy import Hierarchy
 

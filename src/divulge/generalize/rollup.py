@@ -18,8 +18,7 @@ from divulge.arrays import Bools, Floats, Ints, renumber, slots, sum_by_id
 from divulge.belief import Belief, PriorBelief
 from divulge.count import Contingency
 from divulge.errors import BadInput, InternalError
-from divulge.generalize.axes import Span, held
-from divulge.generalize.lattice import Lattice, Node
+from divulge.generalize.lattice import Lattice, Node, Span, held
 from divulge.generalize.tally import ValueTally
 from divulge.metrics import Identity
 

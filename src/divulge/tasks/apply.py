@@ -43,7 +43,7 @@ from divulge.table.read import own_table, read
 from divulge.table.roles import Roles
 from divulge.table.table import Table, table_of
 from divulge.table.texts import as_text
-from divulge.tasks.measure import measure_counts
+from divulge.tasks.measuring import measure_counts
 
 Unseen = Literal["refuse", "suppress"]
 _SHOWN = 20

@@ -9,7 +9,8 @@ from typing import Any
 from divulge.belief import Adversary, adversary_in_force
 from divulge.policy import Policy, Verdict, judge
 from divulge.policy.chosen import choose_measured
-from divulge.tasks.measure import Names, measure
+from divulge.table.roles import Names
+from divulge.tasks.measure import measure
 
 
 def check(

@@ -17,7 +17,7 @@ from divulge.metrics.dense import DenseSums, Marginal
 from divulge.metrics.identity import distinction, separation
 from divulge.metrics.measurement import as_number
 from divulge.metrics.metric import Metric
-from divulge.tasks.measure import beliefs_by, survey_of
+from divulge.tasks.measuring import beliefs_by, survey_of
 
 Names = tuple[str, ...]
 Numbers = dict[str, float | int]

@@ -20,7 +20,7 @@ from divulge.policy.chosen import Protected
 from divulge.publish.recoded import recoded_rows
 from divulge.table.roles import Roles
 from divulge.table.table import Table
-from divulge.tasks.measure import measure_counts
+from divulge.tasks.measuring import measure_counts
 
 _POPULATION_NOTE = (
     "people of the population count where somebody in the original has the same values: k_map is at least this high"

@@ -19,7 +19,7 @@ from divulge.table.hierarchy_builders import build_hierarchy
 from divulge.table.read import read, read_beside
 from divulge.table.roles import resolve_roles
 from divulge.table.texts import as_text
-from divulge.tasks.measure import count_population, measure_counts
+from divulge.tasks.measuring import count_population, measure_counts
 
 
 @dataclass(frozen=True, repr=False)

@@ -34,7 +34,7 @@ from divulge.table.roles import Names, Roles, resolve_roles, split_names
 from divulge.table.table import Declared, Table
 from divulge.tasks.counted import Original, follow
 from divulge.tasks.hierarchy import suggest
-from divulge.tasks.measure import count_population, measure_counts
+from divulge.tasks.measuring import count_population, measure_counts
 from divulge.tasks.plain_columns import columns_without_role
 from divulge.tasks.release import GeneralizedRelease
 

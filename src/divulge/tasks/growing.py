@@ -24,9 +24,8 @@ from divulge.metrics import Identity
 from divulge.metrics.dense import Marginal
 from divulge.results import Result
 from divulge.table.read import read
-from divulge.table.roles import Roles, resolve_roles
+from divulge.table.roles import Names, Roles, resolve_roles
 from divulge.tasks.combinations import Combination, Numbers, OneByOne, identity_numbers
-from divulge.tasks.measure import Names
 from divulge.tasks.rolled_up import identity_view, sensitive_in, spectrum_of
 
 

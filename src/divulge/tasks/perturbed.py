@@ -19,9 +19,8 @@ from divulge.errors import BadInput
 from divulge.metrics.information import mutual_information, specific_information
 from divulge.results import Result
 from divulge.table.read import read
-from divulge.table.roles import resolve_roles
+from divulge.table.roles import Names, resolve_roles
 from divulge.table.table import Table, table_of
-from divulge.tasks.measure import Names
 
 
 @dataclass(frozen=True, eq=False, repr=False)
