@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from divulge.metrics import METRICS
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -51,6 +53,18 @@ LONGER: dict[str, str] = {}
 
 # What `import divulge` must leave for its first use.
 HEAVY = ("altair", "duckdb", "numpy", "pandas", "polars", "pyarrow", "pyspark", "rich", "typer", "vl_convert")
+
+# Words that are the name of a metric and of something else too.
+OTHER_WORDS = {
+    "classes": "how many classes there are is a key of most documents",
+    "alpha": "a level of an anatomized release (Yao et al. 2021)",
+}
+# Files whose own terms are named like metrics.
+OWN_TERMS = {
+    "anatomy.py": "l_diversity is a parameter of the method",
+    "slicing.py": "l_diversity is a parameter of the method",
+    "perturbed.py": "the document of perturbed() has Bezzi's terms for keys; it is measured without METRICS",
+}
 
 # Written in two halves so that this file passes its own test.
 REGISTRY_HOSTS = tuple(
@@ -132,6 +146,29 @@ def test_each_file_opens_with_its_licence_and_its_purpose() -> None:
         if not text.startswith("# SPDX-License-Identifier: Apache-2.0\n") or not ast.get_docstring(ast.parse(text)):
             bare.append(path.relative_to(ROOT).as_posix())
     assert not bare, f"without the SPDX line or a docstring: {bare}"
+
+
+def metric_names_in(source: str) -> list[tuple[int, str]]:
+    """(line, name) of each string that is the name of a metric; a text that stands by itself is a docstring."""
+    tree, names = ast.parse(source), {metric.name for metric in METRICS} - set(OTHER_WORDS)
+    told = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    texts = [node for node in ast.walk(tree) if isinstance(node, ast.Constant) and id(node) not in told]
+    return sorted((node.lineno, node.value) for node in texts if isinstance(node.value, str) and node.value in names)
+
+
+def test_names_of_metrics_are_recognised() -> None:
+    assert metric_names_in('"itpr"\nx = {"itpr": 1, "k": 2}\ny = "k_anonymity"') == [(2, "itpr"), (3, "k_anonymity")]
+
+
+def test_only_metrics_knows_metrics_by_name() -> None:
+    """What others must know of a metric is a field of Metric, so that a new one touches its file, METRICS and its test."""
+    found = [
+        f"{path.relative_to(ROOT)}:{line}: {name}"
+        for path in sorted(PACKAGE.rglob("*.py"))
+        if path.parent.name != "metrics" and path.name not in OWN_TERMS
+        for line, name in metric_names_in(path.read_text(encoding="utf-8"))
+    ]
+    assert not found, "\n".join(["names of metrics; make it a field of Metric:", *found])
 
 
 def test_importing_divulge_imports_nothing_heavy() -> None:

@@ -18,7 +18,6 @@ from hypothesis import strategies as st
 from divulge.count import Contingency, count
 from divulge.errors import BadInput, Infeasible
 from divulge.generalize.intervals import optimal_cuts
-from divulge.generalize.rules import NEEDS_THE_WHOLE
 from divulge.metrics import Metric
 from divulge.policy import Promise
 from divulge.table.roles import resolve_roles
@@ -28,11 +27,7 @@ from tests.metrics.adult import complete_adult
 from tests.metrics.drawn import opened
 
 Person = tuple[int, str]
-ALONE = [
-    metric
-    for metric in RISKS
-    if metric.per_class is not None and metric.of_table is None and (metric.scope, metric.name) not in NEEDS_THE_WHOLE
-]
+ALONE = [metric for metric in RISKS if metric.looks_at == "class"]
 people = st.lists(st.tuples(st.integers(0, 6), st.sampled_from("abc")), min_size=1, max_size=16)
 
 

@@ -13,16 +13,15 @@ from hypothesis import strategies as st
 
 from divulge.belief import Belief, Ground, PriorBelief
 from divulge.count import Contingency
-from divulge.generalize.rules import ABSORBING, CONVEX, NEEDS_THE_WHOLE, Rule, View, compile_rules
+from divulge.generalize.rules import Rule, View, compile_rules
 from divulge.metrics import METRICS, Identity, Metric
 from divulge.policy import Promise
 from tests.generalize.drawn import promises_about
 from tests.metrics.drawn import VALUES, Counts, contingency_of, counts
 
-PER_CLASS = [
-    metric for metric in METRICS if metric.kind == "risk" and metric.per_class is not None and metric.of_table is None
-]
-ALONE = [metric for metric in PER_CLASS if (metric.scope, metric.name) not in NEEDS_THE_WHOLE]
+RISKS = [metric for metric in METRICS if metric.kind == "risk"]
+ALONE = [metric for metric in RISKS if metric.looks_at == "class"]
+WITHIN = [metric for metric in RISKS if metric.looks_at == "class within the table"]
 PRIOR = {"a": 7, "b": 4, "c": 2, "d": 1}
 
 
@@ -60,15 +59,14 @@ def test_a_class_by_itself(metric: Metric[Any], table: Counts) -> None:
     assert numbers(metric, table) == pytest.approx(alone, abs=1e-12)
 
 
-@pytest.mark.parametrize(("scope", "name"), sorted(NEEDS_THE_WHOLE))
-def test_a_class_within_the_table(scope: str, name: str) -> None:
+@pytest.mark.parametrize("metric", WITHIN, ids=named)
+def test_a_class_within_the_table(metric: Metric[Any]) -> None:
     """Its number changes when another class leaves."""
-    metric = next(metric for metric in PER_CLASS if (metric.scope, metric.name) == (scope, name))
     both, one = numbers(metric, [{"a": 3, "b": 1}, {"b": 5, "c": 9}]), numbers(metric, [{"a": 3, "b": 1}])
     assert both[0] != pytest.approx(one[0], abs=1e-6)
 
 
-@pytest.mark.parametrize("metric", [metric for metric in ALONE if (metric.scope, metric.name) in ABSORBING], ids=named)
+@pytest.mark.parametrize("metric", [metric for metric in ALONE if metric.absorbing], ids=named)
 @given(table=counts(least=2))
 @settings(deadline=None, max_examples=40)
 def test_absorbing(metric: Metric[Any], table: Counts) -> None:
@@ -140,9 +138,10 @@ def test_a_class_more_uncertain_than_the_prior_proves_nothing() -> None:
     assert rule.owed(merged, rule.values(merged), merged.cells.totals)[1] == 0
 
 
-def test_the_lists_name_metrics() -> None:
-    known = {(metric.scope, metric.name) for metric in PER_CLASS}
-    assert known >= NEEDS_THE_WHOLE
-    assert known >= ABSORBING
-    assert {name for scope, name in known if scope == "sensitive"} >= set(CONVEX)
-    assert not ABSORBING & NEEDS_THE_WHOLE
+def test_what_a_search_may_conclude_fits_what_a_metric_looks_at() -> None:
+    """Proofs from one class need a number that the class has by itself; an absorbing one is monotone."""
+    assert [
+        metric.name for metric in METRICS if (metric.absorbing or metric.convex) and metric.looks_at != "class"
+    ] == []
+    assert [metric.name for metric in METRICS if metric.absorbing and not metric.monotone] == []
+    assert [metric.name for metric in METRICS if metric.convex is not None and metric.scope == "identity"] == []

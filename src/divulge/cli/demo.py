@@ -84,13 +84,15 @@ def _write(folder: Path, after: Any) -> list[str]:
     import pyarrow.csv
 
     from divulge.datasets.demo import SENSITIVE
+    from divulge.metrics.leakage import distribution_leakage
     from divulge.report.charts import before_and_after_chart, leakage_chart, save_chart
 
     pyarrow.csv.write_csv(after.class_table(), folder / "classes.csv")
-    worst = after.sensitive[SENSITIVE]["distribution_leakage"].worst
+    belief = after.beliefs[SENSITIVE]
+    worst = int(belief.classes[distribution_leakage(belief).argmax()])
     charts = [
         save_chart(leakage_chart(after, SENSITIVE), folder / "leakage.png"),
-        save_chart(before_and_after_chart(after, worst.index, SENSITIVE), folder / "worst-class.png"),
+        save_chart(before_and_after_chart(after, worst, SENSITIVE), folder / "worst-class.png"),
     ]
     tables = [folder / name for name in ("patients.csv", "generalized.csv", "classes.csv")]
     return [str(path) for path in (*tables, *charts)]

@@ -48,7 +48,7 @@ def takes_promises(command: Callable[..., None]) -> Callable[..., None]:
 
 def _flag(name: str) -> Any:
     metric = find_metric(name)
-    bound = "c,l" if name == "recursive_c_l_diversity" else ("at most" if metric.worse == "high" else "at least")
+    bound = "c,l" if metric.takes_l else ("at most" if metric.worse == "high" else "at least")
     return Annotated[
         str | None,
         typer.Option(

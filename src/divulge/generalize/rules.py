@@ -21,9 +21,9 @@ With nothing left out (no suppression), a broken monotone rule of any kind prove
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -32,50 +32,11 @@ from divulge.count import Cells
 from divulge.count.contingency import Floats
 from divulge.errors import BadInput, nearest
 from divulge.generalize.tally import Bools
-from divulge.metrics import IDENTITY, TOLERANCE, Identity, Metric, information
+from divulge.metrics import IDENTITY, TOLERANCE, Identity, LooksAt, Metric
+from divulge.metrics.metric import Convex
 from divulge.policy import Promise
 
 View = Identity | Belief
-
-# Numbers of a class that change when other classes are left out; every other per-class number depends on the class and the prior alone.
-NEEDS_THE_WHOLE = frozenset(
-    {
-        ("identity", "specific_information"),
-        ("identity", "maximum_information_leakage"),
-        ("identity", "maximum_information_leakage_printed"),
-        ("identity", "itpr"),
-        ("identity", "itpr_unscaled"),
-        ("sensitive", "averaged_information"),
-        ("sensitive", "set_information"),
-        ("sensitive", "maximum_information_leakage"),
-        ("sensitive", "maximum_information_leakage_printed"),
-        ("sensitive", "itpr"),
-        ("sensitive", "itpr_unscaled"),
-    }
-)
-ABSORBING = frozenset(
-    {
-        ("identity", "k_anonymity"),
-        ("identity", "prosecutor_risk"),
-        ("identity", "journalist_risk"),
-        ("identity", "k_map"),
-        ("identity", "conditional_entropy"),
-        ("identity", "entropy_l_risk"),
-        ("sensitive", "l_diversity"),
-        ("sensitive", "values_ruled_out"),
-    }
-)
-# What is convex in the posterior and may not exceed the bound, from the promised number; entropy leakage is treated by its convex half.
-CONVEX: dict[str, Callable[[Floats], Floats]] = {
-    **dict.fromkeys(
-        ("alpha", "t_closeness", "basic_beta_likeness", "surprise", "specific_information", "distribution_leakage"),
-        lambda values: values,
-    ),
-    "entropy_l_diversity": lambda values: -np.log2(values),
-    "entropy_l_risk": np.log2,
-    "entropy_leakage": lambda values: values,
-}
-CONVEX_HALF = {"entropy_leakage": information.specific_information}
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,7 +46,6 @@ class Rule:
     promise: Promise
     attribute: str | None
     """None: identity."""
-    looks_at: Literal["class", "class within the table", "table"]
     corners: Floats | None = field(default=None, repr=False)
     """For a convex rule: what a class would have in which only one value occurs, for each value."""
     only: Bools | None = field(default=None, repr=False)
@@ -104,6 +64,11 @@ class Rule:
     def monotone(self) -> bool:
         """Merging classes never makes it worse."""
         return self.metric.monotone and self.one_prior
+
+    @property
+    def looks_at(self) -> LooksAt:
+        """A class by itself, a class within what is published, or the whole table."""
+        return self.metric.looks_at
 
     @property
     def text(self) -> str:
@@ -135,22 +100,21 @@ class Rule:
         """How many people of each class every finer generalization must leave out at least, if the class breaks the rule."""
         if not self.one_prior:
             return np.zeros(len(values))
-        if (self.metric.scope, self.metric.name) in ABSORBING:
+        if self.metric.absorbing:
             return people
         # Made for chosen people only, a rule does not bind the parts without them, so their union says nothing about the parts.
         if self.only is not None:
             return np.zeros(len(values))
         least = np.ones(len(values)) if self.monotone else np.zeros(len(values))
-        if self.corners is None or not isinstance(view, Belief):
+        convex = self.metric.convex
+        if self.corners is None or convex is None or not isinstance(view, Belief):
             return least
-        return np.maximum(least, self._owed_by_convexity(view, values, people))
+        return np.maximum(least, self._owed_by_convexity(convex, view, values, people))
 
-    def _owed_by_convexity(self, belief: Belief, values: Floats, people: Floats) -> Floats:
-        scale = CONVEX[self.metric.name]
-        half = CONVEX_HALF.get(self.metric.name)
-        here = scale(values) if half is None else half(belief)
+    def _owed_by_convexity(self, convex: Convex, belief: Belief, values: Floats, people: Floats) -> Floats:
+        here = convex.scale(values) if convex.half is None else convex.half(belief)
         with np.errstate(divide="ignore"):
-            bound = float(scale(np.array([self.promise.bound]))[0]) + TOLERANCE
+            bound = float(convex.scale(np.array([self.promise.bound]))[0]) + TOLERANCE
         if not np.isfinite(bound):
             return np.zeros(len(values))
         corners = np.asarray(self.corners)
@@ -209,19 +173,12 @@ def _metric(promise: Promise, about: str | None) -> Metric[Any]:
 
 
 def _rule(promise: Promise, about: str | None, belief: Belief | None) -> Rule:
-    metric = promise.metric
-    one_prior = belief is None or belief.prior.row is None or not metric.against_prior
-    if metric.per_class is None or metric.of_table is not None:
-        return Rule(promise, about, "table", one_prior=one_prior)
-    looks_at: Literal["class", "class within the table"] = "class"
-    if (metric.scope, metric.name) in NEEDS_THE_WHOLE:
-        looks_at = "class within the table"
-    rule = Rule(promise, about, looks_at, one_prior=one_prior)
-    if belief is None or metric.name not in CONVEX or not one_prior:
+    one_prior = belief is None or belief.prior.row is None or not promise.metric.against_prior
+    rule, convex = Rule(promise, about, one_prior=one_prior), promise.metric.convex
+    if belief is None or convex is None or rule.looks_at != "class" or not one_prior:
         return rule
     alone = _corners(belief)
-    half = CONVEX_HALF.get(metric.name)
-    return replace(rule, corners=CONVEX[metric.name](rule.values(alone)) if half is None else half(alone))
+    return replace(rule, corners=convex.scale(rule.values(alone)) if convex.half is None else convex.half(alone))
 
 
 def _corners(belief: Belief) -> Belief:

@@ -8,19 +8,22 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from divulge.belief import Belief
 from divulge.errors import BadInput, nearest
-from divulge.metrics import closeness, diversity, identity, information, leakage
+from divulge.metrics import closeness, dense, diversity, identity, information, leakage
 from divulge.metrics.identity import Identity
-from divulge.metrics.metric import Metric, Scope
+from divulge.metrics.metric import Convex, Metric, RankingTable, Scope
 
 _AFIFI, _BEZZI, _BKAKRIA = "Afifi et al. 2018", "Bezzi 2010", "Bkakria et al. 2021"
 
 IDENTITY: tuple[Metric[Identity], ...] = (
     Metric("k_anonymity", "identity", "k", "people", "low", True, "Sweeney 2002",
-           "the fewest people who share one combination of quasi-identifiers", per_class=identity.size),
+           "the fewest people who share one combination of quasi-identifiers", per_class=identity.size,
+           absorbing=True, leads=True, ranked="k"),
     Metric("classes", "identity", "q", "classes", "high", True, f"{_AFIFI}, Def. 1",
-           "how many combinations of quasi-identifiers occur", of_table=identity.class_count, kind="description"),
+           "how many combinations of quasi-identifiers occur", of_table=identity.class_count, kind="description", ranked="classes"),
     Metric("mean_class_size", "identity", "n/q", "people", "low", True, "LeFevre et al. 2006",
            "people per class on average", of_table=identity.mean_size, kind="description"),
     Metric("median_class_size", "identity", "", "people", "low", False, "",
@@ -28,55 +31,61 @@ IDENTITY: tuple[Metric[Identity], ...] = (
     Metric("largest_class_size", "identity", "", "people", "low", True, "",
            "people in the largest class", of_table=identity.largest_size, kind="description"),
     Metric("uniques", "identity", "", "people", "high", True, "Dalenius 1986",
-           "people who are alone in their class", of_table=identity.uniques),
+           "people who are alone in their class", of_table=identity.uniques, ranked="uniques"),
     Metric("prosecutor_risk", "identity", "1/k", "probability", "high", True, "El Emam and Dankar 2008",
-           "the best chance to pick the record of somebody known to be in the table", per_class=identity.prosecutor_risk),
+           "the best chance to pick the record of somebody known to be in the table", per_class=identity.prosecutor_risk, absorbing=True),
     Metric("marketer_risk", "identity", "q/n", "probability", "high", True, "Dankar and El Emam 2010",
            "the share of records matched rightly when everybody is matched at random within the class", of_table=identity.marketer_risk),
     Metric("journalist_risk", "identity", "1/K", "probability", "high", True, "El Emam and Dankar 2008",
            "the best chance to pick the right record when only the population is known",
-           per_class=identity.journalist_risk, needs_population=True),
+           per_class=identity.journalist_risk, needs_population=True, absorbing=True),
     Metric("k_map", "identity", "K", "people", "low", True, "Sweeney 2001",
-           "the fewest people of the population behind one class", per_class=identity.population_size, needs_population=True),
+           "the fewest people of the population behind one class", per_class=identity.population_size, needs_population=True,
+           absorbing=True),
     Metric("conditional_entropy", "identity", "H(X|x)", "bits", "low", True, f"{_BEZZI}, eq. 5",
-           "the fewest bits that still hide a person, log2 k", per_class=identity.conditional_entropy),
+           "the fewest bits that still hide a person, log2 k", per_class=identity.conditional_entropy, absorbing=True),
     Metric("specific_information", "identity", "I2(X,x)", "bits", "high", True, f"{_BEZZI}, eq. 6",
-           "the most bits of somebody's identity that a class gives", per_class=identity.specific_information),
+           "the most bits of somebody's identity that a class gives", per_class=identity.specific_information, within_table=True),
     Metric("mutual_information", "identity", "I(X;X~)", "bits", "high", True, f"{_BEZZI}, after eq. 6",
            "the bits of identity that the classes give on average", of_table=identity.mutual_information),
     Metric("discrimination_rate", "identity", "DR", "share", "high", True, f"{_BKAKRIA}, eq. 5",
            "the share of the bits that name a person which the classes give on average",
-           per_class=identity.class_discrimination, of_table=identity.discrimination_rate),
+           per_class=identity.class_discrimination, of_table=identity.discrimination_rate,
+           orders_rankings=True, ranked="DR"),
     Metric("conditional_privacy", "identity", "CP", "share", "high", True, f"{_BKAKRIA}, eq. 7",
            "the share of anonymity lost on average, 1 - 2^-I", of_table=identity.conditional_privacy),
     Metric("maximum_information_leakage", "identity", "MIL", "bits", "high", True, f"{_BKAKRIA}, eq. 8, corrected",
-           "the most bits of identity that one class gives", per_class=identity.specific_information),
+           "the most bits of identity that one class gives", per_class=identity.specific_information, within_table=True),
     Metric("maximum_information_leakage_printed", "identity", "MIL'", "bits", "high", True, f"{_BKAKRIA}, Table 4",
-           "MIL as the printed table has it: the class entropy weighted by the class's share", per_class=identity.entropy_fall_printed),
+           "MIL as the printed table has it: the class entropy weighted by the class's share", per_class=identity.entropy_fall_printed,
+           within_table=True),
     Metric("entropy_l_risk", "identity", "ELD", "probability", "high", True, f"{_BKAKRIA}, 3.3.5, corrected",
-           "the certainty that the class with the least entropy leaves, 2^-H", per_class=identity.certainty),
+           "the certainty that the class with the least entropy leaves, 2^-H", per_class=identity.certainty, absorbing=True),
     Metric("itpr", "identity", "ITPR", "share", "high", False, f"{_BKAKRIA}, Defs. 1-2",
-           "risk of re-identification by the least entropic class, scaled to 0..1", per_class=identity.itpr),
+           "risk of re-identification by the least entropic class, scaled to 0..1", per_class=identity.itpr,
+           within_table=True, ranked="ITPR"),
     Metric("itpr_unscaled", "identity", "", "share", "high", True, f"{_BKAKRIA}, eq. 9",
-           "ITPR before it is scaled by the number of classes", per_class=identity.itpr_unscaled),
+           "ITPR before it is scaled by the number of classes", per_class=identity.itpr_unscaled, within_table=True),
 )  # fmt: skip
 
 SENSITIVE: tuple[Metric[Belief], ...] = (
     Metric("l_diversity", "sensitive", "l", "values", "low", True, "Machanavajjhala et al. 2007",
-           "the fewest distinct values in a class", per_class=diversity.distinct_l),
+           "the fewest distinct values in a class", per_class=diversity.distinct_l, absorbing=True),
     Metric("entropy_l_diversity", "sensitive", "2^H", "values", "low", True, f"Machanavajjhala et al. 2007; {_BEZZI}, 2.1",
-           "the fewest equally likely values that would leave as much uncertainty", per_class=diversity.entropy_l),
+           "the fewest equally likely values that would leave as much uncertainty", per_class=diversity.entropy_l,
+           convex=Convex(diversity.missing_bits)),
     Metric("recursive_c_l_diversity", "sensitive", "c", "ratio", "high", True, "Machanavajjhala et al. 2007",
            "how far the commonest value outweighs the rarer ones beyond the first l - 1; (c,l)-diversity needs a c above it",
-           per_class=diversity.recursive_c, strict=True),
+           per_class=diversity.recursive_c, strict=True, takes_l=True),
     Metric("alpha", "sensitive", "alpha", "probability", "high", True, "Wong et al. 2006",
-           "the best chance to guess the value of somebody in a class", per_class=diversity.alpha),
+           "the best chance to guess the value of somebody in a class", per_class=diversity.alpha, convex=Convex()),
     Metric("values_ruled_out", "sensitive", "", "values", "high", True, f"{_AFIFI}, Sec. 2 (negative disclosure)",
-           "the most values that a class excludes", per_class=diversity.values_ruled_out, against_prior=True),
+           "the most values that a class excludes", per_class=diversity.values_ruled_out, against_prior=True, absorbing=True),
     Metric("t_closeness", "sensitive", "t", "distance", "high", True, "Li et al. 2007",
-           "the largest earth mover's distance between a class and the prior", per_class=closeness.t_closeness, against_prior=True),
+           "the largest earth mover's distance between a class and the prior", per_class=closeness.t_closeness, against_prior=True,
+           by_distance=True, convex=Convex()),
     Metric("basic_beta_likeness", "sensitive", "beta", "ratio", "high", True, "Cao and Karras 2012",
-           "the largest relative gain of a value in a class", per_class=closeness.basic_beta, against_prior=True),
+           "the largest relative gain of a value in a class", per_class=closeness.basic_beta, against_prior=True, convex=Convex()),
     Metric("enhanced_beta_likeness", "sensitive", "beta", "ratio", "high", True, "Cao and Karras 2012",
            "the least beta of enhanced beta-likeness; infinite where a value gains more than -ln of its share",
            per_class=closeness.enhanced_beta, against_prior=True),
@@ -86,16 +95,19 @@ SENSITIVE: tuple[Metric[Belief], ...] = (
     Metric("delta_disclosure_present", "sensitive", "delta", "bits", "high", False, "Brickell and Shmatikov 2008, as in ARX",
            "the same over the values that occur only", per_class=closeness.delta_disclosure_present, against_prior=True),
     Metric("mutual_information", "sensitive", "I(W;X~)", "bits", "high", True, f"{_BEZZI}, eqs. 9, 11",
-           "the bits about the attribute that the classes give on average", of_table=information.mutual_information),
+           "the bits about the attribute that the classes give on average", of_table=information.mutual_information,
+           ranked="I", ranked_in=("combinations",), dense=dense.mutual_information),
     Metric("surprise", "sensitive", "I1", "bits", "high", True, f"{_BEZZI}, eqs. 7-8",
            "how surprising the most surprising class is (Kullback-Leibler from the prior)",
-           per_class=information.surprise, against_prior=True),
+           per_class=information.surprise, against_prior=True,
+           convex=Convex(), leads=True),
     Metric("specific_information", "sensitive", "I2", "bits", "high", True, f"{_BEZZI}, eqs. 3, 10",
-           "the largest fall of uncertainty in a class", per_class=information.specific_information, against_prior=True),
+           "the largest fall of uncertainty in a class", per_class=information.specific_information, against_prior=True, convex=Convex()),
     Metric("averaged_information", "sensitive", "I3", "bits", "high", False, f"{_BEZZI}, Table 1",
-           "the largest average fall of uncertainty about the class that its values bring", per_class=information.averaged_information),
+           "the largest average fall of uncertainty about the class that its values bring", per_class=information.averaged_information,
+           within_table=True),
     Metric("set_information", "sensitive", "I4", "bits", "high", False, f"{_BEZZI}, Table 1",
-           "what being in the class or not tells about the attribute, at most", per_class=information.set_information),
+           "what being in the class or not tells about the attribute, at most", per_class=information.set_information, within_table=True),
     Metric("l_max", "sensitive", "l_max", "values", "low", True, f"{_BEZZI}, eq. 15",
            "the largest entropy l that any generalization can reach, 2^H(W)", of_table=information.largest_l,
            against_prior=True, kind="limit"),
@@ -104,26 +116,30 @@ SENSITIVE: tuple[Metric[Belief], ...] = (
            per_class=information.equivalent_l, against_prior=True, kind="limit"),
     Metric("discrimination_rate", "sensitive", "DR", "share", "high", True, f"{_BKAKRIA}, eq. 5",
            "the share of the uncertainty about the attribute that the classes remove on average",
-           per_class=information.class_discrimination, of_table=information.discrimination_rate),
+           per_class=information.class_discrimination, of_table=information.discrimination_rate,
+           ranked="DR", ranked_in=(), dense=dense.discrimination_rate),
     Metric("conditional_privacy", "sensitive", "CP", "share", "high", True, f"{_BKAKRIA}, eq. 7",
            "the share of privacy lost on average, 1 - 2^-I", of_table=information.conditional_privacy),
     Metric("maximum_information_leakage", "sensitive", "MIL", "bits", "high", True, f"{_BKAKRIA}, eq. 8, corrected",
-           "the most bits about the attribute that one class gives", per_class=information.entropy_fall),
+           "the most bits about the attribute that one class gives", per_class=information.entropy_fall, within_table=True),
     Metric("maximum_information_leakage_printed", "sensitive", "MIL'", "bits", "high", True, f"{_BKAKRIA}, Table 4",
            "MIL as the printed table has it: the class entropy weighted by the class's share",
-           per_class=information.entropy_fall_printed),
+           per_class=information.entropy_fall_printed, within_table=True),
     Metric("entropy_l_risk", "sensitive", "ELD", "probability", "high", True, f"{_BKAKRIA}, 3.3.5, corrected",
-           "the certainty that the class with the least entropy leaves, 2^-H", per_class=information.certainty),
+           "the certainty that the class with the least entropy leaves, 2^-H", per_class=information.certainty, convex=Convex(np.log2)),
     Metric("itpr", "sensitive", "ITPR", "share", "high", False, f"{_BKAKRIA}, Defs. 1-2",
-           "risk of inference by the least entropic class, scaled to 0..1", per_class=information.itpr),
+           "risk of inference by the least entropic class, scaled to 0..1", per_class=information.itpr,
+           within_table=True, ranked="ITPR", ranked_in=("growth",), dense=dense.itpr),
     Metric("itpr_unscaled", "sensitive", "", "share", "high", True, f"{_BKAKRIA}, eq. 9",
-           "ITPR before it is scaled by the number of classes", per_class=information.itpr_unscaled),
+           "ITPR before it is scaled by the number of classes", per_class=information.itpr_unscaled, within_table=True),
     Metric("distribution_leakage", "sensitive", "L_D", "distance", "high", True, f"{_AFIFI}, Defs. 6-7",
            "the largest Euclidean distance between prior and posterior belief (epsilon)",
-           per_class=leakage.distribution_leakage, against_prior=True),
+           per_class=leakage.distribution_leakage, against_prior=True,
+           convex=Convex(), ranked="L_D", ranked_in=("combinations",), dense=dense.distribution_leakage),
     Metric("entropy_leakage", "sensitive", "L_E", "bits", "high", False, f"{_AFIFI}, Defs. 9-10",
            "the largest change of uncertainty between prior and posterior belief (alpha)",
-           per_class=leakage.entropy_leakage, against_prior=True),
+           per_class=leakage.entropy_leakage, against_prior=True,
+           convex=Convex(half=information.specific_information), ranked="L_E", ranked_in=("combinations",), dense=dense.entropy_leakage),
 )  # fmt: skip
 
 METRICS: tuple[Metric[Any], ...] = (*IDENTITY, *SENSITIVE)
@@ -136,3 +152,22 @@ def find_metric(name: str, scope: Scope | None = None) -> Metric[Any]:
         names = sorted({metric.name for metric in METRICS if scope in (None, metric.scope)})
         raise BadInput(f"there is no metric {name!r}", hint=nearest(name, names))
     return hits[-1]
+
+
+def leading_metric(scope: Scope) -> Metric[Any]:
+    """By which classes are listed where nobody says by which."""
+    return next(metric for metric in METRICS if metric.scope == scope and metric.leads)
+
+
+def ordering_metric() -> Metric[Any]:
+    """By which sets of quasi-identifiers are ordered."""
+    return next(metric for metric in METRICS if metric.orders_rankings)
+
+
+def ranked_metrics(scope: Scope, shown_in: RankingTable | None = None) -> tuple[Metric[Any], ...]:
+    """What a ranking of quasi-identifiers holds, or what one of its tables shows."""
+    return tuple(
+        metric
+        for metric in METRICS
+        if metric.scope == scope and metric.ranked and (shown_in is None or shown_in in metric.ranked_in)
+    )

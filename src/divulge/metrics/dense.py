@@ -39,33 +39,71 @@ class Marginal:
         return cls(shares, never_negative(-float(shares @ np.log2(shares))), total, n_log_n)
 
 
-def sensitive_numbers(table: Ints, marginal: Marginal, *, classes: int) -> dict[str, float]:
-    """By the names of the metrics; `table` has a row for each value and a column for each class, none of them empty.
+@dataclass(frozen=True, eq=False)
+class DenseSums:
+    """What one look at a table of values by classes leaves, enough for each metric that has a `dense` function."""
 
-    `classes` is how many classes there are; one that holds one value only may be left out of `table` if another such one is in it.
-    """
-    left = farthest = fall = 0.0
-    least = np.inf
-    # Pieces that stay in the processor's cache take a quarter of the time.
-    step = max(_PIECE // len(table), 1)
-    for start in range(0, table.shape[1], step):
-        piece = table[:, start : start + step]
-        totals = piece.sum(axis=0)
-        # -sum x log2 x with x = n/t is log2 t - sum n log2 n / t.
-        entropies = without_residue(np.log2(totals) - marginal.n_log_n.take(piece).sum(axis=0) / totals)
-        bits = totals * entropies
-        left, least = left + float(bits.sum()), min(least, float(bits.min()))
-        fall = max(fall, float(np.abs(without_residue(marginal.entropy - entropies)).max()))
-        away = piece / totals
-        away -= marginal.shares[:, None]
-        away *= away
-        farthest = max(farthest, float(away.sum(axis=0).max()))
-    information = never_negative(marginal.entropy - left / marginal.total)
-    itpr = float(without_residue(np.asarray(marginal.entropy - least * classes / marginal.total)))
-    return {
-        "mutual_information": information,
-        "discrimination_rate": information / marginal.entropy if marginal.entropy > 0 else 0.0,
-        "itpr": itpr / marginal.entropy if marginal.entropy > 0 else 0.0,
-        "distribution_leakage": float(np.sqrt(farthest)),
-        "entropy_leakage": fall,
-    }
+    marginal: Marginal
+    classes: int
+    left: float
+    """Bits that the classes leave, summed over the people."""
+    least: float
+    """The fewest bits of a class, its entropy times its people."""
+    farthest: float
+    """The largest squared distance of a class from the marginal."""
+    fall: float
+    """The largest change of entropy in a class."""
+
+    @classmethod
+    def of(cls, table: Ints, marginal: Marginal, *, classes: int) -> DenseSums:
+        """`table` has a row for each value and a column for each class, none of them empty.
+
+        `classes` is how many classes there are; one that holds one value only may be left out of `table` if another such one is in it.
+        """
+        left = farthest = fall = 0.0
+        least = np.inf
+        # Pieces that stay in the processor's cache take a quarter of the time.
+        step = max(_PIECE // len(table), 1)
+        for start in range(0, table.shape[1], step):
+            piece = table[:, start : start + step]
+            totals = piece.sum(axis=0)
+            # -sum x log2 x with x = n/t is log2 t - sum n log2 n / t.
+            entropies = without_residue(np.log2(totals) - marginal.n_log_n.take(piece).sum(axis=0) / totals)
+            bits = totals * entropies
+            left, least = left + float(bits.sum()), min(least, float(bits.min()))
+            fall = max(fall, float(np.abs(without_residue(marginal.entropy - entropies)).max()))
+            away = piece / totals
+            away -= marginal.shares[:, None]
+            away *= away
+            farthest = max(farthest, float(away.sum(axis=0).max()))
+        return cls(marginal, classes, left, least, farthest, fall)
+
+    def relative(self, bits: float) -> float:
+        """As a share of what there was to learn."""
+        return bits / self.marginal.entropy if self.marginal.entropy > 0 else 0.0
+
+
+def mutual_information(sums: DenseSums) -> float:
+    """I(W; class)."""
+    return never_negative(sums.marginal.entropy - sums.left / sums.marginal.total)
+
+
+def discrimination_rate(sums: DenseSums) -> float:
+    """DR."""
+    return sums.relative(mutual_information(sums))
+
+
+def itpr(sums: DenseSums) -> float:
+    """ITPR, of the class that leaves least."""
+    bits = sums.marginal.entropy - sums.least * sums.classes / sums.marginal.total
+    return sums.relative(float(without_residue(np.asarray(bits))))
+
+
+def distribution_leakage(sums: DenseSums) -> float:
+    """L_D."""
+    return float(np.sqrt(sums.farthest))
+
+
+def entropy_leakage(sums: DenseSums) -> float:
+    """L_E."""
+    return sums.fall

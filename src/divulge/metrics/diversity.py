@@ -22,6 +22,11 @@ def entropy_l(belief: Belief) -> Floats:
     return np.exp2(belief.entropy)
 
 
+def missing_bits(values: Floats) -> Floats:
+    """-log2 of an entropy l: -H, which is convex."""
+    return -np.log2(values)
+
+
 def recursive_c(belief: Belief) -> Floats:
     """r1 / (r_l + ... + r_m) with the counts in descending order; (c,l)-diversity holds for every c above it."""
     l_value = recursive_l(belief)

@@ -5,14 +5,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Generic, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
 import numpy as np
 
 from divulge.count.contingency import Floats, Ints
 
+if TYPE_CHECKING:
+    from divulge.metrics.dense import DenseSums
+
 View = TypeVar("View")
 Scope = Literal["identity", "sensitive"]
+LooksAt = Literal["class", "class within the table", "table"]
+RankingTable = Literal["combinations", "growth"]
 
 TOLERANCE = 1e-9
 """Thresholds are compared with this slack: eq. 6 of Bezzi 2010 is met with equality on its own example."""
@@ -46,6 +51,21 @@ def worst_first(badness: Floats, sizes: Any, *, most: int) -> Ints:
     return chosen[order[:most]]
 
 
+def as_it_is(values: Floats) -> Floats:
+    """The numbers themselves."""
+    return values
+
+
+@dataclass(frozen=True)
+class Convex:
+    """What is convex in the posterior and may not exceed the bound: it bounds how many people of a breaking class must be left out."""
+
+    scale: Callable[[Floats], Floats] = as_it_is
+    """From the promised number (and its bound) to what is convex."""
+    half: Callable[[Any], Floats] | None = None
+    """The convex one of two halves, where the number as a whole is not convex; of the view."""
+
+
 @dataclass(frozen=True)
 class Metric(Generic[View]):
     """One number for a table and, where that exists, one for each class."""
@@ -73,6 +93,33 @@ class Metric(Generic[View]):
     """It compares with the prior. Where that depends on the class it changes as classes merge, and what is proved for one prior is not."""
     strict: bool = False
     """A promise needs a value strictly below its bound (recursive diversity: r1 < c * tail)."""
+    takes_l: bool = False
+    """A promise gives an l beside the bound (recursive diversity)."""
+    by_distance: bool = False
+    """It depends on the ground distance between values (t-closeness)."""
+    within_table: bool = False
+    """The number of a class changes when other classes are left out; otherwise it depends on the class and the prior alone."""
+    absorbing: bool = False
+    """A class that keeps a bound still does when others are merged in, so no part of a breaking class keeps it."""
+    convex: Convex | None = None
+    """What a class that breaks a bound proves about its parts, by convexity."""
+    leads: bool = False
+    """Where nobody says by which metric, classes are listed by this one; one for each scope."""
+    orders_rankings: bool = False
+    """Sets of columns are ordered and pruned by it: a column never lowers it, and adds least to the largest set (submodular)."""
+    ranked: str = ""
+    """The head of its column where quasi-identifiers are ranked; empty: it is no part of a ranking."""
+    ranked_in: tuple[RankingTable, ...] = ("combinations", "growth")
+    """The tables of a ranking that show it; its document holds it anyway."""
+    dense: Callable[[DenseSums], float] | None = None
+    """A faster way to the table's number, from a dense table of values by classes; None: from the belief, as everywhere else."""
+
+    @property
+    def looks_at(self) -> LooksAt:
+        """What a promise about it is held against: an average is kept or broken by the table, not by a class."""
+        if self.per_class is None or self.of_table is not None:
+            return "table"
+        return "class within the table" if self.within_table else "class"
 
     def value(self, view: View) -> tuple[float, int | None]:
         """The table's number and the position of the worst class, if classes have one of their own."""

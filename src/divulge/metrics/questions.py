@@ -77,7 +77,7 @@ class Answer:
 
 def beyond(question: Question, view: Any) -> Ints:
     """The positions in a view of the classes beyond the bound; none where classes have no number of their own."""
-    if view is None or question.metric.per_class is None or question.metric.of_table is not None:
+    if view is None or question.metric.per_class is None or question.metric.looks_at == "table":
         # An average is kept or broken by the table, not by a class.
         return np.empty(0, dtype=np.int64)
     broken = ~question.metric.holds(question.metric.per_class(view), question.bound)

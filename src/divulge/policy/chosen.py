@@ -56,7 +56,7 @@ class Protected:
     def refuse_averages(self) -> None:
         """A number of the whole table is about everybody."""
         for promise in self.protection.promises if self.only is not None else ():
-            if promise.metric.per_class is None or promise.metric.of_table is not None:
+            if promise.metric.looks_at == "table":
                 raise BadInput(
                     f"{promise.text} is about the whole table and cannot protect chosen people",
                     hint="choose a promise about classes",

@@ -32,8 +32,8 @@ class Promise:
                 f"{name!r} is a {metric.kind} and cannot be promised", hint="`divulge metrics` lists what can"
             )
         l_value = None
-        if name == "recursive_c_l_diversity":
-            bound, l_value = _c_and_l(bound)
+        if metric.takes_l:
+            bound, l_value = _c_and_l(name, bound)
         return cls(metric, _number(name, bound), attribute, l_value)
 
     @property
@@ -61,7 +61,7 @@ def _number(name: str, bound: Any) -> float:
     return float(bound)
 
 
-def _c_and_l(bound: Any) -> tuple[Any, int]:
+def _c_and_l(name: str, bound: Any) -> tuple[Any, int]:
     if isinstance(bound, Mapping) and set(bound) == {"c", "l"}:
         c, l_value = bound["c"], bound["l"]
     elif isinstance(bound, str) and bound.count(",") == 1:
@@ -70,7 +70,7 @@ def _c_and_l(bound: Any) -> tuple[Any, int]:
         c, l_value = bound
     else:
         raise BadInput(
-            f"recursive_c_l_diversity = {bound!r} does not give c and l",
+            f"{name} = {bound!r} does not give c and l",
             hint="write {c = 3, l = 2}, or 3,2 on the command line",
         )
     try:
@@ -78,7 +78,7 @@ def _c_and_l(bound: Any) -> tuple[Any, int]:
     except (TypeError, ValueError):
         whole = None
     if whole is None or isinstance(l_value, bool) or (isinstance(l_value, float) and l_value != whole):
-        raise BadInput(f"l = {l_value!r} of recursive_c_l_diversity is not a whole number")
+        raise BadInput(f"l = {l_value!r} of {name} is not a whole number")
     if whole < 1:
-        raise BadInput(f"l = {l_value!r} of recursive_c_l_diversity must be at least 1")
+        raise BadInput(f"l = {l_value!r} of {name} must be at least 1")
     return c, whole

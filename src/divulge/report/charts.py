@@ -10,6 +10,7 @@ import numpy as np
 
 from divulge.errors import BadInput
 from divulge.metrics.distances import Comparison
+from divulge.metrics.leakage import distribution_leakage, entropy_leakage
 from divulge.metrics.measurement import Measurement
 from divulge.report.words import class_name, shifts
 
@@ -20,19 +21,18 @@ def leakage_chart(measurement: Measurement, attribute: str) -> Any:
     """Each class by its two leakages (Afifi et al. 2018, Figs. 2a and 3a in one): what one of them misses, the other shows."""
     import altair as alt
 
-    sizes = measurement.contingency.sizes
-    distribution = measurement.per_class("distribution_leakage", attribute)
-    entropy = measurement.per_class("entropy_leakage", attribute)
-    order = np.argsort(-np.nan_to_num(distribution + entropy))[:_MOST_CLASSES]
+    belief = measurement.beliefs[attribute]
+    classes, sizes = belief.classes, measurement.contingency.sizes
+    distribution, entropy = distribution_leakage(belief), entropy_leakage(belief)
+    order = np.argsort(-(distribution + entropy))[:_MOST_CLASSES]
     rows = [
         {
-            "class": class_name(measurement.contingency.class_key(int(index))),
+            "class": class_name(measurement.contingency.class_key(int(classes[index]))),
             "distribution leakage": float(distribution[index]),
             "entropy leakage (bits)": float(entropy[index]),
-            "people": int(sizes[index]),
+            "people": int(sizes[classes[index]]),
         }
         for index in order
-        if not np.isnan(distribution[index])
     ]
     return (
         alt.Chart(_data(rows), title=f"What each class gives away about {attribute}", width=460, height=320)

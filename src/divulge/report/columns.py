@@ -8,8 +8,9 @@ from collections.abc import Sequence
 from rich.console import Group, RenderableType
 from rich.text import Text
 
+from divulge.metrics import RankingTable, ordering_metric, ranked_metrics
 from divulge.report.text import Listing, bullet, grid, heading
-from divulge.tasks.combinations import Combination, Numbers
+from divulge.tasks.combinations import BESIDE_METRICS, Combination, Numbers
 from divulge.tasks.growing import Growth
 from divulge.tasks.profile import ColumnProfile
 from divulge.tasks.rank import Ranking
@@ -32,14 +33,15 @@ def profile_text(columns: Sequence[ColumnProfile], source: str) -> RenderableTyp
 
 def ranking_text(ranking: Ranking, *, most: int = 15) -> RenderableType:
     """Attributes, combinations, and the smallest sets that identify."""
-    head = ("DR", "ITPR", "k", "uniques", "distinction", "separation")
-    attributes = grid("attribute", *head, "adds to the rest", right=range(1, 8))
+    symbol, heads = ordering_metric().symbol, _identity_heads("combinations")
+    attributes = grid("attribute", *heads, "adds to the rest", right=range(1, len(heads) + 2))
     for item in ranking.attributes:
-        attributes.add_row(item.attribute, *_identity_cells(item.alone.identity), f"{item.contribution:.4f}")
+        attributes.add_row(
+            item.attribute, *_identity_cells(item.alone.identity, "combinations"), f"{item.contribution:.4f}"
+        )
     parts: list[RenderableType] = [
         Text(
-            f"{ranking.settings['source']}: {ranking.rows:,} rows; "
-            f"all together: DR {ranking.everything.identity['discrimination_rate']:.4f}"
+            f"{ranking.settings['source']}: {ranking.rows:,} rows; all together: {symbol} {ranking.everything.rate:.4f}"
         ),
         heading("Each attribute"),
         attributes,
@@ -55,12 +57,9 @@ def ranking_text(ranking: Ranking, *, most: int = 15) -> RenderableType:
                 f"{ranking.pruned.cannot_reach:,} that cannot reach the threshold"
             )
         )
-    parts.append(heading(f"The smallest combinations with DR of at least {ranking.threshold:g}"))
+    parts.append(heading(f"The smallest combinations with {symbol} of at least {ranking.threshold:g}"))
     if ranking.smallest:
-        parts += [
-            bullet(f"{' + '.join(item.columns)}: {item.identity['discrimination_rate']:.4f}")
-            for item in ranking.smallest[:most]
-        ]
+        parts += [bullet(f"{' + '.join(item.columns)}: {item.rate:.4f}") for item in ranking.smallest[:most]]
     else:
         parts.append(bullet(f"none of up to {ranking.settings['up_to']} attributes"))
     if ranking.sets:
@@ -70,16 +69,20 @@ def ranking_text(ranking: Ranking, *, most: int = 15) -> RenderableType:
 
 def growth_text(growth: Growth) -> RenderableType:
     """Each attribute by itself, and the first n together."""
-    head = ("DR", "ITPR", "k", "uniques", "distinction", "separation")
-    learnt = [f"ITPR {name}" for name in growth.settings["sensitive"]]
-    alone = grid("attribute", *head, *learnt, right=range(1, 7 + len(learnt)))
+    heads = [*_identity_heads("growth"), *_sensitive_heads("growth", growth.settings["sensitive"])]
+    alone = grid("attribute", *heads, right=range(1, len(heads) + 1))
     for item in growth.alone:
-        alone.add_row(item.columns[0], *_identity_cells(item.identity), *_itprs(item.sensitive))
-    together = grid("first", "up to", "classes", *head, *learnt, right=[0, *range(2, 9 + len(learnt))])
+        alone.add_row(
+            item.columns[0], *_identity_cells(item.identity, "growth"), *_sensitive_cells(item.sensitive, "growth")
+        )
+    together = grid("first", "up to", *heads, right=[0, *range(2, len(heads) + 2)])
     for step in growth.steps:
         together.add_row(
-            f"{step.n:,}", step.attribute, f"{step.identity['classes']:,}", *_identity_cells(step.identity), *_itprs(step.sensitive)
-        )  # fmt: skip
+            f"{step.n:,}",
+            step.attribute,
+            *_identity_cells(step.identity, "growth"),
+            *_sensitive_cells(step.sensitive, "growth"),
+        )
     return Group(
         Text(f"{growth.settings['source']}: {growth.rows:,} rows, {len(growth.alone)} attributes"),
         heading("Each attribute by itself"),
@@ -89,36 +92,37 @@ def growth_text(growth: Growth) -> RenderableType:
     )
 
 
-def _itprs(sensitive: dict[str, Numbers]) -> list[str]:
-    return [f"{numbers['itpr']:.4f}" for numbers in sensitive.values()]
-
-
 def _combinations(items: Sequence[Combination], sensitive: Sequence[str]) -> RenderableType:
-    learnt = [f"{short} {name}" for name in sensitive for short in ("L_D", "L_E", "I")]
-    table = grid(
-        "combination",
-        "classes",
-        "DR",
-        "ITPR",
-        "k",
-        "uniques",
-        "distinction",
-        "separation",
-        *learnt,
-        right=range(1, 8 + len(learnt)),
-    )
+    heads = [*_identity_heads("combinations"), *_sensitive_heads("combinations", sensitive)]
+    table = grid("combination", *heads, right=range(1, len(heads) + 1))
     for item in items:
-        values = [
-            f"{item.sensitive[name][metric]:.4f}"
-            for name in sensitive
-            for metric in ("distribution_leakage", "entropy_leakage", "mutual_information")
-        ]
         table.add_row(
-            " + ".join(item.columns), f"{item.identity['classes']:,}", *_identity_cells(item.identity), *values
+            " + ".join(item.columns),
+            *_identity_cells(item.identity, "combinations"),
+            *_sensitive_cells(item.sensitive, "combinations"),
         )
     return table
 
 
-def _identity_cells(identity: Numbers) -> list[str]:
-    shares = [f"{identity[name]:.4f}" for name in ("discrimination_rate", "itpr", "distinction", "separation")]
-    return [*shares[:2], f"{identity['k_anonymity']:,}", f"{identity['uniques']:,}", *shares[2:]]
+def _identity_heads(where: RankingTable) -> list[str]:
+    return [*(metric.ranked for metric in ranked_metrics("identity", where)), *BESIDE_METRICS]
+
+
+def _identity_cells(numbers: Numbers, where: RankingTable) -> list[str]:
+    return [_cell(numbers[metric.name]) for metric in ranked_metrics("identity", where)] + [
+        _cell(numbers[name]) for name in BESIDE_METRICS
+    ]
+
+
+def _sensitive_heads(where: RankingTable, attributes: Sequence[str]) -> list[str]:
+    return [f"{metric.ranked} {name}" for name in attributes for metric in ranked_metrics("sensitive", where)]
+
+
+def _sensitive_cells(sensitive: dict[str, Numbers], where: RankingTable) -> list[str]:
+    shown = ranked_metrics("sensitive", where)
+    return [_cell(numbers[metric.name]) for numbers in sensitive.values() for metric in shown]
+
+
+def _cell(number: float) -> str:
+    """A count, or a share or bits with four digits."""
+    return f"{number:,}" if isinstance(number, int) else f"{number:.4f}"

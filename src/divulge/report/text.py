@@ -13,7 +13,10 @@ from rich.padding import Padding
 from rich.table import Table as Grid
 from rich.text import Text
 
+from divulge.metrics import leading_metric
 from divulge.metrics.conditions import Conditions
+from divulge.metrics.identity import uniques
+from divulge.metrics.information import mutual_information
 from divulge.metrics.measurement import Measurement, Score
 from divulge.metrics.questions import Question
 from divulge.policy import Outcome, Verdict
@@ -124,9 +127,8 @@ def bullet(sentence: str, mark: str = "-") -> RenderableType:
 
 
 def _identity_in_short(measurement: Measurement) -> str:
-    identity = measurement.identity
-    alone = int(identity["uniques"].value)
-    k = int(identity["k_anonymity"].value)
+    whole = measurement.identity_view.whole
+    alone, k = int(uniques(whole)), int(whole.sizes.min())
     if alone and measurement.settings["person"]:
         # Somebody with rows in several classes may be alone in each of them.
         return (
@@ -162,8 +164,8 @@ def _scores(scores: Mapping[str, Score]) -> Listing:
 
 def _average_and_worst(measurement: Measurement, attribute: str) -> str:
     """When an average hides a class, say so."""
-    scores = measurement.sensitive[attribute]
-    average, worst = scores["mutual_information"].value, scores["surprise"]
+    average = mutual_information(measurement.beliefs[attribute])
+    worst = measurement.sensitive[attribute][leading_metric("sensitive").name]
     if worst.worst is None:
         return f"{attribute}: {number(average)} bits on average."
     answer = measurement.ask([Question(worst.metric, 2 * average, attribute)], most=1)[0]

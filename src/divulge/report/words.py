@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from divulge.errors import BadInput
-from divulge.metrics import find_metric
+from divulge.metrics import find_metric, leading_metric
 from divulge.metrics.measurement import Measurement, as_number
 from divulge.metrics.metric import worst_first
 
@@ -56,9 +56,9 @@ class Finding:
 
 
 def worst_classes(measurement: Measurement, *, most: int = 10, by: str | None = None) -> list[Finding]:
-    """The classes that are worst by one metric (surprise, or k_anonymity without a sensitive attribute), most people first in a tie."""
+    """The classes that are worst by one metric, by default the one that leads its scope, most people first in a tie."""
     attributes: list[str | None] = list(measurement.beliefs) or [None]
-    name = by or ("k_anonymity" if attributes == [None] else "surprise")
+    name = by or leading_metric("identity" if attributes == [None] else "sensitive").name
     metric = find_metric(name)
     if attributes == [None] and name in measurement.identity:
         metric = measurement.identity[name].metric

@@ -10,8 +10,10 @@ from typing import Any, Protocol
 
 from divulge.belief import Assumptions, Belief
 from divulge.count import Contingency
+from divulge.count.contingency import Ints
 from divulge.count.counts import Counts
-from divulge.metrics import Identity, find_metric
+from divulge.metrics import Identity, ordering_metric, ranked_metrics
+from divulge.metrics.dense import DenseSums, Marginal
 from divulge.metrics.identity import distinction, separation
 from divulge.metrics.measurement import as_number
 from divulge.metrics.metric import Metric
@@ -20,10 +22,8 @@ from divulge.tasks.measure import beliefs_by, survey_of
 Names = tuple[str, ...]
 Numbers = dict[str, float | int]
 
-IDENTITY = ("k_anonymity", "classes", "uniques", "discrimination_rate", "itpr")
-SENSITIVE = ("mutual_information", "discrimination_rate", "itpr", "distribution_leakage", "entropy_leakage")
-_IDENTITY = tuple(find_metric(name, "identity") for name in IDENTITY)
-_SENSITIVE = tuple(find_metric(name, "sensitive") for name in SENSITIVE)
+BESIDE_METRICS: dict[str, Callable[[Identity], float]] = {"distinction": distinction, "separation": separation}
+"""What ARX says of quasi-identifiers: a ranking shows them beside the metrics."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Combination:
     @property
     def rate(self) -> float:
         """The discrimination rate: the share of the bits that name a person."""
-        return float(self.identity["discrimination_rate"])
+        return float(self.identity[ordering_metric().name])
 
     def document(self) -> dict[str, Any]:
         """For JSON."""
@@ -98,7 +98,7 @@ class OneByOne:
             contingency = counts.collect()
             return Identity.of(contingency), self._beliefs(contingency)
         known = self.assumptions.known_to(counts.request.roles.quasi_identifiers)
-        sample = survey_of(counts, None, known, metrics=(*IDENTITY, *SENSITIVE)).sample
+        sample = survey_of(counts, None, known, metrics=ranked_names()).sample
         return sample.identity, sample.beliefs
 
     @cached_property
@@ -108,12 +108,25 @@ class OneByOne:
 
 def identity_numbers(view: Identity) -> Numbers:
     """What a ranking shows about identity."""
-    return _numbers(_IDENTITY, view) | {"distinction": distinction(view), "separation": separation(view)}
+    return _numbers(ranked_metrics("identity"), view) | {name: of(view) for name, of in BESIDE_METRICS.items()}
 
 
 def belief_numbers(belief: Belief) -> Numbers:
     """What a ranking shows about a sensitive attribute."""
-    return _numbers(_SENSITIVE, belief)
+    return _numbers(ranked_metrics("sensitive"), belief)
+
+
+def dense_numbers(table: Ints, marginal: Marginal, belief: Callable[[], Belief], *, classes: int) -> Numbers:
+    """The same from a table of values by classes (see DenseSums.of); the belief is formed only if some metric needs it."""
+    metrics = ranked_metrics("sensitive")
+    sums = DenseSums.of(table, marginal, classes=classes)
+    slow = belief_numbers(belief()) if any(metric.dense is None for metric in metrics) else {}
+    return {metric.name: slow[metric.name] if metric.dense is None else metric.dense(sums) for metric in metrics}
+
+
+def ranked_names() -> tuple[str, ...]:
+    """The metrics of a ranking."""
+    return tuple(metric.name for metric in (*ranked_metrics("identity"), *ranked_metrics("sensitive")))
 
 
 def without(columns: Names, left_out: str) -> Names:

@@ -21,7 +21,7 @@ from divulge.count.counting import notes_on, totals
 from divulge.count.counts import Counts
 from divulge.engines.base import Held
 from divulge.errors import InternalError
-from divulge.metrics import IDENTITY, SENSITIVE, Identity, find_metric
+from divulge.metrics import IDENTITY, SENSITIVE, Identity, leading_metric
 from divulge.metrics.metric import never_negative
 from divulge.metrics.questions import Answer, Question, Tally, answer
 from divulge.tasks.partition import (
@@ -162,10 +162,10 @@ def _criteria(plan: Plan, *, population: bool, metrics: Sequence[str] | None) ->
 
 def _hidden_by_averages(plan: Plan) -> tuple[Question, ...]:
     """Which classes give more than twice the average: every report tells it, so the answer comes along."""
-    surprise = find_metric("surprise", "sensitive")
+    metric = leading_metric("sensitive")
     wholes = {name: outlook.whole for name, outlook in plan.outlooks.items() if outlook.whole is not None}
     return tuple(
-        Question(surprise, 2 * never_negative(whole.entropy - whole.remaining_entropy), name)
+        Question(metric, 2 * never_negative(whole.entropy - whole.remaining_entropy), name)
         for name, whole in wholes.items()
     )
 

@@ -19,7 +19,7 @@ from divulge.count.counting import Request
 from divulge.count.counts import Counts, count_in_memory
 from divulge.count.entries import hold_distinct_rows, read_entries
 from divulge.errors import BadInput, nearest
-from divulge.metrics import TOLERANCE
+from divulge.metrics import TOLERANCE, ordering_metric
 from divulge.table.read import read, read_beside
 from divulge.table.roles import Roles, resolve_roles
 from divulge.table.table import Table
@@ -152,7 +152,7 @@ def rank(
             "up_to": up_to,
             "prune": prune,
             "threshold": threshold,
-            "threshold_metric": "discrimination_rate",
+            "threshold_metric": ordering_metric().name,
             "log_base": 2,
         },
         pruned=pruned,

@@ -12,18 +12,28 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 
+from divulge.belief import Belief
 from divulge.belief.refined import belief_of
-from divulge.count.contingency import Floats, Ints
+from divulge.count import Domain
+from divulge.count.contingency import Floats, Ints, build_cells
 from divulge.count.cube import count_cubes, cover
 from divulge.count.entries import Coded, Entries
 from divulge.count.refine import Partition, refine
 from divulge.metrics import Identity
-from divulge.metrics.dense import Marginal, sensitive_numbers
-from divulge.tasks.combinations import Combination, Names, Numbers, belief_numbers, identity_numbers, without
+from divulge.metrics.dense import Marginal
+from divulge.tasks.combinations import (
+    Combination,
+    Names,
+    Numbers,
+    belief_numbers,
+    dense_numbers,
+    identity_numbers,
+    without,
+)
 
 _ENTRIES_PER_SHARED_CELL = 2
 """A shared cube has at most one cell for so many entries: a roll-up then costs far less than a look at all entries."""
@@ -118,7 +128,12 @@ class RolledUp:
             occurs = np.flatnonzero(sizes)
             sizes, tables = sizes[occurs], [table.take(occurs, axis=1) for table in tables]
         sensitive = {
-            name: dict(sensitive_numbers(table, self.marginals[name], classes=len(sizes)))
+            name: dense_numbers(
+                table,
+                self.marginals[name],
+                partial(_belief_of_table, self.entries.columns[name].domain, table),
+                classes=len(sizes),
+            )
             for name, table in zip(self.sensitive, tables, strict=False)
         }
         return Combination(columns, identity_numbers(Identity.of_spectrum(*spectrum_of(sizes))), sensitive)
@@ -146,7 +161,15 @@ def sensitive_in(partition: Partition, attribute: Coded, marginal: Marginal, *, 
     alone = np.bincount(attribute.codes[partition.closed_rows(len(attribute.codes))], minlength=attribute.values) > 0
     one_of_each = np.eye(attribute.values, dtype=np.int64)[:, alone]
     table = np.concatenate([counted.reshape(attribute.values, classes), one_of_each], axis=1)
-    return dict(sensitive_numbers(table, marginal, classes=partition.classes))
+    belief = partial(belief_of, partition, attribute, repeats=repeats)
+    return dense_numbers(table, marginal, belief, classes=partition.classes)
+
+
+def _belief_of_table(domain: Domain, table: Ints) -> Belief:
+    """The belief under the marginal of a dense table of values by classes."""
+    classes, value = np.nonzero(table.T)
+    mass = table[value, classes].astype(np.float64)
+    return Belief.of_table(build_cells(domain, classes, value, mass, classes=table.shape[1]))
 
 
 def identity_view(partition: Partition, *, repeats: Ints | None = None) -> Identity:
