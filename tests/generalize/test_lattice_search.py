@@ -18,6 +18,7 @@ from divulge.generalize.heuristic import explore
 from divulge.generalize.lattice import Ladder, Lattice, Level, Node
 from divulge.generalize.problem import Problem, Seen
 from divulge.generalize.search import exhaust
+from divulge.table.hierarchy import Hierarchy
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,11 @@ class MadeUp:
     def problem(self) -> Problem:
         """Dressed as what the searches expect."""
         level = Level(np.zeros(1, dtype=np.int64), ("x",), np.ones(1))
-        lattice = Lattice(tuple(Ladder(f"c{i}", (level,) * levels) for i, levels in enumerate(self.shape)))
+        ladders = (
+            Ladder(f"c{i}", (level,) * levels, Hierarchy(f"c{i}", {"x": ("x",) * levels}))
+            for i, levels in enumerate(self.shape)
+        )
+        lattice = Lattice(tuple(ladders))
 
         def check(node: Node) -> Candidate:
             excluded = self.excluded(node)

@@ -128,6 +128,7 @@ def next_run(target: Path) -> None:
         publish(target, [], verify=lambda _: next(iter(())))
 
 
+@pytest.mark.slow
 def test_killed_before_or_after_but_never_half(source: Path, tmp_path: Path) -> None:
     duration = whole_run(source, tmp_path / "whole", k=5)
     delays = [kill_after(duration * place / DELAYS) for place in range(DELAYS)]
@@ -148,6 +149,7 @@ def test_killed_before_or_after_but_never_half(source: Path, tmp_path: Path) -> 
     assert left_behind >= len(MOMENTS) // 2, "no run was killed in the middle, so nothing was tested"
 
 
+@pytest.mark.slow
 def test_killed_while_replacing_keeps_one_of_the_two(source: Path, tmp_path: Path) -> None:
     """The old release (k = 2) or the new one (k = 50) is complete at every moment, in place or to be put back."""
     target = tmp_path / "out"
