@@ -22,12 +22,6 @@ _SMALL = 200_000
 """So many classes may be sent to every worker, so that no row of the source moves for the lookup."""
 
 
-def published_columns(table: Table, roles: Roles) -> tuple[str, ...]:
-    """The columns that a release has, in the order of the table."""
-    hidden = {*roles.identifier, roles.person}
-    return tuple(name for name in table.names if name not in hidden)
-
-
 def recoded_rows(
     table: Table, engine: OwnEngine, contingency: Contingency, recoding: Recoding, *, roles: Roles, nulls: Nulls
 ) -> str:
@@ -42,10 +36,12 @@ def recoded_rows(
         for place, (name, unchanged) in enumerate(zip(recoding.columns, recoding.unchanged, strict=True))
         if not unchanged
     }
-    for name in set(published_columns(table, roles)) - set(roles.counted):
-        label[name] = engine.durable(f"source.{quote(name)}", table.column(name).type)
+    published = [column for column in table.columns if column.name not in (*roles.identifier, roles.person)]
+    for column in published:
+        if column.name not in roles.counted:
+            label[column.name] = engine.durable(f"source.{quote(column.name)}", column.type)
     selected = ", ".join(
-        f"{label.get(name, f'source.{quote(name)}')} AS {quote(name)}" for name in published_columns(table, roles)
+        f"{label.get(column.name, f'source.{quote(column.name)}')} AS {quote(column.name)}" for column in published
     )
     where = _without_nulls(engine, roles.sensitive) if nulls == "drop" else ""
     # A hint for Spark; DuckDB takes it for a comment.
