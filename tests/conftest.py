@@ -42,9 +42,16 @@ def pytest_collection_modifyitems(config: pytest.Config, items: Sequence[pytest.
 
 
 def _asked(item: pytest.Function) -> set[str]:
-    """The fixtures of a test, and Spark where it is one of its engines."""
-    chosen = item.callspec.params.get("engine") if hasattr(item, "callspec") else None
-    return {*item.fixturenames, *(["needs_spark"] if str(chosen).startswith("spark") else [])}
+    """The fixtures of a test, and those that its parameters name: "spark", "cluster", "postgres"."""
+    chosen = item.callspec.params.values() if hasattr(item, "callspec") else ()
+    named = {value.split()[0] for value in chosen if isinstance(value, str) and value.strip()}
+    means = {
+        "spark": {"needs_spark"},
+        "cluster": {"needs_spark", "cluster"},
+        "connected": {"needs_spark", "cluster"},
+        "postgres": {"postgres"},
+    }
+    return {*item.fixturenames}.union(*(means.get(name, set()) for name in named))
 
 
 def _draw_few(item: pytest.Function) -> None:

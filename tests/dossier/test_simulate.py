@@ -45,6 +45,7 @@ def test_the_same_seed_gives_the_same_run() -> None:
     assert first.exact().tolist() == again.exact().tolist() != other.exact().tolist()
 
 
+@pytest.mark.slow
 def test_table_5_stands_beside_the_paper() -> None:
     rows = table5(seeds=(0, 1), records=1500)
     assert [row.printed_exact for row in rows] == [
@@ -65,11 +66,13 @@ def test_table_5_stands_beside_the_paper() -> None:
         assert row.with_1000.parameters.records == 1000
 
 
+@pytest.mark.slow
 def test_the_base_row_of_table_5_is_within_the_spread() -> None:
     leak = run(Parameters(), seeds=range(4)).leakage
     assert abs(leak.mean - 0.1740179) < 4 * leak.deviation
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("parameters", "printed"), [(Parameters(n=200), 0.1374662), (Parameters(m=1.0), 0.2625473)])
 def test_no_seed_comes_down_to_the_two_rows_that_cannot_be_maxima(parameters: Parameters, printed: float) -> None:
     assert run(parameters, seeds=range(3)).leakage.lowest > printed * 1.03

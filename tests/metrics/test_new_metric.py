@@ -105,7 +105,7 @@ def test_searched_by(method: str) -> None:
     policy = Policy.from_document({"promises": {"rarest_share": 0.4}})
     release = dv.generalize(PEOPLE, policy=policy, quasi_identifiers="zip", sensitive="disease", method=method)
     assert release.after["rarest_share"].value == pytest.approx(1 / 3)
-    assert len(set(release.table().column("zip").to_pylist())) == 1
+    assert len(set(release.tables()["table"].column("zip").to_pylist())) == 1
 
 
 def test_shown(tmp_path: Path) -> None:

@@ -158,7 +158,10 @@ def hold_columns(table: Table, names: Sequence[str], *, nulls: Nulls) -> HeldCol
     engine = cast(
         "OwnEngine", table.engine
     )  # only engines of ours have a limit, so that rows need not be held elsewhere
-    held = engine.hold(select_rows(table, names, nulls=nulls), source=table.source)
+    # In types that every kind of file has, for they come back from chunks and are published as such.
+    cells = ", ".join(f"{engine.durable(f'c{i}', column.type)} AS c{i}" for i, column in enumerate(columns))
+    chosen = f"SELECT {cells} FROM ({select_rows(table, names, nulls=nulls)}) AS chosen"
+    held = engine.hold(chosen, source=table.source)
     return HeldColumns(engine, held, columns, table.source)
 
 

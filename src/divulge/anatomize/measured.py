@@ -8,7 +8,7 @@ leaves nobody out.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial, reduce
 
@@ -21,9 +21,10 @@ from divulge.anatomize.problem import SensitiveTotals, totals_of
 from divulge.anatomize.published import GroupTable, Published, check_sizes
 from divulge.arrays import exact_sums
 from divulge.count.assemble import domain_codes, encode
+from divulge.engines.base import Held
 from divulge.errors import BadInput
 
-_PIECE = 1_000_000
+_PIECE = 250_000
 """Groups are measured together until they have so many rows."""
 
 
@@ -44,36 +45,38 @@ class _Measure:
 
 def measure_tables(published: Published, model: AlphaBetaGammaDelta) -> GroupSummary:
     """What the groups of a release reach, and how many break a model."""
-    others, sensitive = published.divided()
-    values = [f"v{place}" for place in range(len(sensitive))]
-    stacked = [_stacked_modal(published, table, part, values) for part, table in enumerate(others)]
-    stacked += [
-        _stacked_tally(published, table, len(others) + place, values, place) for place, table in enumerate(sensitive)
-    ]
-    totals = tuple(_totals(published, table) for table in sensitive)
+    engine, (others, sensitive) = published.engine, published.divided()
+    # One after the other, so that no two of them are counted at the same time.
+    modal = [engine.hold(published.modal_query(table)) for table in others]
+    tallies = [engine.hold(published.tally_query(table)) for table in sensitive]
+    totals = tuple(_totals(table, tally) for table, tally in zip(sensitive, tallies, strict=True))
     rows = int(totals[0].totals.sum())
     if rows == 0:
         raise BadInput(f"{sensitive[0].source} has no rows", hint="There is nothing in this release")
     measure = _Measure(model, tuple(table.source for table in (*others, *sensitive)), totals)
-    held = published.engine.hold(" UNION ALL ".join(stacked), together=["g"], rows=rows)
-    return published.engine.fold(held, partial(summarize, measure), GroupSummary.plus)
+    keeper = tallies[0].engine
+    held = keeper.hold(_stacked(modal, tallies), together=["g"], rows=rows)
+    return keeper.fold(held, partial(summarize, measure), GroupSummary.plus)
 
 
-def _stacked_modal(published: Published, table: GroupTable, part: int, values: list[str]) -> str:
+def _stacked(modal: Sequence[Held], tallies: Sequence[Held]) -> str:
+    """All counts as rows g, part (the table's number), n, size (of the group, or its share of it), v0, v1, ... (sensitive values)."""
+    values = [f"v{place}" for place in range(len(tallies))]
     absent = "".join(f", NULL AS {name}" for name in values)
-    return f"SELECT g, {part} AS part, most AS n, size{absent} FROM ({published.modal_query(table)}) AS t{part}"
+    rows = [
+        f"SELECT g, CAST({part} AS SMALLINT) AS part, most AS n, size{absent} FROM {held.relation}"
+        for part, held in enumerate(modal)
+    ]
+    for own, held in enumerate(tallies):
+        columns = "".join(f", {'v' if place == own else 'NULL'} AS {name}" for place, name in enumerate(values))
+        part = f"CAST({len(modal) + own} AS SMALLINT) AS part"
+        rows.append(f"SELECT g, {part}, n, n AS size{columns} FROM {held.relation}")
+    return " UNION ALL ".join(rows)
 
 
-def _stacked_tally(published: Published, table: GroupTable, part: int, values: list[str], own: int) -> str:
-    columns = "".join(f", {'v' if place == own else 'NULL'} AS {name}" for place, name in enumerate(values))
-    return f"SELECT g, {part} AS part, n, n AS size{columns} FROM ({published.tally_query(table)}) AS t{part}"
-
-
-def _totals(published: Published, table: GroupTable) -> SensitiveTotals:
+def _totals(table: GroupTable, held: Held) -> SensitiveTotals:
     """How often each sensitive value occurs in the release."""
-    found = published.engine.query(
-        f"SELECT v, CAST(SUM(n) AS BIGINT) AS n FROM ({published.tally_query(table)}) AS t GROUP BY v"
-    )
+    found = held.engine.query(f"SELECT v, CAST(SUM(n) AS BIGINT) AS n FROM {held.relation} GROUP BY v")
     return totals_of(found, name=table.columns[0], kind="text")
 
 

@@ -142,7 +142,7 @@ class Earlier:
             if name in self.document["background"]:
                 return f"the background knowledge about {name} is not part of the release"
             usual = "ordered" if later.cells[name].domain.is_ordered else "equal"
-            if promise.metric.name == "t_closeness" and settings["ground_distance"][name] != usual:
+            if promise.metric.by_distance and settings["ground_distance"][name] != usual:
                 return f"the {settings['ground_distance'][name]} distance of {name} is not part of the release"
         return None
 
