@@ -26,7 +26,6 @@ from divulge.results import Result
 from divulge.table.read import read
 from divulge.table.roles import Names, Roles, resolve_roles
 from divulge.tasks.combinations import Combination, Numbers, OneByOne, identity_numbers
-from divulge.tasks.measure import Names
 from divulge.tasks.rolled_up import identity_view, sensitive_in, spectrum_of
 
 

@@ -25,7 +25,6 @@ from divulge.table.read import read, read_beside
 from divulge.table.roles import Names, Roles, resolve_roles
 from divulge.table.table import Table
 from divulge.tasks.combinations import Combination, OneByOne, Scorer
-from divulge.tasks.measure import Names
 from divulge.tasks.pruning import Pruned, search_smallest
 from divulge.tasks.rolled_up import RolledUp
 
