@@ -28,13 +28,21 @@ import pyarrow.compute as pc
 from chart import draw_lines
 
 import divulge as dv
-from divulge.anatomize import AlphaBetaGammaDelta, Anatomy, Asn, Method, RowCodes, Slicing, Slppa, read_rows
-from divulge.anatomize import anatomize as divide_and_group
-from divulge.anatomize.chunks import grouping_of
-from divulge.anatomize.utility import recq_of
-from divulge.anatomize.workload import Workload
-from divulge.tasks.anatomize import anatomy_roles
-from divulge.tasks.anatomized_release import AnatomizedRelease
+from divulge.anatomy import (
+    AlphaBetaGammaDelta,
+    Anatomy,
+    Asn,
+    Method,
+    RowCodes,
+    Slicing,
+    Slppa,
+    Workload,
+    read_rows,
+    recq_of,
+)
+from divulge.anatomy.chunks import grouping_of
+from divulge.anatomy.methods import anatomize as divide_and_group
+from divulge.api.anatomize import AnatomizedRelease, anatomy_roles
 
 ADULT = ["age", "workclass", "education", "marital-status", "relationship", "race", "sex", "hours-per-week"]
 CENSUS = [

@@ -11,12 +11,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from divulge.dossier.batch import NO_SHIELDS
-from divulge.dossier.expectation import Batch
-from divulge.dossier.leakage import expected_f, leakage, record_leakages
-from divulge.dossier.other_methods import algorithm1, algorithm1_printed, naive, taylor
-from divulge.dossier.record import Attribute, Record
-from divulge.dossier.simulate import Parameters, generate
+from divulge.dossier import NO_SHIELDS, Attribute, Batch, Record, algorithm1_printed, expected_f, naive, taylor
+from divulge.dossier.leakage import leakage, record_leakages
+from divulge.dossier.paper_methods import algorithm1
+from divulge.papers.simulate import Parameters, generate
 
 
 def best(call: Callable[[], object], *, repeat: int = 5) -> float:

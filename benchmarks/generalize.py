@@ -30,16 +30,14 @@ import pyarrow.csv
 ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT))
 
-from divulge.count import Contingency, count  # noqa: E402 - after the path of the tests' Adult
-from divulge.datasets import load  # noqa: E402
-from divulge.generalize.lattice import lattice_of  # noqa: E402
-from divulge.generalize.mondrian import mondrian  # noqa: E402
-from divulge.generalize.plan import Plan  # noqa: E402
-from divulge.generalize.search import pose, search  # noqa: E402
-from divulge.policy import Promise  # noqa: E402
-from divulge.table.read import read  # noqa: E402
-from divulge.table.roles import resolve_roles  # noqa: E402
-from tests.generalize.adult import QUASI_IDENTIFIERS, hierarchies  # noqa: E402
+from divulge.count import Contingency, count
+from divulge.datasets.public import load
+from divulge.policy import Promise
+from divulge.search import Plan, mondrian, search
+from divulge.search.exact import pose
+from divulge.search.lattice import lattice_of
+from divulge.table import read, resolve_roles
+from tests.search.adult import QUASI_IDENTIFIERS, hierarchies  # noqa: E402
 
 SENSITIVE = "occupation"
 COLUMNS = [*QUASI_IDENTIFIERS, SENSITIVE]

@@ -10,12 +10,9 @@ import argparse
 import random
 import time
 
-from divulge.dossier.adversary import Resolve
-from divulge.dossier.decide import timeline
-from divulge.dossier.linkage import link
-from divulge.dossier.plan import plan_disinformation
-from divulge.dossier.record import Database, Record
-from divulge.dossier.resolve import Method, resolve
+from divulge.dossier import Database, Record, Resolve, link, plan_disinformation, resolve
+from divulge.dossier.resolve import Method
+from divulge.dossier.what_if import timeline
 
 
 def shops(count: int, seed: int = 0) -> Database:

@@ -44,7 +44,7 @@ def measure(path: str, engine: Any) -> dict[str, Any]:
 def measure_within(path: str, limit: str, folder: str) -> dict[str, Any]:
     """All metrics on DuckDB within a memory limit, once."""
     import divulge as dv
-    from divulge.engines.duckdb import DuckDBEngine
+    from divulge.engines import DuckDBEngine
 
     engine = DuckDBEngine(memory_limit=limit, temp_directory=folder)
     started = time.perf_counter()
@@ -56,7 +56,7 @@ def measure_within(path: str, limit: str, folder: str) -> dict[str, Any]:
 
 def spark_engine(heap: str = "4g") -> Any:
     """A session on all cores of this machine, started as divulge does; driver and executors share one Java."""
-    from divulge.engines.spark import SparkEngine
+    from divulge.engines import SparkEngine
 
     return SparkEngine(config={"spark.driver.memory": heap})
 

@@ -13,8 +13,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from divulge.engines.duckdb import DuckDBEngine
-from divulge.engines.spark import SparkEngine
+from divulge.engines import DuckDBEngine, SparkEngine
 
 # --- What a test needs is seen from its fixtures -----------------------------------------------------------------------
 

@@ -90,7 +90,7 @@ def source_files() -> list[Path]:
 
 
 def part_of(module: str) -> str:
-    """'divulge.metrics.leakage' belongs to 'metrics'; what is directly in divulge, to '__init__'."""
+    """'divulge.metrics.information' belongs to 'metrics'; what is directly in divulge, to '__init__'."""
     part = [*module.split("."), "__init__"][1]
     return part if part in ORDER else "__init__"
 

@@ -20,10 +20,11 @@ Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 Codes = npt.NDArray[np.integer[Any]]
 """Whole numbers from 0, of any width."""
-
 _LARGEST_KEY = 2**62
 _ROOM = 2**16
 """A table of this many counters is always worth its memory; beyond it, four for each entry."""
+_RESIDUE = 1e-12
+"""Differences of entropies come out this far from 0 where they are 0: a table of one class tells nothing, not -2e-16 bits."""
 
 
 def combined_key(codes: Sequence[Codes], radices: Sequence[int], *, rows: int) -> Ints:
@@ -188,3 +189,13 @@ def ranges(begins: Ints, lengths: Ints) -> Ints:
     total = int(ends[-1]) if len(ends) else 0
     found: Ints = np.arange(total) + np.repeat(begins - (ends - lengths), lengths)
     return found
+
+
+def without_residue(bits: Floats) -> Floats:
+    """The same numbers, with 0 for what rounding left over."""
+    return np.where(np.abs(bits) < _RESIDUE, 0.0, bits)
+
+
+def never_negative(bits: float) -> float:
+    """A number that cannot be below 0 but for rounding; its residue is 0 too."""
+    return bits if bits >= _RESIDUE else 0.0

@@ -21,6 +21,7 @@ from divulge.errors import InternalError
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
+
 _WIDTH = 120
 """Of a text that is not shown on a terminal."""
 

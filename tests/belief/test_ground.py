@@ -11,7 +11,7 @@ import pytest
 
 import divulge as dv
 from divulge.errors import BadInput
-from divulge.metrics.measurement import Measurement
+from divulge.metrics import Measurement
 from tests.literature import TABLE_2B, TABLE_3
 from tests.metrics.drawn import measured
 from tests.metrics.golden import taxonomy

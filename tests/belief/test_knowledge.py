@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from divulge.errors import BadInput
-from divulge.metrics.measurement import Measurement
+from divulge.metrics import Measurement
 from tests.literature import TABLE_1B
 from tests.metrics.drawn import measured
 

@@ -13,7 +13,7 @@ import pytest
 
 import divulge as dv
 from divulge.errors import BadInput
-from divulge.metrics.measurement import Measurement
+from divulge.metrics import Measurement
 from tests.metrics.drawn import measured
 
 # Definition 4's example: 100 people, a quarter in their fifties, 10 with cancer, 7 of them in their fifties.

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.anatomize.literature import COLUMNS, RECORDS
+from tests.anatomy.literature import COLUMNS, RECORDS
 from tests.helpers import run_cli
 
 BOUNDS = ["--alpha", "0.5", "--beta", "1/4", "--gamma", "0.05", "--delta", "0.25", "--tables", "2"]

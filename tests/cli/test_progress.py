@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from divulge.cli.common import progress_bar, statement_bar
+from divulge.cli.options import progress_bar, statement_bar
 
 
 class Terminal(io.StringIO):

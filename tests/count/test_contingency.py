@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from divulge.count import Contingency, Domain, count
 from divulge.errors import BadInput
-from divulge.table.roles import resolve_roles
+from divulge.table import resolve_roles
 from tests.metrics.drawn import arrow, opened, rows
 
 SENSITIVE = ["disease", "dose"]

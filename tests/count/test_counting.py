@@ -14,7 +14,7 @@ from hypothesis import given, settings
 import divulge as dv
 from divulge.count import Contingency, count
 from divulge.errors import BadInput
-from divulge.table.roles import resolve_roles
+from divulge.table import resolve_roles
 from tests import oracle
 from tests.metrics.drawn import Counts, arrow, contingency_of, counts, opened, rows, table_of
 

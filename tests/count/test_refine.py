@@ -15,20 +15,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from divulge.count import refine as module
-from divulge.count.columns import Columns
-from divulge.count.counting import Request
-from divulge.count.refine import Partition, refine
-from divulge.engines.duckdb import DuckDBEngine
+from divulge.count import Columns, Refinement, Request, refine
+from divulge.count import distinct_rows as module
+from divulge.engines import DuckDBEngine
 from divulge.errors import BadInput
-from divulge.table.read import read
-from divulge.table.roles import resolve_roles
+from divulge.table import read, resolve_roles
 
 CODES = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 200), st.integers(0, 1)), min_size=1, max_size=60)
 
 
-def refined(rows: list[tuple[int, ...]], values: tuple[int, ...]) -> Partition:
-    partition = Partition.whole(len(rows))
+def refined(rows: list[tuple[int, ...]], values: tuple[int, ...]) -> Refinement:
+    partition = Refinement.whole(len(rows))
     for column, count in zip(zip(*rows, strict=True), values, strict=True):
         partition = refine(partition, np.array(column), count)
     return partition
@@ -55,13 +52,13 @@ def test_the_classes_are_those_of_all_columns_together(table: int, rows: list[tu
 
 
 def test_an_empty_and_a_single_row() -> None:
-    assert Partition.whole(0).classes == 0
-    one = refine(Partition.whole(1), np.array([5]), 9)
+    assert Refinement.whole(0).classes == 0
+    one = refine(Refinement.whole(1), np.array([5]), 9)
     assert (one.classes, one.closed, one.ids.tolist()) == (1, 1, [])
 
 
 def test_a_constant_column_changes_nothing() -> None:
-    start = Partition.whole(3)
+    start = Refinement.whole(3)
     assert refine(start, np.zeros(3, dtype=np.int64), 1) is start
 
 

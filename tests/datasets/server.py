@@ -8,7 +8,7 @@ import threading
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from divulge.datasets.sources import WebFile
+from divulge.datasets.catalogue import WebFile
 
 if TYPE_CHECKING:
     from pathlib import Path

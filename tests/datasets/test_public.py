@@ -16,13 +16,12 @@ import pyarrow.compute as pc
 import pytest
 
 from divulge import datasets
-from divulge.datasets.catalogue import Dataset
+from divulge.datasets.catalogue import Dataset, WebFile
 from divulge.datasets.public import cache_folder, fetch_into, read
-from divulge.datasets.sources import WebFile
 from divulge.errors import BadInput, MissingDependency
 
 if TYPE_CHECKING:
-    from divulge.datasets.sources import FileSource
+    from divulge.datasets.catalogue import FileSource
     from tests.datasets.server import FileServer
 
 CONTENT = b"|a comment\n39, State-gov, 1.5, <=50K.\n50, ?, 2, >50K.\n\n"

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from divulge.datasets import sources
-from divulge.datasets.sources import PackageFile, SourceFailed, WebFile
+from divulge.datasets import catalogue as sources
+from divulge.datasets.catalogue import PackageFile, SourceFailed, WebFile
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,12 +9,22 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from divulge.dossier.adversary import Augment, Chain, Correct, Cost, Resolve, attack, dip
-from divulge.dossier.equivalence import Equivalence
+from divulge.dossier import (
+    Attribute,
+    Augment,
+    Chain,
+    Correct,
+    Database,
+    Equivalence,
+    MatchRule,
+    Measure,
+    Record,
+    Resolve,
+    attack,
+    dip,
+)
+from divulge.dossier.adversary import Cost
 from divulge.dossier.leakage import leakage, set_leakage
-from divulge.dossier.matching import MatchRule
-from divulge.dossier.measure import Measure
-from divulge.dossier.record import Attribute, Database, Record
 from divulge.errors import BadInput
 from tests.dossier.oracle import golden, record_of
 from tests.dossier.worlds import databases, golden_database, golden_rule, rules

@@ -8,11 +8,9 @@ from fractions import Fraction
 import pytest
 from hypothesis import given, settings
 
-from divulge.dossier.adversary import Chain, Resolve, attack
-from divulge.dossier.decide import compare, incremental, timeline, without
-from divulge.dossier.matching import MatchRule
-from divulge.dossier.record import Record
+from divulge.dossier import Chain, MatchRule, Record, Resolve, attack, compare
 from divulge.dossier.resolve import Method
+from divulge.dossier.what_if import incremental, timeline, without
 from tests.dossier.oracle import golden, record_of
 from tests.dossier.worlds import LABELS, databases, golden_database, golden_rule, rules
 

@@ -11,10 +11,8 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from divulge.dossier.batch import RecordComparison
-from divulge.dossier.leakage import leakage, record_leakages
-from divulge.dossier.other_methods import naive
-from divulge.dossier.record import Attribute, Record
+from divulge.dossier import Attribute, Record, naive
+from divulge.dossier.leakage import RecordComparison, leakage, record_leakages
 from tests.dossier.oracle import exact
 
 CERTIFIED = 1e-12

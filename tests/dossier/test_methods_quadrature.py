@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from divulge.dossier.exponential_sums import TABLES
-from divulge.dossier.quadrature import certificate, de_nodes, error_at, rule_for
+from divulge.dossier.expectation import TABLES, certificate, de_nodes, error_at, rule_for
 from tests.dossier.oracle import golden
 
 DE_CASES = [case for name, case in golden().items() if name.startswith("003-own-25")]

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import pytest
 
-from divulge.dossier.joint import Joint
+from divulge.dossier import Attribute, Record
 from divulge.dossier.leakage import leakage
-from divulge.dossier.record import Attribute, Record
+from divulge.dossier.record import Joint
 from divulge.errors import BadInput
 
 ALICE = Record.of({"N": "Alice", "A": "123 Main", "P": "555"})

@@ -9,11 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from divulge.dossier.clusters import Clusters
+from divulge.dossier import Attribute, MatchRule, Record, resolve
 from divulge.dossier.leakage import set_leakage
-from divulge.dossier.matching import MatchRule
-from divulge.dossier.record import Attribute, Record
-from divulge.dossier.resolve import Method, merge_all, resolve, with_ids
+from divulge.dossier.resolve import Clusters, Method, merge_all, with_ids
 from divulge.errors import BadInput
 from tests.dossier.oracle import golden, record_of
 from tests.dossier.worlds import connected, databases, fixpoint, golden_database, golden_rule, rules, share_a_value

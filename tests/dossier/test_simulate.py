@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from divulge.dossier.leakage import leakage, set_leakage
-from divulge.dossier.simulate import Parameters, SeedSpread, figure3, figure3d, generate, run, table5
 from divulge.errors import BadInput
+from divulge.papers.simulate import Parameters, SeedSpread, figure3, figure3d, generate, run, table5
 
 
 def test_the_generator_keeps_its_probabilities() -> None:

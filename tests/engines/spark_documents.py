@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import divulge as dv
-from divulge.engines.spark import SparkEngine
-from divulge.metrics.measurement import Measurement
-from divulge.tasks.anatomize import anatomize
-from divulge.tasks.release import GeneralizedRelease
+from divulge.api.anatomize import anatomize
+from divulge.engines import SparkEngine
+from divulge.metrics import Measurement
+from divulge.publish import GeneralizedRelease
 from tests.engines.spark_cases import CASES, people, weights
 from tests.helpers import with_adversary
 

@@ -18,7 +18,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from divulge.engines.spark import SparkEngine
+from divulge.engines import SparkEngine
 from tests.engines.spark_documents import anatomized, measured, released
 
 SETTINGS = {

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from divulge.engines.duckdb import DuckDBEngine
+from divulge.engines import DuckDBEngine
 from divulge.errors import BadInput, DivulgeError, InternalError
 
 ENGINE = DuckDBEngine()

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 import divulge as dv
-from divulge.engines.base import Engine
+from divulge.engines import Engine
 
 PLACES = {"memory": "collected", "limit": "disk", "spark": "cluster", "spark collected": "collected"}
 AGES = pa.table({"age": [20, 20, 30, 30, 30, 40, 50, 60, 70, 80]})

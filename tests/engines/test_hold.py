@@ -12,12 +12,10 @@ import pyarrow as pa
 import pytest
 
 import divulge as dv
-from divulge.engines.base import Engine
-from divulge.engines.duckdb import DuckDBEngine
-from divulge.engines.spark import SparkEngine
-from divulge.engines.spark_cleanup import wait_until_clean
+from divulge.engines import DuckDBEngine, Engine, SparkEngine
+from divulge.engines.spark_session import wait_until_clean
 from divulge.errors import BadInput, InternalError
-from divulge.table.read import read
+from divulge.table import read
 from tests.helpers import run_cli
 
 LETTERS = pa.table({"a": ["y", None, "x", "y", "x", None, "y"], "b": [3, 1, None, 1, 2, 5, 2]})

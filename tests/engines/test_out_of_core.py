@@ -20,10 +20,10 @@ import duckdb
 import pytest
 
 import divulge as dv
+from divulge.engines import DuckDBEngine
 from divulge.engines import duckdb as engine_module
-from divulge.engines.duckdb import DuckDBEngine
 from divulge.errors import BadInput
-from divulge.table.read import read
+from divulge.table import read
 from tests.helpers import run_cli, with_adversary
 
 ROWS = 1_000_000

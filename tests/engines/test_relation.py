@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from divulge.engines.relation import RelationEngine
+from divulge.engines import RelationEngine
 from divulge.errors import BadInput, InternalError
-from divulge.table.read import read
+from divulge.table import read
 
 ENGINE = RelationEngine(duckdb.connect().sql("SELECT 1 AS a"))
 

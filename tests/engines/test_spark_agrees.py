@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from divulge.engines.base import Engine
-from divulge.engines.spark import COLLECT_LIMIT, SparkEngine
+from divulge.engines import Engine, SparkEngine
+from divulge.engines.spark import COLLECT_LIMIT
 from tests.engines.spark_cases import CASES
 from tests.engines.spark_children import Child
 from tests.engines.spark_documents import differences, measured

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is Spark's own about anatomized releases: its command, its workers, its files; the rest is in tests/tasks/test_anatomize_engines."""
+"""What is Spark's own about anatomized releases: its command, its workers, its files; the rest is in tests/api/test_anatomize_engines."""
 
 from __future__ import annotations
 
@@ -8,13 +8,12 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from divulge.engines.duckdb import DuckDBEngine
-from divulge.engines.spark import SparkEngine
-from divulge.publish.formats import Format, read_rows
+from divulge.engines import DuckDBEngine, SparkEngine
+from divulge.publish import Format, read_rows
+from tests.api.test_anatomize_engines import check, people
 from tests.engines.spark_cases import people as patients
 from tests.engines.spark_children import Child
 from tests.helpers import run_cli
-from tests.tasks.test_anatomize_engines import check, people
 
 
 def test_bytes_in_a_csv_file_are_read_as_duckdb_reads_them(spark: SparkEngine, tmp_path: Path) -> None:

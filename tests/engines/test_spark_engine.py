@@ -14,11 +14,10 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from divulge.engines import SparkEngine, spark_session
 from divulge.engines import spark as spark_module
-from divulge.engines import spark_session
-from divulge.engines.spark import SparkEngine
-from divulge.engines.spark_cleanup import wait_until_clean
-from divulge.engines.spark_failures import explain_spark
+from divulge.engines.spark_session import wait_until_clean
+from divulge.engines.spark_types import explain_spark
 from divulge.errors import BadInput, DivulgeError, InternalError, MissingDependency
 from tests.helpers import run_cli
 

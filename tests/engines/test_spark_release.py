@@ -20,17 +20,16 @@ import pyarrow.parquet as pq
 import pytest
 
 import divulge as dv
-from divulge.engines import spark_files
-from divulge.engines.spark import SparkEngine
+from divulge.api.apply import apply
+from divulge.engines import SparkEngine
+from divulge.engines import spark as spark_files
 from divulge.errors import BadInput
-from divulge.publish import recoded as recoded_module
-from divulge.publish.verify import Unverified
-from divulge.tasks.apply import apply
-from divulge.tasks.release import GeneralizedRelease
+from divulge.publish import GeneralizedRelease, Unverified
+from divulge.publish import rows as recoded_module
+from tests.api.patients import PATIENTS, patients
 from tests.engines.spark_documents import differences, release_in_words, released
 from tests.engines.test_spark_agrees import OTHER_SETTINGS
 from tests.publish.folders import names
-from tests.tasks.patients import PATIENTS, patients
 
 ZIP, SECRET = 'zip "code"; `x`.y', "Krankheit ü😀"
 SETTINGS = OTHER_SETTINGS | {"spark.sql.parquet.outputTimestampType": "INT96"}

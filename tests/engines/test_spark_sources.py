@@ -19,13 +19,11 @@ import pyarrow.parquet as pq
 import pytest
 
 import divulge as dv
-from divulge.engines.duckdb import DuckDBEngine
-from divulge.engines.spark import SparkEngine
-from divulge.engines.spark_cleanup import wait_until_clean
+from divulge.engines import DuckDBEngine, SparkEngine
+from divulge.engines.spark_session import wait_until_clean
 from divulge.errors import BadInput
-from divulge.table import spark as table_spark
-from divulge.table.read import read
-from divulge.table.table import Table
+from divulge.table import Table, read
+from divulge.table import spark_tables as table_spark
 
 # Columns of texts, each with a trap for whoever gives them types.
 TEXTS = {

@@ -18,13 +18,12 @@ import pytest
 from rich.console import Console
 
 import divulge as dv
-from divulge.engines.base import Engine
-from divulge.engines.spark import SparkEngine
+from divulge.engines import Engine, SparkEngine
 from divulge.errors import BadInput
-from divulge.metrics.conditions import conditions_of
+from divulge.metrics import conditions_of
 from divulge.policy import Policy, judge
 from divulge.results import plain
-from divulge.views.measurement import story_text
+from divulge.views import story_text
 from tests.engines.spark_cases import beliefs, odd_names, people, weights
 from tests.engines.spark_documents import differences
 from tests.helpers import run_cli, with_adversary

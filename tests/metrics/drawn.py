@@ -15,15 +15,12 @@ import numpy as np
 import pyarrow as pa
 from hypothesis import strategies as st
 
+from divulge.api.measure import measure
 from divulge.belief import Belief, Ground, PriorBelief
-from divulge.count import Contingency, Domain
-from divulge.count.contingency import build_cells
-from divulge.engines.duckdb import DuckDBEngine
-from divulge.metrics import METRICS, Identity, Metric
-from divulge.metrics.measurement import Measurement
-from divulge.table.read import read
-from divulge.table.table import Table
-from divulge.tasks.measure import measure
+from divulge.count import Contingency, Domain, build_cells
+from divulge.engines import DuckDBEngine
+from divulge.metrics import METRICS, Identity, Measurement, Metric
+from divulge.table import Table, read
 from tests.helpers import with_adversary
 
 Counts = list[dict[str, int]]

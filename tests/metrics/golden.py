@@ -16,7 +16,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from divulge.metrics.measurement import Measurement
+from divulge.metrics import Measurement
 from tests.metrics.drawn import measured
 
 FILE = Path(__file__).parent.parent / "golden" / "table_metrics.json"

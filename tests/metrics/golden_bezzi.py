@@ -9,7 +9,7 @@ from collections.abc import Callable
 import pyarrow as pa
 import pytest
 
-from divulge.metrics.measurement import Measurement
+from divulge.metrics import Measurement
 from tests.metrics.drawn import measured
 from tests.metrics.golden import Entry, bits, from_rows
 

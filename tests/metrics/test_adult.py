@@ -18,9 +18,9 @@ import pyarrow.compute as pc
 import pytest
 
 import divulge as dv
-from divulge.metrics.conditions import conditions
+from divulge.metrics import Measurement
+from divulge.metrics.average_and_worst import conditions
 from divulge.metrics.information import l_of_t
-from divulge.metrics.measurement import Measurement
 from tests import oracle
 from tests.metrics.adult import adult, complete_adult
 

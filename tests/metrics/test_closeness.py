@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from divulge.belief import Belief, Ground, GroundChoice, PriorBelief
-from divulge.count import Cells, Domain
-from divulge.count.contingency import build_cells
+from divulge.belief import Belief, Ground, PriorBelief
+from divulge.belief.belief import GroundChoice
+from divulge.count import Cells, Domain, build_cells
 from divulge.metrics import closeness
 from tests import oracle
 from tests.metrics.drawn import measured

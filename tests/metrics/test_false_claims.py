@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 from divulge.metrics import METRICS
-from divulge.metrics.conditions import conditions
+from divulge.metrics.average_and_worst import conditions
 from tests.metrics.drawn import Counts, belief_of, contingency_of, measured, merged, name_of, numbers_of
 
 # Metrics that a merge can make worse: counts, where each class goes, before, after.

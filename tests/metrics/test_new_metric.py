@@ -13,7 +13,8 @@ import pytest
 import divulge as dv
 from divulge.arrays import Floats
 from divulge.belief import Belief
-from divulge.metrics import IDENTITY, METRICS, SENSITIVE, Identity, Metric
+from divulge.metrics import IDENTITY, METRICS, Identity, Metric
+from divulge.metrics.catalogue import SENSITIVE
 from divulge.policy import Policy
 from tests.helpers import run_cli
 

@@ -11,8 +11,8 @@ import pyarrow as pa
 import pytest
 
 import divulge as dv
-from divulge.count.counts import Counts
-from divulge.engines.duckdb import DuckDBEngine
+from divulge.count import Counts
+from divulge.engines import DuckDBEngine
 from divulge.errors import BadInput
 from divulge.policy import Policy, Protection
 

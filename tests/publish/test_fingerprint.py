@@ -16,11 +16,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import divulge as dv
-from divulge.engines.choose import OwnEngine
-from divulge.engines.duckdb import DuckDBEngine
-from divulge.publish.formats import Format, read_rows
-from divulge.publish.verify import Fingerprint, Unverified, types_to_read
-from divulge.tasks.release import GeneralizedRelease
+from divulge.engines import DuckDBEngine, OwnEngine
+from divulge.publish import Fingerprint, Format, GeneralizedRelease, Unverified, read_rows
+from divulge.publish.verify import types_to_read
 from tests.publish.folders import names
 
 ROWS = 40

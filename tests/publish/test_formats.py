@@ -13,10 +13,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from divulge.engines.duckdb import DuckDBEngine
+from divulge.engines import DuckDBEngine
 from divulge.errors import BadInput
-from divulge.publish.formats import Format, choose_format, read_rows
-from divulge.table.read import read
+from divulge.publish import Format, choose_format, read_rows
+from divulge.table import read
 
 TABLE = pa.table(
     {

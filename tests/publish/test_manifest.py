@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from divulge.errors import BadInput
-from divulge.publish.manifest import read_manifest, refuse_unless_release, seal, write_manifest
+from divulge.publish import read_manifest
+from divulge.publish.manifest import refuse_unless_release, seal, write_manifest
 
 
 @pytest.fixture

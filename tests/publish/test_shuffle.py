@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from divulge.engines.duckdb import DuckDBEngine
+from divulge.engines import DuckDBEngine
 from divulge.errors import BadInput
-from divulge.publish.shuffle import draw_secret, shuffled
+from divulge.publish import draw_secret, shuffled
 
 ENGINE = DuckDBEngine()
 Row = tuple[Any, ...]

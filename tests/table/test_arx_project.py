@@ -11,7 +11,7 @@ import pytest
 
 import divulge as dv
 from divulge.errors import BadInput
-from divulge.table.arx_project import read_project
+from divulge.table import read_project
 
 # [sic]: ARX writes <assigment>.
 DEFINITION = """<definition>

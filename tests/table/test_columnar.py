@@ -11,8 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from divulge.errors import BadInput
-from divulge.table.read import read
-from divulge.table.table import Table
+from divulge.table import Table, read
 
 
 def rows(table: Table) -> list[dict[str, Any]]:

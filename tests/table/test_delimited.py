@@ -15,8 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from divulge.errors import BadInput
-from divulge.table.read import read
-from divulge.table.table import Table
+from divulge.table import Table, read
 
 PAST_ANY_SAMPLE = 1_100_000
 

@@ -15,8 +15,7 @@ import pyarrow.dataset as ds
 import pytest
 
 from divulge.errors import BadInput
-from divulge.table.read import read
-from divulge.table.table import Table
+from divulge.table import Table, read
 
 
 def values(table: Table, name: str = "value") -> list[Any]:

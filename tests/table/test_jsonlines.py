@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from divulge.errors import BadInput
-from divulge.table.read import read
-from divulge.table.table import Table
+from divulge.table import Table, read
 
 
 def write(folder: Path, *records: object, name: str = "table.jsonl") -> Path:

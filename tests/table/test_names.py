@@ -18,8 +18,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import divulge as dv
-from divulge.table.read import read
-from divulge.table.roles import resolve_roles, split_names
+from divulge.table import read, resolve_roles, split_names
 
 ODD_NAMES = {
     "space": "home town",

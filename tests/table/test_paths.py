@@ -13,8 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from divulge.errors import BadInput
-from divulge.table.paths import find_files
-from divulge.table.read import read
+from divulge.table import find_files, read
 
 
 def test_a_missing_file_names_its_neighbours(tmp_path: Path) -> None:

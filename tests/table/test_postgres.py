@@ -14,9 +14,8 @@ import pyarrow as pa
 import pytest
 
 from divulge.errors import BadInput, MissingDependency
+from divulge.table import Table, read
 from divulge.table.databases import PostgresUrl
-from divulge.table.read import read
-from divulge.table.table import Table
 from tests.table.postgres_server import PASSWORD, PostgresServer
 
 WRONG = "hunter2"

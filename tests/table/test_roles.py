@@ -9,9 +9,7 @@ import pyarrow as pa
 import pytest
 
 from divulge.errors import BadInput
-from divulge.table.read import read
-from divulge.table.roles import Roles, resolve_roles, split_names
-from divulge.table.table import Table
+from divulge.table import Roles, Table, read, resolve_roles, split_names
 
 
 @pytest.fixture(scope="module")

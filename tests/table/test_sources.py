@@ -24,11 +24,10 @@ import pyarrow.feather
 import pyarrow.parquet as pq
 import pytest
 
-from divulge.engines.spark import SparkEngine
+from divulge.engines import SparkEngine
 from divulge.errors import BadInput
-from divulge.table.read import read
-from divulge.table.spark import find_spark_source
-from divulge.table.table import Table
+from divulge.table import Table, read
+from divulge.table.spark_tables import find_spark_source
 
 NAMES = ("zip", "age", "disease", "visit", "cost")
 KINDS = {"zip": "text", "age": "number", "disease": "text", "visit": "date", "cost": "number"}
@@ -279,6 +278,6 @@ def test_an_encoding_that_does_not_exist_is_refused_before_spark_reads(
 ) -> None:
     """Spark reads large files itself; which files are large is asked before Spark starts."""
     (tmp_path / "t.csv").write_text("a\n1\n", encoding="utf-8")
-    monkeypatch.setattr("divulge.table.spark.SMALL_TEXT", 0)
+    monkeypatch.setattr("divulge.table.spark_tables.SMALL_TEXT", 0)
     with pytest.raises(BadInput, match="there is no encoding 'utf-9'"):
         find_spark_source(str(tmp_path / "t.csv"), encoding="utf-9", engine=cast("SparkEngine", None))

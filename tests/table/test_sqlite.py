@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 
 from divulge.errors import BadInput
-from divulge.table.read import read
-from divulge.table.table import Table
+from divulge.table import Table, read
 
 
 def database(folder: Path, *statements: str, rows: list[tuple[Any, ...]] | None = None) -> Path:

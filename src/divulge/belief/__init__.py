@@ -2,10 +2,8 @@
 """What an adversary believes about an attribute before and after a table is published."""
 
 from divulge.belief.adversary import Adversary, Assumptions, MarginalOf, adversary_in_force
-from divulge.belief.belief import Belief, Ground, Whole
-from divulge.belief.ground import GroundChoice, Taxonomy
-from divulge.belief.knowledge import Knowledge
-from divulge.belief.prior import GivenPrior, PriorBelief, as_share, read_prior
+from divulge.belief.belief import Belief, Ground, Whole, belief_of
+from divulge.belief.prior import GivenPrior, Key, Knowledge, PriorBelief
 
 __all__ = [
     "Adversary",
@@ -13,13 +11,11 @@ __all__ = [
     "Belief",
     "GivenPrior",
     "Ground",
-    "GroundChoice",
+    "Key",
     "Knowledge",
     "MarginalOf",
     "PriorBelief",
-    "Taxonomy",
     "Whole",
     "adversary_in_force",
-    "as_share",
-    "read_prior",
+    "belief_of",
 ]

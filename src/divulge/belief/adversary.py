@@ -15,15 +15,20 @@ from typing import Any, cast, get_args
 import numpy as np
 
 from divulge.arrays import Floats
-from divulge.belief.belief import Belief, Distance
-from divulge.belief.ground import GroundChoice, Taxonomy
-from divulge.belief.knowledge import Knowledge, ValuesOf, read_knowledge, values_by_attribute
-from divulge.belief.prior import GivenPrior, PriorBelief, as_share, read_prior
+from divulge.belief.belief import Belief, Distance, GroundChoice, Taxonomy
+from divulge.belief.prior import (
+    GivenPrior,
+    Knowledge,
+    PriorBelief,
+    ValuesOf,
+    as_share,
+    read_knowledge,
+    read_prior,
+    values_by_attribute,
+)
 from divulge.count import Cells, Contingency, Nulls
 from divulge.errors import BadInput, nearest
-from divulge.table.paths import kind_by_name
-from divulge.table.roles import Roles
-from divulge.table.table import Table
+from divulge.table import Roles, Table, kind_by_name
 
 Values = Mapping[str, Sequence[str | None] | str] | Iterable[str]
 MarginalOf = Callable[[Table, Cells], tuple[Cells, PriorBelief]]

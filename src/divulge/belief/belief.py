@@ -9,15 +9,21 @@ cells and not classes times values.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 from typing import Literal
 
 import numpy as np
+import pyarrow as pa
 
 from divulge.arrays import Floats, Ints, sum_by_id
 from divulge.belief.prior import PriorBelief
-from divulge.count import Cells
+from divulge.count import Cells, Coded, Domain, Refinement, build_cells
+from divulge.errors import BadInput
+from divulge.hierarchy import read_hierarchy
+from divulge.values import as_text
 
 Distance = Literal["equal", "ordered", "hierarchical"]
 
@@ -178,3 +184,120 @@ class Belief:
         # Sums of whole counts are exact in floats, so no rounding of a_i can pass for an absent value.
         absent = (whole - self.cells.sum_by_class(weights**power)) / scale
         return np.where(self.absent_values > 0, np.maximum(absent, 0.0), 0.0)
+
+
+# --- ground -----------------------------------------------------------------------------------------------------------
+# Which ground distance t-closeness uses for an attribute, and the order of its values.
+#
+# Equal for text and ordered for numbers and dates unless told otherwise; a taxonomy makes it hierarchical. Text has no order of its own
+# (an alphabet means nothing), so an ordered distance on text needs the order.
+
+
+Taxonomy = str | Path | Mapping[str, Sequence[str]]
+
+
+@dataclass(frozen=True)
+class GroundChoice:
+    """What the user asked for, by attribute."""
+
+    distances: Mapping[str, str] = field(default_factory=dict)
+    taxonomies: Mapping[str, Taxonomy] = field(default_factory=dict)
+    orders: Mapping[str, Sequence[str]] = field(default_factory=dict)
+
+    def arrange(self, cells: Cells) -> Cells:
+        """The cells with the values in the order that was given, if one was."""
+        if cells.domain.name not in self.orders:
+            return cells
+        order = [as_text(value) for value in self.orders[cells.domain.name]]
+        labels = [as_text(label) for label in cells.domain.labels]
+        twice = [repr(value) for place, value in enumerate(order) if value in order[:place]]
+        if twice:
+            raise BadInput(f"the order of {cells.domain.name!r} names {', '.join(twice)} twice")
+        missing = [repr(label) for label in labels if label not in order]
+        if missing:
+            raise BadInput(f"the order of {cells.domain.name!r} misses {', '.join(missing)}")
+        rank = np.array([order.index(label) for label in labels])
+        codes = np.argsort(np.argsort(rank))
+        values = cells.domain.values.take(pa.array(np.argsort(rank)))
+        return cells.recode(codes, Domain(cells.domain.name, values, cells.domain.kind))
+
+    def ground(self, cells: Cells) -> Ground:
+        """The ground distance in force for an attribute whose cells have been arranged."""
+        name = cells.domain.name
+        asked = self.distances.get(name)
+        if name in self.taxonomies:
+            if asked not in (None, "hierarchical"):
+                raise BadInput(f"{name!r} has a taxonomy and is asked to be {asked}", hint="give one of the two")
+            hierarchy = read_hierarchy(self.taxonomies[name], name)
+            return Ground("hierarchical", hierarchy.nodes_below_root([as_text(label) for label in cells.domain.labels]))
+        has_order = cells.domain.is_ordered or name in self.orders
+        if asked is None:
+            return Ground("ordered" if has_order else "equal")
+        if asked == "hierarchical":
+            raise BadInput(
+                f"a hierarchical distance for {name!r} needs its taxonomy", hint="give a hierarchy file for it"
+            )
+        if asked == "ordered" and not has_order:
+            raise BadInput(
+                f"the values of {name!r} are text and have no order",
+                hint=f"give their order from low to high (--order '{name}=low,..,high')",
+            )
+        distance: Distance = "ordered" if asked == "ordered" else "equal"
+        return Ground(distance)
+
+
+# --- refined ----------------------------------------------------------------------------------------------------------
+# The belief about an attribute in classes that were found by refinement, where a row alone in its class is only counted.
+#
+# A closed class holds one value. For every metric that looks at a class by itself, one such class for each value stands for all of
+# them; what they add to the sums over the whole table is added to the sums.
+
+
+def belief_of(partition: Refinement, attribute: Coded, *, repeats: Ints | None = None) -> Belief:
+    """The belief under the table's own marginal; `repeats` says how many people each row stands for, by default one."""
+    value = attribute.codes.astype(np.int64, copy=False)
+    mass = np.ones(len(value)) if repeats is None else repeats.astype(np.float64)
+    marginal = sum_by_id(value, mass, attribute.values)
+    cells = build_cells(
+        attribute.domain,
+        partition.ids,
+        partition.open_part(value),
+        partition.open_part(mass),
+        classes=len(partition.sizes),
+    )
+    whole = Whole.of(cells, marginal) if len(partition.sizes) else None
+    closed = partition.closed_rows(len(mass))
+    if len(closed):
+        alone = _alone(value[closed], mass[closed], marginal)
+        whole = alone if whole is None else whole.plus(alone)
+        cells = _with_one_of_each(cells, np.flatnonzero(np.bincount(value[closed])))
+    return Belief(
+        cells=cells,
+        prior=PriorBelief("table", marginal[None, :]),
+        ground=Ground("ordered" if attribute.domain.is_ordered else "equal"),
+        classes=np.arange(len(cells.start) - 1, dtype=np.int64),
+        given_whole=whole,
+    )
+
+
+def _alone(value: Ints, mass: Floats, marginal: Floats) -> Whole:
+    """What classes of one row each add to the sums over the table."""
+    share, of_value = mass / marginal.sum(), mass / marginal[value]
+    return Whole(
+        marginal=marginal,
+        classes=len(mass),
+        class_entropy=-float((share * np.log2(share)).sum()),
+        class_entropy_of_value=sum_by_id(value, -of_value * np.log2(of_value), len(marginal)),
+        remaining_entropy=0.0,
+        fewest_values=1,
+    )
+
+
+def _with_one_of_each(cells: Cells, values: Ints) -> Cells:
+    """The same cells and, for each of these values, one more class that holds nothing else."""
+    return Cells(
+        domain=cells.domain,
+        start=np.concatenate([cells.start, cells.start[-1] + 1 + np.arange(len(values))]),
+        value=np.concatenate([cells.value, values]),
+        mass=np.concatenate([cells.mass, np.ones(len(values))]),
+    )

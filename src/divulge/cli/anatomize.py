@@ -9,8 +9,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from divulge.cli.common import emit_json, new_app, tell
-from divulge.cli.options import JsonOption, TableOptions, takes_groups
+from divulge.cli.options import JsonOption, TableOptions, emit_json, new_app, takes_groups, tell
 
 app = new_app()
 
@@ -153,12 +152,11 @@ def anatomize(
     if check:
         _check(table, model.given(), sensitive or [], json_=json_)
         return
-    from divulge.anatomize.feasibility import InfeasibleModel
-    from divulge.anatomize.workload import Workload
-    from divulge.publish.release import refuse_target
-    from divulge.table.roles import split_names
-    from divulge.tasks.anatomize import anatomize as run_anatomize
-    from divulge.tasks.anatomized_release import refuse_in_chunks
+    from divulge.anatomy import InfeasibleModel, Workload
+    from divulge.api.anatomize import anatomize as run_anatomize
+    from divulge.api.anatomize import refuse_in_chunks
+    from divulge.publish import refuse_target
+    from divulge.table import split_names
 
     if out is not None and not dry_run:
         refuse_target(out, force=force)
@@ -189,7 +187,7 @@ def anatomize(
 
 
 def _check(table: TableOptions, bounds: dict[str, str], sensitive: list[str], *, json_: bool) -> None:
-    from divulge.tasks.check_anatomized import check_anatomized
+    from divulge.api.query import check_anatomized
 
     found = check_anatomized(table.source, sensitive=sensitive, engine=table.chosen_engine(), **bounds)
     tell(found, json_=json_)

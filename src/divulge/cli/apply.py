@@ -8,8 +8,7 @@ from typing import Annotated
 
 import typer
 
-from divulge.cli.common import new_app, tell
-from divulge.cli.options import JsonOption, TableOptions, takes_groups
+from divulge.cli.options import JsonOption, TableOptions, new_app, takes_groups, tell
 
 app = new_app()
 
@@ -40,7 +39,7 @@ def apply(
       divulge apply release/ new-patients.csv --out release-2/
       divulge apply /shared/release/ clinic.visits --engine spark --out /shared/release-2/
     """
-    from divulge.tasks.apply import apply as run_apply
+    from divulge.api.apply import apply as run_apply
 
     applied = run_apply(
         release, table.read(), out, unseen="suppress" if suppress_unseen else "refuse", force=force, seed=seed

@@ -7,9 +7,20 @@ from typing import Annotated
 
 import typer
 
-from divulge.cli.common import new_app, tell
-from divulge.cli.options import BeliefOptions, JointOption, JsonOption, RoleOptions, TableOptions, takes_groups
-from divulge.cli.promises import PolicyOption, ProtectOption, policy_of, takes_promises
+from divulge.cli.options import (
+    BeliefOptions,
+    JointOption,
+    JsonOption,
+    PolicyOption,
+    ProtectOption,
+    RoleOptions,
+    TableOptions,
+    new_app,
+    policy_of,
+    takes_groups,
+    takes_promises,
+    tell,
+)
 
 app = new_app()
 
@@ -35,7 +46,7 @@ def check(
       divulge check patients.csv --policy divulge.toml
       divulge check patients.csv --qi zip,age --sensitive disease --k-anonymity 5 --entropy-leakage 0.5
     """
-    from divulge.tasks.check import check as run_check
+    from divulge.api.measure import check as run_check
 
     opened = table.read()
     kept = policy_of(policy, bounds, protect=protect)

@@ -7,8 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from divulge.cli.common import emit_json, new_app, show
-from divulge.cli.options import JsonOption
+from divulge.cli.options import JsonOption, emit_json, new_app, show
 
 app = new_app()
 
@@ -31,7 +30,7 @@ def datasets(
     from dataclasses import asdict
 
     from divulge import datasets as library
-    from divulge.views.words import grid
+    from divulge.views import grid
 
     if name is None:
         found = library.available()

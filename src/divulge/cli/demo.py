@@ -9,11 +9,9 @@ from typing import Annotated, Any
 
 import typer
 
-from divulge.cli.common import emit_json, new_app, show
-from divulge.cli.options import JsonOption
+from divulge.cli.options import JsonOption, emit_json, new_app, show
 
 app = new_app()
-
 _POLICY = """# What the hospital promises about its table.
 quasi_identifiers = ["zip", "age", "sex"]
 sensitive = "diagnosis"
@@ -41,12 +39,11 @@ def demo(
     """
     import pyarrow.csv
 
-    from divulge.datasets.demo import QUASI_IDENTIFIERS, SENSITIVE, generalized, patients
+    from divulge.api.generalize import generalize
+    from divulge.api.measure import check, measure
+    from divulge.api.profile import profile
+    from divulge.datasets import QUASI_IDENTIFIERS, SENSITIVE, generalized, patients
     from divulge.policy import Policy
-    from divulge.tasks.check import check
-    from divulge.tasks.generalize import generalize
-    from divulge.tasks.measure import measure
-    from divulge.tasks.profile import profile
 
     folder = Path(out)
     folder.mkdir(parents=True, exist_ok=True)
@@ -82,9 +79,9 @@ def demo(
 def _write(folder: Path, after: Any) -> list[str]:
     import pyarrow.csv
 
-    from divulge.datasets.demo import SENSITIVE
-    from divulge.metrics.leakage import distribution_leakage
-    from divulge.views.charts import before_and_after_chart, leakage_chart, save_chart
+    from divulge.datasets import SENSITIVE
+    from divulge.metrics import distribution_leakage
+    from divulge.views import before_and_after_chart, leakage_chart, save_chart
 
     pyarrow.csv.write_csv(after.class_table(), folder / "classes.csv")
     belief = after.beliefs[SENSITIVE]
@@ -98,7 +95,7 @@ def _write(folder: Path, after: Any) -> list[str]:
 
 
 def _tell(columns: Any, before: Any, verdict: Any, release: Any, files: list[str]) -> None:
-    from divulge.views.measurement import story_text
+    from divulge.views import story_text
 
     show(
         "Nobody in this demonstration exists: the patients are invented.",

@@ -7,8 +7,7 @@ from typing import Annotated
 
 import typer
 
-from divulge.cli.common import new_app, tell
-from divulge.cli.options import JsonOption
+from divulge.cli.options import JsonOption, new_app, tell
 
 app = new_app()
 
@@ -27,11 +26,11 @@ def distances(
     Example:
       divulge distances --chart distances.svg
     """
-    from divulge.metrics.distances import compare_distances
+    from divulge.papers import compare_distances
 
     comparison = compare_distances(values=values, pairs=pairs, seed=seed)
     if chart is not None:
-        from divulge.views.charts import distances_chart, save_chart
+        from divulge.views import distances_chart, save_chart
 
         save_chart(distances_chart(comparison), chart)
     tell(comparison, json_=json_)

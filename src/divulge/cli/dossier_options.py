@@ -11,19 +11,14 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
-from divulge.cli.common import progress_bar
+from divulge.cli.options import progress_bar
 from divulge.errors import BadInput
 
 if TYPE_CHECKING:
-    from divulge.dossier.adversary import Operator
-    from divulge.dossier.matching import MatchRule
-    from divulge.dossier.measure import Measure
-    from divulge.dossier.record import Database, Record
-    from divulge.dossier.splink_model import Compared
-    from divulge.dossier.tables import TableLeakage
+    from divulge.dossier import Compared, Database, MatchRule, Measure, Operator, Record, TableLeakage
+
 
 Item = TypeVar("Item")
-
 DatabaseOption = Annotated[
     str, typer.Option(help="The records: .json, .jsonl or .csv (record,label,value,confidence).")
 ]
@@ -44,9 +39,7 @@ class MeasureOptions:
 
     def read(self) -> Measure:
         """The files opened."""
-        from divulge.dossier.equivalence import Equivalence
-        from divulge.dossier.files import read_weights
-        from divulge.dossier.measure import Measure
+        from divulge.dossier import Equivalence, Measure, read_weights
 
         return Measure(
             weights=read_weights(self.weights) if self.weights else None,
@@ -87,7 +80,7 @@ class AdversaryOptions:
 
     def operator(self, measure: Measure) -> Operator:
         """The steps in order: canonical values, inferred values, then merging."""
-        from divulge.dossier.adversary import Chain, Resolve
+        from divulge.dossier import Chain, Resolve
 
         if self.resolve and self.link:
             raise BadInput("--resolve and --link were both given", hint="merge by a rule or by probability, not both")
@@ -95,23 +88,23 @@ class AdversaryOptions:
         if self.resolve:
             steps.append(Resolve(self.match_rule(), method=self.er))  # type: ignore[arg-type]
         if self.link:
-            from divulge.dossier.linkage import Link
+            from divulge.dossier import Link
 
             steps.append(Link(self.compared(), threshold=self.probability, prior=self.prior))
         return steps[0] if len(steps) == 1 else Chain(tuple(steps))
 
     def merge(self, records: Database, measure: Measure) -> tuple[Database, dict[str, Any], dict[str, Any]]:
         """The merged records, the graph of what joined, and how it was done."""
-        from divulge.dossier.adversary import Chain
+        from divulge.dossier import Chain
 
         prepared = Chain(tuple(self._preparations(measure)))(records)
         if self.link:
-            from divulge.dossier.linkage import link
+            from divulge.dossier import link
 
             linkage = link(prepared, self.compared(), threshold=self.probability, prior=self.prior)
             settings = {"method": "splink", "model": linkage.model, "prior": linkage.prior, "engine": linkage.engine}
             return linkage.records, linkage.graph(), settings
-        from divulge.dossier.resolve import resolve
+        from divulge.dossier import resolve
 
         rule = self.match_rule()
         watched = tracked(prepared, len(prepared), what="linking records")
@@ -127,7 +120,7 @@ class AdversaryOptions:
             )
 
     def _preparations(self, measure: Measure) -> Iterator[Operator]:
-        from divulge.dossier.adversary import Augment, Correct
+        from divulge.dossier import Augment, Correct
 
         if measure.equivalence:
             yield Correct(measure.equivalence)
@@ -137,7 +130,7 @@ class AdversaryOptions:
 
     def match_rule(self) -> MatchRule:
         """The rule, which a command may insist on."""
-        from divulge.dossier.matching import MatchRule
+        from divulge.dossier import MatchRule
 
         if not self.resolve:
             raise BadInput(
@@ -147,7 +140,7 @@ class AdversaryOptions:
 
     def compared(self) -> tuple[Compared, ...]:
         """The labels of --link: N~1 allows one typing error."""
-        from divulge.dossier.splink_model import Compared
+        from divulge.dossier import Compared
 
         found = []
         for part in (self.link or "").split(","):
@@ -182,8 +175,7 @@ class ReleaseOptions:
 
     def measure(self, reference: str, options: Measure) -> tuple[TableLeakage, ...]:
         """The leakage of each person of the reference file."""
-        from divulge.dossier.files import read_database
-        from divulge.dossier.tables import table_leakage
+        from divulge.dossier import read_database, table_leakage
 
         if not self.qi:
             raise BadInput("--table needs --qi", hint="name the columns by which rows are about the same people")

@@ -9,14 +9,26 @@ from typing import Annotated, Any, Literal
 import typer
 
 from divulge.belief import Adversary
-from divulge.cli.common import emit_json, new_app, show, tell
-from divulge.cli.options import BeliefOptions, JointOption, JsonOption, RoleOptions, TableOptions, takes_groups
-from divulge.cli.promises import PolicyOption, ProtectOption, policy_of, takes_promises
+from divulge.cli.options import (
+    BeliefOptions,
+    JointOption,
+    JsonOption,
+    PolicyOption,
+    ProtectOption,
+    RoleOptions,
+    TableOptions,
+    emit_json,
+    new_app,
+    policy_of,
+    show,
+    takes_groups,
+    takes_promises,
+    tell,
+)
 from divulge.errors import BadInput
 from divulge.policy import Policy
 
 app = new_app()
-
 FormatOption = Annotated[
     Literal["csv", "parquet", "arrow"] | None,
     typer.Option(
@@ -96,12 +108,11 @@ def generalize(
 
     With --engine spark the workers write the table, as a folder of files; --out must be on storage that they share.
     """
-    from divulge.generalize.diagnosis import NothingFits
-    from divulge.publish.formats import choose_format
-    from divulge.publish.release import refuse_target
-    from divulge.table.roles import split_names
-    from divulge.tasks.generalize import generalize as run_generalize
-    from divulge.views.releases import suggestions_text
+    from divulge.api.generalize import generalize as run_generalize
+    from divulge.publish import choose_format, refuse_target
+    from divulge.search import NothingFits
+    from divulge.table import split_names
+    from divulge.views import suggestions_text
 
     if out is not None and not dry_run:
         refuse_target(out, force=force)
@@ -144,7 +155,7 @@ def generalize(
 
 
 def _show_front(opened: Any, metric: str, asked: dict[str, Any], *, json_: bool, unused: bool) -> None:
-    from divulge.tasks.tradeoff import tradeoff
+    from divulge.api.generalize import tradeoff
 
     if unused:
         raise BadInput(
@@ -158,8 +169,8 @@ def _hierarchies(
     opened: Any, policy: Policy, given: dict[str, Any], *, hierarchies: Path | None, adversary: BeliefOptions
 ) -> tuple[dict[str, Any], Adversary]:
     """Hierarchies of quasi-identifiers, and the adversary with the taxonomies of sensitive columns."""
-    from divulge.table.hierarchy_files import load_hierarchies
-    from divulge.table.roles import resolve_roles
+    from divulge.hierarchy import load_hierarchies
+    from divulge.table import resolve_roles
 
     names = given["quasi_identifiers"] or policy.roles.get("quasi_identifiers", ())
     columns = resolve_roles(opened, quasi_identifiers=names, declared=True).quasi_identifiers

@@ -9,9 +9,20 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from divulge.cli.common import emit_json, new_app, show, tell
-from divulge.cli.options import BeliefOptions, JsonOption, TableOptions, pairs, takes_groups
-from divulge.cli.promises import PolicyOption, policy_of, takes_promises
+from divulge.cli.options import (
+    BeliefOptions,
+    JsonOption,
+    PolicyOption,
+    TableOptions,
+    emit_json,
+    new_app,
+    pairs,
+    policy_of,
+    show,
+    takes_groups,
+    takes_promises,
+    tell,
+)
 
 app = new_app()
 
@@ -76,7 +87,7 @@ class RuleOptions:
 
     def spec(self) -> dict[str, Any] | None:
         """The options as a table of keys; None if no rule was given."""
-        from divulge.table.hierarchy_rules import parse_inline
+        from divulge.hierarchy import parse_inline
 
         lists = {
             name: given.split(",")
@@ -125,9 +136,9 @@ def build(
       divulge hierarchy build patients.csv --column age --intervals 5,10,20 --top 90 --out age.csv
       divulge hierarchy build patients.csv --column grade --order A,B,C,D --groups 2 --out hierarchies/
     """
-    from divulge.table.roles import split_names
-    from divulge.tasks.hierarchy import build as run_build
-    from divulge.tasks.hierarchy import write_to
+    from divulge.api.hierarchies import build as run_build
+    from divulge.api.hierarchies import write_to
+    from divulge.table import split_names
 
     opened = table.read()
     columns = split_names(opened, column)
@@ -164,8 +175,8 @@ def cut(
     Example:
       divulge hierarchy cut patients.csv --column age --about disease --ranges 4 --surprise 0.5 --k-anonymity 5 --out age.csv
     """
-    from divulge.tasks.cut import cut as run_cut
-    from divulge.tasks.hierarchy import write_to
+    from divulge.api.generalize import cut as run_cut
+    from divulge.api.hierarchies import write_to
 
     opened, promised = table.read(), policy_of(policy, bounds)
     her = adversary.resolve(opened.names, order_of=column)
@@ -193,7 +204,7 @@ def check(
     Example:
       divulge hierarchy check adult.csv --hierarchies hierarchies/
     """
-    from divulge.tasks.hierarchy import cover, load_for
+    from divulge.api.hierarchies import cover, load_for
 
     opened = table.read()
     coverage = cover(opened, load_for(opened, hierarchies, pairs(hierarchy or [], "--hierarchy")))
@@ -217,8 +228,8 @@ def convert(
       divulge hierarchy convert adult_hierarchy_age.csv age.csv --to anjana
       divulge hierarchy convert study.deid study/
     """
-    from divulge.tasks.hierarchy import convert as run_convert
-    from divulge.views.words import written_text
+    from divulge.api.hierarchies import convert as run_convert
+    from divulge.views import written_text
 
     written = run_convert(source, target, to=to, force=force, encoding=encoding)
     if json_:
@@ -239,8 +250,8 @@ def show_levels(
     Example:
       divulge hierarchy show adult_hierarchy_age.csv
     """
-    from divulge.tasks.hierarchy import load_any
-    from divulge.views.columns import hierarchy_document, hierarchy_text
+    from divulge.api.hierarchies import load_any
+    from divulge.views import hierarchy_document, hierarchy_text
 
     found = load_any(source)
     if json_:

@@ -15,8 +15,8 @@ import traceback
 from collections.abc import Sequence
 from typing import Any
 
-from divulge import __version__
 from divulge.errors import DivulgeError, InternalError, nearest
+from divulge.version import __version__
 
 COMMANDS = {
     "demo": "invent 20,000 patients, measure what their table gives away, tell it in plain words",
@@ -35,7 +35,6 @@ COMMANDS = {
     "datasets": "list and fetch public data sets",
     "metrics": "list every metric with its definition",
 }
-
 _INTERRUPTED = 130
 _HELP = """Usage: divulge COMMAND [OPTIONS] [ARGUMENTS]
 

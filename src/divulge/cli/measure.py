@@ -8,8 +8,16 @@ from typing import Annotated, Any
 
 import typer
 
-from divulge.cli.common import new_app, tell
-from divulge.cli.options import BeliefOptions, JointOption, JsonOption, RoleOptions, TableOptions, takes_groups
+from divulge.cli.options import (
+    BeliefOptions,
+    JointOption,
+    JsonOption,
+    RoleOptions,
+    TableOptions,
+    new_app,
+    takes_groups,
+    tell,
+)
 from divulge.errors import BadInput
 
 app = new_app()
@@ -48,8 +56,8 @@ def measure(
       divulge measure patients.csv --qi zip,age --sensitive disease
       divulge measure patients.csv --about age --given zip,disease --json
     """
-    from divulge.metrics.conditions import conditions_of
-    from divulge.tasks.measure import measure as run_measure
+    from divulge.api.measure import measure as run_measure
+    from divulge.metrics import conditions_of
 
     opened = table.read()
     measurement = run_measure(
@@ -78,7 +86,7 @@ def _roles(roles: RoleOptions, opened: Any, about: str | None, given: list[str] 
         return resolved
     if about is None or not given or roles.qi or roles.sensitive:
         raise BadInput("--about and --given go together and take the place of --sensitive and --qi")
-    from divulge.table.roles import split_names
+    from divulge.table import split_names
 
     return resolved | {"sensitive": (about,), "quasi_identifiers": split_names(opened, given)}
 

@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from divulge.cli.common import emit_json, new_app, show
-from divulge.cli.options import JsonOption
+from divulge.cli.options import JsonOption, emit_json, new_app, show
 
 if TYPE_CHECKING:
     from divulge.metrics import Metric
 
-app = new_app()
 
+app = new_app()
 _SCOPES = {"identity": "Identity: who is this?", "sensitive": "Sensitive attributes: what does this person have?"}
 
 
@@ -35,7 +34,7 @@ def metrics(
     if json_:
         emit_json({"metrics": [_facts(metric) for metric in METRICS]})
         return
-    from divulge.views.words import Listing
+    from divulge.views import Listing
 
     if markdown:
         sys.stdout.write(_reference())

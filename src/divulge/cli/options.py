@@ -9,20 +9,118 @@ from __future__ import annotations
 
 import functools
 import inspect
+import json
+import sys
+import threading
 import typing
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, fields, is_dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from divulge.cli.common import statement_bar
 from divulge.errors import BadInput
+from divulge.metrics import METRICS, find_metric
+from divulge.policy import Policy, Promise, Protection
+from divulge.results import Result, plain
 
 if TYPE_CHECKING:
+    from rich.console import Console, RenderableType
+
     from divulge.belief import Adversary
-    from divulge.table.table import Table
+    from divulge.table import Table
+
+
+# --- common -----------------------------------------------------------------------------------------------------------
+# What all commands share: one JSON object on standard output, a console for people, and column lists from flags.
+
+
+_TERMINAL = threading.Lock()
+"""Held by the bar that is shown."""
+
+
+def emit_json(document: Mapping[str, Any]) -> None:
+    """Print one JSON object and nothing else."""
+    # Escapes are JSON in any encoding; an output that is not UTF-8 could not take every letter as it is.
+    encoding = (getattr(sys.stdout, "encoding", None) or "utf-8").lower().replace("-", "")
+    sys.stdout.write(json.dumps(plain(document), ensure_ascii=encoding != "utf8", allow_nan=False) + "\n")
+
+
+def tell(result: Result, *, json_: bool, text: Mapping[str, Any] | None = None, **options: Any) -> None:
+    """A result as one JSON object, or in words; `options` are the views' own, `text` those of the words alone."""
+    if json_:
+        emit_json(result.to_dict(**options))
+    else:
+        show(result.text(**options, **(text or {})))
+
+
+def show(*parts: RenderableType) -> None:
+    """Print for people, without the blanks that fill lines up."""
+    target = console()
+    for part in parts:
+        with target.capture() as captured:
+            target.print(part)
+        sys.stdout.write("".join(f"{line.rstrip()}\n" for line in captured.get().splitlines()))
+
+
+def console() -> Console:
+    """The console that people read; plain text, without colour and a little wider, when it is piped."""
+    from rich.console import Console
+
+    return Console(highlight=False, markup=False, width=None if sys.stdout.isatty() else 120)
+
+
+def new_app() -> typer.Typer:
+    """An empty command with the manners that all commands share."""
+    return typer.Typer(
+        add_completion=False, rich_markup_mode=None, context_settings={"help_option_names": ["-h", "--help"]}
+    )
+
+
+@contextmanager
+def progress_bar(what: str) -> Iterator[Callable[[int, int], None] | None]:
+    """A bar on standard error for long work, fed with (done, total); nothing when standard error is not a terminal."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with _TERMINAL, Progress(console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(what, total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)
+
+
+def statement_bar() -> Callable[[int, int], None] | None:
+    """A bar for statements that take long, which an engine feeds by itself; None when standard error is not a terminal."""
+    return _StatementBar() if sys.stderr.isatty() else None
+
+
+class _StatementBar:
+    """Comes with the first news of a statement and goes when it is done; stays away while another bar is there."""
+
+    def __init__(self) -> None:
+        self._bar: Any = None
+
+    def __call__(self, done: int, total: int) -> None:
+        if self._bar is None and done < total and _TERMINAL.acquire(blocking=False):
+            from rich.console import Console
+            from rich.progress import Progress
+
+            self._bar = Progress(console=Console(stderr=True), transient=True)
+            self._bar.add_task("counting", total=total)
+            self._bar.start()
+        if self._bar is not None:
+            self._bar.update(self._bar.task_ids[0], completed=done)
+            if done >= total:
+                self._bar.stop()
+                self._bar = None
+                _TERMINAL.release()
+
+
+# --- options ----------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -72,7 +170,7 @@ class TableOptions:
 
     def read(self) -> Table:
         """Open the table."""
-        from divulge.table.read import read
+        from divulge.table import read
 
         return read(
             self.source,
@@ -93,11 +191,11 @@ class TableOptions:
                 raise BadInput(
                     "--memory-limit and --temp-directory are DuckDB's", hint="set them in Spark's own configuration"
                 )
-            from divulge.engines.spark import SparkEngine
+            from divulge.engines import SparkEngine
 
             return SparkEngine(master=self.master, remote=self.remote)
         if self.engine in (None, "duckdb"):
-            from divulge.engines.duckdb import DuckDBEngine
+            from divulge.engines import DuckDBEngine
 
             return DuckDBEngine(
                 memory_limit=self.memory_limit, temp_directory=self.temp_directory, progress=statement_bar()
@@ -135,7 +233,7 @@ class RoleOptions:
 
     def resolve(self, table: Table) -> dict[str, Any]:
         """The roles as keyword arguments of the library's functions."""
-        from divulge.table.roles import split_names
+        from divulge.table import split_names
 
         return {
             "quasi_identifiers": split_names(table, self.qi or []),
@@ -293,3 +391,70 @@ def _parameters(group: Any) -> list[inspect.Parameter]:
         )
         for field in fields(group)
     ]
+
+
+# --- promises ---------------------------------------------------------------------------------------------------------
+# Promises on the command line: a flag for every metric that can be promised, beside those of a policy file.
+
+
+PolicyOption = Annotated[
+    str | None, typer.Option("--policy", metavar="FILE", help="Policy file (TOML) with roles and promises.")
+]
+ProtectOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="WHO:PROMISE",
+        help="Promises of their own for chosen people or values: \"age >= 75 and job = 'clerk': k_anonymity >= 20\". Repeatable.",
+    ),
+]
+
+
+def takes_promises(command: Callable[..., None]) -> Callable[..., None]:
+    """Add a flag for every metric that can be promised; the command receives them as `bounds`."""
+    names = sorted({metric.name for metric in METRICS if metric.kind == "risk"})
+    signature = inspect.signature(command)
+    flags = [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=_flag(name)) for name in names
+    ]
+
+    def with_promises(**given: Any) -> None:
+        bounds = {name: given.pop(name) for name in names}
+        command(**given, bounds={name: bound for name, bound in bounds.items() if bound is not None})
+
+    kept = [parameter for parameter in signature.parameters.values() if parameter.name != "bounds"]
+    with_promises.__signature__ = signature.replace(parameters=[*kept, *flags])  # type: ignore[attr-defined]
+    with_promises.__annotations__ = {parameter.name: parameter.annotation for parameter in [*kept, *flags]}
+    with_promises.__doc__ = command.__doc__
+    with_promises.__name__ = command.__name__
+    return with_promises
+
+
+def _flag(name: str) -> Any:
+    metric = find_metric(name)
+    bound = "c,l" if metric.takes_l else ("at most" if metric.worse == "high" else "at least")
+    return Annotated[
+        str | None,
+        typer.Option(
+            f"--{name.replace('_', '-')}",
+            metavar=bound.upper().replace(" ", "-"),
+            help=f"{metric.plain}.",
+            rich_help_panel="Promises",
+        ),
+    ]
+
+
+def policy_of(
+    file: str | None,
+    bounds: Mapping[str, str] | None,
+    *,
+    protect: Sequence[str] | None = None,
+    suppression: float | None = None,
+) -> Policy:
+    """The policy file, if there is one, with the promises and protections made by flags added to its own."""
+    base = Policy() if file is None else Policy.load(file)
+    return replace(
+        base,
+        promises=(*base.promises, *(Promise.make(name, bound) for name, bound in (bounds or {}).items())),
+        protections=(*base.protections, *map(Protection.parse, protect or ())),
+        suppression=base.suppression if suppression is None else suppression,
+    )

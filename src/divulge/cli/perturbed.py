@@ -7,8 +7,7 @@ from typing import Annotated
 
 import typer
 
-from divulge.cli.common import new_app, tell
-from divulge.cli.options import JsonOption
+from divulge.cli.options import JsonOption, new_app, tell
 
 app = new_app()
 
@@ -33,9 +32,8 @@ def perturbed(
     Example:
       divulge perturbed original.csv published.csv --columns age,income --key id
     """
-    from divulge.table.read import read
-    from divulge.table.roles import split_names
-    from divulge.tasks.perturbed import perturbed as run_perturbed
+    from divulge.api.perturbed import perturbed as run_perturbed
+    from divulge.table import read, split_names
 
     names = split_names(read(original), columns)
     tell(run_perturbed(original, published, columns=names, key=key), json_=json_, worst=worst)

@@ -3,8 +3,7 @@
 
 from __future__ import annotations
 
-from divulge.cli.common import new_app, tell
-from divulge.cli.options import JsonOption, TableOptions, takes_groups
+from divulge.cli.options import JsonOption, TableOptions, new_app, takes_groups, tell
 
 app = new_app()
 
@@ -18,6 +17,6 @@ def profile(table: TableOptions, json_: JsonOption = False) -> None:
     Example:
       divulge profile patients.csv
     """
-    from divulge.tasks.profile import profile as run_profile
+    from divulge.api.profile import profile as run_profile
 
     tell(run_profile(table.read()), json_=json_)

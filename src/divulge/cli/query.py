@@ -8,8 +8,7 @@ from typing import Annotated
 
 import typer
 
-from divulge.cli.common import new_app, tell
-from divulge.cli.options import JsonOption
+from divulge.cli.options import JsonOption, new_app, tell
 
 app = new_app()
 
@@ -45,7 +44,7 @@ def query(
       divulge query release/ "age > 30 and job = 'Doctor' and salary = 6700"
       divulge query release/ "job = 'Doctor'" --average salary --json
     """
-    from divulge.tasks.query import query as run_query
+    from divulge.api.query import query as run_query
 
     found = run_query(
         release, condition, total=total, average=average, group=group, count=count, hierarchies=hierarchies

@@ -7,12 +7,21 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from divulge.cli.common import new_app, progress_bar, tell
-from divulge.cli.options import BeliefOptions, JsonOption, RoleOptions, TableOptions, takes_groups
+from divulge.cli.options import (
+    BeliefOptions,
+    JsonOption,
+    RoleOptions,
+    TableOptions,
+    new_app,
+    progress_bar,
+    takes_groups,
+    tell,
+)
 
 if TYPE_CHECKING:
     from divulge.belief import Adversary
-    from divulge.table.table import Table
+    from divulge.table import Table
+
 
 app = new_app()
 
@@ -59,8 +68,8 @@ def rank(
     if growing:
         _growing(opened, given, her, every=every, json_=json_)
         return
-    from divulge.table.roles import split_names
-    from divulge.tasks.rank import rank as run_rank
+    from divulge.api.rank import rank as run_rank
+    from divulge.table import split_names
 
     with progress_bar("combinations") as progress:
         ranking = run_rank(
@@ -79,8 +88,8 @@ def rank(
 
 
 def _growing(opened: Table, given: dict[str, Any], her: Adversary, *, every: int, json_: bool) -> None:
+    from divulge.api.rank import growing
     from divulge.errors import BadInput
-    from divulge.tasks.growing import growing
 
     if given["person"] is not None:
         raise BadInput("--growing counts rows, not people", hint="reduce the table to one row per person first")

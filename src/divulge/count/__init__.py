@@ -1,7 +1,70 @@
 # SPDX-License-Identifier: Apache-2.0
 """From rows to counts: the only place before publishing where rows are read."""
 
-from divulge.count.contingency import Cells, Contingency, Domain
-from divulge.count.counting import Nulls, count
+from divulge.count.contingency import Cells, Contingency, Domain, build_cells
+from divulge.count.counting import (
+    CountedColumns,
+    Nulls,
+    Request,
+    ValueNumbers,
+    align,
+    assemble,
+    assemble_part,
+    count,
+    domain_codes,
+    encode,
+    joint_domain,
+    notes_on,
+    population_sizes,
+    totals,
+)
+from divulge.count.counts import Counts, count_in_memory, whole_classes
+from divulge.count.distinct_rows import (
+    Coded,
+    Codes,
+    Columns,
+    DistinctRows,
+    Refinement,
+    count_cubes,
+    cover,
+    hold_distinct_rows,
+    read_distinct_rows,
+    refine,
+)
+from divulge.count.value_counts import ValueCounts, value_counts
 
-__all__ = ["Cells", "Contingency", "Domain", "Nulls", "count"]
+__all__ = [
+    "Cells",
+    "Coded",
+    "Codes",
+    "Columns",
+    "Contingency",
+    "CountedColumns",
+    "Counts",
+    "DistinctRows",
+    "Domain",
+    "Nulls",
+    "Refinement",
+    "Request",
+    "ValueCounts",
+    "ValueNumbers",
+    "align",
+    "assemble",
+    "assemble_part",
+    "build_cells",
+    "count",
+    "count_cubes",
+    "count_in_memory",
+    "cover",
+    "domain_codes",
+    "encode",
+    "hold_distinct_rows",
+    "joint_domain",
+    "notes_on",
+    "population_sizes",
+    "read_distinct_rows",
+    "refine",
+    "totals",
+    "value_counts",
+    "whole_classes",
+]

@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from divulge.arrays import Floats, Ints, class_ids, exact_sums, run_starts, sum_by_id
 from divulge.errors import BadInput, nearest
-from divulge.table.table import Kind
+from divulge.table import Kind
 
 
 @dataclass(frozen=True, eq=False)

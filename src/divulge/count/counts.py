@@ -8,18 +8,29 @@ class together, and are folded into summaries there.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from divulge.arrays import combined_key
-from divulge.count.assemble import JOINT, Coding, Layout, assemble, domain_codes
 from divulge.count.contingency import Contingency, Domain
-from divulge.count.counting import Request, check_weights, contingency_of, no_rows
-from divulge.engines.base import Held
+from divulge.count.counting import (
+    JOINT,
+    CountedColumns,
+    Request,
+    ValueNumbers,
+    assemble,
+    check_weights,
+    contingency_of,
+    domain_codes,
+    no_rows,
+    plain_values,
+)
+from divulge.engines import Held
 from divulge.errors import BadInput
 
 _LARGEST_TUPLE = 2**62
@@ -49,7 +60,7 @@ class Counts:
         return found
 
     @property
-    def layout(self) -> Layout:
+    def layout(self) -> CountedColumns:
         """The columns of the counted rows."""
         return self.request.layout
 
@@ -76,7 +87,7 @@ class Counts:
         places = {column.name: place for place, column in enumerate(self.layout.keys)}
         return Counts._held(request, self._summed([f"k{places[name]}" for name in columns]), self.held)
 
-    def one_class(self) -> tuple[Contingency, dict[str, Coding]]:
+    def one_class(self) -> tuple[Contingency, dict[str, ValueNumbers]]:
         """The whole table as one class, that is its marginals, and how it numbers the values of each target."""
         layout = replace(self.layout, keys=())
         found = assemble(layout, self._whole)
@@ -137,7 +148,7 @@ def count_in_memory(request: Request) -> Contingency:
     return counts.collect()
 
 
-def _check_same_types(ours: Layout, theirs: Layout) -> None:
+def _check_same_types(ours: CountedColumns, theirs: CountedColumns) -> None:
     for mine, yours in zip(ours.keys, theirs.keys, strict=True):
         if mine.type != yours.type and not mine.kind == yours.kind == "number":
             raise BadInput(
@@ -146,17 +157,19 @@ def _check_same_types(ours: Layout, theirs: Layout) -> None:
             )
 
 
-def _codings(layout: Layout, marginals: Contingency, counted: pa.Table) -> dict[str, Coding]:
+def _codings(layout: CountedColumns, marginals: Contingency, counted: pa.Table) -> dict[str, ValueNumbers]:
     """How the table as one class numbers the values of each target."""
     alone = {column.name: marginals.cells[column.name].domain for column in layout.values}
-    codings = {name: Coding(domain, (domain,)) for name, domain in alone.items()}
+    codings = {name: ValueNumbers(domain, (domain,)) for name, domain in alone.items()}
     for target in layout.targets:
         if len(target) > 1:
             codings[JOINT.join(target)] = _joint_coding(layout, marginals, counted, [alone[name] for name in target])
     return codings
 
 
-def _joint_coding(layout: Layout, marginals: Contingency, counted: pa.Table, parts: Sequence[Domain]) -> Coding:
+def _joint_coding(
+    layout: CountedColumns, marginals: Contingency, counted: pa.Table, parts: Sequence[Domain]
+) -> ValueNumbers:
     radices = [len(part) for part in parts]
     if math.prod(radices) > _LARGEST_TUPLE:
         raise BadInput(
@@ -169,4 +182,37 @@ def _joint_coding(layout: Layout, marginals: Contingency, counted: pa.Table, par
     rows = counted.filter(pa.array(together))
     codes = [domain_codes(part, rows.column(f"s{place}")) for place, part in enumerate(parts)]
     tuples = np.unique(combined_key(codes, radices, rows=rows.num_rows))
-    return Coding(marginals.cells[JOINT.join(part.name for part in parts)].domain, tuple(parts), tuples)
+    return ValueNumbers(marginals.cells[JOINT.join(part.name for part in parts)].domain, tuple(parts), tuples)
+
+
+# --- chunks -----------------------------------------------------------------------------------------------------------
+# Cuts a stream of counted rows, sorted by class, into pieces that hold whole classes: memory follows the piece, not the stream.
+
+
+def whole_classes(batches: Iterable[pa.RecordBatch], keys: int, *, rows: int) -> Iterator[pa.Table]:
+    """Pieces of about `rows` rows; the key columns are k0, k1, ... and rows of one class stand together."""
+    held: list[pa.RecordBatch] = []
+    count = 0
+    for batch in batches:
+        if batch.num_rows:
+            held.append(batch)
+            count += batch.num_rows
+        if count >= rows:
+            together = pa.Table.from_batches(held)
+            cut = count - _last_class(together, keys)
+            if cut:
+                yield together.slice(0, cut)
+                held = together.slice(cut).to_batches()
+                count -= cut
+    if held:
+        yield pa.Table.from_batches(held)
+
+
+def _last_class(table: pa.Table, keys: int) -> int:
+    """How many rows at the end belong to the class of the last row."""
+    same = np.ones(table.num_rows, dtype=bool)
+    for place in range(keys):
+        column = plain_values(table.column(f"k{place}"))
+        # A set of one value: unlike "=", membership holds for nulls and for nan.
+        same &= pc.index_in(column, value_set=column.slice(len(column) - 1)).is_valid().to_numpy(zero_copy_only=False)
+    return table.num_rows if same.all() else int(np.argmin(same[::-1]))

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Data to try divulge on: public tables by name, and a generator of synthetic patients (demo.py)."""
 
+from divulge.datasets.demo import QUASI_IDENTIFIERS, SENSITIVE, generalized, patients
 from divulge.datasets.public import Available, available, fetch, load
 
-__all__ = ["Available", "available", "fetch", "load"]
+__all__ = ["QUASI_IDENTIFIERS", "SENSITIVE", "Available", "available", "fetch", "generalized", "load", "patients"]

@@ -14,7 +14,6 @@ import pyarrow as pa
 ROWS = 20_000
 QUASI_IDENTIFIERS = ("zip", "age", "sex")
 SENSITIVE = "diagnosis"
-
 _TOWNS = ("02138", "02139", "02140", "02141", "02215", "03101", "03102", "03301", "04101", "04240")
 _OCCUPATIONS = (
     "office", "sales", "teacher", "nurse", "driver", "metalworker", "engineer", "farmer", "student", "retired",
@@ -25,7 +24,6 @@ _DIAGNOSES = (
     "breast cancer", "prostate cancer", "lung fibrosis", "HIV", "dementia", "Huntington's disease",
 )  # fmt: skip
 _BASE = np.array([18, 14, 7, 12, 7, 9, 8, 6, 2.0, 2.0, 0.4, 0.6, 1.5, 0.05])
-
 Generator = np.random.Generator
 Texts = npt.NDArray[np.str_]
 Ints = npt.NDArray[np.int64]

@@ -14,8 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from divulge.datasets.catalogue import DATASETS, Dataset
-from divulge.datasets.sources import SourceFailed
+from divulge.datasets.catalogue import DATASETS, Dataset, SourceFailed
 from divulge.errors import BadInput, MissingDependency, nearest
 
 if TYPE_CHECKING:

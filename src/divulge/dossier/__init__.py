@@ -7,63 +7,96 @@ alice = dv.dossier.Record.of({"N": "Alice", "A": "20", "P": "123"})
 dv.dossier.leakage(dv.dossier.Record.of({"N": ("Alice", 0.5), "A": "20"}), alice).leakage      # 0.65
 """
 
-from __future__ import annotations
+from divulge.dossier.adversary import Attack, Augment, Chain, Correct, Cost, Dip, Operator, Resolve, attack, dip
+from divulge.dossier.disinformation import Disinformation, candidates_of, choose_disinformation
+from divulge.dossier.disinformation_plan import plan_disinformation
+from divulge.dossier.equivalence import Equivalence
+from divulge.dossier.expectation import Batch
+from divulge.dossier.files import from_rows, read_database, read_record, read_weights, record_to_json, write_database
+from divulge.dossier.leakage import (
+    NO_SHIELDS,
+    Leakage,
+    Measure,
+    SetLeakage,
+    expected_f,
+    leakage,
+    record_leakages,
+    set_leakage,
+)
+from divulge.dossier.linkage import Compared, Link, link
+from divulge.dossier.paper_methods import algorithm1_printed, naive, possible_worlds, taylor
+from divulge.dossier.record import Attribute, Database, Joint, Record, show
+from divulge.dossier.resolve import MatchRule, name_of, resolve
+from divulge.dossier.table_leakage import TableLeakage, table_leakage
+from divulge.dossier.what_if import (
+    Enhancement,
+    Increment,
+    TimelineStep,
+    Without,
+    compare,
+    enhance,
+    enhance_each,
+    incremental,
+    timeline,
+    without,
+)
 
-import importlib
-from typing import Any
-
-# These functions have the name of their module. Bound here, the function is what the package shows; as an attribute that
-# is resolved later, it would be hidden by the module as soon as somebody imports that.
-from divulge.dossier.enhance import enhance
-from divulge.dossier.leakage import leakage
-from divulge.dossier.resolve import resolve
-
-_PUBLIC = {
-    "Attribute": "record",
-    "Augment": "adversary",
-    "Chain": "adversary",
-    "Correct": "adversary",
-    "Cost": "adversary",
-    "Database": "record",
-    "Equivalence": "equivalence",
-    "Joint": "joint",
-    "Leakage": "leakage",
-    "MatchRule": "matching",
-    "Measure": "adversary",
-    "Record": "record",
-    "Resolve": "adversary",
-    "SetLeakage": "leakage",
-    "attack": "adversary",
-    "candidates_of": "disinformation",
-    "choose_disinformation": "disinformation",
-    "compare": "decide",
-    "dip": "adversary",
-    "from_rows": "files",
-    "incremental": "decide",
-    "plan_disinformation": "plan",
-    "possible_worlds": "other_methods",
-    "read_database": "files",
-    "read_record": "files",
-    "read_weights": "files",
-    "record_leakages": "leakage",
-    "set_leakage": "leakage",
-    "table_leakage": "tables",
-    "timeline": "decide",
-    "without": "decide",
-    "write_database": "files",
-}
-_MODULES = ("simulate",)
-
-__all__ = ["enhance", "leakage", "resolve", *_PUBLIC, *_MODULES]  # noqa: PLE0604 - the names are resolved by __getattr__
-
-
-def __getattr__(name: str) -> Any:
-    if name in _PUBLIC:
-        return getattr(importlib.import_module(f"divulge.dossier.{_PUBLIC[name]}"), name)
-    if name in _MODULES:
-        return importlib.import_module(f"divulge.dossier.{name}")
-    raise AttributeError(f"module 'divulge.dossier' has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__all__ = [
+    "NO_SHIELDS",
+    "Attack",
+    "Attribute",
+    "Augment",
+    "Batch",
+    "Chain",
+    "Compared",
+    "Correct",
+    "Cost",
+    "Database",
+    "Dip",
+    "Disinformation",
+    "Enhancement",
+    "Equivalence",
+    "Increment",
+    "Joint",
+    "Leakage",
+    "Link",
+    "MatchRule",
+    "Measure",
+    "Operator",
+    "Record",
+    "Resolve",
+    "SetLeakage",
+    "TableLeakage",
+    "TimelineStep",
+    "Without",
+    "algorithm1_printed",
+    "attack",
+    "candidates_of",
+    "choose_disinformation",
+    "compare",
+    "dip",
+    "enhance",
+    "enhance_each",
+    "expected_f",
+    "from_rows",
+    "incremental",
+    "leakage",
+    "link",
+    "naive",
+    "name_of",
+    "plan_disinformation",
+    "possible_worlds",
+    "read_database",
+    "read_record",
+    "read_weights",
+    "record_leakages",
+    "record_to_json",
+    "resolve",
+    "set_leakage",
+    "show",
+    "table_leakage",
+    "taylor",
+    "timeline",
+    "without",
+    "write_database",
+]

@@ -14,10 +14,9 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol, runtime_checkable
 
 from divulge.dossier.equivalence import Equivalence
-from divulge.dossier.matching import MatchRule, as_rule
-from divulge.dossier.measure import Measure
+from divulge.dossier.leakage import Measure
 from divulge.dossier.record import Attribute, Database, Record, check_confidence
-from divulge.dossier.resolve import Method, check_method, free_name, resolve, with_ids
+from divulge.dossier.resolve import MatchRule, Method, as_rule, check_method, free_name, resolve, with_ids
 from divulge.errors import BadInput
 
 

@@ -25,7 +25,6 @@ from divulge.dossier.record import Database, Record, check_weights
 from divulge.errors import BadInput, nearest
 
 Source: TypeAlias = "str | PathLike[str]"
-
 _COLUMNS = ("record", "label", "value", "confidence")
 
 
@@ -179,7 +178,7 @@ def _table(rows: object) -> tuple[Sequence[str], Iterable[Mapping[str, object]]]
     if isinstance(rows, Sequence) and not isinstance(rows, str):
         columns = list(dict.fromkeys(name for row in rows for name in row))
         return columns, rows
-    from divulge.table.read import read
+    from divulge.table import read
 
     table = read(rows)
     names = ", ".join(table.engine.quote(name) for name in table.names)

@@ -14,16 +14,214 @@ Needs the extra `linkage`.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Collection, Mapping, Sequence
+import importlib
+import logging
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from divulge.dossier.adversary import Cost
-from divulge.dossier.matching import MatchRule, as_rule
 from divulge.dossier.record import Attribute, Database, Record
-from divulge.dossier.resolve import name_of, with_ids
-from divulge.dossier.splink_model import Compared, match
-from divulge.errors import BadInput
+from divulge.dossier.resolve import MatchRule, as_rule, name_of, with_ids
+from divulge.errors import BadInput, MissingDependency
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+# --- splink model -----------------------------------------------------------------------------------------------------
+# The conversation with Splink 5: records in, learnt model and match probabilities out. Nothing else knows its interface.
+#
+# Each compared label becomes a column that holds the list of a record's values, the most confident first; labels are renamed, so
+# that no name reaches SQL. Pairs share a value of the blocking labels. The chance of agreement by accident (u) is learnt from
+# random pairs, that of agreement for one person (m) by expectation maximisation on pairs that agree on another label.
+
+
+Model: TypeAlias = Mapping[str, tuple[tuple[float, float], ...]]
+SMALLEST = 1e-3
+"""The probability of a level that was never seen while learning, so that nothing becomes impossible."""
+
+
+@dataclass(frozen=True)
+class Compared:
+    """A label that records are compared by."""
+
+    label: str
+    edits: int = 0
+    """Values that differ by up to so many typing errors are nearly equal (the most confident value of each record)."""
+    levels: tuple[tuple[float, float], ...] = ()
+    """Given instead of learnt: (m, u) for equal, then, with `edits`, for nearly equal; the rest is left for different."""
+
+    def __post_init__(self) -> None:
+        if self.edits < 0:
+            raise BadInput(f"{self.label!r} allows {self.edits} edits", hint="0 or more")
+        expected = 2 if self.edits else 1
+        if self.levels and len(self.levels) != expected:
+            raise BadInput(
+                f"{self.label!r} has {len(self.levels)} levels, {expected} expected",
+                hint="give (m, u) for each",
+            )
+        for column in zip(*self.levels, strict=True):
+            if not all(0 < share < 1 for share in column) or sum(column) >= 1:
+                raise BadInput(
+                    f"the probabilities of {self.label!r} are {column}", hint="each above 0, together below 1"
+                )
+
+
+def match(
+    records: Database,
+    compared: Sequence[Compared],
+    rule: MatchRule,
+    *,
+    prior: float,
+    threshold: float,
+    seed: int,
+    spark: Any,
+) -> tuple[Model, list[tuple[float, int, int]]]:
+    """The model, and (probability, place, place) of the pairs that reach the threshold, the likeliest first."""
+    splink = _import_splink(spark)
+    columns = {each.label: f"c{number}" for number, each in enumerate(compared)}
+    first = 1 if spark is None else 0  # lists count from 1 in DuckDB and from 0 in Spark
+    settings = {
+        "link_type": "dedupe_only",
+        "probability_two_random_records_match": prior,
+        "comparisons": [_comparison(each, columns[each.label], first) for each in compared],
+        "blocking_rules_to_generate_predictions": [
+            splink.block_on(*names, arrays_to_explode=names)
+            for names in ([columns[label] for label in clause] for clause in rule.clauses)
+        ],
+        "retain_matching_columns": False,
+    }
+    with _quiet():
+        api = splink.DuckDBAPI() if spark is None else _spark_api(splink, spark)
+        table = api.register(_as_table(records, columns))
+        linker = splink.Linker(table, splink.SettingsCreator(**settings), log_level=None)
+        if not compared[0].levels:
+            _learn(linker, splink, _repeated(records, columns), first=first, seed=seed)
+        learnt = _completed(linker.misc.save_model_to_json(), columns)
+        linker = splink.Linker(table, learnt, log_level=None)
+        rows = linker.inference.predict(threshold_match_probability=threshold, warning_mode="never").as_pyarrow_table()
+    found = zip(
+        rows["match_probability"].to_pylist(),
+        rows["unique_id_l"].to_pylist(),
+        rows["unique_id_r"].to_pylist(),
+        strict=True,
+    )
+    likeliest = sorted(
+        ((likely, *sorted((left, right))) for likely, left, right in found), key=lambda p: (-p[0], *p[1:])
+    )
+    return _shares(learnt, columns), likeliest
+
+
+def _spark_api(splink: Any, spark: Any) -> Any:
+    """Intermediate tables stay in memory, so that no checkpoint folder is needed; only Spark's own functions are used."""
+    return splink.SparkAPI(spark_session=spark, break_lineage_method="persist", register_udfs_automatically=False)
+
+
+def _learn(linker: Any, splink: Any, columns: Sequence[str], *, first: int, seed: int) -> None:
+    """Learn u from random pairs, and m of all other labels from the pairs that agree on one of these columns."""
+    linker.training.estimate_u_using_random_sampling(max_pairs=5e6, seed=seed)
+    for column in columns:
+        linker.training.estimate_parameters_using_expectation_maximisation(splink.block_on(f"{column}[{first}]"))
+
+
+def _repeated(records: Database, columns: Mapping[str, str]) -> list[str]:
+    """Columns whose most confident value occurs in two records: without a pair, Splink's training breaks off."""
+    found = []
+    for label, column in columns.items():
+        firsts = [values[0] for record in records if (values := _values(record, label))]
+        if len(set(firsts)) < len(firsts):
+            found.append(column)
+    return found
+
+
+def _completed(model: dict[str, Any], columns: Mapping[str, str]) -> dict[str, Any]:
+    """The model with what learning never saw: a label needs the case of equal values, other cases get a small share."""
+    labels = {column: label for label, column in columns.items()}
+    for comparison in model["comparisons"]:
+        levels = [level for level in comparison["comparison_levels"] if not level.get("is_null_level")]
+        for kind in ("m_probability", "u_probability"):
+            if levels[0].get(kind) is None:
+                raise BadInput(
+                    f"too few records agree to learn how much {labels[comparison['output_column_name']]!r} says",
+                    hint="give each label its levels, or compare other labels",
+                )
+            for level in levels:
+                level[kind] = max(level.get(kind) or 0.0, SMALLEST if level.get(kind) is None else 0.0)
+    return model
+
+
+def _shares(model: Mapping[str, Any], columns: Mapping[str, str]) -> Model:
+    found = {}
+    for label, comparison in zip(columns, model["comparisons"], strict=True):
+        levels = [level for level in comparison["comparison_levels"] if not level.get("is_null_level")]
+        found[label] = tuple((float(level["m_probability"]), float(level["u_probability"])) for level in levels)
+    return found
+
+
+def _comparison(each: Compared, column: str, first: int) -> Any:
+    library = importlib.import_module("splink.comparison_library")
+    levels = importlib.import_module("splink.comparison_level_library")
+    near = f"levenshtein({column}_l[{first}], {column}_r[{first}]) <= {each.edits}"
+    found = library.CustomComparison(
+        output_column_name=column,
+        comparison_levels=[
+            levels.NullLevel(column),
+            levels.ArrayIntersectLevel(column, min_intersection=1),
+            *([levels.CustomLevel(near, label_for_charts="nearly equal")] if each.edits else []),
+            levels.ElseLevel(),
+        ],
+    )
+    if not each.levels:
+        return found
+    m, u = ([*column, 1 - sum(column)] for column in zip(*each.levels, strict=True))
+    return found.configure(m_probabilities=m, u_probabilities=u)
+
+
+def _as_table(records: Database, columns: Mapping[str, str]) -> pa.Table:
+    import pyarrow as pa
+
+    lists = pa.list_(pa.string())
+    data = {column: pa.array([_values(r, label) for r in records], lists) for label, column in columns.items()}
+    return pa.table({"unique_id": pa.array(range(len(records)), pa.int64()), **data})
+
+
+def _values(record: Record, label: str) -> list[str] | None:
+    """The values of a label, the most confident first; None, which compares with nothing, when there is none."""
+    held = sorted((-c, a.value) for a, c in record.attributes.items() if a.label == label)
+    return [value for _, value in held] or None
+
+
+def _import_splink(spark: Any) -> Any:
+    try:
+        splink = importlib.import_module("splink")
+    except ImportError:
+        raise MissingDependency(
+            "probabilistic entity resolution needs the package splink", hint="pip install 'divulge[linkage]'"
+        ) from None
+    if int(splink.__version__.split(".")[0]) < 5:
+        raise MissingDependency(
+            f"splink {splink.__version__} is too old, version 5 is needed", hint="pip install 'splink>=5'"
+        )
+    if spark is not None and not hasattr(spark, "createDataFrame"):
+        raise BadInput(f"{type(spark).__name__} is not a Spark session", hint="pass the SparkSession itself")
+    return splink
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Splink comments on its training in the log; what matters of it we check ourselves."""
+    logger = logging.getLogger("splink")
+    level = logger.level
+    logger.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        logger.setLevel(level)
+
+
+# --- linkage ----------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)

@@ -3,15 +3,26 @@
 
 from __future__ import annotations
 
+import datetime as dt
+import math
+import re
 import sys
+from collections.abc import Callable, Iterator, Sequence
+from decimal import Decimal
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from divulge.engines.duckdb import DuckDBEngine
+import duckdb
+
+from divulge.engines.duckdb import DuckDBEngine, HeldRows, explain
+from divulge.engines.engine import DuckDBDialect, Held, Result
 from divulge.engines.spark import SparkEngine
-from divulge.errors import BadInput, nearest
+from divulge.errors import BadInput, InternalError, nearest
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql import DataFrame
+
 
 ENGINES = ("duckdb", "spark")
 OwnEngine = DuckDBEngine | SparkEngine
@@ -43,3 +54,120 @@ def as_spark_frame(source: Any) -> DataFrame | None:
 def _is_of(module: str, name: str, value: Any) -> bool:
     found = getattr(sys.modules.get(module), name, None)
     return isinstance(found, type) and isinstance(value, found)
+
+
+# --- relation ---------------------------------------------------------------------------------------------------------
+# SQL over a DuckDB relation that belongs to the user's own connection.
+#
+# The statement runs there, over the relation itself: nothing is copied, and nothing is left behind in the connection. What is to be
+# held, or lent, lies in a DuckDB of ours. DuckDB takes no parameters on this path, so each is written into the statement as a constant.
+
+
+# What is quoted comes first, so that a question mark inside a name or a text is not taken for a parameter.
+_PLACEHOLDER = re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|\?""")
+_VIEW = "divulge_relation"
+
+
+class RelationEngine(DuckDBDialect):
+    """Runs SQL where the relation lives; the relation is called `divulge_relation` there."""
+
+    name = "duckdb"
+    place = "disk"
+    cell_limit = None
+    search_limit = None
+    row_limit = None
+
+    def __init__(self, relation: duckdb.DuckDBPyRelation) -> None:
+        self._relation = relation
+        self.relation = self.quote(_VIEW)
+
+    def query(self, sql: str, parameters: Sequence[object] = ()) -> pa.Table:
+        """Run one statement and return its rows as an Arrow table."""
+        bound = self._bind(sql, parameters)
+        try:
+            return self._run(bound).to_arrow_table()
+        except duckdb.Error as error:
+            raise explain(error, sql=bound, known_as={}) from error
+
+    def stream(self, sql: str) -> pa.RecordBatchReader:
+        """The rows of a query as Arrow batches, so that they need not fit into memory."""
+        try:
+            return self._run(sql).to_arrow_reader()
+        except duckdb.Error as error:
+            raise explain(error, sql=sql, known_as={}) from error
+
+    def describe(self, relation: str) -> tuple[tuple[str, str], ...]:
+        """Name and type of each column of `relation`, without reading rows."""
+        sql = f"SELECT * FROM {relation}"
+        try:
+            # The relation itself keeps a repeated name; the result of a query over it would call it name_1.
+            bound = self._relation if relation == self.relation else self._run(sql)
+            return tuple(zip(bound.columns, (str(type_) for type_ in bound.types), strict=True))
+        except duckdb.Error as error:
+            raise explain(error, sql=sql, known_as={}) from error
+
+    @cached_property
+    def home(self) -> DuckDBEngine:
+        """Where rows are held."""
+        return DuckDBEngine()
+
+    def hold(self, sql: str, *, together: Sequence[str] = (), rows: int | None = None, source: str = "") -> HeldRows:  # noqa: ARG002 - as in DuckDBEngine
+        """Keep the rows of a query in memory."""
+        return HeldRows(self, self.query(sql), together=together)
+
+    def fold(
+        self,
+        held: Held,
+        summarize: Callable[[Iterator[pa.RecordBatch]], Result | None],
+        merge: Callable[[Result, Result], Result],
+    ) -> Result:
+        """What a function makes of all rows, which come in their order, batch by batch."""
+        return self.home.fold(held, summarize, merge)
+
+    def sees(self, _held: Held) -> bool:
+        """Nothing but the relation can be selected from here."""
+        return False
+
+    def lend(self, table: pa.Table) -> str:
+        """Refused: nothing is put into the connection of the user."""
+        raise InternalError(f"a table of {table.num_rows} rows was to be put into a connection that is not ours")
+
+    def line_up(self, relation: str, columns: Sequence[str]) -> HeldRows:
+        """Columns to be read one after the other, from a copy on disk."""
+        rows = f"SELECT {', '.join(map(self.quote, columns))} FROM {relation}"
+        return HeldRows(self, self.home.store(self.stream(rows)))
+
+    def _run(self, sql: str) -> duckdb.DuckDBPyRelation:
+        found = self._relation.query(_VIEW, sql)
+        if found is None:
+            raise InternalError(f"a statement without a result: {sql}")
+        return found
+
+    def _bind(self, sql: str, parameters: Sequence[object]) -> str:
+        values = iter(parameters)
+        bound = _PLACEHOLDER.sub(lambda match: self._next(values) if match.group() == "?" else match.group(), sql)
+        if list(values):
+            raise InternalError(f"more parameters than placeholders in: {sql}")
+        return bound
+
+    def _next(self, values: Iterator[object]) -> str:
+        try:
+            return self._constant(next(values))
+        except StopIteration:
+            raise InternalError("more placeholders than parameters") from None
+
+    def _constant(self, value: object) -> str:
+        if value is None:
+            return "NULL"
+        if isinstance(value, bool | int | Decimal) and not (isinstance(value, Decimal) and not value.is_finite()):
+            return str(value).upper()
+        if isinstance(value, float):
+            return f"{value!r}::DOUBLE" if math.isfinite(value) else f"'{value}'::DOUBLE"
+        if isinstance(value, dt.datetime):
+            zone = "" if value.tzinfo is None else " WITH TIME ZONE"
+            return f"{self.literal(value.isoformat())}::TIMESTAMP{zone}"
+        if isinstance(value, dt.date):
+            return f"{self.literal(value.isoformat())}::DATE"
+        if isinstance(value, str):
+            return self.literal(value)
+        raise InternalError(f"a parameter of type {type(value).__name__} cannot be bound")

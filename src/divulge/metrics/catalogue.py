@@ -12,12 +12,12 @@ import numpy as np
 
 from divulge.belief import Belief
 from divulge.errors import BadInput, nearest
-from divulge.metrics import closeness, dense, diversity, identity, information, leakage
+from divulge.metrics import closeness, dense, diversity, identity, information
+from divulge.metrics import information as leakage
 from divulge.metrics.identity import Identity
 from divulge.metrics.metric import Convex, Metric, RankingTable, Scope
 
 _AFIFI, _BEZZI, _BKAKRIA = "Afifi et al. 2018", "Bezzi 2010", "Bkakria et al. 2021"
-
 IDENTITY: tuple[Metric[Identity], ...] = (
     Metric("k_anonymity", "identity", "k", "people", "low", True, "Sweeney 2002",
            "the fewest people who share one combination of quasi-identifiers", per_class=identity.size,
@@ -67,7 +67,6 @@ IDENTITY: tuple[Metric[Identity], ...] = (
     Metric("itpr_unscaled", "identity", "", "share", "high", True, f"{_BKAKRIA}, eq. 9",
            "ITPR before it is scaled by the number of classes", per_class=identity.itpr_unscaled, within_table=True),
 )  # fmt: skip
-
 SENSITIVE: tuple[Metric[Belief], ...] = (
     Metric("l_diversity", "sensitive", "l", "values", "low", True, "Machanavajjhala et al. 2007",
            "the fewest distinct values in a class", per_class=diversity.distinct_l, absorbing=True),
@@ -139,7 +138,6 @@ SENSITIVE: tuple[Metric[Belief], ...] = (
            convex=Convex(half=information.specific_information), ranked="L_E", ranked_in=("combinations",), dense=dense.entropy_leakage,
            against_prior=True),
 )  # fmt: skip
-
 METRICS: tuple[Metric[Any], ...] = (*IDENTITY, *SENSITIVE)
 
 

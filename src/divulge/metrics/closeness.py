@@ -13,11 +13,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from divulge.arrays import Floats, Ints
+from divulge.arrays import Floats, Ints, without_residue
 from divulge.belief import Belief
-from divulge.count.contingency import Cells, build_cells
+from divulge.count import Cells, build_cells
 from divulge.errors import InternalError
-from divulge.metrics.metric import without_residue
 
 _TOLERANCE = 1e-9
 

@@ -12,8 +12,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from divulge.arrays import Floats, Ints
-from divulge.metrics.metric import never_negative, without_residue
+from divulge.arrays import Floats, Ints, never_negative, without_residue
 
 _PIECE = 2**15
 """Cells that are looked at together."""

@@ -13,9 +13,8 @@ from functools import cached_property
 
 import numpy as np
 
-from divulge.arrays import Floats
+from divulge.arrays import Floats, never_negative, without_residue
 from divulge.count import Contingency
-from divulge.metrics.metric import never_negative, without_residue
 
 
 @dataclass(frozen=True, eq=False)

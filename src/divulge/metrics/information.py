@@ -13,9 +13,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from divulge.arrays import Floats
+from divulge.arrays import Floats, never_negative, without_residue
 from divulge.belief import Belief
-from divulge.metrics.metric import never_negative, without_residue
 
 
 def surprise(belief: Belief) -> Floats:
@@ -113,3 +112,22 @@ def l_of_t(entropy: float, t: float) -> float:
 
 def _relative(belief: Belief, bits: Floats) -> Floats:
     return without_residue(bits) / belief.whole.entropy if belief.whole.entropy > 0 else np.zeros(len(belief.classes))
+
+
+# --- leakage ----------------------------------------------------------------------------------------------------------
+# Distribution leakage and entropy leakage of a class (Afifi et al. 2018, Definitions 6 and 9).
+#
+# Their maxima over the classes are the epsilon of Definition 7 and the alpha of Definition 10. Entropy leakage is a pseudometric: a
+# permutation of the prior leaks 0 by it, which is why both are needed (the paper's Theorem 3(2) and its remark on convexity are wrong
+# there; see docs/papers/errata.md). Each function takes a belief and returns one number per class.
+
+
+def distribution_leakage(belief: Belief) -> Floats:
+    """L_D: the Euclidean distance between prior and posterior."""
+    present = belief.cells.sum_by_class((belief.posterior - belief.prior_of_cell) ** 2)
+    return np.sqrt(present + belief.absent_prior(2))
+
+
+def entropy_leakage(belief: Belief) -> Floats:
+    """L_E: the absolute change of entropy, in bits."""
+    return np.abs(without_residue(belief.prior_entropy - belief.entropy))

@@ -5,36 +5,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
+from typing import Any, Generic, Literal, TypeVar
 
 import numpy as np
 
 from divulge.arrays import Floats, Ints
-
-if TYPE_CHECKING:
-    from divulge.metrics.dense import DenseSums
+from divulge.metrics.dense import DenseSums
 
 View = TypeVar("View")
 Scope = Literal["identity", "sensitive"]
 LooksAt = Literal["class", "class within the table", "table"]
 RankingTable = Literal["combinations", "growth"]
-
 TOLERANCE = 1e-9
 """Thresholds are compared with this slack: eq. 6 of Bezzi 2010 is met with equality on its own example."""
-
-
-_RESIDUE = 1e-12
-"""Differences of entropies come out this far from 0 where they are 0: a table of one class tells nothing, not -2e-16 bits."""
-
-
-def without_residue(bits: Floats) -> Floats:
-    """The same numbers, with 0 for what rounding left over."""
-    return np.where(np.abs(bits) < _RESIDUE, 0.0, bits)
-
-
-def never_negative(bits: float) -> float:
-    """A number that cannot be below 0 but for rounding; its residue is 0 too."""
-    return bits if bits >= _RESIDUE else 0.0
 
 
 def worst_first(badness: Floats, sizes: Any, *, most: int) -> Ints:

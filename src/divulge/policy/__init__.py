@@ -3,7 +3,7 @@
 
 from divulge.policy.policy import Policy
 from divulge.policy.promise import Promise
-from divulge.policy.protection import Protection
+from divulge.policy.protection import Protected, Protection, choose, choose_measured
 from divulge.policy.verdict import Outcome, Verdict, judge
 
-__all__ = ["Outcome", "Policy", "Promise", "Protection", "Verdict", "judge"]
+__all__ = ["Outcome", "Policy", "Promise", "Protected", "Protection", "Verdict", "choose", "choose_measured", "judge"]

@@ -9,10 +9,9 @@ from typing import Any
 
 from divulge.belief import Belief
 from divulge.errors import BadInput, BrokenPromise, nearest
-from divulge.metrics.measurement import Measurement, as_number
-from divulge.metrics.questions import Answer, Question, answer
-from divulge.policy.chosen import Protected
+from divulge.metrics import Answer, Measurement, Question, answer, as_number
 from divulge.policy.promise import Promise
+from divulge.policy.protection import Protected
 from divulge.results import Result
 
 

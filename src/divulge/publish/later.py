@@ -9,15 +9,23 @@ from pathlib import Path
 from typing import Any
 
 from divulge.count import Contingency
-from divulge.engines.choose import OwnEngine
+from divulge.engines import OwnEngine
 from divulge.errors import BadInput
+from divulge.hierarchy import file_name
 from divulge.policy import Promise
-from divulge.publish.boxes import BOXES, Placed, read_boxes
-from divulge.publish.formats import Format, read_rows
-from divulge.publish.manifest import read_manifest
-from divulge.publish.mapping import FOLDER, ORIGINAL, Mapped, read_mapping, read_original
-from divulge.table.hierarchy_files import file_name
-from divulge.table.table import Table
+from divulge.publish.files import Format, read_rows
+from divulge.publish.manifest import (
+    BOXES,
+    FOLDER,
+    ORIGINAL,
+    Mapped,
+    Placed,
+    read_boxes,
+    read_manifest,
+    read_mapping,
+    read_original,
+)
+from divulge.table import Table
 
 
 @dataclass(frozen=True)

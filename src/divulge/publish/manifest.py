@@ -8,20 +8,30 @@ hold values of the original (the mappings) are marked as not for publication.
 
 from __future__ import annotations
 
+import csv
 import hashlib
 import importlib.metadata
 import json
 import math
 import platform
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from divulge import __version__
+import numpy as np
+import pyarrow as pa
+
+from divulge.arrays import Bools, Ints
+from divulge.count import Contingency, Domain
 from divulge.errors import BadInput
-from divulge.metrics.measurement import Measurement
+from divulge.hierarchy import Hierarchy
+from divulge.metrics import Measurement
 from divulge.policy import Policy, Promise
+from divulge.search import Box, Recoding
+from divulge.values import as_text
+from divulge.version import __version__
 
 NAME = "manifest.json"
 FORMAT = 1
@@ -187,3 +197,126 @@ def _plain(value: Any) -> Any:
     if isinstance(value, (float, Decimal)):
         return float(value) if math.isfinite(value) else str(float(value))
     return str(value)
+
+
+# --- mapping ----------------------------------------------------------------------------------------------------------
+# Mapping files: for each quasi-identifier, what each value was published as, so that later rows can be published alike.
+#
+# They are hierarchy files of ARX (`;`, no header) with one level. They hold values of the original, so they stay with the publisher.
+
+
+FOLDER = "mapping"
+ORIGINAL = f"{FOLDER}/original.json"
+"""How often each sensitive value occurred in the original: the prior of whoever checks the release again."""
+Mapped = dict[str | None, str | None]
+"""A value as text to what it is published as; null is None."""
+
+
+def mapping_of(hierarchy: Hierarchy, level: int) -> Mapped:
+    """Every value that a hierarchy knows, and its label on one level."""
+    return {None: hierarchy.null_labels[level], **{value: labels[level] for value, labels in hierarchy.rows.items()}}
+
+
+def write_mapping(path: Path, mapping: Mapping[str | None, str | None]) -> None:
+    """One line per value; an empty cell is null, so an empty text cannot be told from it and is left out."""
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, delimiter=";", lineterminator="\n")
+        writer.writerows((value or "", label or "") for value, label in mapping.items() if value != "")
+
+
+def read_mapping(path: Path) -> Mapped:
+    """The mapping that `write_mapping` wrote."""
+    with path.open(encoding="utf-8", newline="") as file:
+        rows = list(csv.reader(file, delimiter=";"))
+    wrong = next((number for number, row in enumerate(rows, start=1) if len(row) != 2), None)
+    if wrong is not None:
+        raise BadInput(f"{path.name}, line {wrong}: a mapping has two cells, value and published value")
+    return {value or None: label or None for value, label in rows}
+
+
+def write_original(path: Path, counts: Mapping[str, Mapping[str | None, float]]) -> None:
+    """The mass of each value of each sensitive attribute; pairs, because JSON has no null keys."""
+    pairs = {name: [[value, mass] for value, mass in masses.items()] for name, masses in counts.items()}
+    path.write_text(json.dumps(pairs, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def read_original(path: Path) -> dict[str, dict[str | None, float]]:
+    """What `write_original` wrote."""
+    pairs: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return {name: {value: float(mass) for value, mass in masses} for name, masses in pairs.items()}
+
+
+# --- boxes ------------------------------------------------------------------------------------------------------------
+# Boxes: what each class of a local recoding (Mondrian) stands for, as a file, so that later rows can be placed in them.
+#
+# A box has for each column the label that is published and its span: two ends, both included, a list of values, or anything. A row
+# belongs to the first box that holds all its values. The file holds values of the original, so it stays with the publisher.
+
+
+BOXES = f"{FOLDER}/boxes.json"
+
+
+@dataclass(frozen=True)
+class Placed:
+    """A box as it stands in the file; spans hold texts."""
+
+    labels: tuple[str | None, ...]
+    spans: tuple[Any, ...]
+    """Per column: {"from": low, "to": high}, {"values": [...]}, or None for anything."""
+
+
+def write_boxes(path: Path, boxes: Sequence[Box]) -> None:
+    """One entry per class."""
+    document = [{"labels": box.labels, "spans": [_span(span) for span in box.spans]} for box in boxes]
+    path.write_text(json.dumps(document, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def read_boxes(path: Path) -> tuple[Placed, ...]:
+    """What `write_boxes` wrote."""
+    document = json.loads(path.read_text(encoding="utf-8"))
+    return tuple(Placed(tuple(box["labels"]), tuple(box["spans"])) for box in document)
+
+
+def place(boxes: Sequence[Placed], contingency: Contingency, *, unchanged: Sequence[bool]) -> Recoding:
+    """The recoding that gives each raw class the labels of its box; classes without one are left out."""
+    box_of = np.full(len(contingency), -1, dtype=np.int64)
+    for number, box in enumerate(boxes):
+        inside: Bools = box_of < 0
+        for domain, codes, span in zip(contingency.keys, contingency.codes, box.spans, strict=True):
+            inside &= _holds(domain, span)[codes]
+        box_of[inside] = number
+    labels: list[tuple[str | None, ...]] = []
+    published: list[Ints] = []
+    for position in range(len(contingency.keys)):
+        numbers: dict[str | None, int] = {}
+        of_box = np.array([numbers.setdefault(box.labels[position], len(numbers)) for box in boxes], dtype=np.int64)
+        labels.append(tuple(numbers))
+        published.append(of_box[box_of])
+    names = tuple(key.name for key in contingency.keys)
+    return Recoding(names, tuple(labels), tuple(published), box_of >= 0, tuple(unchanged))
+
+
+def _span(span: Any) -> Any:
+    if span is None:
+        return None
+    if isinstance(span, frozenset):
+        return {"values": sorted(span, key=lambda value: (value is None, value or ""))}
+    low, high = span
+    return {"from": as_text(low), "to": as_text(high)}
+
+
+def _holds(domain: Domain, span: Any) -> Bools:
+    """Which values of a column lie in a span."""
+    if span is None:
+        return np.ones(len(domain), dtype=bool)
+    if "values" in span:
+        values = set(span["values"])
+        return np.array([as_text(label) in values for label in domain.labels])
+    try:
+        low, high = pa.array([span["from"], span["to"]]).cast(domain.values.type).to_pylist()
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        raise BadInput(
+            f"the column {domain.name!r} has the type {domain.values.type}, and was published in ranges of another type",
+            hint="Give the new rows the types of the old ones",
+        ) from None
+    return np.array([label is not None and low <= label <= high for label in domain.labels])

@@ -14,15 +14,15 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from divulge.engines.choose import OwnEngine
+from divulge.engines import OwnEngine
 from divulge.errors import BadInput, DivulgeError
-from divulge.metrics.measurement import as_frame
-from divulge.publish.formats import Format, choose_format, read_rows
+from divulge.metrics import as_frame
+from divulge.publish.files import Format, choose_format, read_rows
 from divulge.publish.manifest import read_manifest, refuse_unless_release, seal, write_manifest
 from divulge.publish.staging import check_target, stage
 from divulge.publish.verify import Fingerprint, Unverified, types_to_read
 from divulge.results import Result
-from divulge.table.table import Table, table_of
+from divulge.table import Table, table_of
 
 
 @dataclass(frozen=True)

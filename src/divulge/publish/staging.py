@@ -25,8 +25,6 @@ from divulge.errors import BadInput
 
 _MARK = ".divulge-"
 _ATTEMPTS = 10
-
-
 Replaceable = Callable[[Path], None]
 """Raises if what stands at the target is not to be replaced."""
 

@@ -15,13 +15,11 @@ import numpy as np
 
 from divulge.arrays import Ints
 from divulge.count import Contingency, Domain
-from divulge.engines.base import is_plain_type
-from divulge.engines.choose import OwnEngine
+from divulge.engines import OwnEngine, is_plain_type
 from divulge.errors import DivulgeError
-from divulge.metrics.measurement import Measurement
-from divulge.policy import Policy, Verdict, judge
-from divulge.policy.chosen import Protected
-from divulge.table.texts import as_text
+from divulge.metrics import Measurement
+from divulge.policy import Policy, Protected, Verdict, judge
+from divulge.values import as_text
 
 _HINT = "Nothing was published. Did the source change meanwhile? Run it again; if it stays so, report it"
 

@@ -17,13 +17,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
-from divulge.engines.duckdb import DuckDBEngine
+from divulge.engines import DuckDBEngine
 from divulge.errors import BadInput
-from divulge.table.delimited import codec_of, read_delimited
-from divulge.table.hierarchy import Hierarchy
-from divulge.table.hierarchy_files import parse_hierarchy
+from divulge.hierarchy import Hierarchy, parse_hierarchy
 from divulge.table.paths import find_files
 from divulge.table.table import Declared, Table
+from divulge.table.text_files import codec_of, read_delimited
 
 _DATA = "data/input.csv"
 _DEFINITION = "input/definition.xml"

@@ -26,15 +26,13 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 import pyarrow as pa
 
-from divulge.engines.base import double_quoted
-from divulge.engines.duckdb import DuckDBEngine
+from divulge.engines import DuckDBEngine, double_quoted
 from divulge.errors import BadInput, DivulgeError, MissingDependency, listed, nearest
 from divulge.table.paths import Files
-from divulge.table.shapes import column_types, recast
 from divulge.table.table import Table, check_names, table_of
+from divulge.table.text_files import column_types, recast
 
 SCHEMES = ("postgresql", "postgres")
-
 _BATCH_ROWS = 20_000
 _EXACT_IN_DOUBLE = 2**53
 _SQLITE_TABLES = (
@@ -46,7 +44,6 @@ _AS_IT_IS = frozenset(
     {"bool", "int2", "int4", "int8", "float4", "float8", "text", "varchar", "date", "timestamp", "timestamptz"}
 )
 _MOST_DIGITS = 38
-
 _TABLES = """
     SELECT CASE WHEN pg_table_is_visible(c.oid) THEN c.relname ELSE n.nspname || '.' || c.relname END AS shown,
            n.nspname AS schema, c.relname AS name, c.oid::bigint AS oid

@@ -6,15 +6,124 @@ The libraries are looked up among the modules that the caller has loaded, so tha
 
 from __future__ import annotations
 
+import re
 import sys
+from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import pyarrow as pa
 
-from divulge.engines.duckdb import DuckDBEngine
-from divulge.errors import BadInput
-from divulge.table.columnar import check_schema
+from divulge.engines import DuckDBEngine
+from divulge.errors import BadInput, InternalError
+from divulge.table.paths import Files
 from divulge.table.table import Frame, Table, check_names, table_of
+
+# --- columnar ---------------------------------------------------------------------------------------------------------
+# Reads Parquet and Arrow IPC files, where names and types are written in the file.
+
+
+_INTEGER = re.compile(r"-?(0|[1-9][0-9]{0,17})")
+_NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
+
+
+def read_parquet(files: Files, *, source: str, engine: DuckDBEngine) -> Table:
+    """The table in one or more Parquet files; key=value folders (Hive) become columns."""
+    listed = engine.files(files.paths, known_as=dict(zip(files.paths, files.shown(source), strict=True)))
+    check_names(_stored_names(engine, files.paths[0], source=source), source=source)
+    hive = hive_types(files)
+    options = f"hive_partitioning = true, hive_types = {engine.struct(hive)}" if hive else "hive_partitioning = false"
+    return table_of(engine, f"read_parquet({listed}, {options})", source=source)
+
+
+def read_arrow(files: Files, *, source: str, engine: DuckDBEngine) -> Table:
+    """The table in Arrow IPC files (also called Feather), scanned from disk as often as needed."""
+    import pyarrow.dataset as ds  # it imports pandas, which takes longer than all the rest
+
+    shown = files.shown(source)
+    try:
+        schemas = [_stored_schema(path) for path in files.paths]
+        check_schema(schemas[0], source=source)
+        dataset = ds.dataset([str(path) for path in files.paths], format="ipc", schema=schemas[0])
+    except (pa.ArrowException, OSError) as error:
+        raise BadInput(f"{source} is not a readable Arrow file: {error}", hint="Is it cut off?") from error
+    for schema, name in zip(schemas, shown, strict=True):
+        # A dataset would fill a missing column with nulls without a word.
+        if set(schema.names) != set(schemas[0].names):
+            raise BadInput(
+                f"{name} does not have the columns of {shown[0]}",
+                hint="Files that are read as one table need the same columns",
+            )
+    return table_of(engine, engine.register(engine.fresh_name("arrow"), dataset), source=source)
+
+
+def read_arrow_stream(files: Files, *, source: str, engine: DuckDBEngine) -> Table:
+    """The table in an Arrow IPC stream; it can be read only from front to back, so the engine keeps it."""
+    if len(files.paths) > 1:
+        raise BadInput(f"{source} is {len(files.paths)} Arrow streams", hint="Read one, or write them as Arrow files")
+    try:
+        with pa.memory_map(str(files.paths[0])) as file, pa.ipc.open_stream(file) as reader:
+            check_schema(reader.schema, source=source)
+            relation = engine.store(reader)
+    except (pa.ArrowException, OSError) as error:
+        raise BadInput(f"{source} is not a readable Arrow stream: {error}", hint="Is it cut off?") from error
+    return table_of(engine, relation, source=source)
+
+
+def check_schema(schema: pa.Schema, *, source: str) -> None:
+    """Refuse names that SQL cannot tell apart, and the two Arrow types that DuckDB does not know."""
+    check_names(schema.names, source=source)
+    for field in schema:
+        if pa.types.is_float16(field.type) or pa.types.is_decimal256(field.type):
+            raise BadInput(
+                f"the column {field.name!r} of {source} has the type {field.type}, which DuckDB does not know",
+                hint="Cast it to float32, float64 or decimal128",
+            )
+
+
+def _stored_schema(path: Path) -> pa.Schema:
+    with pa.memory_map(str(path)) as file, pa.ipc.open_file(file) as reader:
+        return reader.schema
+
+
+def _stored_names(engine: DuckDBEngine, path: Path, *, source: str) -> list[str]:
+    """The names as they stand in the file: DuckDB would rename the second of two equal ones without a word."""
+    listed = engine.files([path], known_as={})
+    try:
+        nodes = engine.query(f"SELECT name, num_children FROM parquet_schema({listed})").to_pylist()
+    except InternalError as error:
+        raise BadInput(f"{source} is not a readable Parquet file", hint="Is it cut off?") from error
+    names = []
+    open_children: list[int] = []
+    for node in nodes:
+        # The tree is written depth first: a node whose only open ancestor is the root is a column.
+        if len(open_children) == 1:
+            names.append(node["name"])
+        if open_children:
+            open_children[-1] -= 1
+        open_children.append(node["num_children"] or 0)
+        while open_children and open_children[-1] == 0:
+            open_children.pop()
+    return names
+
+
+def hive_types(files: Files) -> dict[str, str]:
+    """The columns that key=value folders below the root add: whole numbers if all are written so, else text."""
+    found: dict[str, list[str]] = {}
+    for path in files.paths:
+        for folder in path.relative_to(files.root).parent.parts:
+            key, equals, value = folder.partition("=")
+            if equals and key:
+                found.setdefault(unquote(key), []).append(unquote(value))
+    return {key: _hive_type(values) for key, values in found.items()}
+
+
+def _hive_type(values: list[str]) -> str:
+    known = [value for value in values if value != _NO_VALUE]
+    return "BIGINT" if known and all(_INTEGER.fullmatch(value) for value in known) else "VARCHAR"
+
+
+# --- frames -----------------------------------------------------------------------------------------------------------
 
 
 def read_frame(frame: object, *, engine: DuckDBEngine) -> Table | None:

@@ -16,7 +16,6 @@ from typing import Literal
 from divulge.errors import BadInput, nearest
 
 FileKind = Literal["csv", "json", "parquet", "arrow", "arrow stream", "sqlite"]
-
 _COMPRESSED = {".gz": "gzip", ".zst": "zstd"}
 _KINDS: dict[str, FileKind] = {
     ".csv": "csv", ".tsv": "csv", ".tab": "csv", ".txt": "csv", ".data": "csv", ".json": "json", ".jsonl": "json", ".ndjson": "json",

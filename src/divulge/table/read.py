@@ -9,19 +9,14 @@ from typing import Any
 
 import duckdb
 
-from divulge.engines.choose import OwnEngine, as_spark_frame, choose_engine
-from divulge.engines.duckdb import DuckDBEngine
-from divulge.engines.relation import RelationEngine
-from divulge.engines.spark import SparkEngine
+from divulge.engines import DuckDBEngine, OwnEngine, RelationEngine, SparkEngine, as_spark_frame, choose_engine
 from divulge.errors import BadInput
-from divulge.table.columnar import read_arrow, read_arrow_stream, read_parquet
 from divulge.table.databases import SCHEMES, read_postgres, read_sqlite
-from divulge.table.delimited import read_delimited
-from divulge.table.frames import read_frame
-from divulge.table.jsonlines import read_json
+from divulge.table.frames import read_arrow, read_arrow_stream, read_frame, read_parquet
 from divulge.table.paths import find_files
-from divulge.table.spark import find_spark_source, moved_to_spark, read_spark_frame
+from divulge.table.spark_tables import find_spark_source, moved_to_spark, read_spark_frame
 from divulge.table.table import Table, table_of
+from divulge.table.text_files import read_delimited, read_json
 
 _READERS = {"json": read_json, "parquet": read_parquet, "arrow": read_arrow, "arrow stream": read_arrow_stream}
 

@@ -4,19 +4,20 @@
 from __future__ import annotations
 
 import string
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Literal
 
-from divulge.engines.base import Engine
-from divulge.errors import BadInput, nearest
+from divulge.engines import Engine
+from divulge.errors import BadInput, listed, nearest
 
 if TYPE_CHECKING:
-    from divulge.table.hierarchy import Hierarchy
+    from divulge.hierarchy import Hierarchy
+
 
 Kind = Literal["number", "text", "date", "boolean", "nested"]
 Frame = Literal["pandas", "polars", "arrow", "none"]
-
 _INTEGERS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT")
 _NUMBERS = frozenset((*_INTEGERS, *(f"U{name}" for name in _INTEGERS), "BIGNUM", "FLOAT", "DOUBLE", "DECIMAL"))
 _NESTED = frozenset(("STRUCT", "MAP", "UNION", "JSON", "VARIANT"))
@@ -115,3 +116,164 @@ def check_names(names: Iterable[str], *, source: str) -> None:
 def _short(type_: str) -> str:
     """An enum's type text lists all its values: leave them out; DuckDB quotes the type of a column of nulls."""
     return "ENUM" if type_.startswith("ENUM(") else type_.replace('"NULL"', "NULL")
+
+
+# --- roles ------------------------------------------------------------------------------------------------------------
+# Roles: which columns identify a person, which an observer may know, and which are to stay secret.
+#
+# A column has at most one role; the person may be an identifier. A column without a role is plain and is never looked at.
+
+
+Names = str | Sequence[str] | None
+
+
+@dataclass(frozen=True)
+class Roles:
+    """The role of each column that has one."""
+
+    quasi_identifiers: tuple[str, ...]
+    sensitive: tuple[str, ...]
+    identifier: tuple[str, ...]
+    weight: str | None
+    """A number per row: how many people of the population the row stands for."""
+    person: str | None
+    """Whose row it is, where a person may own several."""
+
+    @property
+    def counted(self) -> tuple[str, ...]:
+        """The columns that are both published and counted."""
+        return (*self.quasi_identifiers, *self.sensitive, *([] if self.weight is None else [self.weight]))
+
+
+def resolve_roles(
+    table: Table,
+    *,
+    quasi_identifiers: Names = (),
+    sensitive: Names = (),
+    identifier: Names = (),
+    weight: str | None = None,
+    person: str | None = None,
+    declared: bool = False,
+) -> Roles:
+    """Check the names against the table, spread globs such as zip*, and refuse a column in two roles.
+
+    With `declared`, a role that is not given is filled with the columns that the source itself declares to have it, and what it
+    declares to identify people does so beside what is given.
+    """
+    roles = Roles(
+        quasi_identifiers=_columns(table, quasi_identifiers, role="quasi_identifiers"),
+        sensitive=_columns(table, sensitive, role="sensitive"),
+        identifier=_columns(table, identifier, role="identifier"),
+        weight=_one_column(table, weight, role="weight"),
+        person=_one_column(table, person, role="person"),
+    )
+    _refuse_two_roles(roles)
+    roles = _filled(table, roles) if declared and table.declared is not None else roles
+    _refuse_unusable(table, roles)
+    return roles
+
+
+def _filled(table: Table, roles: Roles) -> Roles:
+    """Roles that were not given as the source declares them, but for columns that were given another.
+
+    Identifiers that were given are added to those that are declared: naming one more must not publish the others.
+    """
+    taken = {column for _, column in _assigned(roles)}
+    known = table.declared.roles if table.declared is not None else {}
+    declared = {role: tuple(column for column in names if column not in taken) for role, names in known.items()}
+    return replace(
+        roles,
+        quasi_identifiers=roles.quasi_identifiers or declared.get("quasi_identifiers", ()),
+        sensitive=roles.sensitive or declared.get("sensitive", ()),
+        identifier=(*roles.identifier, *declared.get("identifier", ())),
+    )
+
+
+def split_names(table: Table, values: Sequence[str]) -> tuple[str, ...]:
+    """The columns that command-line values name: a column, a glob, or several of them with commas between."""
+    found: dict[str, None] = {}
+    for value in values:
+        for part in (value,) if _matches(table, value) else value.split(","):
+            name = part if part in table.names else part.strip()
+            found.update(dict.fromkeys(_spread(table, name, role="")))
+    return tuple(found)
+
+
+def _columns(table: Table, names: Names, *, role: str) -> tuple[str, ...]:
+    """The named columns, each once, in the order in which they were asked for."""
+    wanted = (names,) if isinstance(names, str) else tuple(names or ())
+    return tuple(dict.fromkeys(column for name in wanted for column in _spread(table, name, role=role)))
+
+
+def _one_column(table: Table, name: str | None, *, role: str) -> str | None:
+    if name is None:
+        return None
+    found = _spread(table, name, role=role)
+    if len(found) > 1:
+        raise BadInput(
+            f"{role} takes one column and {name!r} matches {len(found)}", hint=f"Choose one of: {listed(found)}"
+        )
+    return found[0]
+
+
+def _spread(table: Table, name: str, *, role: str) -> tuple[str, ...]:
+    """The column of that name, else the columns that the name matches as a glob."""
+    asked = f"{role}: " if role else ""
+    if not isinstance(name, str):
+        raise BadInput(f"{asked}a column name is a text, not {name!r} ({type(name).__name__})")
+    if not name:
+        raise BadInput(f"{asked}a column name is empty", hint=f"The columns are: {listed(table.names)}")
+    found = _matches(table, name)
+    if found:
+        return found
+    if any(character in name for character in "*?["):
+        raise BadInput(
+            f"{asked}no column of {table.source} matches {name!r}", hint=f"The columns are: {listed(table.names)}"
+        )
+    raise BadInput(f"{asked}{table.source} has no column {name!r}", hint=nearest(name, table.names))
+
+
+def _matches(table: Table, name: str) -> tuple[str, ...]:
+    if name in table.names:
+        return (name,)
+    return tuple(column for column in table.names if fnmatchcase(column, name))
+
+
+def _assigned(roles: Roles) -> Iterator[tuple[str, str]]:
+    """Each (role, column)."""
+    for role in ("quasi_identifiers", "sensitive", "identifier"):
+        yield from ((role, column) for column in getattr(roles, role))
+    if roles.weight is not None:
+        yield "weight", roles.weight
+    if roles.person is not None and roles.person not in roles.identifier:
+        yield "person", roles.person
+
+
+def _refuse_two_roles(roles: Roles) -> None:
+    taken: dict[str, str] = {}
+    for role, column in _assigned(roles):
+        if column in taken:
+            raise BadInput(
+                f"the column {column!r} is given two roles: {taken[column]} and {role}",
+                hint="Leave it out of one of them",
+            )
+        taken[column] = role
+
+
+def _refuse_unusable(table: Table, roles: Roles) -> None:
+    for role, name in _assigned(roles):
+        column = table.column(name)
+        if column.kind == "nested":
+            raise BadInput(
+                f"the column {name!r} cannot be {role}: it holds nested values ({_cut(column.type)})",
+                hint="Make one plain column of the part that matters, or leave it out",
+            )
+        if role == "weight" and column.kind != "number":
+            raise BadInput(
+                f"the column {name!r} cannot be the weight: it holds {column.kind} ({column.type}), not numbers",
+                hint=f"Number columns are: {listed(c.name for c in table.columns if c.kind == 'number') or 'none'}",
+            )
+
+
+def _cut(type_: str) -> str:
+    return type_ if len(type_) <= 60 else type_[:57] + "..."

@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 
 from divulge.errors import BadInput
-from divulge.metrics.distances import Comparison
-from divulge.metrics.leakage import distribution_leakage, entropy_leakage
-from divulge.metrics.measurement import Measurement
+from divulge.metrics import Measurement, distribution_leakage, entropy_leakage
+from divulge.papers import Comparison
 from divulge.views.measurement import shifts
 from divulge.views.words import class_name
 

@@ -12,18 +12,17 @@ import numpy as np
 from rich.console import Group, RenderableType
 from rich.text import Text
 
+from divulge.api.generalize import CutColumn
+from divulge.api.hierarchies import Built, Coverage
+from divulge.api.perturbed import Perturbed
+from divulge.api.profile import Profile
+from divulge.api.rank import Growth, Ranking
+from divulge.hierarchy import Hierarchy
 from divulge.metrics import RankingTable, ordering_metric, ranked_metrics
-from divulge.metrics.distances import Comparison
+from divulge.papers import Comparison
+from divulge.ranking import BESIDE_METRICS, Combination, Numbers
 from divulge.results import document_of, plain, text_of
-from divulge.table.hierarchy import Hierarchy
-from divulge.table.texts import as_text, toml_key, toml_value
-from divulge.tasks.combinations import BESIDE_METRICS, Combination, Numbers
-from divulge.tasks.cut import CutColumn
-from divulge.tasks.growing import Growth
-from divulge.tasks.hierarchy import Built, Coverage
-from divulge.tasks.perturbed import Perturbed
-from divulge.tasks.profile import Profile
-from divulge.tasks.rank import Ranking
+from divulge.values import as_text, toml_key, toml_value
 from divulge.views.words import Listing, bullet, class_name, grid, heading, number, people, written_text
 
 _NULL = "(null)"

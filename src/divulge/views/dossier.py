@@ -13,16 +13,22 @@ from typing import Any
 
 from rich.console import Group, RenderableType
 
-from divulge.dossier.adversary import Attack, Dip
-from divulge.dossier.decide import Increment, TimelineStep, Without
-from divulge.dossier.disinformation import Disinformation
-from divulge.dossier.enhance import Enhancement
-from divulge.dossier.files import record_to_json
-from divulge.dossier.leakage import Leakage
-from divulge.dossier.record import Record, show
-from divulge.dossier.resolve import name_of
-from divulge.dossier.simulate import Run, Table5Row, Timing
-from divulge.dossier.tables import TableLeakage
+from divulge.dossier import (
+    Attack,
+    Dip,
+    Disinformation,
+    Enhancement,
+    Increment,
+    Leakage,
+    Record,
+    TableLeakage,
+    TimelineStep,
+    Without,
+    name_of,
+    record_to_json,
+    show,
+)
+from divulge.papers import Run, Table5Row, Timing
 from divulge.views.words import grid, people
 
 SHOWN = 20

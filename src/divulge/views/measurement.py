@@ -13,13 +13,18 @@ from rich.padding import Padding
 from rich.text import Text
 
 from divulge.errors import BadInput
-from divulge.metrics import find_metric, leading_metric
-from divulge.metrics.conditions import Conditions
-from divulge.metrics.identity import uniques
-from divulge.metrics.information import mutual_information
-from divulge.metrics.measurement import Measurement, Score, as_number
-from divulge.metrics.metric import worst_first
-from divulge.metrics.questions import Question
+from divulge.metrics import (
+    Conditions,
+    Measurement,
+    Question,
+    Score,
+    as_number,
+    find_metric,
+    leading_metric,
+    mutual_information,
+    uniques,
+    worst_first,
+)
 from divulge.policy import Outcome, Verdict
 from divulge.results import document_of, text_of
 from divulge.views.words import Listing, bullet, class_name, classes, grid, heading, number, people, percent, rows

@@ -13,29 +13,23 @@ from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
-from divulge.anatomize import AlphaBetaGammaDelta, Division, Reached
-from divulge.anatomize.query import Estimate
-from divulge.anatomize.utility import Recq
-from divulge.attack.anatomized import Attacks
-from divulge.generalize.pareto import Front
+from divulge.anatomy import AlphaBetaGammaDelta, Division, Reached, Recq
+from divulge.answers import Estimate
+from divulge.api.anatomize import AnatomizedRelease
+from divulge.api.apply import Applied
+from divulge.api.profile import names_quasi_identifier
+from divulge.api.query import ReleaseCheck
+from divulge.attacks import Attacks
+from divulge.hierarchy import SUPPRESSED, Suggestion
 from divulge.policy import judge
+from divulge.publish import GeneralizedRelease
 from divulge.results import document_of, text_of
-from divulge.table.hierarchy import SUPPRESSED
-from divulge.table.hierarchy_defaults import Suggestion
-from divulge.tasks.anatomized_release import AnatomizedRelease
-from divulge.tasks.apply import Applied
-from divulge.tasks.check_anatomized import ReleaseCheck
-from divulge.tasks.profile import names_quasi_identifier
-from divulge.tasks.release import GeneralizedRelease
+from divulge.search import Front
 from divulge.views.measurement import measurement_document, promises_document, settings_sentence
 from divulge.views.words import bullet, grid, heading, number, people, percent
 
 _EXAMPLES = 3
-
-
 _SHOWN_PAIRS = 20
-
-
 _MEANINGS = {
     "alpha": "how surely the quasi-identifiers of a record can be put together",
     "beta": "how surely a sensitive value can be inferred",

@@ -6,7 +6,7 @@ from __future__ import annotations
 import pyarrow as pa
 
 import divulge as dv
-from divulge.metrics.measurement import Measurement
+from divulge.metrics import Measurement
 from tests.docs.papers.afifi_adult import ADULT
 from tests.docs.papers.golden_entries import by_class, listed, ours
 from tests.docs.papers.layout import HOW_TO_READ, Cell, Page, Rows, Section

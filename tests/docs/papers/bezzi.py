@@ -10,11 +10,11 @@ import pyarrow as pa
 
 import divulge as dv
 from divulge.count import count
-from divulge.generalize.intervals import optimal_cuts
+from divulge.metrics import Measurement
 from divulge.metrics.information import l_of_t
-from divulge.metrics.measurement import Measurement
 from divulge.policy import Promise
-from divulge.table.roles import resolve_roles
+from divulge.search import optimal_cuts
+from divulge.table import resolve_roles
 from tests.docs.papers.golden_entries import listed, ours
 from tests.docs.papers.layout import ERRATUM, HOW_TO_READ, Cell, Page, Rows, Section
 from tests.metrics.adult import complete_adult
@@ -199,7 +199,7 @@ PAGE = Page(
             "The paper's heuristic finds ranges A1\\* (its Table 5 is lost) with I = 0.34 and a loss of 55 %. "
             "No division into four ranges reaches that under t = 0.55 and l = 2.7: 0.34 is the information of "
             "age as it is.",
-            "`divulge.generalize.intervals.optimal_cuts`, exact by dynamic programming.",
+            "`divulge.search.cut_points.optimal_cuts`, exact by dynamic programming.",
             "division of age",
             figure_4,
             public=True,

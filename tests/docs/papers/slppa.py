@@ -10,11 +10,12 @@ import pyarrow as pa
 import pytest
 
 import divulge as dv
-from divulge.anatomize import AlphaBetaGammaDelta, InfeasibleModel, Reached, Slppa, anatomize
-from divulge.anatomize.association import associate, column_weight
-from divulge.anatomize.division import Division, divide
+from divulge.anatomy import AlphaBetaGammaDelta, Division, InfeasibleModel, Reached, Slppa
+from divulge.anatomy.division import divide
+from divulge.anatomy.methods import anatomize
+from divulge.anatomy.rows import associate, column_weight
 from divulge.errors import MissingDependency
-from tests.anatomize.literature import (
+from tests.anatomy.literature import (
     COLUMNS,
     PEOPLE,
     QUASI_IDENTIFIERS,
@@ -25,8 +26,8 @@ from tests.anatomize.literature import (
     grouped,
     table_1,
 )
-from tests.anatomize.records import record_levels
-from tests.anatomize.test_model import table_3
+from tests.anatomy.records import record_levels
+from tests.anatomy.test_model import table_3
 from tests.docs.papers.layout import ERRATUM, HOW_TO_READ, MATCH, Cell, Page, Rows, Section, fraction
 from tests.metrics.adult import complete_adult
 
@@ -213,14 +214,14 @@ PAGE = Page(
         Section(
             "Eq. 9: weights of columns",
             "Not printed. The heaviest columns open the tables.",
-            "`divulge.anatomize.association.column_weight`.",
+            "`divulge.anatomy.rows.column_weight`.",
             "column",
             weights,
         ),
         Section(
             "Eq. 10: associations",
             "Not printed.",
-            "`divulge.anatomize.association.associate`.",
+            "`divulge.anatomy.rows.associate`.",
             "columns",
             associations,
         ),
@@ -228,7 +229,7 @@ PAGE = Page(
             "Table 4: the division",
             "Gender goes with age (phi2 = 1) and not with job (1/9). Only a limit of two columns per table "
             "gives the printed division.",
-            "`divulge.anatomize.division.divide`.",
+            "`divulge.anatomy.division.divide`.",
             "reading",
             divisions,
         ),
@@ -260,7 +261,7 @@ PAGE = Page(
             "Table 7: beta = 0.05",
             "No grouping can keep a beta below the share of the commonest value. With the paper's sensitive "
             "attributes 0.05 cannot be kept; with age it can.",
-            "`divulge.anatomize.feasibility`; the share is `alpha` of `divulge measure` with everybody in one class.",
+            "`divulge.anatomy.problem`; the share is `alpha` of `divulge measure` with everybody in one class.",
             "sensitive attribute",
             table_7,
             public=True,

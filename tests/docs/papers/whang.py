@@ -5,13 +5,11 @@ from __future__ import annotations
 
 from functools import partial
 
-from divulge.dossier.adversary import Chain, Cost, Resolve, attack, dip
-from divulge.dossier.decide import incremental
-from divulge.dossier.enhance import enhance
+from divulge.dossier import Chain, Record, Resolve, attack, dip, table_leakage
+from divulge.dossier.adversary import Cost
 from divulge.dossier.leakage import leakage
-from divulge.dossier.other_methods import possible_worlds
-from divulge.dossier.record import Record
-from divulge.dossier.tables import table_leakage
+from divulge.dossier.paper_methods import possible_worlds
+from divulge.dossier.what_if import enhance, incremental
 from tests.docs.papers.layout import HOW_TO_READ, Cell, Page, Rows, Section, fraction
 from tests.dossier.oracle import golden, record_of
 from tests.dossier.test_tables import ALICE, BOTH, KNOWN, RELEASE, ZOE
@@ -146,7 +144,7 @@ PAGE = Page(
             "Section 2.3: uncertain attributes",
             "A record with confidences stands for possible worlds. The text sets w_N = 2 and then computes "
             "with equal weights.",
-            "`divulge.dossier.other_methods.possible_worlds`; `dv.dossier.leakage(…, weights=…)`.",
+            "`divulge.dossier.paper_methods.possible_worlds`; `dv.dossier.leakage(…, weights=…)`.",
             "quantity",
             section_2_3,
         ),

@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the public names are, for type checkers: `__init__.py` imports them when they are first used."""
+
+from divulge import datasets as datasets
+from divulge import dossier as dossier
+from divulge import papers as papers
+from divulge.api.anatomize import anatomize as anatomize
+from divulge.api.apply import apply as apply
+from divulge.api.generalize import cut as cut
+from divulge.api.generalize import generalize as generalize
+from divulge.api.generalize import tradeoff as tradeoff
+from divulge.api.measure import check as check
+from divulge.api.measure import measure as measure
+from divulge.api.perturbed import perturbed as perturbed
+from divulge.api.profile import profile as profile
+from divulge.api.query import check_anatomized as check_anatomized
+from divulge.api.query import open_release as open_release
+from divulge.api.query import query as query
+from divulge.api.rank import growing as growing
+from divulge.api.rank import rank as rank
+from divulge.belief import Adversary as Adversary
+from divulge.engines import SparkEngine as SparkEngine
+from divulge.errors import DivulgeError as DivulgeError
+from divulge.metrics import METRICS as METRICS
+from divulge.metrics import Measurement as Measurement
+from divulge.papers import compare_distances as compare_distances
+from divulge.policy import Policy as Policy
+from divulge.policy import Protection as Protection
+from divulge.table import read as read
+from divulge.version import __version__ as __version__

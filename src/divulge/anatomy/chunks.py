@@ -1,0 +1,446 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One machine is one chunk: a table is grouped as a whole where its rows fit into memory, else chunk by chunk, by the same functions.
+
+Valid groups of disjoint chunks are valid groups of the table. The converse fails: a chunk may have too many of a tuple that the table can
+just accommodate, or too few records to come near enough to gamma. Then the rows are dealt into fewer, larger chunks, and where that
+does not help the request is refused; a bound is never given up. What was grouped is held: lent to an engine of this process, or kept by
+the engine that has the table.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import pickle
+import secrets
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from functools import partial, reduce
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from divulge.anatomy.division import Division
+from divulge.anatomy.methods import Anatomized, Method, Slppa, anatomize
+from divulge.anatomy.model import AlphaBetaGammaDelta, GroupSummary
+from divulge.anatomy.problem import (
+    HeldColumns,
+    InfeasibleModel,
+    SensitiveTotals,
+    WholeTable,
+    check_feasible,
+    hold_columns,
+    refusal,
+)
+from divulge.anatomy.rows import read_rows, scatter, sorted_rows
+from divulge.anatomy.tables import COUNT, GROUP, Released, free_name, released, table_names
+from divulge.count import Nulls
+from divulge.engines import DuckDBEngine, Held, OwnEngine
+from divulge.errors import BadInput, DivulgeError, InternalError
+from divulge.table import Column, Table
+
+# --- chunk ------------------------------------------------------------------------------------------------------------
+# A chunk of a table, grouped by itself: what is done, one chunk after the other or on Spark's workers, for a table that does not fit.
+#
+# The rows of a chunk are coded, grouped, measured and turned into the rows of the tables by the very functions that do it for a whole
+# table in memory (Yao et al. 2021, by our group division). Only delta looks beyond the chunk: it is held against the shares of the
+# sensitive values in the whole table. A group that keeps the model in its chunk therefore keeps it in the table, and the levels of
+# the table are the worst of its chunks.
+#
+# What comes out are rows of all tables: c0, c1, ... (null where they belong to another table), part (the table's number), gid, copies,
+# and one row per chunk with part = -1 that tells the outcome. Everything is a function of the chunk's rows and of secrets, so that a
+# worker that dies can be replaced.
+
+
+OUTCOME = -1
+"""The part of the row that tells the outcome of a chunk."""
+ADDED = {"part": "INT", "gid": "BIGINT", "copies": "INT", "outcome": "BINARY"}
+"""The columns that come out beside c0, c1, ...; the types have these names in every engine."""
+
+
+@dataclass(frozen=True, eq=False)
+class ChunkPlan:
+    """What must be known to group a chunk, beside its rows."""
+
+    method: Method
+    """With the tables as they were decided."""
+    columns: tuple[Column, ...]
+    """What c0, c1, ... are."""
+    quasi_identifiers: tuple[str, ...]
+    sensitive: tuple[str, ...]
+    totals: Mapping[str, SensitiveTotals] = field(repr=False)
+    """Of the sensitive values in the whole table."""
+    chunks: int
+    capacity: int
+    """No chunk has more rows."""
+    secret: int = field(repr=False)
+    """Of the grouping ..."""
+    numbering: int = field(repr=False)
+    """... and of the numbers of the groups, which has nothing to do with it."""
+
+
+@dataclass(frozen=True)
+class ChunkOutcome:
+    """What came of a chunk, or of several."""
+
+    groups: GroupSummary
+    rows: tuple[int, ...]
+    """The rows of each table."""
+    counted: tuple[bool, ...]
+    """Whether a row of the table stands for several records."""
+
+    def plus(self, other: ChunkOutcome) -> ChunkOutcome:
+        """Both together."""
+        return ChunkOutcome(
+            groups=self.groups.plus(other.groups),
+            rows=tuple(one + two for one, two in zip(self.rows, other.rows, strict=True)),
+            counted=tuple(one or two for one, two in zip(self.counted, other.counted, strict=True)),
+        )
+
+
+@dataclass(frozen=True)
+class Obstacle:
+    """Why no grouping of a chunk was found."""
+
+    because: str
+    gamma: Fraction
+    """What its groups reach where they keep the other bounds."""
+
+
+def group_chunk(plan: ChunkPlan, chunk: pa.Table) -> pa.Table:
+    """The rows of all tables, and the outcome; an error of ours is an outcome too, so that nothing is tried again."""
+    number = chunk.column("chunk")[0].as_py()
+    schema = _stacked_schema(chunk.schema, len(plan.columns))
+    outcome: ChunkOutcome | Obstacle | DivulgeError
+    tables: list[pa.Table] = []
+    try:
+        found, outcome = _grouped(plan, number, chunk)
+        tables = [
+            _stacked(table.rows, schema, part=part, columns=table.columns, names=found, plan=plan, chunk=number)
+            for part, table in enumerate(found.tables)
+        ]
+    except InfeasibleModel as error:
+        outcome = Obstacle(error.because, error.nearest.gamma)
+    except DivulgeError as error:
+        outcome = error
+    told = {"part": pa.array([OUTCOME], pa.int32()), "outcome": pa.array([pickle.dumps(outcome)], pa.binary())}
+    return pa.concat_tables([*tables, _filled(told, schema, 1)])
+
+
+def _grouped(plan: ChunkPlan, number: int, chunk: pa.Table) -> tuple[Released, ChunkOutcome]:
+    found = anatomize(
+        sorted_rows(chunk, plan.columns),
+        plan.method,
+        quasi_identifiers=plan.quasi_identifiers,
+        sensitive=plan.sensitive,
+        seed=seed_of(plan.secret, number),
+        totals=plan.totals,
+    )
+    made = released(found, secret=seed_of(plan.numbering, number))
+    outcome = ChunkOutcome(
+        groups=found.summary,
+        rows=tuple(table.rows.num_rows for table in made.tables),
+        counted=tuple(table.counted for table in made.tables),
+    )
+    return made, outcome
+
+
+def seed_of(secret: int, chunk: int) -> int:
+    """A seed for each chunk; it tells neither the secret nor another seed."""
+    return int.from_bytes(hashlib.blake2b(f"{secret}:{chunk}".encode(), digest_size=8).digest())
+
+
+def _stacked(
+    rows: pa.Table,
+    schema: pa.Schema,
+    *,
+    part: int,
+    columns: Sequence[str],
+    names: Released,
+    plan: ChunkPlan,
+    chunk: int,
+) -> pa.Table:
+    """The rows of one table among those of all, under numbers that are the group's alone in the whole release."""
+    places = {column.name: f"c{place}" for place, column in enumerate(plan.columns)}
+    local = rows.column(names.group).to_numpy().astype(np.int64) - 1
+    numbers = scatter(local + chunk * plan.capacity, plan.chunks * plan.capacity, secret=plan.numbering) + 1
+    copies = rows.column(names.count) if names.count in rows.column_names else np.ones(len(local), dtype=np.int32)
+    found = {
+        "part": np.full(len(local), part, dtype=np.int32),
+        "gid": numbers,
+        "copies": copies,
+        **{places[name]: _plain(rows.column(name)).cast(schema.field(places[name]).type) for name in columns},
+    }
+    return _filled(found, schema, len(local))
+
+
+def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Values instead of codes into a domain."""
+    return column.cast(column.type.value_type)
+
+
+def _stacked_schema(chunk: pa.Schema, columns: int) -> pa.Schema:
+    own = [pa.field(f"c{place}", _returned(chunk.field(f"c{place}").type)) for place in range(columns)]
+    types = {"INT": pa.int32(), "BIGINT": pa.int64(), "BINARY": pa.binary()}
+    return pa.schema([*own, *(pa.field(name, types[type_]) for name, type_ in ADDED.items())])
+
+
+def _returned(type_: pa.DataType) -> pa.DataType:
+    """Without codes; and Spark hands moments over in the zone of its session, but takes them back in UTC only, as the same moments."""
+    if pa.types.is_dictionary(type_):
+        return type_.value_type
+    return pa.timestamp(type_.unit, "UTC") if pa.types.is_timestamp(type_) and type_.tz is not None else type_
+
+
+def _filled(columns: Mapping[str, object], schema: pa.Schema, rows: int) -> pa.Table:
+    """A table of this schema, with nulls in the columns that are not given."""
+    return pa.table(
+        [columns[field.name] if field.name in columns else pa.nulls(rows, field.type) for field in schema],
+        schema=schema,
+    )
+
+
+# --- chunks -----------------------------------------------------------------------------------------------------------
+
+
+LARGER = "raise the memory limit (with Spark: SparkEngine(row_limit=...))"
+"""What to do where something needs all rows in memory."""
+_LARGER = 8
+"""Chunks may grow to so many times the size that was asked for."""
+
+
+@dataclass(frozen=True)
+class GroupedTable:
+    """One table of a release, and where its rows are."""
+
+    name: str
+    """What its file, or folder of files, is called, without an ending."""
+    columns: tuple[str, ...]
+    sensitive: bool
+    counted: bool
+    """Whether a row says for how many records it stands."""
+    rows: int
+    query: str = field(repr=False)
+    """Its rows, in the order in which they are published."""
+
+
+@dataclass(frozen=True, eq=False)
+class HeldTables:
+    """The rows of all tables of a release, held by an engine."""
+
+    tables: tuple[GroupedTable, ...]
+    group: str
+    """The column that holds the group; another name than usual where the table has a column of that name."""
+    count: str
+    origin: str
+    """What stands after FROM: the rows that were grouped."""
+    kept: object = field(default=None, repr=False)
+    """What must not go before this does."""
+
+
+@dataclass(frozen=True, eq=False)
+class Grouping:
+    """A table divided into tables and groups; nothing is published yet."""
+
+    method: Method
+    division: Division
+    sensitive: tuple[str, ...]
+    summary: GroupSummary
+    engine: OwnEngine = field(repr=False)
+    """Where the rows to be published are ..."""
+    hold: Callable[[int | None], HeldTables] = field(repr=False)
+    """... as soon as they are asked for; a number fixes those choices that have nothing to do with the grouping."""
+    only: Anatomized | None = field(default=None, repr=False)
+    """The one chunk that is the whole table, in memory; None where rows stay where they are."""
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    """How it was made, beside the settings of the method."""
+
+    @property
+    def tables(self) -> tuple[tuple[str, ...], ...]:
+        """The columns of each published table; each sensitive attribute is a table of its own, at the end."""
+        return (*self.division.tables, *((name,) for name in self.sensitive))
+
+    @property
+    def model(self) -> AlphaBetaGammaDelta:
+        """What every group keeps."""
+        return self.method.model
+
+
+def needs_chunks(table: Table) -> bool:
+    """Whether a table has more rows than may come to memory."""
+    limit = table.engine.row_limit
+    if limit is None:
+        return False
+    return bool(table.engine.query(f"SELECT COUNT(*) AS n FROM {table.relation}").column("n")[0].as_py() > limit)
+
+
+def group_table(
+    table: Table,
+    method: Method,
+    *,
+    quasi_identifiers: Sequence[str],
+    sensitive: Sequence[str],
+    nulls: Nulls,
+    seed: int | None,
+    numbering: int,
+) -> Grouping:
+    """Divide the columns and group the rows: in memory, or in chunks where they do not fit. Groups are numbered by `numbering`."""
+    names = (*quasi_identifiers, *sensitive)
+    if needs_chunks(table):
+        if not isinstance(method, Slppa) or method.algorithm != "guaranteed":
+            told = "Algorithm 1 of the paper" if isinstance(method, Slppa) else f"the method {method.name}"
+            raise BadInput(
+                f"{told} needs all rows in memory, and {table.source} is too large for that",
+                hint=f"Use slppa, or {LARGER}",
+            )
+        columns = hold_columns(table, names, nulls=nulls)
+        if len(columns) == 0:
+            raise BadInput(f"{table.source} has no rows", hint="There is nothing to anatomize")
+        roles = {"quasi_identifiers": tuple(quasi_identifiers), "sensitive": tuple(sensitive)}
+        secret = secrets.randbits(64) if seed is None else seed
+        return group_in_chunks(columns, method, **roles, secret=secret, numbering=numbering)
+    rows = read_rows(table, names, nulls=nulls)
+    found = anatomize(rows, method, quasi_identifiers=quasi_identifiers, sensitive=sensitive, seed=seed)
+    return grouping_of(found, method, numbering=numbering)
+
+
+def grouping_of(found: Anatomized, method: Method, *, numbering: int) -> Grouping:
+    """A table in memory as the one chunk that it is."""
+    engine = DuckDBEngine(preserve_order=True)
+    hold = partial(_lend_tables, engine, found, numbering)
+    return Grouping(method, found.division, found.sensitive, found.summary, engine, hold, only=found)
+
+
+def _lend_tables(engine: DuckDBEngine, found: Anatomized, numbering: int, secret: int | None) -> HeldTables:
+    """The tables of a chunk in memory, lent to an engine that leaves rows in their order."""
+    made = released(found, secret=numbering if secret is None else secret)
+    tables = tuple(
+        GroupedTable(
+            name=table.name,
+            columns=table.columns,
+            sensitive=table.sensitive,
+            counted=table.counted,
+            rows=table.rows.num_rows,
+            query=_without_codes(engine, engine.lend(table.rows)),
+        )
+        for table in made.tables
+    )
+    origin = pa.table({name: found.rows.coded(name) for columns in found.tables for name in columns})
+    return HeldTables(tables, made.group, made.count, origin=f"({_without_codes(engine, engine.lend(origin))})")
+
+
+def _without_codes(engine: DuckDBEngine, relation: str) -> str:
+    """A query for rows whose values are kept small in memory by codes, in types that every kind of file has."""
+    cells = (
+        f"{engine.durable(engine.quote(name), type_)} AS {engine.quote(name)}"
+        for name, type_ in engine.describe(relation)
+    )
+    return f"SELECT {', '.join(cells)} FROM {relation}"
+
+
+def group_in_chunks(
+    rows: HeldColumns,
+    method: Slppa,
+    *,
+    quasi_identifiers: tuple[str, ...],
+    sensitive: tuple[str, ...],
+    secret: int,
+    numbering: int,
+) -> Grouping:
+    """Divide the columns, decide whether the model can be kept, and group the chunks; `secret` and `numbering` are random numbers."""
+    division = method.divide(rows, quasi_identifiers)
+    whole = rows.whole(division.tables, sensitive, model=method.model)
+    check_feasible(whole)
+    plan = ChunkPlan(
+        method=replace(method, tables=division.tables),
+        columns=rows.columns,
+        quasi_identifiers=quasi_identifiers,
+        sensitive=sensitive,
+        totals={name: rows.totals(name) for name in sensitive},
+        chunks=-(-len(rows) // rows.engine.chunk_rows),
+        capacity=0,
+        secret=secret,
+        numbering=seed_of(numbering, OUTCOME),
+    )
+    fewest = max(plan.chunks // _LARGER, 1)
+    while True:
+        plan = replace(plan, capacity=-(-len(rows) // plan.chunks))
+        held, outcome = _attempt(rows, whole, plan)
+        if isinstance(outcome, ChunkOutcome):
+            break
+        if plan.chunks == fewest:
+            raise _refusal(outcome, whole, plan)
+        plan = replace(plan, chunks=max(plan.chunks // 2, fewest))
+    settings = {"records": rows.engine.place.removeprefix("the "), "chunks": plan.chunks, "chunk_rows": plan.capacity}
+    tables = partial(_held_tables, rows, held, division, sensitive, outcome)
+    return Grouping(method, division, sensitive, outcome.groups, rows.engine, tables, settings=settings)
+
+
+def _attempt(rows: HeldColumns, whole: WholeTable, plan: ChunkPlan) -> tuple[Held, ChunkOutcome | list[Obstacle]]:
+    """Group all chunks; what is in the way of those that cannot be."""
+    # The secret of the deal stands in a statement, which a cluster may log, so it must not tell that of the grouping.
+    sql, parameters = rows.dealt(whole, chunks=plan.chunks, secret=seed_of(plan.secret, OUTCOME) >> 2)
+    make = partial(group_chunk, plan)
+    held = rows.engine.hold_each(sql, parameters, by="chunk", make=make, adding=ADDED, source=rows.source)
+    told = rows.engine.query(f"SELECT outcome FROM {held.relation} WHERE part = {OUTCOME}").column("outcome")
+    outcomes = [pickle.loads(packed) for packed in told.to_pylist()]  # noqa: S301 - written by our own code, in this engine
+    errors = [outcome for outcome in outcomes if isinstance(outcome, DivulgeError)]
+    if errors:
+        raise errors[0]
+    obstacles = [outcome for outcome in outcomes if isinstance(outcome, Obstacle)]
+    if not obstacles and len(outcomes) != plan.chunks:
+        raise InternalError(f"{len(outcomes)} of {plan.chunks} chunks were grouped")
+    return held, obstacles or reduce(ChunkOutcome.plus, outcomes)
+
+
+def _refusal(obstacles: list[Obstacle], whole: WholeTable, plan: ChunkPlan) -> DivulgeError:
+    """Where a chunk is the whole table, its obstacle is the table's; else nothing is proved."""
+    because = obstacles[0].because
+    if plan.chunks > 1:
+        because = f"in {len(obstacles)} of {plan.chunks} chunks of the table, such as this: {because}"
+    return refusal(
+        whole,
+        because,
+        gamma=max(obstacle.gamma for obstacle in obstacles),
+        proved=False,
+        hint="Loosen a bound a little, or allow larger chunks: raise the memory limit (with Spark: SparkEngine(chunk_rows=...))",
+    )
+
+
+def _held_tables(
+    rows: HeldColumns,
+    held: Held,
+    division: Division,
+    sensitive: tuple[str, ...],
+    outcome: ChunkOutcome,
+    _secret: int | None,
+) -> HeldTables:
+    """The tables of several chunks; groups have their numbers, and place and order of a row are functions of what is published alone."""
+    engine, divided = rows.engine, (*division.tables, *((name,) for name in sensitive))
+    group, count = free_name(GROUP, divided), free_name(COUNT, divided)
+
+    types, before = dict(engine.describe(held.relation)), dict(engine.describe(rows.held.relation))
+
+    def column(name: str, *, own: bool = False) -> str:
+        """A column in a type that every kind of file has; a chunk may have given it another one than it had before."""
+        cell = rows.cell(name)
+        same = not own or types[cell] == before[cell]
+        value = engine.durable(cell if same else engine.cast(cell, types[cell]), types[cell])
+        return f"{value} AS {engine.quote(name)}"
+
+    def query(part: int) -> str:
+        columns = [column(name) for name in divided[part]]
+        copies = [f"copies AS {engine.quote(count)}"] if outcome.counted[part] else []
+        selected = ", ".join([f"gid AS {engine.quote(group)}", *columns, *copies])
+        sql = f"SELECT {selected} FROM {held.relation} WHERE part = {part}"
+        return engine.in_order(sql, [group, *divided[part]], files=engine.files_for(outcome.rows[part]))
+
+    names = table_names(len(division.tables), len(sensitive))
+    parts = zip(names, divided, outcome.counted, outcome.rows, strict=True)
+    tables = tuple(
+        GroupedTable(name, columns, columns[0] in sensitive, counted, number, query(part))
+        for part, (name, columns, counted, number) in enumerate(parts)
+    )
+    origin = ", ".join(column(name, own=True) for columns in divided for name in columns)
+    return HeldTables(tables, group, count, f"(SELECT {origin} FROM {rows.held.relation})", kept=(rows, held))

@@ -1,0 +1,382 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Group division that cannot fail where a grouping exists: feasibility, deal, swaps, merges, verification.
+
+Yao et al. 2021 give Algorithm 1 (paper_algorithm.py), which fails on many tables that can be grouped, on their own Table 1 among them. Here
+the deal settles beta and delta, swaps of records with the same sensitive value and merges settle alpha and gamma, and at the end all four
+are checked on every group in whole numbers. Only gamma can remain: then the search has failed, and says so, with the gamma it reached.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from itertools import product
+
+import numpy as np
+import numpy.typing as npt
+
+from divulge.anatomy.model import AlphaBetaGammaDelta, GroupTally, commonest_absent, floors, tally
+from divulge.anatomy.problem import (
+    SMALL,
+    GroupingProblem,
+    Groups,
+    check_feasible,
+    gamma_is_certain,
+    refusal,
+    search_all,
+)
+from divulge.anatomy.repair import Grouped, merge, repair
+from divulge.anatomy.rows import RowCodes
+from divulge.arrays import Bools, Codes, Ints, Members, lay_out, stable_order
+from divulge.errors import InternalError
+
+# --- deal -------------------------------------------------------------------------------------------------------------
+# The circular deal: sort the records by sensitive value and give record i to group i mod G.
+#
+# A value with h records then has floor(h/G) or ceil(h/G) of them in every group, and groups have floor(n/G) or ceil(n/G) records. So beta and
+# delta of all groups follow from the counts of the whole table, before anything is dealt, and the largest number of groups for which they
+# hold can be looked up. Where a group holds no value twice this is the most groups there can be (H <= G), and it does not fail where
+# Algorithm 1 of Yao et al. 2021 does: counts (3, 1, 1, 1) with two records per group.
+#
+# With regions, each region is dealt by itself, and delta is still measured against the shares in the whole table.
+
+
+def most_groups(problem: GroupingProblem, *, smallest: int = 1) -> int:
+    """The most groups of at least `smallest` records for which the deal keeps beta and delta, and alpha can be kept; at worst 1."""
+    attribute, rows = problem.sensitive[0], len(problem)
+    # Values with equally many records fare alike.
+    prior, totals = np.unique(np.stack([attribute.prior, attribute.totals]), axis=1)[:, ::-1]
+    present = np.flatnonzero(totals)
+    whole = GroupTally(1, np.zeros(len(present), dtype=np.int64), present, totals[present])
+    for groups in _group_counts(rows, smallest_group(problem, min(smallest, rows))):
+        if not _has_room(problem, groups):
+            continue
+        kept = deals_keep(
+            whole, np.array([rows]), np.array([groups]), totals=prior, model=problem.model, rows=problem.table_rows
+        )
+        if kept[0]:
+            return groups
+    return 1
+
+
+def _has_room(problem: GroupingProblem, groups: int) -> bool:
+    """Groups of this size have room for the commonest tuple of each table, and some to spare.
+
+    A group of n records takes floor(alpha n) of them. Without that much room no grouping into so many equal groups keeps alpha; half of
+    what the whole table has to spare, or one in a hundred of the tuple's records if that is less, is left for the swaps.
+    """
+    rows, alpha = len(problem), problem.model.alpha
+    fewest, larger = divmod(rows, groups)
+    room = (groups - larger) * math.floor(alpha * fewest) + larger * math.floor(alpha * (fewest + 1))
+    whole = math.floor(alpha * rows)
+    return all(room >= top + min((whole - top) // 2, top // 100) for top in problem.commonest)
+
+
+def smallest_group(problem: GroupingProblem, smallest: int = 1) -> int:
+    """The fewest records that a group can have which holds the rarest value once."""
+    attribute, model, rows = problem.sensitive[0], problem.model, len(problem)
+    rarest = int(attribute.prior[attribute.totals > 0].min())
+    share = min(model.beta, Fraction(rarest, problem.table_rows) + model.delta)
+    return min(max(smallest, math.ceil(1 / share)), rows) if share else rows
+
+
+def deals_keep(
+    ranked: GroupTally, sizes: Ints, groups: Ints, *, totals: Ints, model: AlphaBetaGammaDelta, rows: int
+) -> Bools:
+    """For each region (a group of the tally): dealt to so many groups, it keeps beta, and delta against the shares totals / rows."""
+    fewest, most = sizes // groups, -(-sizes // groups)
+    beta = floors(fewest, lambda size: model.beta * size)
+    above = floors(fewest, lambda size: model.delta * rows * size)
+    below = floors(most, lambda size: model.delta * rows * size)
+    here = ranked.group
+    high, low = -(-ranked.count // groups[here]), ranked.count // groups[here]
+    total = totals[ranked.value]
+    bad = high > beta[here]
+    bad |= high * rows > total * fewest[here] + above[here]
+    bad |= low * rows < total * most[here] - below[here]
+    kept = commonest_absent(ranked, totals) * most <= below
+    kept[here[bad]] = False
+    return kept & (fewest > 0)
+
+
+def deal(problem: GroupingProblem, *, groups: Ints, rng: np.random.Generator, region: Codes | None = None) -> Groups:
+    """Give each record its group: groups[r] groups for region r, one region's after the other's.
+
+    Records are sorted by the first sensitive attribute, then by the next, and are in random order among equals.
+    """
+    order = rng.permutation(len(problem))
+    for attribute in reversed(problem.sensitive):
+        order = order[stable_order(attribute.ids[order], len(attribute.totals))]
+    if region is None:
+        place, home = np.arange(len(order)), np.zeros(1, dtype=np.int64)
+    else:
+        order = order[stable_order(region[order], len(groups))]
+        sizes = np.bincount(region, minlength=len(groups))
+        home = region[order].astype(np.int64)
+        place = np.arange(len(order)) - (np.cumsum(sizes) - sizes)[home]
+    first = np.cumsum(groups) - groups
+    found = np.empty(len(order), dtype=np.int32)
+    found[order] = first[home] + place % groups[home]
+    return found
+
+
+def _group_counts(rows: int, smallest: int) -> Iterator[int]:
+    """All floor(rows / m) for m >= smallest, in descending order; about 2 sqrt(rows) numbers at most."""
+    groups = rows // smallest
+    while groups > 0:
+        yield groups
+        groups = rows // (rows // groups + 1)
+
+
+# --- balance ----------------------------------------------------------------------------------------------------------
+# Deal so that no group gets more than its share of the commonest tuples.
+#
+# The circular deal fixes which groups get a record of each sensitive value, not which record. Here the records of a value that carry the
+# commonest tuple of a table go to those of its groups that have the fewest so far. Where alpha leaves little room, this spares most swaps and
+# merges; the sensitive values of each group are those of the plain deal, so beta and delta are what they were.
+
+
+_MOST_TABLES = 4
+_MOST_VALUES = 2000
+"""So many of the commonest sensitive values are balanced; the records of the others are few."""
+
+
+def balanced_deal(problem: GroupingProblem, groups: int, *, rng: np.random.Generator) -> Groups:
+    """The circular deal, balanced where a tuple is common enough to matter."""
+    found = deal(problem, groups=np.array([groups]), rng=rng)
+    carried = _common_tuples(problem)
+    if len(carried) == 0 or groups == 1 or len(problem.sensitive) > 1:
+        return found
+    values = problem.sensitive[0]
+    blocks = lay_out(values.ids, len(values.totals))
+    few = values.ids >= _MOST_VALUES
+    load = np.stack([np.bincount(found[has & few], minlength=groups) for has in carried]).astype(np.float64)
+    for value in reversed(range(min(len(values.totals), _MOST_VALUES))):
+        records = blocks.members[blocks.start[value] : blocks.start[value + 1]]
+        seats = found[records]
+        _seat(records, seats, found=found, carried=carried, load=load, rng=rng)
+    return found
+
+
+def _common_tuples(problem: GroupingProblem) -> npt.NDArray[np.bool_]:
+    """For each table whose commonest tuple may fill a group beyond alpha: which records carry it; the most pressing tables first."""
+    pressing = sorted(
+        (place for place, top in enumerate(problem.commonest) if 2 * top > problem.model.alpha * len(problem)),
+        key=lambda place: -problem.commonest[place],
+    )[:_MOST_TABLES]
+    carried = [table.ids == np.bincount(table.ids).argmax() for table in (problem.tables[place] for place in pressing)]
+    return np.array(carried, dtype=np.bool_).reshape(len(carried), len(problem))
+
+
+def _seat(
+    records: Ints,
+    seats: Groups,
+    *,
+    found: Groups,
+    carried: npt.NDArray[np.bool_],
+    load: npt.NDArray[np.float64],
+    rng: np.random.Generator,
+) -> None:
+    """Hand the seats of one sensitive value to its records, those with the most common tuples first; `found` and `load` are filled in."""
+    kinds = carried[:, records]
+    kinds_first = sorted(product([True, False], repeat=len(carried)), key=lambda kind: -sum(kind))
+    for kind in kinds_first:
+        chosen = records[(kinds == np.array(kind)[:, None]).all(axis=0)]
+        if len(chosen) == 0:
+            continue
+        if not any(kind):
+            found[chosen] = seats
+            return
+        has = np.flatnonzero(kind)
+        burden = load[np.ix_(has, seats)].sum(axis=0) + rng.random(len(seats))
+        order = np.argpartition(burden, len(chosen) - 1)
+        taken = seats[order[: len(chosen)]]
+        found[chosen] = taken
+        for table in has:
+            np.add.at(load[table], taken, 1)
+        seats = seats[order[len(chosen) :]]
+
+
+# --- mondrian ---------------------------------------------------------------------------------------------------------
+# Mondrian cells: halve the records at the median of a column again and again, as long as both halves are allowed.
+#
+# LeFevre et al. 2006, strict partitioning. All cells of a depth are cut together: each tries the column with the widest range first, relative
+# to the whole table, and the next one where a half would not be allowed. Slicing buckets are such cells, and so are the regions inside which
+# our group division can deal, so that records of a group are alike.
+
+
+Allowed = Callable[[Ints, Ints, int], Bools]
+"""(cell of each record, the records, how many cells) -> which cells may stand."""
+
+
+@dataclass(frozen=True, eq=False)
+class Regions:
+    """A partition of the records."""
+
+    count: int
+    cell: npt.NDArray[np.int32]
+
+
+def mondrian(rows: RowCodes, columns: Sequence[str], *, allowed: Allowed) -> Regions:
+    """Cells that are allowed and cannot be cut; the whole table is not asked about."""
+    codes = np.stack([rows.column(name).astype(np.int32) for name in columns])
+    spans = np.maximum(codes.max(axis=1) - codes.min(axis=1), 1)
+    cell = np.zeros(len(rows), dtype=np.int32)
+    count, growing = 1, np.zeros(1, dtype=np.int64)
+    while len(growing):
+        layout = lay_out(cell, count)
+        widths = _widths(codes, layout, growing) / spans[:, None]
+        preference = np.argsort(-widths, axis=0, kind="stable")
+        waiting, halves = np.arange(len(growing)), []
+        for turn in range(len(columns)):
+            chosen = preference[turn, waiting]
+            waiting, chosen = _cuttable(waiting, chosen, widths)
+            if len(waiting) == 0:
+                break
+            right, cut = _cut(codes, layout, growing[waiting], chosen, allowed)
+            halves.append((growing[waiting[cut]], right))
+            waiting = waiting[~cut]
+        grown = []
+        for parents, right in halves:
+            number = np.arange(count, count + len(parents))
+            cell[right.records] = number[right.place]
+            count += len(parents)
+            grown += [parents, number]
+        growing = np.concatenate(grown) if grown else np.zeros(0, dtype=np.int64)
+    return Regions(count, cell)
+
+
+@dataclass(frozen=True, eq=False)
+class _Right:
+    """Records that leave their cell for its right half, and the place of the cell among those that were cut."""
+
+    records: Ints
+    place: Ints
+
+
+def _widths(codes: npt.NDArray[np.int32], layout: Members, cells: Ints) -> Ints:
+    """For each column and cell, the range of codes."""
+    records, place = layout.gather(cells)
+    begins = np.searchsorted(place, np.arange(len(cells)))
+    inside = codes[:, records]
+    widths: Ints = np.maximum.reduceat(inside, begins, axis=1) - np.minimum.reduceat(inside, begins, axis=1)
+    return widths
+
+
+def _cuttable(waiting: Ints, chosen: Ints, widths: npt.NDArray[np.float64]) -> tuple[Ints, Ints]:
+    """Cells whose chosen column has two values; the columns that follow are no wider, so the others are done."""
+    wide = widths[chosen, waiting] > 0
+    return waiting[wide], chosen[wide]
+
+
+def _cut(
+    codes: npt.NDArray[np.int32], layout: Members, cells: Ints, chosen: Ints, allowed: Allowed
+) -> tuple[_Right, Bools]:
+    """Cut cells at the median of their chosen columns; the right halves of those whose halves are both allowed, and which these are."""
+    records, place = layout.gather(cells)
+    value = codes[chosen[place], records].astype(np.int64)
+    order = np.argsort(place * (int(value.max()) + 1) + value)
+    sizes = np.bincount(place, minlength=len(cells))
+    begins = np.cumsum(sizes) - sizes
+    ordered = value[order]
+    median, least = ordered[begins + sizes // 2], ordered[begins]
+    # The right half starts with the median; where everything below it is empty, with the next value.
+    right = np.where((median > least)[place], value >= median[place], value > median[place])
+    fine = allowed(2 * place + right, records, 2 * len(cells))
+    cut = fine[0::2] & fine[1::2]
+    leaving = right & cut[place]
+    number = np.cumsum(cut) - 1
+    return _Right(records[leaving], number[place[leaving]]), cut
+
+
+# --- grouping ---------------------------------------------------------------------------------------------------------
+
+
+_MANY_LEFT = 0.9
+"""A deal of which fewer groups than that are left after the merges is tried again with larger groups; regions stay small."""
+
+
+def group_records(
+    problem: GroupingProblem, *, rng: np.random.Generator, group_size: int = 1, locality: bool = False
+) -> Groups:
+    """A group for each record such that every group keeps the model, or InfeasibleModel.
+
+    Groups have at least `group_size` records. With `locality`, records of a group are near each other in their quasi-identifiers.
+    """
+    check_feasible(problem)
+    ordered = _hardest_first(problem)
+    count = most_groups(ordered, smallest=group_size)
+    settled = _attempt(ordered, count, rng=rng, locality=locality)
+    if not locality and len(settled.valid) < _MANY_LEFT * count:
+        coarser = most_groups(ordered, smallest=max(group_size, _size_to_try(len(problem), count, len(settled.valid))))
+        again = _attempt(ordered, coarser, rng=rng, locality=False)
+        settled = max(settled, again, key=lambda grouped: (grouped.valid.all(), len(grouped.valid)))
+    if settled.valid.all():
+        return _renumbered(settled.group, rng)
+    if gamma_is_certain(problem):
+        raise InternalError("the grouping breaks a model that can be kept")
+    return _last_resort(problem, rng, group_size)
+
+
+def _attempt(problem: GroupingProblem, count: int, *, rng: np.random.Generator, locality: bool) -> Grouped:
+    """Deal to so many groups (with regions, to groups of that size), swap, and merge."""
+    region = _regions(problem, len(problem) // count).cell if locality else None
+    if region is None:
+        dealt = balanced_deal(problem, count, rng=rng)
+    else:
+        groups = np.bincount(region) // (len(problem) // count)
+        count, dealt = int(groups.sum()), deal(problem, groups=groups, rng=rng, region=region)
+    repaired = repair(problem, dealt, groups=count, rng=rng, region=region)
+    return merge(problem, repaired, rng=rng, region=region)
+
+
+def _size_to_try(rows: int, dealt: int, left: int) -> int:
+    """Many groups had to merge, so they were too small: a size between what was dealt and what was left on average."""
+    return max(rows // dealt + 1, (rows // dealt + rows // left) // 2)
+
+
+def _regions(problem: GroupingProblem, size: int) -> Regions:
+    """Cells of similar records that keep the model as one group, and beta and delta when dealt to groups of `size` records."""
+    attribute = problem.sensitive[0]
+
+    def allowed(cell: Ints, records: Ints, cells: int) -> Bools:
+        levels = problem.measure(cell, groups=cells, records=records)
+        ranked = tally(cell, attribute.ids[records], groups=cells, values=len(attribute.totals))
+        groups = np.maximum(levels.sizes // size, 1)
+        deals = deals_keep(
+            ranked, levels.sizes, groups, totals=attribute.prior, model=problem.model, rows=problem.table_rows
+        )
+        return deals & (levels.sizes >= size) & levels.keeps(problem.model)
+
+    columns = [name for names in problem.names for name in names]
+    return mondrian(problem.rows, columns, allowed=allowed)
+
+
+def _last_resort(problem: GroupingProblem, rng: np.random.Generator, group_size: int) -> Groups:
+    """Try everything on a small table; otherwise say which gamma goes with the other bounds."""
+    every_grouping = len(problem) <= SMALL and group_size == 1
+    if every_grouping:
+        found = search_all(problem)
+        if found is not None:
+            return _renumbered(found, rng)
+    loose = replace(problem, model=_without_gamma(problem.model))
+    reached = loose.measure(group := group_records(loose, rng=rng), groups=int(group.max()) + 1).worst().gamma
+    reached = min(reached, problem.whole.gamma)
+    because = f"gamma is {problem.model.gamma}; groups that keep the other bounds reach {reached}"
+    raise refusal(problem, because, gamma=reached, proved=every_grouping)
+
+
+def _renumbered(group: Groups, rng: np.random.Generator) -> Groups:
+    """The same groups under random numbers: a number says nothing about how its group came about."""
+    return rng.permutation(int(group.max()) + 1).astype(np.int32)[group]
+
+
+def _without_gamma(model: AlphaBetaGammaDelta) -> AlphaBetaGammaDelta:
+    return AlphaBetaGammaDelta(alpha=model.alpha, beta=model.beta, delta=model.delta)
+
+
+def _hardest_first(problem: GroupingProblem) -> GroupingProblem:
+    """Deal by the attribute whose commonest value is the most common."""
+    return replace(problem, sensitive=tuple(sorted(problem.sensitive, key=lambda attribute: -attribute.highest)))

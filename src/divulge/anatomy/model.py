@@ -1,0 +1,321 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The promise of an anatomized release: (alpha, beta, gamma, delta), after Yao et al. 2021, Definitions 1 to 4.
+
+In every group of n records: the commonest tuple of each table of quasi-identifiers makes up at most alpha of it (eq. 3), the commonest
+sensitive value at most beta (eq. 5), the most frequent combination over all tables has a probability of at most gamma (eq. 7), and no
+sensitive value's share differs from its share in the whole table by more than delta (eq. 8; values that are absent count as share 0).
+Levels are exact fractions; a float decides nothing.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import astuple, dataclass, field
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from divulge.arrays import Bools, Codes, Ints, exact_sums, inverse, run_starts
+from divulge.errors import BadInput
+
+Share = Fraction | str | float | int
+
+
+@dataclass(frozen=True)
+class Reached:
+    """What a grouping, a group or a record reaches; lower is safer."""
+
+    alpha: Fraction
+    """Record linkage: how surely the quasi-identifiers of a record can be put together."""
+    beta: Fraction
+    """Attribute linkage: how surely a sensitive value can be inferred."""
+    gamma: Fraction
+    """Table linkage: how surely a record's presence can be inferred."""
+    delta: Fraction
+    """Probabilistic attack: how far the belief in a sensitive value moves."""
+
+    def worst(self, other: Reached) -> Reached:
+        """What two sets of groups reach together: the worse of them decides each level."""
+        return Reached(*(max(one, two) for one, two in zip(astuple(self), astuple(other), strict=True)))
+
+    def texts(self) -> dict[str, str]:
+        """The levels as exact texts: {"alpha": "1/2", ...}."""
+        return {name: str(getattr(self, name)) for name in ("alpha", "beta", "gamma", "delta")}
+
+
+@dataclass(frozen=True, init=False)
+class AlphaBetaGammaDelta(Reached):
+    """Bounds on the four levels; a bound that is left out is 1 and demands nothing.
+
+    >>> AlphaBetaGammaDelta(alpha="1/2", beta=0.05).beta
+    Fraction(1, 20)
+    """
+
+    def __init__(self, *, alpha: Share = 1, beta: Share = 1, gamma: Share = 1, delta: Share = 1) -> None:
+        for name, given in (("alpha", alpha), ("beta", beta), ("gamma", gamma), ("delta", delta)):
+            object.__setattr__(self, name, as_share(name, given))
+
+    def holds_for(self, levels: Reached) -> bool:
+        """No level is above its bound."""
+        return not self.broken_by(levels)
+
+    def broken_by(self, levels: Reached) -> tuple[str, ...]:
+        """The names of the bounds that are exceeded."""
+        names = ("alpha", "beta", "gamma", "delta")
+        return tuple(name for name in names if getattr(levels, name) > getattr(self, name))
+
+    @property
+    def records_per_group(self) -> int | None:
+        """The paper's N = max(ceil(1/beta), ceil(1/delta)); None where a bound of 0 leaves it undefined."""
+        tightest = min(self.beta, self.delta)
+        return math.ceil(1 / tightest) if tightest else None
+
+
+def as_share(name: str, given: Share) -> Fraction:
+    """An exact number from 0 to 1; a float means the decimal that it prints as, so that 0.05 is 1/20.
+
+    >>> as_share("alpha", "1/4"), as_share("beta", 0.1)
+    (Fraction(1, 4), Fraction(1, 10))
+    """
+    try:
+        share = Fraction(repr(given)) if isinstance(given, float) else Fraction(given)
+    except (ValueError, TypeError, ZeroDivisionError):
+        share = None
+    if share is None or isinstance(given, bool):
+        raise BadInput(f"{name} = {given!r} is not a number", hint="Write it as 0.25 or 1/4")
+    if not 0 <= share <= 1:
+        raise BadInput(f"{name} = {given} is not from 0 to 1", hint="It is a probability: write it as 0.25 or 1/4")
+    return share
+
+
+# --- levels -----------------------------------------------------------------------------------------------------------
+# The four levels of every group, exactly, from counts (Yao et al. 2021, eqs. 1 to 8).
+#
+# All that matters of a group is its size and how often each tuple of each table occurs in it, so the same code measures our own groupings, a
+# release that was read back and another's release. A bound p/q on a count in a group of n records means: the count is at most floor(n p/q).
+# That floor is taken once per group size, in whole numbers of any length, and the groups are then compared in NumPy.
+#
+# Several sensitive attributes: each by itself together with the tables of quasi-identifiers, and the worst decides.
+
+
+_LARGEST = 2**62
+_SMALLEST_GRID = 2**16
+
+
+@dataclass(frozen=True, eq=False)
+class GroupTally:
+    """How often each tuple of one table occurs in each group, for tuples that occur; sorted by group, then tuple."""
+
+    groups: int
+    group: Ints = field(repr=False)
+    value: Ints = field(repr=False)
+    count: Ints = field(repr=False)
+
+    def modal(self) -> Ints:
+        """The count of the commonest tuple of each group; 0 for a group without records."""
+        return self.largest(self.count)
+
+    def largest(self, per_entry: Ints) -> Ints:
+        """The largest entry of each group."""
+        found = np.zeros(self.groups, dtype=np.int64)
+        if len(self.group):
+            begins = run_starts(self.group)
+            found[self.group[begins]] = np.maximum.reduceat(per_entry, begins)
+        return found
+
+    def sizes(self) -> Ints:
+        """The records of each group."""
+        return exact_sums(self.group, self.count, self.groups)
+
+
+def tally(group: Codes, value: Codes, *, groups: int, values: int, count: Ints | None = None) -> GroupTally:
+    """Count the tuples of each group; `count` says how many records a row stands for."""
+    bits = max(values - 1, 0).bit_length()  # group and value side by side in one number
+    key = group.astype(np.int64)
+    key <<= bits
+    key |= value
+    if count is not None:
+        found, place = np.unique(key, return_inverse=True)
+        counts = exact_sums(place, count, len(found))
+    elif groups << bits <= max(len(key), _SMALLEST_GRID):
+        grid = np.bincount(key)
+        found = np.flatnonzero(grid)
+        counts = grid[found]
+    else:
+        key.sort()
+        begins = run_starts(key)
+        found = key[begins]
+        counts = np.append(begins[1:], len(key)) - begins
+    return GroupTally(groups, found >> bits, found & ((1 << bits) - 1), counts)
+
+
+@dataclass(frozen=True, eq=False)
+class GroupLevels:
+    """What each group shows: enough to state its four levels exactly."""
+
+    rows: int
+    """Records of the whole table, whose shares are the prior of delta."""
+    sizes: Ints = field(repr=False)
+    modal: tuple[Ints, ...] = field(repr=False)
+    """For each table of quasi-identifiers, the count of the commonest tuple of each group."""
+    sensitive: tuple[Ints, ...] = field(repr=False)
+    """For each sensitive attribute, the count of the commonest value of each group."""
+    shift: tuple[Ints, ...] = field(repr=False)
+    """For each sensitive attribute, |c rows - h size| of the value whose share moved most: delta is shift / (rows size)."""
+
+    def __len__(self) -> int:
+        return len(self.sizes)
+
+    def keeps_alpha(self, model: AlphaBetaGammaDelta) -> Bools:
+        """Which groups keep alpha."""
+        return _all_within(self.modal, floors(self.sizes, lambda size: model.alpha * size))
+
+    def keeps_beta(self, model: AlphaBetaGammaDelta) -> Bools:
+        """Which groups keep beta."""
+        return _all_within(self.sensitive, floors(self.sizes, lambda size: model.beta * size))
+
+    def keeps_delta(self, model: AlphaBetaGammaDelta) -> Bools:
+        """Which groups keep delta."""
+        return _all_within(self.shift, floors(self.sizes, lambda size: model.delta * size * self.rows))
+
+    def keeps_gamma(self, model: AlphaBetaGammaDelta) -> Bools:
+        """Which groups keep gamma."""
+        factors = len(self.modal) + 1
+        found = self.combinations()
+        bound = floors(self.sizes, lambda size: model.gamma * size**factors, long=found.dtype == object)
+        kept: Bools = np.asarray(found <= bound, dtype=np.bool_)
+        return kept
+
+    def keeps(self, model: AlphaBetaGammaDelta) -> Bools:
+        """Which groups keep all four."""
+        return self.keeps_alpha(model) & self.keeps_beta(model) & self.keeps_delta(model) & self.keeps_gamma(model)
+
+    def combinations(self) -> npt.NDArray[Any]:
+        """The numerator of eq. 6 for each group; Python's whole numbers where 64 bits might not hold it."""
+        worst = _elementwise_largest(self.sensitive, self.sizes)
+        largest = int(worst.max(initial=1))
+        for modal in self.modal:
+            largest *= max(int(modal.max(initial=1)), 1)
+        product: npt.NDArray[Any] = worst if largest < _LARGEST else worst.astype(object)
+        for modal in self.modal:
+            product = product * modal
+        return product
+
+    def summary(self, model: AlphaBetaGammaDelta) -> GroupSummary:
+        """All groups in a few numbers."""
+        return GroupSummary(
+            levels=self.worst(),
+            groups=len(self),
+            records=int(self.sizes.sum()),
+            smallest=int(self.sizes.min()),
+            largest=int(self.sizes.max()),
+            breaking=int((~self.keeps(model)).sum()),
+        )
+
+    def of_group(self, group: int) -> Reached:
+        """The exact levels of one group."""
+        chosen = [group]
+        return GroupLevels(
+            rows=self.rows,
+            sizes=self.sizes[chosen],
+            modal=tuple(counts[chosen] for counts in self.modal),
+            sensitive=tuple(counts[chosen] for counts in self.sensitive),
+            shift=tuple(counts[chosen] for counts in self.shift),
+        ).worst()
+
+    def worst(self) -> Reached:
+        """The exact levels of the whole release: the worst group decides each."""
+        factors = len(self.modal) + 1
+        return Reached(
+            alpha=_worst_share(_elementwise_largest(self.modal, self.sizes), self.sizes, lambda size: size),
+            beta=_worst_share(_elementwise_largest(self.sensitive, self.sizes), self.sizes, lambda size: size),
+            gamma=_worst_share(self.combinations(), self.sizes, lambda size: size**factors),
+            delta=_worst_share(_elementwise_largest(self.shift, self.sizes), self.sizes, lambda size: size * self.rows),
+        )
+
+
+@dataclass(frozen=True)
+class GroupSummary:
+    """What the groups of a release, or some of them, are like."""
+
+    levels: Reached
+    groups: int
+    records: int
+    smallest: int
+    largest: int
+    breaking: int
+    """How many groups break the model."""
+
+    def plus(self, other: GroupSummary) -> GroupSummary:
+        """Both together: the worst group decides."""
+        return GroupSummary(
+            levels=self.levels.worst(other.levels),
+            groups=self.groups + other.groups,
+            records=self.records + other.records,
+            smallest=min(self.smallest, other.smallest),
+            largest=max(self.largest, other.largest),
+            breaking=self.breaking + other.breaking,
+        )
+
+
+def by_frequency(totals: Ints) -> tuple[Ints, Ints]:
+    """The rank of each value, the commonest first, and the totals in that order."""
+    order = np.argsort(-totals, kind="stable")
+    return inverse(order), totals[order]
+
+
+def largest_shift(ranked: GroupTally, sizes: Ints, totals: Ints, *, rows: int) -> Ints:
+    """For each group the largest |c rows - h size| over all values, also over those that the group lacks."""
+    present = ranked.largest(np.abs(ranked.count * rows - totals[ranked.value] * sizes[ranked.group]))
+    largest: Ints = np.maximum(present, commonest_absent(ranked, totals) * sizes)
+    return largest
+
+
+def commonest_absent(ranked: GroupTally, totals: Ints) -> Ints:
+    """For each group the total of the commonest value that it lacks; 0 where it lacks none.
+
+    Values are ranked by frequency, so that value is the first rank missing in the group: ranks of a group ascend strictly, and an entry
+    stands at its own rank exactly as long as none before it is missing.
+    """
+    entries = np.bincount(ranked.group, minlength=ranked.groups)
+    begins = np.cumsum(entries) - entries
+    in_place = ranked.value == np.arange(len(ranked.value)) - begins[ranked.group]
+    first_missing = np.bincount(ranked.group[in_place], minlength=ranked.groups)
+    absent: Ints = np.append(totals, 0)[first_missing]
+    return absent
+
+
+def floors(sizes: Ints, bound: Callable[[int], Fraction], *, long: bool = False) -> npt.NDArray[Any]:
+    """floor(bound(size)) for each group, worked out once per size; cut at 2^62 unless the counts may be longer."""
+    distinct, place = np.unique(sizes, return_inverse=True)
+    allowed = [math.floor(bound(size)) for size in distinct.tolist()]
+    if long:
+        return np.array(allowed, dtype=object)[place]
+    return np.array([min(limit, _LARGEST) for limit in allowed], dtype=np.int64)[place]
+
+
+def _all_within(counts: Sequence[Ints], bound: Ints) -> Bools:
+    kept = np.ones(len(bound), dtype=np.bool_)
+    for column in counts:
+        kept &= column <= bound
+    return kept
+
+
+def _elementwise_largest(columns: Sequence[Ints], like: Ints) -> Ints:
+    found = np.zeros_like(like)
+    for column in columns:
+        found = np.maximum(found, column)
+    return found
+
+
+def _worst_share(numerators: npt.NDArray[Any], sizes: Ints, denominator: Callable[[int], int]) -> Fraction:
+    """The largest numerator / denominator(size): the largest numerator of each size, then exact fractions."""
+    order = np.argsort(sizes, kind="stable")
+    ordered = sizes[order]
+    begins = run_starts(ordered)
+    largest = np.maximum.reduceat(numerators[order], begins)
+    pairs = zip(largest.tolist(), ordered[begins].tolist(), strict=True)
+    return max(Fraction(int(numerator), denominator(size)) for numerator, size in pairs)

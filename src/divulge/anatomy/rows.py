@@ -1,0 +1,284 @@
+# SPDX-License-Identifier: Apache-2.0
+"""RowCodes: the rows of a table as small integers, one array per column.
+
+Anatomization assigns records to groups, so it needs rows where the metrics need only counts. Each column becomes the positions of its
+values in a Domain, in the smallest integer type that holds them; null is a value of its own. The order of rows in a database means nothing
+and may differ from one run to the next, so `read_rows` sorts the rows by their values: with a seed, the same table gives the same release.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from divulge.arrays import Codes, Ints, combined_key, renumber
+from divulge.count import Domain, Nulls, encode
+from divulge.errors import BadInput, nearest
+from divulge.table import Column, Table, kind_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+# --- scatter ----------------------------------------------------------------------------------------------------------
+# Random-looking numbers for groups that are made in many places at once.
+#
+# Each place numbers its groups from a range of its own. A keyed permutation of all ranges then scatters the numbers, so that a number
+# tells neither where its group was made nor which groups were made beside it, and nobody has to hold a list of all of them. It is a
+# Feistel network over the next power of four, walked until it stays below the span; there is no promise that it withstands who knows
+# many of the original numbers, and it need not: where a group was made says no more about its records than the group does.
+
+
+_ROUNDS = 6
+_MIX = (np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))
+Words = npt.NDArray[np.uint64]
+
+
+def scatter(numbers: Ints, span: int, *, secret: int) -> Ints:
+    """Different numbers below `span` for different numbers below it.
+
+    >>> sorted(scatter(np.arange(10), 10, secret=7).tolist())
+    [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]
+    """
+    half = ((span - 1).bit_length() + 1) // 2 or 1
+    keys = np.random.default_rng(secret).integers(0, 2**63, size=_ROUNDS, dtype=np.uint64)
+    found = numbers.astype(np.uint64)
+    outside = np.arange(len(found))
+    while len(outside):
+        found[outside] = _permuted(found[outside], half, keys)
+        outside = outside[found[outside] >= span]
+    return found.astype(np.int64)
+
+
+def _permuted(numbers: Words, half: int, keys: Words) -> Words:
+    """A permutation of the numbers below 4 ** half."""
+    shift, mask = np.uint64(half), np.uint64((1 << half) - 1)
+    left, right = numbers >> shift, numbers & mask
+    for key in keys:
+        left, right = right, left ^ (_mixed(right ^ key) & mask)
+    return (left << shift) | right
+
+
+def _mixed(words: Words) -> Words:
+    """The steps by which splitmix64 spreads every bit over the whole word."""
+    words = (words ^ (words >> np.uint64(30))) * _MIX[0]
+    words = (words ^ (words >> np.uint64(27))) * _MIX[1]
+    return words ^ (words >> np.uint64(31))
+
+
+# --- association ------------------------------------------------------------------------------------------------------
+# How much a column tells, and how closely two columns go together (Yao et al. 2021, eqs. 9 and 10).
+#
+# The weight of a column is its entropy in bits. The association of two columns is the mean-square contingency coefficient phi2 (Cramer's V
+# squared), or V squared with Bergsma's correction (2013): phi2 grows with the number of values even between independent columns, so that a
+# column such as a survey weight would draw everything into its table.
+
+
+Association = Literal["phi2", "cramers_v2"]
+
+
+@dataclass(frozen=True)
+class Together:
+    """All that the association of two columns depends on."""
+
+    squares: float
+    """The sum of n_ij^2 / (n_i n_j) over the pairs of values that occur."""
+    lefts: int
+    """Values of the left column ..."""
+    rights: int
+    """... and of the right one."""
+    rows: int
+
+
+class ColumnCounts(Protocol):
+    """Columns that have been counted: rows in memory (codes.RowCodes), or a table on a cluster."""
+
+    def spectrum(self, name: str) -> tuple[Ints, Ints]:
+        """How often values of a column occur: each number that is the count of a value, and how many values have it."""
+
+    def together(self, left: str, right: str) -> Together:
+        """How two columns occur together."""
+
+
+def column_weight(columns: ColumnCounts, name: str) -> float:
+    """The entropy of a column in bits (eq. 9)."""
+    counts, values = columns.spectrum(name)
+    shares = counts / (counts @ values)
+    return float(-(values * shares * np.log2(shares)).sum()) + 0.0
+
+
+def sum_of_squares(counts: Ints, left_totals: Ints, right_totals: Ints) -> float:
+    """n_ij^2 / (n_i n_j), summed over some pairs of values: how often each occurs, and how often its two values do."""
+    expected = left_totals.astype(np.float64) * right_totals
+    return float((counts.astype(np.float64) ** 2 / expected).sum())
+
+
+def associate(columns: ColumnCounts, left: str, right: str, *, kind: Association = "phi2") -> float:
+    """The association of two columns, from 0 (independent) to 1 (one tells the other); 0 where a column has one value only."""
+    if kind not in ("phi2", "cramers_v2"):
+        raise BadInput(f"there is no association {kind!r}", hint="Use 'phi2' or 'cramers_v2'")
+    found = columns.together(left, right)
+    fewest = min(found.lefts, found.rights)
+    if fewest < 2:
+        return 0.0
+    # sum (p_ij - p_i p_j)^2 / (p_i p_j) = sum n_ij^2 / (n_i n_j) - 1
+    square = found.squares - 1.0
+    if kind == "phi2":
+        return min(max(square / (fewest - 1), 0.0), 1.0)
+    return _corrected(square, found.lefts, found.rights, found.rows)
+
+
+def _corrected(square: float, lefts: int, rights: int, rows: int) -> float:
+    """Bergsma's bias-corrected V squared."""
+    if rows < 2:
+        return 0.0
+    excess = max(square - (lefts - 1) * (rights - 1) / (rows - 1), 0.0)
+    narrower = min(lefts - (lefts - 1) ** 2 / (rows - 1), rights - (rights - 1) ** 2 / (rows - 1)) - 1
+    return min(excess / narrower, 1.0) if narrower > 0 else 0.0
+
+
+# --- codes ------------------------------------------------------------------------------------------------------------
+
+
+_LARGEST_GRID = 2**24
+
+
+@dataclass(frozen=True, eq=False)
+class RowCodes:
+    """Some columns of a table, row by row."""
+
+    domains: tuple[Domain, ...]
+    codes: tuple[Codes, ...] = field(repr=False)
+
+    def __len__(self) -> int:
+        return len(self.codes[0])
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The columns' names."""
+        return tuple(domain.name for domain in self.domains)
+
+    def domain(self, name: str) -> Domain:
+        """The values of a column."""
+        return self.domains[self._position(name)]
+
+    def column(self, name: str) -> Codes:
+        """The code of each row in a column."""
+        return self.codes[self._position(name)]
+
+    def values(self, name: str, rows: Ints | slice = slice(None)) -> pa.Array:
+        """The values of a column, of some rows or of all."""
+        return self.domain(name).values.take(pa.array(self.column(name)[rows]))
+
+    def coded(self, name: str, rows: Ints | slice = slice(None)) -> pa.DictionaryArray:
+        """The same as codes into the values of the column, so that a large table stays small in memory."""
+        return pa.DictionaryArray.from_arrays(pa.array(self.column(name)[rows]), self.domain(name).values)
+
+    def spectrum(self, name: str) -> tuple[Ints, Ints]:
+        """How often values of a column occur: each number that is the count of a value, and how many values have it."""
+        counts = np.bincount(self.column(name))
+        return np.unique(counts[counts > 0], return_counts=True)
+
+    def together(self, left: str, right: str) -> Together:
+        """How two columns occur together."""
+        lefts, rights = np.bincount(self.column(left)), np.bincount(self.column(right))
+        i, j, counts = self._pairs(left, right)
+        return Together(
+            sum_of_squares(counts, lefts[i], rights[j]),
+            int(np.count_nonzero(lefts)),
+            int(np.count_nonzero(rights)),
+            len(self),
+        )
+
+    def tuples(self, names: Sequence[str]) -> Tuples:
+        """The distinct tuples of some columns, numbered in ascending order."""
+        codes, radices = [self.column(name) for name in names], [len(self.domain(name)) for name in names]
+        if len(names) == 1:
+            return Tuples(codes[0].astype(np.int32), radices[0])
+        ids, distinct = renumber(combined_key(codes, radices, rows=len(self)), math.prod(radices))
+        return Tuples(ids.astype(np.int32), distinct)
+
+    def take(self, rows: Ints) -> RowCodes:
+        """Some of the rows, with the same domains."""
+        return RowCodes(self.domains, tuple(column[rows] for column in self.codes))
+
+    def _pairs(self, left: str, right: str) -> tuple[Ints, Ints, Ints]:
+        """The pairs of values that occur, and how often."""
+        width = len(self.domain(right))
+        key = self.column(left).astype(np.int64)
+        key *= width
+        key += self.column(right)
+        if len(self.domain(left)) * width <= _LARGEST_GRID:
+            grid = np.bincount(key)
+            found = np.flatnonzero(grid)
+            counts = grid[found]
+        else:
+            found, counts = np.unique(key, return_counts=True)
+        return found // width, found % width, counts
+
+    def _position(self, name: str) -> int:
+        try:
+            return self.names.index(name)
+        except ValueError:
+            raise BadInput(f"the column {name!r} was not read", hint=nearest(name, self.names)) from None
+
+
+@dataclass(frozen=True, eq=False)
+class Tuples:
+    """For each row the number of its tuple in one table of the release."""
+
+    ids: npt.NDArray[np.int32] = field(repr=False)
+    distinct: int
+
+
+def read_rows(table: Table, names: Sequence[str], *, nulls: Nulls = "category") -> RowCodes:
+    """Read columns of a table, in one pass; with nulls="drop" only the rows that lack none of them."""
+    rows = table.engine.query(select_rows(table, names, nulls=nulls))
+    if rows.num_rows == 0:
+        raise BadInput(f"{table.source} has no rows", hint="There is nothing to anatomize")
+    return sorted_rows(rows, [table.column(name) for name in names])
+
+
+def sorted_rows(rows: pa.Table, columns: Sequence[Column]) -> RowCodes:
+    """Rows whose columns are called c0, c1, ..., sorted by their values."""
+    coded = [encode(rows.column(f"c{i}"), name=column.name, kind=column.kind) for i, column in enumerate(columns)]
+    found = _narrow(coded)
+    return found.take(np.lexsort(found.codes[::-1]))
+
+
+def select_rows(table: Table, names: Sequence[str], *, nulls: Nulls) -> str:
+    """A query for columns of a table as c0, c1, ..."""
+    quoted = [table.engine.quote(table.column(name).name) for name in names]
+    selected = ", ".join(f"{name} AS c{i}" for i, name in enumerate(quoted))
+    complete = " AND ".join(f"{name} IS NOT NULL" for name in quoted)
+    where = f" WHERE {complete}" if nulls == "drop" else ""
+    return f"SELECT {selected} FROM {table.relation}{where}"
+
+
+def rows_of(columns: Mapping[str, Iterable[Any]]) -> RowCodes:
+    """Rows given as Python values, in their own order.
+
+    >>> rows = rows_of({"sex": ["F", "M", "F"], "age": [30, 33, 45]})
+    >>> rows.column("age").tolist(), rows.domain("sex").labels
+    ([0, 1, 2], ['F', 'M'])
+    """
+    coded = []
+    for name, cells in columns.items():
+        array = pa.array(list(cells))
+        coded.append(encode(array, name=name, kind=_kind(array.type)))
+    return _narrow(coded)
+
+
+def _kind(type_: pa.DataType) -> Any:
+    return kind_of({"int64": "BIGINT", "double": "DOUBLE", "bool": "BOOLEAN"}.get(str(type_), "VARCHAR"))
+
+
+def _narrow(coded: Sequence[tuple[Domain, Ints]]) -> RowCodes:
+    codes = (column.astype(np.int16) if len(domain) <= 2**15 else column.astype(np.int32) for domain, column in coded)
+    return RowCodes(tuple(domain for domain, _ in coded), tuple(codes))

@@ -1,0 +1,407 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An anatomized release as anybody can read it: one relation per table, joined by nothing but the group.
+
+Everything here, and in measured.py, is worked out from the released tables alone, so it serves our own releases when they are
+verified, and another's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, partial, reduce
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from divulge.anatomy.methods import Anatomized
+from divulge.anatomy.model import AlphaBetaGammaDelta, GroupLevels, GroupSummary, by_frequency, largest_shift, tally
+from divulge.anatomy.problem import SensitiveTotals, totals_of
+from divulge.arrays import Codes, Ints, exact_sums, run_starts
+from divulge.count import domain_codes, encode
+from divulge.engines import Engine, Held
+from divulge.errors import BadInput, nearest
+from divulge.table import Table
+
+GROUP, COUNT = "GID", "Count"
+_ONE_RELEASE = "Are they files of one release?"
+
+
+@dataclass(frozen=True)
+class GroupTable:
+    """One published table."""
+
+    relation: str
+    """What stands after FROM."""
+    columns: tuple[str, ...]
+    """Without the group and the count."""
+    counted: bool
+    """Whether a row says how many records it stands for; else each stands for one."""
+    source: str
+    """For messages."""
+
+
+@dataclass(frozen=True, eq=False)
+class Published:
+    """The tables of a release, which agree on the groups and their sizes."""
+
+    engine: Engine
+    tables: tuple[GroupTable, ...]
+    sensitive: tuple[str, ...]
+    """The sensitive columns; each is alone in its table."""
+    group: str
+    count: str
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """All released columns, table by table."""
+        return tuple(name for table in self.tables for name in table.columns)
+
+    @cached_property
+    def place(self) -> Mapping[str, int]:
+        """The table of each column."""
+        return {name: position for position, table in enumerate(self.tables) for name in table.columns}
+
+    @cached_property
+    def records(self) -> int:
+        """How many records were released."""
+        return int(self._sizes(self.tables[0])[1].sum())
+
+    def mass(self, table: GroupTable) -> str:
+        """SQL for how many records a row stands for."""
+        return f"CAST({self.engine.quote(self.count)} AS BIGINT)" if table.counted else "1"
+
+    def _sizes(self, table: GroupTable) -> tuple[pa.Array, Ints]:
+        """The groups in order, and their records."""
+        group = self.engine.quote(self.group)
+        found = self.engine.query(
+            f"SELECT {group} AS g, CAST(SUM({self.mass(table)}) AS BIGINT) AS n FROM {table.relation} "
+            "GROUP BY 1 ORDER BY 1 NULLS LAST"
+        )
+        return found.column("g").combine_chunks(), found.column("n").to_numpy()
+
+    def modal_query(self, table: GroupTable) -> str:
+        """SQL for each group g, the count of its commonest tuple as most, and its records as size."""
+        quote = self.engine.quote
+        keys = ", ".join(
+            [f"{quote(self.group)} AS g", *(f"{quote(name)} AS c{i}" for i, name in enumerate(table.columns))]
+        )
+        listed = ", ".join(["g", *(f"c{i}" for i in range(len(table.columns)))])
+        counted = f"SELECT {listed}, SUM(w) AS m FROM (SELECT {keys}, {self.mass(table)} AS w FROM {table.relation}) AS r GROUP BY {listed}"
+        return (
+            f"SELECT g, CAST(MAX(m) AS BIGINT) AS most, CAST(SUM(m) AS BIGINT) AS size FROM ({counted}) AS t GROUP BY g"
+        )
+
+    def tally_query(self, table: GroupTable) -> str:
+        """SQL for each group g and each value v of a sensitive column in it, the records as n."""
+        group, value = self.engine.quote(self.group), self.engine.quote(table.columns[0])
+        return (
+            f"SELECT g, v, CAST(SUM(w) AS BIGINT) AS n FROM "
+            f"(SELECT {group} AS g, {value} AS v, {self.mass(table)} AS w FROM {table.relation}) AS r GROUP BY g, v"
+        )
+
+    def divided(self) -> tuple[list[GroupTable], list[GroupTable]]:
+        """The tables of quasi-identifiers and those of sensitive columns."""
+        sensitive = [table for table in self.tables if table.columns[0] in self.sensitive]
+        if not sensitive:
+            raise BadInput("it is not known which column of the release is sensitive", hint=nearest("", self.columns))
+        return [table for table in self.tables if table not in sensitive], sensitive
+
+
+def join_tables(
+    tables: Sequence[Table], *, sensitive: Sequence[str], group: str = GROUP, count: str = COUNT
+) -> Published:
+    """The release that these tables make up, after a look at their columns and counts; see also `check_groups`."""
+    found = [_group_table(table, group=group, count=count) for table in tables]
+    if not found:
+        raise BadInput("a release without tables", hint="Name the files of its tables")
+    _check_columns(found, sensitive)
+    published = Published(tables[0].engine, tuple(found), tuple(sensitive), group, count)
+    _check_counts(published)
+    return published
+
+
+def _group_table(table: Table, *, group: str, count: str) -> GroupTable:
+    if group not in table.names:
+        raise BadInput(f"{table.source} has no group column {group!r}", hint=nearest(group, table.names))
+    columns = tuple(name for name in table.names if name not in (group, count))
+    if not columns:
+        raise BadInput(f"{table.source} has no columns but the group", hint="It tells nothing: leave it out")
+    return GroupTable(table.relation, columns, count in table.names, table.source)
+
+
+def _check_columns(tables: Sequence[GroupTable], sensitive: Sequence[str]) -> None:
+    seen: dict[str, str] = {}
+    for table in tables:
+        for name in table.columns:
+            if name.casefold() in seen:
+                raise BadInput(
+                    f"the column {name!r} is in {seen[name.casefold()]} and in {table.source}",
+                    hint="A column that is in two tables links them: this is not an anatomized release",
+                )
+            seen[name.casefold()] = table.source
+    for name in sensitive:
+        holder = next((table for table in tables if name in table.columns), None)
+        if holder is None:
+            raise BadInput(f"no table of the release has the sensitive column {name!r}", hint=nearest(name, seen))
+        if len(holder.columns) > 1:
+            others = ", ".join(repr(other) for other in holder.columns if other != name)
+            raise BadInput(
+                f"the sensitive column {name!r} is published in one table with {others}",
+                hint="The model wants it in a table of its own",
+            )
+
+
+def _check_counts(published: Published) -> None:
+    """Counts are whole numbers from 1 on, and every row has a group."""
+    group = published.engine.quote(published.group)
+    for table in published.tables:
+        count = published.engine.quote(published.count)
+        wrong = f" OR {count} IS NULL OR {count} < 1 OR {count} <> FLOOR({count})" if table.counted else ""
+        found = published.engine.query(
+            f"SELECT COUNT(*) AS n FROM {table.relation} WHERE {group} IS NULL{wrong}"
+        ).to_pylist()
+        if found[0]["n"]:
+            raise BadInput(
+                f"{found[0]['n']} rows of {table.source} lack a group, or have a {published.count} that is not a whole number from 1 on",
+                hint="Mend the file",
+            )
+
+
+def check_groups(published: Published) -> None:
+    """All tables have the same groups, of the same sizes; measuring them finds that too."""
+    first, *others = published.tables
+    groups, sizes = published._sizes(first)  # noqa: SLF001 - of this module
+    if not len(sizes):
+        raise BadInput(f"{first.source} has no rows", hint="There is nothing in this release")
+    for table in others:
+        theirs, counts = published._sizes(table)  # noqa: SLF001 - of this module
+        if not theirs.cast(pa.string()).equals(groups.cast(pa.string())):
+            raise _other_groups(first.source, table.source)
+        check_sizes(groups, sizes, counts, sources=(first.source, table.source))
+
+
+def check_sizes(groups: Sequence[object], sizes: Ints, others: Ints, *, sources: tuple[str, str]) -> None:
+    """Two tables have as many records of each group; a group that one of them lacks has 0."""
+    if np.array_equal(sizes, others):
+        return
+    place = int(np.flatnonzero(sizes != others)[0])
+    if 0 in (sizes[place], others[place]):
+        raise _other_groups(*sources)
+    raise BadInput(
+        f"group {groups[place]} has {sizes[place]} records in {sources[0]} and {others[place]} in {sources[1]}",
+        hint=_ONE_RELEASE,
+    )
+
+
+def _other_groups(first: str, second: str) -> BadInput:
+    """What to say where one table has a group that another one lacks."""
+    return BadInput(f"{first} and {second} do not have the same groups", hint=_ONE_RELEASE)
+
+
+# --- release ----------------------------------------------------------------------------------------------------------
+# The tables that are published: group, columns, and how many records a row stands for where rows repeat (Yao et al. 2021, Table 3).
+#
+# Rows of a group that are equal become one row with a count, so nothing is left of the order in which records came.
+# Groups get new numbers and the rows of a group a new order, drawn from a secret that has nothing to do with how the
+# records were grouped: who works the secret out from the order of the rows has learnt nothing else.
+
+
+@dataclass(frozen=True, eq=False)
+class ReleasedTable:
+    """One table of a release, in memory."""
+
+    name: str
+    """What its file is called, without an ending."""
+    columns: tuple[str, ...]
+    sensitive: bool
+    counted: bool
+    rows: pa.Table = field(repr=False)
+
+
+@dataclass(frozen=True, eq=False)
+class Released:
+    """The tables of a release, in memory."""
+
+    tables: tuple[ReleasedTable, ...]
+    group: str
+    """The column that holds the group; another name than usual where the table has a column of that name."""
+    count: str
+
+
+def released(anatomized: Anatomized, *, secret: int) -> Released:
+    """The tables to publish; the same secret gives the same tables."""
+    rng = np.random.default_rng(secret)
+    number = rng.permutation(anatomized.groups).astype(np.int32)[anatomized.group]
+    group, count = free_name(GROUP, anatomized.tables), free_name(COUNT, anatomized.tables)
+    made = [
+        _table(anatomized, columns, ids=ids, number=number, name=name, names=(group, count), rng=rng)
+        for columns, ids, name in _parts(anatomized)
+    ]
+    return Released(tuple(made), group, count)
+
+
+def _parts(anatomized: Anatomized) -> Iterator[tuple[tuple[str, ...], Codes, str]]:
+    """Each table's columns, the number of each record's tuple in it, and a name for its file."""
+    problem = anatomized.problem
+    ids = [tuples.ids for tuples in problem.tables]
+    ids += [anatomized.rows.column(name).astype(np.int32) for name in anatomized.sensitive]
+    names = table_names(len(problem.names), len(anatomized.sensitive))
+    yield from zip(anatomized.tables, ids, names, strict=True)
+
+
+def table_names(tables: int, sensitive: int) -> tuple[str, ...]:
+    """What the files of so many tables of quasi-identifiers and so many sensitive columns are called, without an ending."""
+    return (*_numbered("quasi_identifiers", tables), *_numbered("sensitive", sensitive))
+
+
+def _numbered(name: str, count: int) -> tuple[str, ...]:
+    return (name,) if count == 1 else tuple(f"{name}_{place}" for place in range(1, count + 1))
+
+
+def _table(
+    anatomized: Anatomized,
+    columns: tuple[str, ...],
+    *,
+    ids: Codes,
+    number: Codes,
+    name: str,
+    names: tuple[str, str],
+    rng: np.random.Generator,
+) -> ReleasedTable:
+    key = number.astype(np.int64)
+    key *= int(ids.max()) + 1
+    key += ids
+    order = np.argsort(key)
+    ordered = key[order]
+    begins = run_starts(ordered)
+    counts, first = np.diff(begins, append=len(key)), order[begins]
+    del key, order, ordered
+    shuffled = rng.permutation(len(first))
+    shuffled = shuffled[np.argsort(number[first[shuffled]], kind="stable")]
+    first, counts = first[shuffled], counts[shuffled]
+    counted = bool(counts.max() > 1)
+    group, count = names
+    found = {group: pa.array(number[first] + 1)}
+    found |= {column: anatomized.rows.coded(column, first) for column in columns}
+    if counted:
+        found[count] = pa.array(counts.astype(np.int32))
+    sensitive = columns[0] in anatomized.sensitive
+    return ReleasedTable(name, columns, sensitive, counted, pa.table(found))
+
+
+def free_name(wanted: str, tables: Sequence[Sequence[str]]) -> str:
+    """A name that no column of the tables has."""
+    taken = {name.casefold() for names in tables for name in names}
+    while wanted.casefold() in taken:
+        wanted += "_"
+    return wanted
+
+
+# --- measured ---------------------------------------------------------------------------------------------------------
+# The levels of a release, worked out from its tables alone, wherever they are, by the formulas that measure our own groups (levels.py).
+#
+# The rows of a group come together: of each table of quasi-identifiers the count of its commonest tuple, of each sensitive column all
+# counts. They are held by the engine and folded into one summary. The prior of delta is the sum over all groups, for an anatomized release
+# leaves nobody out.
+
+
+_PIECE = 250_000
+"""Groups are measured together until they have so many rows."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Measure:
+    """What must be known to measure groups, beside their rows."""
+
+    model: AlphaBetaGammaDelta
+    sources: tuple[str, ...]
+    """What the tables are called in messages: those of quasi-identifiers, then those of sensitive columns."""
+    totals: tuple[SensitiveTotals, ...] = field(repr=False)
+
+    @property
+    def divided(self) -> int:
+        """How many tables of quasi-identifiers there are."""
+        return len(self.sources) - len(self.totals)
+
+
+def measure_tables(published: Published, model: AlphaBetaGammaDelta) -> GroupSummary:
+    """What the groups of a release reach, and how many break a model."""
+    engine, (others, sensitive) = published.engine, published.divided()
+    # One after the other, so that no two of them are counted at the same time.
+    modal = [engine.hold(published.modal_query(table)) for table in others]
+    tallies = [engine.hold(published.tally_query(table)) for table in sensitive]
+    totals = tuple(_totals(table, tally) for table, tally in zip(sensitive, tallies, strict=True))
+    rows = int(totals[0].totals.sum())
+    if rows == 0:
+        raise BadInput(f"{sensitive[0].source} has no rows", hint="There is nothing in this release")
+    measure = _Measure(model, tuple(table.source for table in (*others, *sensitive)), totals)
+    keeper = tallies[0].engine
+    held = keeper.hold(_stacked(modal, tallies), together=["g"], rows=rows)
+    return keeper.fold(held, partial(summarize, measure), GroupSummary.plus)
+
+
+def _stacked(modal: Sequence[Held], tallies: Sequence[Held]) -> str:
+    """All counts as rows g, part (the table's number), n, size (of the group, or its share of it), v0, v1, ... (sensitive values)."""
+    values = [f"v{place}" for place in range(len(tallies))]
+    absent = "".join(f", NULL AS {name}" for name in values)
+    rows = [
+        f"SELECT g, CAST({part} AS SMALLINT) AS part, most AS n, size{absent} FROM {held.relation}"
+        for part, held in enumerate(modal)
+    ]
+    for own, held in enumerate(tallies):
+        columns = "".join(f", {'v' if place == own else 'NULL'} AS {name}" for place, name in enumerate(values))
+        part = f"CAST({len(modal) + own} AS SMALLINT) AS part"
+        rows.append(f"SELECT g, {part}, n, n AS size{columns} FROM {held.relation}")
+    return " UNION ALL ".join(rows)
+
+
+def _totals(table: GroupTable, held: Held) -> SensitiveTotals:
+    """How often each sensitive value occurs in the release."""
+    found = held.engine.query(f"SELECT v, CAST(SUM(n) AS BIGINT) AS n FROM {held.relation} GROUP BY v")
+    return totals_of(found, name=table.columns[0], kind="text")
+
+
+def summarize(measure: _Measure, batches: Iterator[pa.RecordBatch]) -> GroupSummary | None:
+    """Measure groups whose rows come one after the other; None if there are none."""
+    found = [_summary(measure, rows) for rows in _pieces(batches)]
+    return reduce(GroupSummary.plus, found) if found else None
+
+
+def _pieces(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
+    """The rows in tables of whole groups."""
+    waiting: list[pa.RecordBatch] = []
+    for batch in batches:
+        waiting.append(batch)
+        if sum(each.num_rows for each in waiting) < _PIECE:
+            continue
+        rows = pa.Table.from_batches(waiting)
+        # More rows of the last group may come.
+        whole = rows.num_rows - pc.sum(pc.equal(rows.column("g"), rows.column("g")[-1])).as_py()
+        if whole:
+            yield rows.slice(0, whole)
+        waiting = rows.slice(whole).to_batches()
+    if sum(each.num_rows for each in waiting):
+        yield pa.Table.from_batches(waiting)
+
+
+def _summary(measure: _Measure, rows: pa.Table) -> GroupSummary:
+    groups, group = encode(rows.column("g"), name="the group", kind="number")
+    part, n = rows.column("part").to_numpy(), rows.column("n").to_numpy()
+    size = rows.column("size").to_numpy()
+    own = [part == place for place in range(len(measure.sources))]
+    each = [exact_sums(group[rows_of], size[rows_of], len(groups)) for rows_of in own]
+    for source, sizes in zip(measure.sources[1:], each[1:], strict=True):
+        check_sizes(groups.values, each[0], sizes, sources=(measure.sources[0], source))
+    modal = [exact_sums(group[own[place]], n[own[place]], len(groups)) for place in range(measure.divided)]
+    common, shift = [], []
+    for place, totals in enumerate(measure.totals):
+        its = own[measure.divided + place]
+        rank, ordered = by_frequency(totals.totals)
+        codes = rank[domain_codes(totals.domain, rows.column(f"v{place}").filter(pa.array(its)))]
+        ranked = tally(group[its], codes, groups=len(groups), values=len(ordered), count=n[its])
+        common.append(ranked.modal())
+        shift.append(largest_shift(ranked, each[0], ordered, rows=int(ordered.sum())))
+    found = GroupLevels(int(measure.totals[0].totals.sum()), each[0], tuple(modal), tuple(common), tuple(shift))
+    return found.summary(measure.model)

@@ -1,0 +1,251 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Counts, sums and averages estimated from a release (Yao et al. 2021, section 5.1, eq. 11).
+
+A source turns a condition into one statement over its tables: group_query.py for anatomized releases, spread.py for
+generalized ones. What comes back says in how many ways the condition can hold; hits.py forms the estimate, its
+variance and its bounds. A condition over one anatomized table is answered exactly, for its values are published as
+they are.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal, Protocol
+
+import duckdb
+import numpy as np
+
+from divulge.anatomy import Published
+from divulge.answers.bounds import Arrangements, Hits
+from divulge.answers.condition import Expression, Terms, Tree, complement, is_not_null, join, parse, split, write
+from divulge.arrays import Floats, Ints
+from divulge.engines import Engine
+from divulge.errors import BadInput, InternalError
+from divulge.results import Result
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+What = Literal["count", "sum", "average"]
+_EVERYTHING = "true"
+
+
+@dataclass(frozen=True, repr=False)
+class Estimate(Result):
+    """A number that a release gives, and how far the truth may be from it."""
+
+    view = "releases"
+
+    what: What
+    estimate: float | None
+    """None: the average of no records."""
+    low: float | None
+    """No table that could have led to this release has less ..."""
+    high: float | None
+    """... nor more. For a count over one table low = estimate = high."""
+    variance: float | None
+    """Over all tables that could have led to this release, each as likely as any other; of an average, to first order."""
+
+    @property
+    def standard_error(self) -> float | None:
+        """The square root of the variance."""
+        return None if self.variance is None else float(np.sqrt(self.variance))
+
+
+class Source(Protocol):
+    """A release that can be asked."""
+
+    @property
+    def engine(self) -> Engine:
+        """Where its tables can be read."""
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """What a condition may name."""
+
+    @property
+    def binding(self) -> str:
+        """What stands after FROM to find the type of an expression over the columns; it is never read."""
+
+    @property
+    def records(self) -> int:
+        """How many records were released."""
+
+    def hits(self, condition: Tree, value: Tree | None) -> Hits:
+        """The combinations of released values for which a condition holds."""
+
+    def opposite(self, condition: Tree) -> Tree | None:
+        """A condition that holds exactly where this one does not, if its bounds are better."""
+
+
+def estimate(
+    source: Source, condition: str = _EVERYTHING, *, total: str | None = None, average: str | None = None
+) -> Estimate:
+    """Count the records for which a condition holds, or sum up or average an expression over them.
+
+    `total` and `average` take an expression such as "hours * wage"; records where it is null are left out, as in SQL.
+    """
+    if total is not None and average is not None:
+        raise BadInput("a sum and an average were both asked for", hint="Ask for one of them")
+    asked = parse(condition, source.columns)
+    measured = total if total is not None else average
+    try:
+        _check_kind(source, asked)
+        if measured is None:
+            return _count(source, asked.tree)
+        value = parse(measured, source.columns)
+        hits = source.hits(join("and", [asked.tree, is_not_null(value.tree)]), value.tree)
+    except InternalError as error:
+        raise _refusal(error, asked, measured) from error
+    if not np.all(np.isfinite(hits.value)):
+        raise BadInput(
+            f"{measured!r} is infinite or not a number for some records", hint="Leave them out by a condition"
+        )
+    return _sum(hits) if total is not None else _average(hits)
+
+
+def _check_kind(source: Source, asked: Expression) -> None:
+    """DuckDB would take a number for a truth value."""
+    written = write(source.engine, asked.tree)
+    ((_, found),) = source.engine.describe(f"(SELECT {written} AS answer FROM {source.binding})")
+    if found not in ("BOOLEAN", '"NULL"', "NULL"):
+        raise BadInput(f"{asked.text!r} is not a condition but a value ({found})", hint="Compare it with something")
+
+
+def _count(source: Source, condition: Tree) -> Estimate:
+    opposite = source.opposite(condition)
+    if opposite is None:
+        return replace(_sum(source.hits(condition, None)), what="count")
+    without = _sum(source.hits(opposite, None))
+    everyone = source.records
+    return Estimate(
+        what="count",
+        estimate=everyone - (without.estimate or 0.0),
+        low=everyone - (without.high or 0.0),
+        high=everyone - (without.low or 0.0),
+        variance=without.variance,
+    )
+
+
+def _sum(hits: Hits) -> Estimate:
+    value = hits.value
+    mean, low, high = hits.mean(value), -hits.most(-value) + 0.0, hits.most(value)
+    # Rounding in the mean must not put it outside of bounds that are whole numbers.
+    return Estimate("sum", min(max(mean, low), high), low, high, hits.variance(value))
+
+
+def _average(hits: Hits) -> Estimate:
+    value = hits.value
+    expected = hits.mean(np.ones(len(value)))
+    if expected == 0:
+        return Estimate("average", None, None, None, None)
+    ratio = hits.mean(value) / expected
+    high, low = hits.highest_average(value), -hits.highest_average(-value) + 0.0
+    return Estimate("average", min(max(ratio, low), high), low, high, hits.variance(value - ratio) / expected**2)
+
+
+def _refusal(error: InternalError, condition: Expression, measured: str | None) -> Exception:
+    """A condition that DuckDB cannot run on these columns (age = 'old') is the user's matter, anything else ours."""
+    if not isinstance(error.__cause__, duckdb.Error):
+        return error
+    reason = str(error.__cause__).strip().splitlines()[0].partition(": ")[2]
+    asked = repr(condition.text) if measured is None else f"{measured!r} where {condition.text!r}"
+    return BadInput(f"{asked} cannot be worked out: {reason}", hint="Do the kinds of the columns fit the condition?")
+
+
+def ints_of(found: pa.Table, name: str) -> Ints:
+    """A column of whole numbers."""
+    numbers: Ints = found.column(name).to_numpy().astype(np.int64, copy=False)
+    return numbers
+
+
+def floats_of(found: pa.Table, name: str) -> Floats:
+    """A column of numbers."""
+    numbers: Floats = found.column(name).to_numpy().astype(np.float64, copy=False)
+    return numbers
+
+
+# --- group query ------------------------------------------------------------------------------------------------------
+# One statement over the group tables of an anatomized release (Yao et al. 2021, section 5.1).
+#
+# Each table is counted by group and by what the condition asks of it; the counts are joined by the group and by nothing
+# else. A table that the condition does not ask stays out.
+
+
+@dataclass(frozen=True, eq=False)
+class AnatomizedSource:
+    """An anatomized release that can be asked."""
+
+    published: Published
+
+    @property
+    def engine(self) -> Engine:
+        """Where its tables can be read."""
+        return self.published.engine
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """What a condition may name."""
+        return self.published.columns
+
+    @property
+    def binding(self) -> str:
+        """All tables beside each other; the columns differ in their names."""
+        return ", ".join(f"{table.relation} AS t{place}" for place, table in enumerate(self.published.tables))
+
+    @property
+    def records(self) -> int:
+        """How many records were released."""
+        return self.published.records
+
+    def opposite(self, condition: Tree) -> Tree | None:
+        """For an OR over several tables: the AND that holds where it does not."""
+        return complement(condition, self.published.place)
+
+    def hits(self, condition: Tree, value: Tree | None) -> Arrangements:
+        """The combinations of parts of the tables for which the condition holds."""
+        terms = split(condition, self.published.place, value=value)
+        tables = terms.tables or (len(self.published.tables) - 1,)
+        found = self.engine.query(group_sql(self.published, terms, tables))
+        one_by_one = terms.rest is None and len(terms.features) <= 1
+        carrier = next(iter(terms.features), tables[0])
+        return Arrangements(
+            group=ints_of(found, "g"),
+            size=ints_of(found, "n"),
+            counts=tuple(ints_of(found, f"c{table}") for table in tables),
+            parts=tuple(ints_of(found, f"x{table}") for table in tables),
+            value=floats_of(found, "v"),
+            carrier=tables.index(carrier) if one_by_one else None,
+        )
+
+
+def group_sql(published: Published, terms: Terms, tables: tuple[int, ...]) -> str:
+    """One row for each combination, in each group, of parts of the tables for which the condition holds."""
+    engine, smallest = published.engine, published.tables[-1]
+    group = engine.quote(published.group)
+    sizes = (
+        f"SELECT {group} AS g, CAST(SUM({published.mass(smallest)}) AS BIGINT) AS n FROM {smallest.relation} GROUP BY 1"
+    )
+    steps = [f"sizes AS (SELECT g, n, ROW_NUMBER() OVER () AS k FROM ({sizes}) AS s)"]
+    steps += [f"p{table} AS ({_part_sql(published, terms, table)})" for table in tables]
+    columns = "".join(f", p{table}.c AS c{table}, p{table}.x AS x{table}" for table in tables)
+    value = "1" if terms.value is None else write(engine, terms.value)
+    joined = " ".join(f"JOIN p{table} ON p{table}.g = sizes.g" for table in tables)
+    rest = "" if terms.rest is None else f" WHERE {write(engine, terms.rest)}"
+    return (
+        f"WITH {', '.join(steps)} SELECT sizes.k AS g, sizes.n AS n{columns}, CAST({value} AS DOUBLE) AS v "
+        f"FROM sizes {joined}{rest}"
+    )
+
+
+def _part_sql(published: Published, terms: Terms, table: int) -> str:
+    """What one table says: for each group and each answer to what it is asked, how many records."""
+    engine, asked = published.engine, published.tables[table]
+    features = terms.features.get(table, {})
+    answers = "".join(f", {write(engine, tree)} AS {name}" for name, tree in features.items())
+    where = f" WHERE {write(engine, terms.own[table])}" if table in terms.own else ""
+    rows = f"SELECT {engine.quote(published.group)} AS g, {published.mass(asked)} AS w{answers} FROM {asked.relation}{where}"
+    names = "".join(f", {name}" for name in features)
+    counted = f"SELECT g{names}, CAST(SUM(w) AS BIGINT) AS c FROM ({rows}) AS r GROUP BY g{names}"
+    return f"SELECT *, ROW_NUMBER() OVER () AS x FROM ({counted}) AS t"

@@ -1,0 +1,275 @@
+# SPDX-License-Identifier: Apache-2.0
+"""SQL-like conditions, parsed by sqlglot and let through only if they are expressions over released columns.
+
+sqlglot turns the text (in DuckDB's SQL) into a tree without running it. Every node must be of a class that a condition
+may be made of: columns, constants, comparisons, AND, OR, NOT, IN, BETWEEN, LIKE, IS NULL, CASE, casts, arithmetic and a
+few functions that depend on nothing but their arguments. What runs later is written from the checked tree, in the SQL
+of the engine that runs it, never from the user's text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from divulge.engines import Engine
+from divulge.errors import BadInput, nearest
+
+if TYPE_CHECKING:
+    from sqlglot import exp
+
+
+Tree: TypeAlias = "exp.Expr"
+"""A node of sqlglot's tree; its `key` is the name of its class in small letters."""
+_CLASSES = frozenset(
+    "Column Identifier Literal RawString Boolean Null Paren And Or Not EQ NEQ GT GTE LT LTE NullSafeEQ NullSafeNEQ Is In "
+    "Between Like ILike Glob SimilarTo RegexpLike RegexpFullMatch Case If Cast TryCast DataType DataTypeParam Coalesce "
+    "Nullif Add Sub Mul Div IntDiv Mod Pow Neg DPipe Abs Round Floor Ceil Sqrt Ln Log Greatest Least Lower Upper Length "
+    "Trim Substring Left Right Contains StartsWith EndsWith StrPosition Anonymous Extract DateTrunc TimestampTrunc Var "
+    "Year Month Day".split()
+)
+_UNKNOWN_TO_SQLGLOT = frozenset({"prefix", "suffix", "date_part"})
+_TYPES = frozenset(
+    "BOOLEAN TINYINT SMALLINT INT BIGINT INT128 UTINYINT USMALLINT UINT UBIGINT FLOAT DOUBLE DECIMAL CHAR VARCHAR TEXT "
+    "DATE TIME TIMESTAMP TIMESTAMPNTZ TIMESTAMPTZ".split()
+)
+_EXAMPLE = "Write what would stand after WHERE, such as: age > 30 and job = 'Doctor'"
+_QUOTES = f"{_EXAMPLE}; a name that SQL uses itself stands in double quotes"
+
+
+@dataclass(frozen=True, eq=False)
+class Expression:
+    """A checked expression over released columns."""
+
+    text: str
+    """As the user wrote it."""
+    tree: Tree
+
+
+def parse(text: str, columns: Sequence[str]) -> Expression:
+    """Read one expression; anything but an expression over these columns is refused."""
+    tree = _parsed(text)
+    known = {name.casefold(): name for name in columns}
+    for node in list(tree.walk()):
+        if node.key == "column":
+            _resolve(node, known, text)
+        elif (refused := _refusal(node)) is not None:
+            raise BadInput(f"{_cut(text)} holds {refused}, which a condition must not", hint=_EXAMPLE)
+        else:
+            _set_apart(node, text)
+    return Expression(text, tree)
+
+
+def write(engine: Engine, tree: Tree) -> str:
+    """A tree as SQL text of the engine; what its SQL cannot say is refused."""
+    from sqlglot import ErrorLevel, UnsupportedError
+
+    try:
+        return tree.sql(dialect=engine.name, comments=False, unsupported_level=ErrorLevel.RAISE)
+    except RecursionError:
+        raise _too_deep("the condition") from None
+    except UnsupportedError as error:
+        raise BadInput(f"{engine.name} cannot work the condition out: {str(error).splitlines()[0]}") from None
+
+
+def column(name: str) -> Tree:
+    """The tree of a column's name."""
+    from sqlglot import exp
+
+    return exp.column(name, quoted=True)
+
+
+def join(kind: str, parts: Iterable[Tree]) -> Tree:
+    """Several conditions joined by "and" or "or"; one alone stays as it is."""
+    from sqlglot import exp
+
+    return (exp.and_ if kind == "and" else exp.or_)(*parts)
+
+
+def is_not_null(tree: Tree) -> Tree:
+    """Whether an expression has a value."""
+    from sqlglot import exp
+
+    return exp.Not(this=exp.Is(this=exp.paren(tree), expression=exp.null()))
+
+
+def is_not_true(tree: Tree) -> Tree:
+    """Whether a condition is false or null."""
+    from sqlglot import exp
+
+    return exp.NullSafeNEQ(this=exp.paren(tree), expression=exp.true())
+
+
+def _parsed(text: str) -> Tree:
+    from sqlglot import Dialect, ParseError, TokenError, exp
+
+    try:
+        found = Dialect.get_or_raise("duckdb").parse_into(exp.Condition, text)
+    except RecursionError:
+        raise _too_deep(_cut(text)) from None
+    except TokenError:
+        raise BadInput(f"{_cut(text)} is not a condition: a quote or a comment has no end", hint=_EXAMPLE) from None
+    except ParseError as error:
+        place = str(error.errors[0].get("highlight", "")) if error.errors else ""
+        raise BadInput(f"{_cut(text)} is not a condition: it is not understood at {place!r}", hint=_QUOTES) from None
+    if len(found) != 1 or found[0] is None:
+        raise BadInput(f"{_cut(text)} is {'more than one' if any(found) else 'no'} condition", hint=_EXAMPLE)
+    return found[0]
+
+
+def _resolve(node: Any, known: dict[str, str], text: str) -> None:
+    """Give a column its exact name; SQL's names know no case."""
+    exact = known.get(node.name.casefold())
+    if len(node.parts) != 1 or exact is None:
+        asked = ".".join(part.name for part in node.parts)
+        raise BadInput(
+            f"{_cut(text)} names the column {asked!r}, which was not released", hint=nearest(asked, known.values())
+        )
+    node.this.replace(column(exact).this)
+
+
+def _refusal(node: Any) -> str | None:
+    """What a node is, if it must not stand in a condition."""
+    from sqlglot import exp
+
+    class_ = type(node).__name__
+    if class_ == "Anonymous" or (class_ not in _CLASSES and isinstance(node, exp.Func)):
+        name = node.name if class_ == "Anonymous" else node.sql_name()
+        return None if name.lower() in _UNKNOWN_TO_SQLGLOT else f"the function {name.lower()}"
+    if class_ == "DataType":
+        type_ = str(getattr(node.this, "value", node.this))
+        return None if type_ in _TYPES and not node.args.get("nested") else f"the type {node.sql('duckdb').lower()}"
+    if class_ == "In" and not node.expressions and not node.args.get("query"):
+        return "in without a list"
+    if class_ == "Log" and node.args.get("expression") is None:
+        return "the function log"
+    if class_ in ("Var", "Extract") and not node.name.isalpha():
+        return f"the unit {node.name!r}"
+    return None if class_ in _CLASSES else re.sub(r"(?<=[a-z])(?=[A-Z])", " ", class_).lower()
+
+
+def _set_apart(node: Tree, text: str) -> None:
+    """Put an operand that is an operation itself in parentheses, so that every engine reads the tree that was checked.
+
+    Where dialects disagree about what is meant (a = b is null), the user is asked for the parentheses.
+    """
+    from sqlglot import exp
+
+    parent, operations = node.parent, (exp.Binary, exp.Unary, exp.Between, exp.In)
+    if not isinstance(node, operations) or not isinstance(parent, operations) or "paren" in (node.key, parent.key):
+        return
+    compares = isinstance(node, exp.Predicate | exp.Not) and not isinstance(node, exp.Func)
+    if compares and isinstance(parent, exp.Predicate):
+        raise BadInput(f"{_cut(text)} compares a comparison", hint="Put the inner one in parentheses")
+    if type(node) is not type(parent) or not isinstance(node, exp.Connector):
+        holder = exp.Paren()
+        node.replace(holder)
+        holder.set("this", node)
+
+
+def _too_deep(what: str) -> BadInput:
+    return BadInput(f"{what} is nested too deeply", hint="Take it apart, or write lists as: column in (a, b, c)")
+
+
+def _cut(text: str) -> str:
+    return repr(text if len(text) <= 80 else text[:77] + "...")
+
+
+# --- terms ------------------------------------------------------------------------------------------------------------
+# Splitting an expression by the tables of a release: what each table can answer alone, and what must be put together.
+#
+# A condition becomes: for each table, the part of a top-level AND that only it is asked (`own`); what is left over
+# (`rest`), in which the largest parts that one table can answer alone are replaced by names (`features`). With x AND y
+# AND z over three tables nothing is left over, and equation 11 of Yao et al. 2021 applies as printed.
+
+
+_OTHER = {"and": "or", "or": "and"}
+
+
+@dataclass(frozen=True, eq=False)
+class Terms:
+    """An expression, table by table."""
+
+    own: Mapping[int, Tree]
+    """Conditions that one table answers and that must all hold."""
+    features: Mapping[int, Mapping[str, Tree]]
+    """Parts of what is left over that one table answers, by the name that stands for them there."""
+    rest: Tree | None
+    """What is left over, over the names of features; None if nothing is."""
+    value: Tree | None = None
+    """What is summed up, over the names of features; None for a count."""
+
+    @property
+    def tables(self) -> tuple[int, ...]:
+        """The tables that are asked."""
+        return tuple(sorted({*self.own, *self.features}))
+
+
+def split(condition: Tree, place: Mapping[str, int], *, value: Tree | None = None) -> Terms:
+    """Split a condition, and what is to be summed up where it holds; `place` says in which table a column is."""
+    own: dict[int, list[Tree]] = {}
+    left: list[Tree] = []
+    for part in _parts("and", _push_not(condition)):
+        tables = _tables(part, place)
+        (own.setdefault(tables.pop(), []) if len(tables) == 1 else left).append(part)
+    naming = _Naming(place)
+    rest = naming.name(join("and", left)) if left else None
+    named = None if value is None else naming.name(value)
+    return Terms({table: join("and", parts) for table, parts in own.items()}, naming.features, rest, named)
+
+
+def complement(condition: Tree, place: Mapping[str, int]) -> Tree | None:
+    """For an OR over several tables: the AND that holds exactly where it does not; None for other conditions.
+
+    A condition that is null does not hold, so each part is asked whether it "is not true".
+    """
+    parts = _parts("or", _push_not(condition))
+    tables = [_tables(part, place) for part in parts]
+    if any(len(asked) > 1 for asked in tables) or len(set().union(*tables)) < 2:
+        return None
+    return join("and", [is_not_true(part) for part in parts])
+
+
+class _Naming:
+    """Gives a name to each part that one table answers; equal parts share one."""
+
+    def __init__(self, place: Mapping[str, int]) -> None:
+        self._place = place
+        self._names: dict[str, str] = {}
+        self.features: dict[int, dict[str, Tree]] = {}
+
+    def name(self, tree: Tree) -> Tree:
+        if tree.key in _OTHER and len(_tables(tree, self._place)) > 1:
+            return join(tree.key, [self.name(part) for part in tree.flatten()])
+        return tree.transform(self._replacement)
+
+    def _replacement(self, node: Tree) -> Tree:
+        tables = _tables(node, self._place)
+        if len(tables) != 1:
+            return node
+        part = node.unnest()
+        name = self._names.setdefault(part.sql(dialect="duckdb", comments=False), f"f{len(self._names)}")
+        self.features.setdefault(tables.pop(), {})[name] = part
+        return column(name)
+
+
+def _tables(tree: Tree, place: Mapping[str, int]) -> set[int]:
+    return {place[node.name] for node in tree.walk() if node.key == "column"}
+
+
+def _parts(kind: str, tree: Tree) -> list[Tree]:
+    """What an AND or an OR joins; another tree alone."""
+    return list(tree.flatten()) if tree.key == kind else [tree]
+
+
+def _push_not(tree: Tree, *, negated: bool = False) -> Tree:
+    """Move each NOT below AND and OR, which SQL's three truth values allow (De Morgan); (a OR b) OR c is a OR b OR c."""
+    tree = tree.unnest()
+    if tree.key == "not":
+        return _push_not(tree.this, negated=not negated)
+    if tree.key in _OTHER:
+        kind = _OTHER[tree.key] if negated else tree.key
+        return join(kind, [part for one in tree.flatten() for part in _parts(kind, _push_not(one, negated=negated))])
+    return tree.not_() if negated else tree

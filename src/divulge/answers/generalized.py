@@ -1,0 +1,397 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a generalized release answers to a workload, worked out on counts: each value is spread uniformly over what its label stands for.
+
+A label stands for the values of the table that are published under it. That is a little kinder to generalization than
+a reader's view, who may not know which values of a range occur, so a comparison that anatomization wins is won.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from divulge.anatomy import Estimator, Mask, Query, RowCodes
+from divulge.answers.anatomized import floats_of, ints_of
+from divulge.answers.bounds import raise_average
+from divulge.answers.condition import Terms, Tree, split, write
+from divulge.arrays import Floats, Ints, class_ids, sum_by_id
+from divulge.count import Contingency, Domain
+from divulge.engines import DuckDBEngine, Engine
+from divulge.errors import BadInput, InternalError
+from divulge.hierarchy import file_name, load_hierarchies
+from divulge.publish import BOXES, FOLDER, read_boxes, read_mapping
+from divulge.search import Recoding
+from divulge.table import Table
+from divulge.values import as_number, parse_interval
+
+
+def generalized_estimator(rows: RowCodes, contingency: Contingency, recoding: Recoding) -> Estimator:
+    """Answers of the release that a recoding of these counts gives, to queries over these rows."""
+    position = {name: place for place, name in enumerate(recoding.columns)}
+    members = {name: _members(contingency, recoding, place) for name, place in position.items()}
+    for domain in rows.domains:
+        known = (
+            contingency.keys[position[domain.name]]
+            if domain.name in position
+            else contingency.cells[domain.name].domain
+        )
+        _check_same(domain, known)
+    kept = recoding.kept.astype(np.float64)
+
+    def answer(query: Query) -> float:
+        expected = kept * contingency.sizes
+        for name, mask in query.masks.items():
+            if name in position:
+                expected = expected * _share(members[name], mask)[recoding.codes[position[name]]]
+            else:
+                expected = expected * _sensitive_share(contingency, name, mask)
+        return float(expected.sum())
+
+    return answer
+
+
+def largest_shift(published: Contingency, prior: Mapping[str, Floats]) -> float:
+    """How far the share of a sensitive value in a class is from its share in the original: the delta of a generalized release."""
+    furthest = 0.0
+    for name, cells in published.cells.items():
+        shares = prior[name] / prior[name].sum()
+        difference = np.abs(cells.mass / cells.totals[cells.class_index] - shares[cells.value])
+        lacking = np.bincount(cells.value, minlength=len(shares)) < len(published)
+        furthest = max(furthest, float(difference.max()), float(shares[lacking].max(initial=0.0)))
+    return furthest
+
+
+def _members(contingency: Contingency, recoding: Recoding, place: int) -> Floats:
+    """For each label, which values are published under it."""
+    grid = np.zeros((len(recoding.labels[place]), len(contingency.keys[place])))
+    grid[recoding.codes[place][recoding.kept], contingency.codes[place][recoding.kept]] = 1.0
+    return grid
+
+
+def _share(members: Floats, mask: Mask) -> Floats:
+    """For each label, the share of its values that satisfy."""
+    share: Floats = (members @ mask) / np.maximum(members.sum(axis=1), 1.0)
+    return share
+
+
+def _sensitive_share(contingency: Contingency, name: str, mask: Mask) -> Floats:
+    """For each raw class, the share of its records that satisfy."""
+    cells = contingency.cells[name]
+    return cells.sum_by_class(np.where(mask[cells.value], cells.mass, 0.0)) / cells.totals
+
+
+def _check_same(domain: Domain, known: Domain) -> None:
+    if not domain.values.equals(known.values):
+        raise InternalError(f"the values of {domain.name!r} were counted in another order than they were read in")
+
+
+# --- spread -----------------------------------------------------------------------------------------------------------
+# Asking a generalized release: each hidden value is spread uniformly over the leaves of its label.
+#
+# A label such as [20, 30) or 476* stands for some values, its leaves; a record with it has each of them with the same
+# probability, column by column. Columns that were published as they are, the sensitive ones among them, are answered
+# exactly. The same conditions can so be asked of generalized and of anatomized releases.
+
+
+@dataclass(frozen=True, eq=False)
+class GeneralizedSource:
+    """A generalized release that can be asked."""
+
+    table: Table
+    leaves: Mapping[str, str]
+    """For each column with labels: a relation with the columns `label` and `leaf`, in the table's engine; no pair occurs twice."""
+
+    @property
+    def engine(self) -> Engine:
+        """Where the table and the leaves can be read."""
+        return self.table.engine
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """What a condition may name; a column with labels is asked by its leaves."""
+        return self.table.names
+
+    @property
+    def binding(self) -> str:
+        """The table with leaves in place of labels."""
+        quote = self.engine.quote
+        leaves = [
+            f"(SELECT leaf AS {quote(name)} FROM {relation}) AS l{i}"
+            for i, (name, relation) in enumerate(self.leaves.items())
+        ]
+        others = ", ".join(quote(name) for name in self.columns if name not in self.leaves) or "1 AS one"
+        return ", ".join([f"(SELECT {others} FROM {self.table.relation}) AS t", *leaves])
+
+    @cached_property
+    def records(self) -> int:
+        """How many records were released."""
+        found = self.engine.query(f"SELECT COUNT(*) AS n FROM {self.table.relation}").to_pylist()
+        return int(found[0]["n"])
+
+    def opposite(self, condition: Tree) -> Tree | None:  # noqa: ARG002 - bounds are found record by record, so they need no detour
+        """No other condition has better bounds."""
+        return None
+
+    def hits(self, condition: Tree, value: Tree | None) -> Spread:
+        """The kinds of records, and the leaves of their labels, for which the condition holds."""
+        hidden = tuple(self.leaves)
+        place = {name: hidden.index(name) + 1 if name in hidden else 0 for name in self.columns}
+        terms = split(condition, place, value=value)
+        asked = tuple(table for table in terms.tables if table > 0)
+        names = {table: hidden[table - 1] for table in asked}
+        self._check_labels(tuple(names.values()))
+        found = self.engine.query(self._sql(terms, names))
+        taken = [ints_of(found, f"k{table}") for table in asked]
+        all_leaves = [ints_of(found, f"n{table}") for table in asked]
+        share = np.ones(found.num_rows)
+        for some, whole in zip(taken, all_leaves, strict=True):
+            share *= some / whole
+        kind = ints_of(found, "x")
+        return Spread(kind, ints_of(found, "c"), share, _always(kind, taken, all_leaves), floats_of(found, "v"))
+
+    def _sql(self, terms: Terms, names: Mapping[int, str]) -> str:
+        """Records by their labels and by their answers to what is published as it is; joined with the leaves of the labels."""
+        engine = self.engine
+        labels = "".join(f", {engine.quote(name)} AS l{table}" for table, name in names.items())
+        answers = "".join(f", {write(engine, tree)} AS {name}" for name, tree in terms.features.get(0, {}).items())
+        where = f" WHERE {write(engine, terms.own[0])}" if 0 in terms.own else ""
+        keys = ", ".join([*(f"l{table}" for table in names), *terms.features.get(0, {}), "one"])
+        rows = f"SELECT 1 AS one{labels}{answers} FROM {self.table.relation}{where}"
+        counted = f"SELECT {keys}, COUNT(*) AS c FROM ({rows}) AS r GROUP BY {keys}"
+        steps = [f"kinds AS (SELECT *, ROW_NUMBER() OVER () AS x FROM ({counted}) AS t)"]
+        joined = ""
+        for table, name in names.items():
+            steps.append(f"p{table} AS ({self._leaf_sql(terms, table, name)})")
+            joined += f" JOIN p{table} ON p{table}.divulge_label IS NOT DISTINCT FROM kinds.l{table}"
+        columns = "".join(f", p{table}.k AS k{table}, p{table}.divulge_leaves AS n{table}" for table in names)
+        value = "1" if terms.value is None else write(engine, terms.value)
+        rest = "" if terms.rest is None else f" WHERE {write(engine, terms.rest)}"
+        return f"WITH {', '.join(steps)} SELECT x, c{columns}, CAST({value} AS DOUBLE) AS v FROM kinds{joined}{rest}"
+
+    def _leaf_sql(self, terms: Terms, table: int, name: str) -> str:
+        """For each label and each answer: how many of the label's leaves give it, and how many leaves there are."""
+        engine, features = self.engine, terms.features.get(table, {})
+        answers = "".join(f", {write(engine, tree)} AS {alias}" for alias, tree in features.items())
+        where = f" WHERE {write(engine, terms.own[table])}" if table in terms.own else ""
+        counted = (
+            f"(SELECT label AS divulge_label, leaf AS {engine.quote(name)}, "
+            f"COUNT(*) OVER (PARTITION BY label) AS divulge_leaves FROM {self.leaves[name]})"
+        )
+        rows = f"SELECT divulge_label, divulge_leaves{answers} FROM {counted} AS leaves{where}"
+        keys = ", ".join(["divulge_label", "divulge_leaves", *features])
+        return f"SELECT {keys}, COUNT(*) AS k FROM ({rows}) AS r GROUP BY {keys}"
+
+    def _check_labels(self, names: tuple[str, ...]) -> None:
+        """Every label that occurs has leaves; a record whose label has none would be lost without a word."""
+        for name in names:
+            column = self.engine.quote(name)
+            found = self.engine.query(
+                f"SELECT DISTINCT {column} AS label FROM {self.table.relation} WHERE NOT EXISTS "
+                f"(SELECT 1 FROM {self.leaves[name]} AS known WHERE known.label IS NOT DISTINCT FROM {column}) ORDER BY 1 NULLS LAST"
+            ).to_pylist()
+            if found:
+                raise BadInput(
+                    f"it is not known which values of {name!r} the label {found[0]['label']!r} stands for",
+                    hint="Give the hierarchy of the column, or the release with its mappings",
+                )
+
+
+@dataclass(frozen=True, eq=False)
+class Spread:
+    """Hits of a generalized release; hit h takes, for records of one kind, some of the leaves of their labels."""
+
+    kind: Ints = field(repr=False)
+    """Records of one kind have the same labels, and the same answers to what is published as it is."""
+    records: Ints = field(repr=False)
+    """How many records are of the hit's kind."""
+    share: Floats = field(repr=False)
+    """The share of the leaves that the hit takes."""
+    always: npt.NDArray[np.bool_] = field(repr=False)
+    """Whether the hits of that kind take all leaves, so that each of its records matches for certain."""
+    value: Floats = field(repr=False)
+
+    def mean(self, value: Floats) -> float:
+        """Uniform spread inside labels."""
+        return float((value * self.share * self.records).sum())
+
+    def variance(self, value: Floats) -> float:
+        """Records are drawn one by one."""
+        if len(value) == 0:
+            return 0.0
+        kinds, first = self._kinds
+        means = sum_by_id(kinds, value * self.share, len(first))
+        squares = sum_by_id(kinds, value * value * self.share, len(first))
+        return max(float(((squares - means * means) * self.records[first]).sum()), 0.0)
+
+    def most(self, value: Floats) -> float:
+        """Every record takes its best leaf."""
+        if len(value) == 0:
+            return 0.0
+        total, _ = self._choice(value)(0.0)
+        return total
+
+    def highest_average(self, value: Floats) -> float:
+        """Every record takes its best leaf, or none."""
+        return raise_average(self._choice(value))
+
+    @cached_property
+    def _kinds(self) -> tuple[Ints, Ints]:
+        return class_ids([self.kind], [int(self.kind.max()) + 1], rows=len(self.kind))
+
+    def _choice(self, value: Floats) -> Callable[[float], tuple[float, float]]:
+        kinds, first = self._kinds
+        best = np.full(len(first), -np.inf)
+        np.maximum.at(best, kinds, value)
+        records, always = self.records[first], self.always[first]
+
+        def take(limit: float) -> tuple[float, float]:
+            taken = np.where(always | (best > limit), records, 0)
+            return float((best * taken).sum()), float(taken.sum())
+
+        return take
+
+
+def _always(kind: Ints, taken: list[Ints], all_leaves: list[Ints]) -> npt.NDArray[np.bool_]:
+    """Whether the hits of a kind take all combinations of leaves; in whole numbers of any length."""
+    if len(kind) == 0:
+        return np.zeros(0, dtype=np.bool_)
+    ways, whole = np.ones(len(kind), dtype=object), np.ones(len(kind), dtype=object)
+    for some, leaves in zip(taken, all_leaves, strict=True):
+        ways, whole = ways * some.astype(object), whole * leaves.astype(object)
+    kinds, first = class_ids([kind], [int(kind.max()) + 1], rows=len(kind))
+    sums = np.zeros(len(first), dtype=object)
+    np.add.at(sums, kinds, ways)
+    return np.asarray(sums == whole[first], dtype=np.bool_)[kinds]
+
+
+# --- leaves -----------------------------------------------------------------------------------------------------------
+# Which values the labels of a generalized release stand for: by its mappings, by hierarchies, or by the labels themselves.
+#
+# Whoever published the release has mapping/, which lists the values of every label. Whoever was handed the release may
+# have the hierarchies. Otherwise a range such as [20, 30) is read as the whole numbers from 20 up to 29, and any other
+# label cannot be asked.
+
+
+Leaf = tuple[str | None, str | None]
+"""A label and a value that it stands for, as text; null is None."""
+_LARGEST_RANGE = 100_000
+_CLOSED = re.compile(r"\[\s*([^,\[\]]+?)\s*,\s*([^,\[\]]+?)\s*\]")  # a label of Mondrian: both ends included
+
+
+def leaf_relations(
+    engine: DuckDBEngine, table: Table, document: Mapping[str, Any], folder: Path, *, hierarchies: str | Path | None
+) -> dict[str, str]:
+    """For each column with labels, a relation with the columns `label` and `leaf`."""
+    unchanged = set(document["unchanged"])
+    hidden = [name for name in document["roles"]["quasi_identifiers"] if name not in unchanged]
+    found: dict[str, str] = {}
+    for position, name in enumerate(document["roles"]["quasi_identifiers"]):
+        if name in hidden:
+            leaves = _leaves(engine, table, document, folder, name=name, position=position, hierarchies=hierarchies)
+            found[name] = engine.register(engine.fresh_name("leaves"), _typed(leaves))
+    return found
+
+
+def _leaves(
+    engine: DuckDBEngine,
+    table: Table,
+    document: Mapping[str, Any],
+    folder: Path,
+    *,
+    name: str,
+    position: int,
+    hierarchies: str | Path | None,
+) -> set[Leaf]:
+    levels, mapping, boxes = document["plan"]["levels"], folder / FOLDER / file_name(name), folder / BOXES
+    if hierarchies is not None and name in levels:
+        given = load_hierarchies(hierarchies, columns=[name]).get(name)
+        if given is not None:
+            return {(labels[levels[name]], value) for value, labels in given.rows.items()} | {
+                (given.null_labels[levels[name]], None)
+            }
+    if mapping.is_file():
+        return {(label, value) for value, label in read_mapping(mapping).items()}
+    if boxes.is_file():
+        return {leaf for box in read_boxes(boxes) for leaf in _of_span(box.labels[position], box.spans[position])}
+    column = engine.quote(name)
+    labels = engine.query(f"SELECT DISTINCT {column} AS label FROM {table.relation}").column("label").to_pylist()
+    return {leaf for label in labels for leaf in _of_label(label)}
+
+
+def _of_span(label: str | None, span: Any) -> Iterator[Leaf]:
+    """The values of a box in one column."""
+    if span is not None and "values" in span:
+        yield from ((label, value) for value in span["values"])
+    elif span is not None:
+        yield from _whole_numbers(label, as_number(span["from"] or ""), as_number(span["to"] or ""))
+
+
+def _of_label(label: str | None) -> Iterator[Leaf]:
+    """What a label says by itself: null is null, a number is itself, a range holds the whole numbers in it."""
+    if label is None or as_number(label) is not None:
+        yield label, label
+    elif closed := _CLOSED.fullmatch(label):
+        yield from _whole_numbers(label, as_number(closed[1]), as_number(closed[2]))
+    elif (interval := parse_interval(label)) is not None and interval.high is not None:
+        yield from _whole_numbers(label, interval.low, interval.high - 1)
+
+
+def _whole_numbers(label: str | None, low: Fraction | None, high: Fraction | None) -> Iterator[Leaf]:
+    """The numbers from low to high, both included; none where an end is open or lies between whole numbers."""
+    if low is None or high is None or low.denominator != 1 or high.denominator != 1 or high - low > _LARGEST_RANGE:
+        return
+    yield from ((label, str(number)) for number in range(int(low), int(high) + 1))
+
+
+def _typed(leaves: set[Leaf]) -> pa.Table:
+    """The values as what they are: whole numbers, numbers, dates or text; the release does not tell the type of what it hides."""
+    others = {label for label, value in leaves if value is not None}
+    # A mapping says what a null would become, whether there are nulls or not: it is a leaf only of a label that stands for nothing else.
+    known = [(label, value) for label, value in leaves if value is not None or label not in others]
+    ordered = sorted(known, key=lambda leaf: (leaf[0] is None, leaf[0] or "", leaf[1] is None, leaf[1] or ""))
+    return pa.table(
+        {
+            "label": pa.array([label for label, _ in ordered], pa.string()),
+            "leaf": _array([value for _, value in ordered]),
+        }
+    )
+
+
+def _array(texts: list[str | None]) -> pa.Array:
+    known = [text for text in texts if text is not None]
+    for read in (_whole, _number, _date):
+        if known and all(read(text) is not None for text in known):
+            return pa.array([None if text is None else read(text) for text in texts])
+    return pa.array(texts, pa.string())
+
+
+def _whole(text: str) -> int | None:
+    """A whole number as it is written; 007 is not one."""
+    number = as_number(text)
+    return int(number) if number is not None and number.denominator == 1 and text == str(int(number)) else None
+
+
+def _number(text: str) -> float | None:
+    number = as_number(text)
+    return (
+        None
+        if number is None or (text.startswith("0") and not text.startswith("0.") and text != "0")
+        else float(number)
+    )
+
+
+def _date(text: str) -> dt.date | None:
+    try:
+        return dt.date.fromisoformat(text)
+    except ValueError:
+        return None

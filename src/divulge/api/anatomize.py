@@ -1,0 +1,411 @@
+# SPDX-License-Identifier: Apache-2.0
+"""anatomize(): from a table to a release in several tables, tied together by groups of records (Yao et al. 2021).
+
+Values are published as they are; what is hidden is which of them belong together. Nothing is written before
+`AnatomizedRelease.write`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, Literal
+
+from divulge.anatomy import (
+    LARGER,
+    Algorithm,
+    AlphaBetaGammaDelta,
+    Anatomized,
+    Anatomy,
+    Asn,
+    Association,
+    Check,
+    Grouping,
+    GroupSummary,
+    HeldTables,
+    KeptAssociation,
+    Linkage,
+    Published,
+    RandomPermutation,
+    Reached,
+    Recq,
+    Share,
+    Slicing,
+    Slppa,
+    Workload,
+    associations,
+    group_table,
+    join_tables,
+    measure_tables,
+    needs_chunks,
+    recq_of,
+)
+from divulge.anatomy import Method as AnyMethod
+from divulge.answers import AnatomizedSource, Estimate, estimate
+from divulge.api.generalize import objections
+from divulge.attacks import Attacks, Effort, attack_anatomized
+from divulge.count import Nulls
+from divulge.engines import OwnEngine
+from divulge.errors import BadInput, nearest
+from divulge.publish import Fingerprint, Release, ReleasePart, Unverified, Written, draw_secret
+from divulge.table import Names, Roles, Table, read, resolve_roles, table_of
+
+# --- anatomized release -----------------------------------------------------------------------------------------------
+# An anatomized release that has been decided: what it promises, what it still tells, and what is verified when it is written.
+#
+# What lies on the disk is read back by an engine that did not write it. Its rows are compared with those that were to be written, which
+# hold the tuples of the source, each as often as it occurs there; and the groups, their sizes and all four levels are worked out from the
+# files alone. Only then do the files appear.
+
+
+_HINT = "Nothing was published. Did the source change meanwhile? Run it again; if it stays so, report it"
+_SAMPLE = f"Measure a sample of the table, or {LARGER}"
+_NOTE = (
+    "The table stayed on {place} and was grouped in {chunks:,} chunks of up to {chunk_rows:,} rows; "
+    "the error of count queries and the attacks were not measured."
+)
+
+
+def refuse_in_chunks(table: Table, what: str) -> None:
+    """Say before any long work that something cannot be measured, because the table is too large for memory."""
+    if needs_chunks(table):
+        raise BadInput(f"{table.source} is too large for memory, and in chunks {what} can be measured", hint=_SAMPLE)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
+class AnatomizedRelease(Release):
+    """What will be published."""
+
+    groups: Grouping
+    roles: Roles
+    left_out: Mapping[str, str]
+    """The columns of the source that are not published, each with the reason."""
+    nulls: Nulls
+    seed_given: bool
+
+    @property
+    def levels(self) -> Reached:
+        """What the release reaches, exactly."""
+        return self.summary.levels
+
+    @property
+    def model(self) -> AlphaBetaGammaDelta:
+        """What it promises."""
+        return self.groups.model
+
+    @property
+    def summary(self) -> GroupSummary:
+        """How many groups and records there are, how large groups are, and what they reach."""
+        return self.groups.summary
+
+    @property
+    def table_columns(self) -> tuple[tuple[str, ...], ...]:
+        """The columns of each table; each sensitive column is a table of its own, at the end."""
+        return self.groups.tables
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """How tables and groups were made."""
+        return {**self.groups.method.settings(), **self.groups.settings}
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader should know about how it came about."""
+        chunked = self.groups.only is None
+        return (_NOTE.format(place=self.engine.place, **self.groups.settings),) if chunked else ()
+
+    @cached_property
+    def held(self) -> HeldTables:
+        """The tables as they will be published; the order of their rows, or the numbers of their groups, come from a secret."""
+        return self.groups.hold(None)
+
+    @cached_property
+    def published(self) -> Published:
+        """The tables as whoever gets the release can read them, in memory."""
+        self._whole(
+            "It cannot be asked before it is written", hint="Write the release, and ask it with query(folder, ...)"
+        )
+        opened = [table_of(self.engine, f"({table.query})", source=table.name) for table in self.held.tables]
+        return self._joined(opened)
+
+    def query(self, condition: str = "true", *, total: str | None = None, average: str | None = None) -> Estimate:
+        """What the release answers: a count, or the sum or average of an expression."""
+        return estimate(AnatomizedSource(self.published), condition, total=total, average=average)
+
+    def recq(self, workload: Workload | None = None) -> Recq:
+        """The relative error of count queries (eq. 13)."""
+        return recq_of(self._whole("the error of count queries cannot be measured"), workload)
+
+    def associations(self) -> list[KeptAssociation]:
+        """How closely each pair of columns goes together, in the table and as the release lets it be reconstructed."""
+        return associations(self._whole("the reconstruction of associations cannot be measured"))
+
+    def attack(self, effort: Effort | None = None) -> Attacks:
+        """What the four attacks achieve."""
+        return attack_anatomized(self._whole("attacks cannot be measured"), effort=effort)
+
+    def parts(self, seed: int | None) -> Sequence[ReleasePart]:
+        """Its tables, if they hold the tuples of the source; a seed fixes the order of rows, and of the groups where there is one chunk."""
+        held = self.held if seed is None else self.groups.hold(draw_secret(seed))
+        self._compare_with_source(held)
+        return [
+            ReleasePart(
+                table.name,
+                table.query,
+                Fingerprint.of(self.engine, f"({table.query})"),
+                files=self.engine.files_for(table.rows),
+                counted=table.columns,
+            )
+            for table in held.tables
+        ]
+
+    def measure_again(self, tables: Sequence[Table], engine: OwnEngine) -> GroupSummary:
+        """Groups, sizes and levels from the tables alone: what was decided, and what was promised."""
+        del engine
+        found = measure_tables(self._joined(tables), self.model)
+        if found != self.summary or found.breaking:
+            told = ", ".join(self.model.broken_by(found.levels)) or "the levels differ"
+            raise Unverified(f"the staged tables are not what was promised: {told}", hint=_HINT)
+        return found
+
+    def document(self, measured: GroupSummary, written: Written) -> dict[str, Any]:
+        """What the manifest says; no seed is in it."""
+        drawn = "a seed given by the publisher" if self.seed_given or written.seed_given else "a secret"
+        chunked = f"by group, whose numbers are drawn from {drawn}, then by value"
+        return {
+            "kind": "anatomized",
+            "method": self.groups.method.name,
+            "promises": self.model.texts(),
+            "levels": measured.levels.texts(),
+            "settings": self.settings,
+            "nulls": self.nulls,
+            "roles": {
+                "quasi_identifiers": list(self.roles.quasi_identifiers),
+                "sensitive": list(self.roles.sensitive),
+                "identifier": list(self.roles.identifier),
+                "left_out": dict(self.left_out),
+            },
+            "rows": measured.records,
+            "groups": measured.groups,
+            "group_sizes": {"min": measured.smallest, "max": measured.largest},
+            "group_column": self.held.group,
+            "count_column": self.held.count,
+            "format": written.form.kind,
+            "delimiter": written.form.delimiter,
+            "tables": [
+                {
+                    "file": name,
+                    "columns": list(table.columns),
+                    "sensitive": table.sensitive,
+                    "counted": table.counted,
+                    "types": dict(types),
+                }
+                for table, (name, types) in zip(self.held.tables, written.types.items(), strict=True)
+            ],
+            "row_order": chunked if self.groups.only is None else f"drawn from {drawn}",
+            "engine": self.source.engine.name,
+            "read_back_by": written.reader,
+            "notes": list(self.notes),
+        }
+
+    def _whole(self, told: str, *, hint: str = _SAMPLE) -> Anatomized:
+        """All rows, which are in memory where there is one chunk."""
+        if self.groups.only is None:
+            raise BadInput(f"{told} where the table is too large for memory", hint=hint)
+        return self.groups.only
+
+    def _joined(self, tables: Sequence[Table]) -> Published:
+        return join_tables(tables, sensitive=self.roles.sensitive, group=self.held.group, count=self.held.count)
+
+    def _compare_with_source(self, held: HeldTables) -> None:
+        """Each table holds the tuples of the rows that were grouped, each as often as it occurs there."""
+        engine = self.engine
+        for table in held.tables:
+            times = f"CAST({engine.quote(held.count)} AS BIGINT)" if table.counted else "1"
+            ours = Fingerprint.of(engine, f"({table.query})", columns=table.columns, times=times)
+            if ours != Fingerprint.of(engine, held.origin, columns=table.columns):
+                raise Unverified(f"{table.name} does not hold the values of {self.source.source}", hint=_HINT)
+
+
+# --- anatomize --------------------------------------------------------------------------------------------------------
+
+
+Method = Literal["slppa", "anatomy", "slicing", "asn", "permutation"]
+Tables = int | Sequence[Sequence[str]]
+_PROMISES: Mapping[str, tuple[str, ...]] = {
+    "slppa": ("alpha", "beta", "gamma", "delta"),
+    "anatomy": ("beta",),
+    "slicing": ("beta",),
+    "asn": ("beta", "gamma"),
+    "permutation": (),
+}
+_SETTINGS: Mapping[str, tuple[str, ...]] = {
+    "slppa": ("tables", "linkage", "association", "max_table_size", "algorithm", "locality", "group_size"),
+    "anatomy": (),
+    "slicing": ("tables", "check"),
+    "asn": (),
+    "permutation": ("group_size",),
+}
+
+
+def anatomize(
+    table: Any,
+    *,
+    sensitive: Names,
+    quasi_identifiers: Names = (),
+    identifier: Names = (),
+    alpha: Share | None = None,
+    beta: Share | None = None,
+    gamma: Share | None = None,
+    delta: Share | None = None,
+    tables: Tables | None = None,
+    method: Method = "slppa",
+    linkage: Linkage | None = None,
+    association: Association | None = None,
+    max_table_size: int | None = None,
+    algorithm: Algorithm | None = None,
+    locality: bool | None = None,
+    group_size: int | None = None,
+    check: Check | None = None,
+    nulls: Nulls = "category",
+    seed: int | None = None,
+    engine: Any = None,
+) -> AnatomizedRelease:
+    """Divide a table into tables and groups so that every group keeps (alpha, beta, gamma, delta).
+
+    Quasi-identifiers are all columns but the identifiers, the sensitive ones and those that look like identifiers, unless they are
+    named; then columns without a role are left out. `AnatomizedRelease.left_out` says what was left out and why. A bound that is not
+    given demands nothing. `tables` says how many tables the quasi-identifiers are divided into (2, or 1 for a single one), or
+    which. Slicing and Anatomy take their l from beta. A setting that the method does not know is refused. Raises `InfeasibleModel`
+    where no grouping keeps the bounds. `seed` makes the release repeatable, for tests: whoever knows it may undo it.
+
+    `engine` is "duckdb" (the default), "spark", or an engine of yours; a Spark frame brings its own session. A table of more rows than
+    DuckDBEngine(memory_limit=...) or SparkEngine(row_limit=...) allow is grouped in chunks, on disk or on the cluster, by the same
+    code; the release says so in its settings.
+
+    >>> import pyarrow as pa
+    >>> people = pa.table({"age": [30, 33, 45, 42], "job": ["T", "E", "E", "T"], "salary": [45, 60, 47, 50]})
+    >>> release = anatomize(people, sensitive="salary", beta="1/2", tables=2)
+    >>> release.levels.beta, [len(columns) for columns in release.table_columns]
+    (Fraction(1, 2), [1, 1, 1])
+    """
+    bounds = {"alpha": alpha, "beta": beta, "gamma": gamma, "delta": delta}
+    settings = {
+        "tables": tables,
+        "linkage": linkage,
+        "association": association,
+        "max_table_size": max_table_size,
+        "algorithm": algorithm,
+        "locality": locality,
+        "group_size": group_size,
+        "check": check,
+    }
+    chosen = _method(method, _given(bounds), _given(settings))
+    source = read(table, engine=engine)
+    roles, left_out = anatomy_roles(
+        source, quasi_identifiers=quasi_identifiers, sensitive=sensitive, identifier=identifier
+    )
+    if tables is None and len(roles.quasi_identifiers) == 1 and isinstance(chosen, Slppa | Slicing):
+        chosen = replace(chosen, tables=1)  # nobody asked for two
+    groups = group_table(
+        source,
+        chosen,
+        quasi_identifiers=roles.quasi_identifiers,
+        sensitive=roles.sensitive,
+        nulls=nulls,
+        seed=seed,
+        # A seed given for tests also fixes the order of rows; otherwise the order has a secret of its own.
+        numbering=draw_secret(None if seed is None else seed % (1 << 62)),
+    )
+    return AnatomizedRelease(
+        groups=groups,
+        source=source,
+        engine=groups.engine,
+        roles=roles,
+        left_out=left_out,
+        nulls=nulls,
+        seed_given=seed is not None,
+    )
+
+
+def anatomy_roles(
+    source: Table, *, quasi_identifiers: Names, sensitive: Names, identifier: Names
+) -> tuple[Roles, dict[str, str]]:
+    """The roles, and the columns that are left out with the reason.
+
+    Where no quasi-identifier is named, every column without a role is one, but those that must not leave by accident.
+    """
+    roles = resolve_roles(
+        source, quasi_identifiers=quasi_identifiers, sensitive=sensitive, identifier=identifier, declared=True
+    )
+    if not roles.sensitive:
+        raise BadInput("no sensitive column was named", hint="Name the column whose values are to stay secret")
+    left_out = dict.fromkeys(roles.identifier, "an identifier")
+    named = {*roles.identifier, *roles.sensitive, *roles.quasi_identifiers}
+    others = [name for name in source.names if name not in named]
+    if roles.quasi_identifiers:
+        return roles, left_out | dict.fromkeys(others, "not named as a quasi-identifier")
+    left_out |= objections(source, others)
+    chosen = [name for name in others if name not in left_out]
+    if not chosen:
+        told = "; ".join(f"{name!r} {reason}" for name, reason in left_out.items() if name in others)
+        raise BadInput(
+            f"no column is left as a quasi-identifier{': ' if told else ''}{told}",
+            hint="There is nothing to publish beside the sensitive column; name quasi-identifiers to publish them all the same",
+        )
+    roles = resolve_roles(source, quasi_identifiers=chosen, sensitive=roles.sensitive, identifier=roles.identifier)
+    return roles, left_out
+
+
+def _given(options: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in options.items() if value is not None}
+
+
+def _refuse_unknown(name: str, bounds: Mapping[str, Any], settings: Mapping[str, Any]) -> None:
+    """What the method does not know is refused, for it would be ignored."""
+    if name not in _PROMISES:
+        raise BadInput(f"there is no method {name!r}", hint=nearest(name, _PROMISES))
+    for option in bounds:
+        if option not in _PROMISES[name]:
+            promised = " and ".join(_PROMISES[name]) or "nothing"
+            raise BadInput(f"the method {name} promises {promised}, not {option}", hint="Leave it out, or use slppa")
+    for option in settings:
+        if option not in _SETTINGS[name]:
+            raise BadInput(f"the method {name} has no setting {option}", hint="Leave it out, or use slppa")
+    if not bounds and name != "permutation":
+        raise BadInput("no bound was given, so there is nothing to keep", hint="Give beta, for example beta = 1/4")
+
+
+def _method(name: str, bounds: dict[str, Any], settings: dict[str, Any]) -> AnyMethod:
+    """The method with its settings."""
+    _refuse_unknown(name, bounds, settings)
+    model = AlphaBetaGammaDelta(**bounds)
+    if name == "slppa":
+        return _slppa(model, settings)
+    if name == "asn":
+        return Asn(beta=model.beta, presence=model.gamma)
+    if name == "permutation":
+        return RandomPermutation(group_size=settings.get("group_size", 4))
+    l_diversity = _diversity(model.beta)
+    if name == "anatomy":
+        return Anatomy(l_diversity)
+    tables = settings.get("tables", 2)
+    if not isinstance(tables, int):
+        raise BadInput("the method slicing divides the columns itself", hint="Say how many tables, not which")
+    return Slicing(l_diversity, tables=tables, check=settings.get("check", "frequency"))
+
+
+def _slppa(model: AlphaBetaGammaDelta, settings: dict[str, Any]) -> Slppa:
+    tables = settings.pop("tables", 2)
+    if not isinstance(tables, int):
+        tables = tuple(tuple(names) for names in tables)
+    return Slppa(model, tables=tables, **settings)
+
+
+def _diversity(beta: Fraction) -> int:
+    if beta == 0:
+        raise BadInput("beta = 0 allows no sensitive value at all", hint="Give a beta above 0")
+    return math.ceil(1 / beta)

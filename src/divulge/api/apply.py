@@ -1,0 +1,333 @@
+# SPDX-License-Identifier: Apache-2.0
+"""apply(): publish later rows the way an earlier release was published, if both together still keep its promises.
+
+Every value gets the label it got then. A value that the mappings do not know is refused, or its rows are left out. The earlier table and
+the new rows are then counted together and held against the earlier promises, with the prior of the old original and the new rows
+together. What this does not prove is said: whether a person is in both, what the new rows tell somebody who knows that a person is among
+them (`Applied.alone`), and promises that rest on assumptions which a manifest does not hold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import pyarrow as pa
+
+from divulge.arrays import Floats, Ints
+from divulge.belief import Assumptions
+from divulge.count import Cells, Contingency, Domain, Request, align, count, count_in_memory
+from divulge.engines import OwnEngine
+from divulge.errors import BadInput
+from divulge.metrics import Measurement, measure_counts
+from divulge.policy import Policy, Promise, Verdict, judge
+from divulge.publish import NAME as MANIFEST
+from divulge.publish import (
+    Earlier,
+    Fingerprint,
+    Format,
+    Release,
+    ReleasePart,
+    Unverified,
+    Written,
+    choose_format,
+    compare,
+    describe_policy,
+    draw_secret,
+    hold,
+    place,
+    recoded_rows,
+    sha256,
+    shuffled,
+    writable,
+)
+from divulge.publish import numbers as numbers_of
+from divulge.results import Result
+from divulge.search import Recoding, published
+from divulge.table import Roles, Table, own_table, read, table_of
+from divulge.values import as_text
+
+Unseen = Literal["refuse", "suppress"]
+_SHOWN = 20
+_HINT = "Leave their rows out with unseen='suppress' (--suppress-unseen), or generalize old and new rows together"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Applied(Result):
+    """Later rows that were published."""
+
+    view = "releases"
+
+    folder: Path
+    rows: int
+    """Rows that were handed in."""
+    suppressed: int
+    """Rows of them that were left out."""
+    together: Measurement = field(repr=False)
+    """What the earlier release and the new rows tell together."""
+    verdict: Verdict | None
+    """None where no promise could be checked."""
+    alone: Verdict | None
+    """The same for the new rows by themselves, where somebody looks who knows that a person is among them."""
+    unchecked: tuple[str, ...]
+    """Promises that could not be checked again, each with the reason."""
+
+
+def apply(
+    release: str | Path,
+    table: Any,
+    out: str | Path,
+    *,
+    unseen: Unseen = "refuse",
+    force: bool = False,
+    seed: int | None = None,
+    engine: Any = None,
+) -> Applied:
+    """Publish the rows of `table` at `out` by the mappings of `release`.
+
+    With unseen="suppress", rows with values that the release does not know, and rows whose class would break a promise, are left out.
+    `engine` is as in `generalize`.
+    """
+    earlier = Earlier.open(release)
+    source, own = _source(*own_table(read(table, engine=engine)), earlier)
+    roles = Roles(earlier.quasi_identifiers, earlier.sensitive, (), earlier.weight, None)
+    counted = count_in_memory(Request(source, roles, earlier.settings["nulls"], earlier.document["joint"]))
+    recoding = _recode(earlier, counted, unseen=unseen)
+    later = _Later(earlier, source, own, roles, counted)
+    promises, unchecked = earlier.checkable(counted)
+    recoding, together, verdict = later.settle(recoding, promises, unseen=unseen)
+    alone = judge(later.measure(later.rows(recoding), together=False), promises) if promises else None
+    release_of = _LaterRelease(
+        source=source, engine=own, later=later, recoding=recoding, promises=promises, unchecked=unchecked
+    )
+    folder = release_of.write(out, force=force, seed=seed)
+    left_out = counted.rows - published(counted, recoding).rows
+    return Applied(folder, counted.rows, left_out, together, verdict, alone, unchecked)
+
+
+def _source(table: Table, engine: OwnEngine, earlier: Earlier) -> tuple[Table, OwnEngine]:
+    """The columns that the release has, with its types; others are not published."""
+    missing = [name for name in earlier.columns if name not in table.names]
+    if missing:
+        raise BadInput(
+            f"{table.source} lacks columns of the release: {', '.join(map(repr, missing))}",
+            hint="New rows need every column that was published",
+        )
+    types = {column.name: column.type for column in earlier.read(engine).columns}
+    # A column that was made coarser is text there and is looked up as it comes.
+    kept = [name for name in earlier.columns if name in earlier.unchanged]
+    other = {name: types[name] for name in kept if table.column(name).type != types[name]}
+    _refuse_misfits(table, engine, other)
+    cast = {name: f"{engine.cast(engine.quote(name), type_)} AS {engine.quote(name)}" for name, type_ in other.items()}
+    selected = ", ".join(cast.get(name, engine.quote(name)) for name in earlier.columns)
+    relation = f"(SELECT {selected} FROM {table.relation})"
+    return table_of(engine, relation, source=table.source, frame=table.frame), engine
+
+
+def _refuse_misfits(table: Table, engine: OwnEngine, types: Mapping[str, str]) -> None:
+    """Refuse values that do not have the type that their column had in the release."""
+    if not types:
+        return
+    quoted = {name: engine.quote(name) for name in types}
+    sums = ", ".join(
+        f"COUNT({quoted[name]}) - COUNT({engine.cast(quoted[name], type_, attempt=True)}) AS c{place}"
+        for place, (name, type_) in enumerate(types.items())
+    )
+    found = engine.query(f"SELECT {sums} FROM {table.relation}").to_pylist()[0]
+    misfits = {name: found[f"c{place}"] for place, name in enumerate(types) if found[f"c{place}"]}
+    if misfits:
+        told = ", ".join(f"{n} values of {name!r} (not {types[name]})" for name, n in misfits.items())
+        raise BadInput(f"{table.source} has values of other types than the release: {told}", hint="Correct them first")
+
+
+def _recode(earlier: Earlier, counted: Contingency, *, unseen: Unseen) -> Recoding:
+    """The label of each raw class, by the mappings; classes with unseen values are left out, or all of the values are named."""
+    unchanged = tuple(name in earlier.unchanged for name in earlier.quasi_identifiers)
+    if earlier.boxes:
+        recoding = place(earlier.boxes, counted, unchanged=unchanged)
+        if unseen == "refuse" and not recoding.kept.all():
+            raise BadInput(
+                f"{int((~recoding.kept).sum())} combinations of values in the new rows lie in no class of the release",
+                hint=_HINT,
+            )
+        return recoding
+    labels: list[tuple[str | None, ...]] = []
+    codes: list[Ints] = []
+    kept = np.ones(len(counted), dtype=bool)
+    strange: dict[str, list[str]] = {}
+    for key, column in zip(counted.keys, counted.codes, strict=True):
+        mapping = earlier.mappings[key.name]
+        texts = [as_text(label) for label in key.labels]
+        known = np.array([text in mapping for text in texts])
+        if not known.all():
+            strange[key.name] = [str(text) for text, is_known in zip(texts, known, strict=True) if not is_known]
+        numbers: dict[str | None, int] = {}
+        number = np.array([numbers.setdefault(mapping.get(text), len(numbers)) for text in texts], dtype=np.int64)
+        labels.append(tuple(numbers))
+        codes.append(number[column])
+        kept &= known[column]
+    if strange and unseen == "refuse":
+        raise _unseen(strange)
+    return Recoding(earlier.quasi_identifiers, tuple(labels), tuple(codes), kept, unchanged)
+
+
+def _unseen(strange: Mapping[str, list[str]]) -> BadInput:
+    told = "; ".join(
+        f"{name!r}: {', '.join(map(repr, values[:_SHOWN]))}{', ...' if len(values) > _SHOWN else ''} ({len(values)})"
+        for name, values in strange.items()
+    )
+    return BadInput(f"the release does not know values of the new rows: {told}", hint=_HINT)
+
+
+@dataclass(frozen=True, eq=False)
+class _Later:
+    """New rows, on their way to be published."""
+
+    earlier: Earlier
+    source: Table
+    engine: OwnEngine
+    roles: Roles
+    counted: Contingency
+
+    def settle(
+        self, recoding: Recoding, promises: tuple[Promise, ...], *, unseen: Unseen
+    ) -> tuple[Recoding, Measurement, Verdict | None]:
+        """Leave out new rows until old and new rows together keep the promises, or refuse."""
+        while True:
+            if not recoding.kept.any():
+                raise Unverified(
+                    "no new row can be published by this release", hint="Generalize old and new rows together"
+                )
+            together = self.measure(self.rows(recoding))
+            if not promises:
+                return recoding, together, None
+            verdict = judge(together, promises, sample=len(together.contingency))
+            if verdict.holds:
+                return recoding, together, verdict
+            fewer = self._without_breaking(recoding, verdict)
+            if unseen == "refuse" or not (recoding.kept & ~fewer.kept).any():
+                raise _broken(verdict)
+            recoding = fewer
+
+    def _without_breaking(self, recoding: Recoding, verdict: Verdict) -> Recoding:
+        """The same without the new rows in classes that break a promise."""
+        breaking = {
+            tuple(as_text(value) for value in item.key.values())
+            for outcome in verdict.outcomes
+            for item in outcome.sample
+            if not outcome.holds
+        }
+        columns = [
+            [labels[code] for code in codes.tolist()]
+            for labels, codes in zip(recoding.labels, recoding.codes, strict=True)
+        ]
+        broken = np.array([key in breaking for key in zip(*columns, strict=True)])
+        return replace(recoding, kept=recoding.kept & ~broken)
+
+    def rows(self, recoding: Recoding) -> str:
+        """A query for the new rows as they are published."""
+        return recoded_rows(
+            self.source, self.engine, self.counted, recoding, roles=self.roles, nulls=self.earlier.settings["nulls"]
+        )
+
+    def measure(self, rows: str, *, engine: OwnEngine | None = None, together: bool = True) -> Measurement:
+        """What these rows tell, by themselves or together with the earlier release."""
+        where = engine or self.engine
+        listed = ", ".join(where.quote(name) for name in self.earlier.columns)
+        relation = f"SELECT {listed} FROM ({rows}) AS later"
+        if together:
+            relation += f" UNION ALL SELECT {listed} FROM {self.earlier.read(where).relation}"
+        source = f"{self.earlier.folder} with {self.source.source}" if together else self.source.source
+        return _measure(self.earlier, table_of(where, f"({relation})", source=source), self.counted)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class _LaterRelease(Release):
+    """New rows that may be published."""
+
+    later: _Later
+    recoding: Recoding
+    promises: tuple[Promise, ...]
+    unchecked: tuple[str, ...]
+
+    def form(self, wanted: str | None) -> Format:
+        """That of the earlier release, unless another is asked for."""
+        return choose_format(self.source, wanted) if wanted else writable(self.engine, self.later.earlier.form)
+
+    def parts(self, seed: int | None) -> list[ReleasePart]:
+        rows = self.later.rows(self.recoding)
+        expected = Fingerprint.of(self.engine, f"({rows})")
+        files = self.engine.files_for(expected.rows)
+        query = shuffled(self.engine, rows, secret=draw_secret(seed), files=files)
+        return [ReleasePart("table", query, expected, files=files, counted=self.later.roles.counted)]
+
+    def measure_again(self, tables: Sequence[Table], engine: OwnEngine) -> Measurement:
+        (table,) = tables
+        later = self.later
+        request = Request(table, later.roles, "category", later.earlier.document["joint"])
+        compare(count_in_memory(request), published(later.counted, self.recoding))
+        measured = later.measure(f"SELECT * FROM {table.relation}", engine=engine)
+        if self.promises:
+            hold(measured, Policy(self.promises))
+        return measured
+
+    def document(self, measured: Measurement, written: Written) -> dict[str, Any]:
+        later = self.later
+        return {
+            "kind": "applied",
+            "release": sha256(later.earlier.folder / MANIFEST),
+            "policy": describe_policy(Policy(self.promises)),
+            "unchecked": list(self.unchecked),
+            "table": written.describe(next(iter(written.types))),
+            "rows": {"original": later.counted.rows, "published": published(later.counted, self.recoding).rows},
+            "row_order": written.row_order,
+            "engine": self.engine.name,
+            "together": numbers_of(measured),
+        }
+
+
+def _broken(verdict: Verdict) -> Unverified:
+    told = ", ".join(
+        f"{outcome.promise.text} (would be {outcome.value:.4g}, {outcome.breaking_classes} classes)"
+        for outcome in verdict.outcomes
+        if not outcome.holds
+    )
+    return Unverified(
+        f"the earlier release and the new rows together would break {told}",
+        hint="Nothing was published. Leave out the rows of these classes (--suppress-unseen), or generalize old and new rows together",
+    )
+
+
+def _measure(earlier: Earlier, table: Table, later: Contingency) -> Measurement:
+    """Count and measure published rows, new or old and new; the prior is that of the old original and all new rows."""
+    roles = Roles(earlier.quasi_identifiers, earlier.sensitive, (), earlier.weight, None)
+    counted = count(table, roles, joint=earlier.document["joint"])
+    masses: dict[str, Floats] = {}
+    cells: dict[str, Cells] = {}
+    for name, found in counted.cells.items():
+        cells[name], masses[name] = _with_prior(found, earlier.masses[name], later.cells[name])
+    assumptions = Assumptions(original_masses=masses)
+    return measure_counts(replace(counted, cells=cells), table, roles, assumptions=assumptions)
+
+
+def _with_prior(cells: Cells, before: dict[str | None, float], later: Cells) -> tuple[Cells, Floats]:
+    """The cells over every value that the old original or the new rows had, and how often each occurred there."""
+    try:
+        values = pa.array(list(before), type=pa.string()).cast(cells.domain.values.type)
+    except pa.ArrowInvalid as error:
+        raise BadInput(
+            f"the values of {cells.domain.name!r} have another type than in the earlier release: {error}"
+        ) from None
+    domain, _, _ = align(cells.domain, Domain(cells.domain.name, values, cells.domain.kind))
+    domain, _, _ = align(domain, later.domain)
+    place = {as_text(label): code for code, label in enumerate(domain.labels)}
+    masses = np.zeros(len(domain))
+    for text, mass in before.items():
+        masses[place[text]] += mass
+    for label, mass in zip(later.domain.labels, later.marginal, strict=True):
+        masses[place[as_text(label)]] += mass
+    codes = np.array([place[as_text(label)] for label in cells.domain.labels], dtype=np.int64)
+    return cells.recode(codes, domain), masses

@@ -1,0 +1,501 @@
+# SPDX-License-Identifier: Apache-2.0
+"""generalize(): from a table and a policy to a release that keeps it (Afifi et al. 2018, Definitions 1 and 10).
+
+The engine counts, the search decides on the counts, and the engine applies the plan when the release is written. Before anything is
+searched it is known what each column is; before anything is published it has been read back and measured again, against the prior of the
+original table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+from divulge.api.hierarchies import suggest
+from divulge.api.profile import names_quasi_identifier, suggest_role
+from divulge.belief import Adversary, Assumptions, adversary_in_force
+from divulge.count import Contingency, Domain, Request, ValueCounts, count, count_in_memory, value_counts
+from divulge.engines import OwnEngine
+from divulge.errors import BadInput, InternalError, nearest
+from divulge.hierarchy import (
+    SUPPRESSED,
+    Hierarchy,
+    Labels,
+    Spec,
+    Suggestion,
+    build_hierarchies,
+    build_hierarchy,
+    load_hierarchies,
+)
+from divulge.metrics import Identity, Measurement, count_population, identity, measure_counts
+from divulge.policy import Policy, Protection, choose, judge
+from divulge.publish import Fingerprint, GeneralizedRelease, Original, follow
+from divulge.results import Result
+from divulge.search import Cuts, Front, Plan, UserFunction, optimal_cuts, pareto_front
+from divulge.table import (
+    Column,
+    Declared,
+    Names,
+    Roles,
+    Table,
+    own_table,
+    read,
+    read_beside,
+    resolve_roles,
+    split_names,
+)
+from divulge.values import as_text
+
+# --- cut --------------------------------------------------------------------------------------------------------------
+# cut(): the ranges of a column that keep the promises and tell the most about a sensitive attribute (Bezzi 2010, section 4).
+
+
+@dataclass(frozen=True, repr=False)
+class CutColumn(Result):
+    """The optimal ranges of a column, and the hierarchy that they make."""
+
+    view = "columns"
+
+    cuts: Cuts
+    rule: Mapping[str, Any]
+    """As it would stand in a policy file."""
+    hierarchy: Hierarchy
+    settings: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    """Everything that the ranges depend on."""
+    notes: tuple[str, ...] = ()
+
+
+def cut(
+    table: Any,
+    column: str,
+    *,
+    about: str,
+    policy: Policy | str | Path,
+    most: int | None = None,
+    order: Sequence[str] | None = None,
+    adversary: Adversary | None = None,
+) -> CutColumn:
+    """Ranges of `column`, `most` at most, that keep the policy's promises one by one and keep the most information about `about`.
+
+    `order` gives the order of a text column from low to high. `adversary` is as in `measure` and goes before the policy's. A null has no
+    place in an order: leave such rows out with Adversary(nulls="drop").
+
+    >>> import pyarrow as pa
+    >>> people = pa.table({"age": [20, 21, 60, 61], "disease": ["flu", "flu", "cold", "cold"]})
+    >>> cut(people, "age", about="disease", policy=Policy(k_anonymity=2)).rule
+    {'cuts': [60]}
+    """
+    kept = policy if isinstance(policy, Policy) else Policy.load(policy)
+    if kept.protections:
+        raise BadInput("cut points are sought for everybody, and the policy protects chosen people or values")
+    source = read(table)
+    roles = resolve_roles(source, quasi_identifiers=[column], sensitive=[about])
+    her = adversary_in_force(adversary, kept.adversary)
+    original = None if her.original is None else read_beside(source, her.original)
+    assumptions, nulls = Assumptions.of(her, roles, original=original), her.nulls or "category"
+    contingency = count(source, roles, nulls=nulls)
+    everybody = count_population(source, her.population, roles, nulls)
+    before = measure_counts(contingency, source, roles, assumptions=assumptions, nulls=nulls, population=everybody)
+    contingency = replace(contingency, population=before.identity_view.population)
+    merging = assumptions.as_joint(contingency)
+    name, attribute = roles.quasi_identifiers[0], roles.sensitive[0]
+    found = optimal_cuts(
+        contingency, kept.promises, column=name, attribute=attribute, most=most, order=order, beliefs=before.beliefs
+    )
+    rule = _rule(found, contingency.keys[0], order)
+    return CutColumn(
+        found,
+        rule,
+        build_hierarchy(name, rule, contingency.keys[0].labels),
+        {**before.settings, "prior_weights": dict(merging.prior_weights)},
+        merging.notes,
+    )
+
+
+def _rule(cuts: Cuts, domain: Domain, order: Sequence[str] | None) -> dict[str, Any]:
+    """Cut points for numbers, which fit any number; else every value with the range it lies in."""
+    if not cuts.cut_points:
+        return {"suppress": True}
+    if domain.kind == "number" and order is None:
+        return {"cuts": [int(point) if float(point).is_integer() else float(point) for point in cuts.cut_points]}
+    texts = [str(as_text(label)) for label in domain.labels]
+    texts = texts if order is None else [text for text in order if text in texts]
+    rows: dict[str, list[str]] = {}
+    for item in cuts.ranges:
+        low, high = str(as_text(item.low)), str(as_text(item.high))
+        label = low if low == high else f"[{low}, {high}]"
+        rows |= {text: [label, SUPPRESSED] for text in texts[texts.index(low) : texts.index(high) + 1]}
+    return {"rows": rows}
+
+
+# --- plain columns ----------------------------------------------------------------------------------------------------
+# Columns without a role, before they are published as they are: none of them may name people or number rows.
+#
+# What nobody has looked at must not leave by accident. Generalizing refuses a column that looks like an identifier, counts the rows, or
+# cannot be looked into until the user says what it is, or says that it is to be kept; anatomizing leaves it out and says so.
+
+
+def columns_without_role(table: Table, roles: Roles, keep: Collection[str]) -> tuple[str, ...]:
+    """The columns that are published although they have no role; refused if one looks like it names people."""
+    named = {*roles.quasi_identifiers, *roles.sensitive, *roles.identifier, roles.weight, roles.person}
+    plain = [column for column in table.columns if column.name not in named]
+    refused = objections(table, [column.name for column in plain if column.name not in keep])
+    if refused:
+        told = "; ".join(f"{name!r} {reason}" for name, reason in refused.items())
+        raise BadInput(
+            f"columns without a role would be published as they are, and some must not be by accident: {told}",
+            hint="Name them as identifiers, which are left out, or give them another role, or ask for them with keep",
+        )
+    return tuple(column.name for column in plain)
+
+
+def objections(table: Table, names: Collection[str]) -> dict[str, str]:
+    """Which of these columns must not be published unasked, and why."""
+    unknown = [column for column in table.columns if column.name in names]
+    counted = value_counts(table, [column.name for column in unknown if column.kind != "nested"])
+    reasons = {column.name: _objection(table, column, counted.get(column.name)) for column in unknown}
+    return {name: reason for name, reason in reasons.items() if reason}
+
+
+def _objection(table: Table, column: Column, spectrum: ValueCounts | None) -> str | None:
+    """Why a column must not be published unasked."""
+    if spectrum is None:
+        return "holds nested values, which nobody has looked into"
+    column = _as_whole(table, column, spectrum)
+    # Eight people may well be 30, 31, ..., 37 years old: a name that says so counts for more than the pattern.
+    if not names_quasi_identifier(column.name) and _numbers_rows(table, column, spectrum):
+        return "numbers the rows"
+    rate = identity.discrimination_rate(Identity.of_spectrum(spectrum.sizes, spectrum.repeats))
+    role, reason = suggest_role(column, spectrum, rate)
+    return f"looks like an identifier: {reason}" if role == "identifier" else None
+
+
+def _numbers_rows(table: Table, column: Column, spectrum: ValueCounts) -> bool:
+    """Whole numbers without gaps, each once."""
+    if not _is_whole(column) or spectrum.nulls or spectrum.rows < 2 or spectrum.distinct != spectrum.rows:
+        return False
+    name = table.engine.quote(column.name)
+    ends = table.engine.query(f"SELECT MIN({name}) AS low, MAX({name}) AS high FROM {table.relation}").to_pylist()[0]
+    return bool(ends["high"] - ends["low"] == spectrum.rows - 1)
+
+
+def _as_whole(table: Table, column: Column, spectrum: ValueCounts) -> Column:
+    """The column as one of whole numbers if it holds nothing else: pandas makes floats of keys where one is missing, others decimals."""
+    if column.kind != "number" or _is_whole(column) or 2 * spectrum.distinct < spectrum.rows - spectrum.nulls:
+        return column
+    rest = f"CAST({table.engine.quote(column.name)} AS DOUBLE) % 1"
+    found = table.engine.query(f"SELECT COUNT(*) AS n FROM {table.relation} WHERE {rest} <> 0 AND NOT ISNAN({rest})")
+    return column if found.column("n")[0].as_py() else replace(column, type="BIGINT")
+
+
+def _is_whole(column: Column) -> bool:
+    return column.kind == "number" and column.type.removeprefix("U").endswith(("INT", "INTEGER"))
+
+
+# --- generalize -------------------------------------------------------------------------------------------------------
+
+
+Method = Literal["full-domain", "columns", "mondrian", "relaxed-mondrian"]
+"""One level for each column; each column as it is or not at all; boxes that never overlap; boxes that may share values at a cut."""
+Hierarchies = Mapping[str, Spec] | str | Path
+
+
+def generalize(
+    table: Any,
+    *,
+    policy: Policy | str | Path,
+    quasi_identifiers: Names = (),
+    sensitive: Names = (),
+    identifier: Names = (),
+    weight: str | None = None,
+    person: str | None = None,
+    hierarchies: Hierarchies | None = None,
+    suppression: float | None = None,
+    objective: str | UserFunction = "loss",
+    method: Method = "full-domain",
+    time_limit: float | None = None,
+    all_optima: bool = False,
+    keep_nodes: bool = False,
+    protections: Sequence[Protection] = (),
+    keep: Names = (),
+    joint: bool = False,
+    adversary: Adversary | None = None,
+    announce: Callable[[Mapping[str, Suggestion]], None] | None = None,
+    engine: Any = None,
+) -> GeneralizedRelease:
+    """Find the generalization that keeps the policy at the least loss; nothing is written before `GeneralizedRelease.write`.
+
+    Roles, and what is said of the adversary, given here go before the policy's own. `hierarchies` is a folder, or for each column a
+    rule, a file or a Hierarchy; a column without one gets a default, shown in `suggestions`. `protections` are promises of
+    their own for chosen people or values, beside those of the policy. `keep` names columns without a role that are published although
+    they look like identifiers. `joint` and `adversary` are as in `measure`. With `all_optima` and `keep_nodes`, its `plan` also has
+    all solutions of the same cost, and every combination of levels that was looked at. `announce` is called with the default
+    hierarchies before they are used.
+    `engine` is "duckdb" (the default), "spark", or an engine of yours; a Spark frame brings its own session. With Spark only counts come
+    here, and its workers write the release.
+
+    >>> import pyarrow as pa
+    >>> people = pa.table({"zip": ["4761", "4762", "4791", "4792"], "disease": ["flu", "cold", "flu", "cold"]})
+    >>> release = generalize(people, policy=Policy(k_anonymity=2), quasi_identifiers="zip", sensitive="disease")
+    >>> release.plan.levels, sorted(release.tables()["table"].column("zip").to_pylist())
+    ({'zip': 1}, ['476*', '476*', '479*', '479*'])
+    """
+    kept = policy if isinstance(policy, Policy) else Policy.load(policy)
+    kept = replace(kept, protections=(*kept.protections, *protections))
+    if suppression is not None:
+        kept = replace(kept, suppression=suppression)
+    source, own = own_table(read(table, engine=engine))
+    given = {"quasi_identifiers": quasi_identifiers, "sensitive": sensitive, "identifier": identifier}
+    roles = roles_of(source, kept, given | {"weight": weight, "person": person})
+    plain = columns_without_role(source, roles, split_names(source, [keep] if isinstance(keep, str) else keep or ()))
+    original, before = count_original(source, own, roles, adversary_in_force(adversary, kept.adversary), joint=joint)
+    protected = choose(kept.protections, original.people, before.beliefs)
+    levels, suggestions = _levels(original, hierarchies, kept, method=method)
+    if suggestions and announce is not None:
+        announce(suggestions)
+    options = {"objective": objective, "time_limit": time_limit, "all_optima": all_optima, "keep_nodes": keep_nodes}
+    plan = _search(original.people, before, levels, policy=kept, method=method, **options)
+    original = replace(original, assumptions=_of_release(original, plan, levels))
+    after = original.measure(plan.published(original.people))
+    verdict = judge(after, kept.promises, protected=follow(protected, plan, original.people))
+    if not verdict.holds:
+        raise InternalError("the plan does not keep the policy it was made for")
+    return GeneralizedRelease(
+        source=source,
+        engine=own,
+        before=before,
+        after=after,
+        verdict=verdict,
+        plan=plan,
+        policy=kept,
+        hierarchies=levels,
+        suggestions=suggestions,
+        plain=plain,
+        original=original,
+        protected=protected,
+        expected=Fingerprint.of(own, f"({original.recoded(plan.recoding)})"),
+    )
+
+
+def roles_of(source: Table, policy: Policy, given: Mapping[str, Any]) -> Roles:
+    """The roles that are given, else the policy's."""
+    arguments = {**policy.roles, **{name: value for name, value in given.items() if value}}
+    roles = resolve_roles(source, **arguments, declared=True)
+    if not roles.quasi_identifiers:
+        raise BadInput(
+            "no quasi-identifiers were named, so there is nothing to generalize",
+            hint="Name the columns that an adversary may know; `divulge profile` suggests some",
+        )
+    return roles
+
+
+def count_original(
+    source: Table, engine: OwnEngine, roles: Roles, adversary: Adversary, *, joint: bool = False
+) -> tuple[Original, Measurement]:
+    """Count and measure the original; what a release is measured by is ready for classes that merge."""
+    if adversary.original is not None:
+        raise BadInput(
+            "the table that is generalized is the original itself", hint="Leave original out, or give a prior"
+        )
+    assumptions, nulls = Assumptions.of(adversary, roles), adversary.nulls or "category"
+    contingency = count_in_memory(Request(source, roles, nulls, joint))
+    everybody = count_population(source, adversary.population, roles, nulls)
+    before = measure_counts(contingency, source, roles, assumptions=assumptions, nulls=nulls, population=everybody)
+    assumptions = assumptions.as_joint(contingency)
+    original = Original.of(before, source, roles, engine=engine, assumptions=assumptions, nulls=nulls, joint=joint)
+    return original, before
+
+
+def _of_release(original: Original, plan: Plan, hierarchies: Mapping[str, Hierarchy]) -> Assumptions:
+    """The same adversary before the release: a prior that depends on columns, by their published labels."""
+    assumptions = original.assumptions
+    priors = dict(assumptions.priors)
+    for name, prior in assumptions.conditional.items():
+        holding = plan.labels_holding(prior.conditions, list(prior.entries), hierarchies, original.people)
+        priors[name] = prior.merged(prior.conditions, holding.__getitem__)
+    return replace(assumptions, priors=priors)
+
+
+def choose_hierarchies(
+    contingency: Contingency,
+    given: Hierarchies | None,
+    policy: Policy,
+    *,
+    declared: Declared | None = None,
+    defaults: bool = True,
+    also: Mapping[str, Sequence[str | None]] | None = None,
+) -> tuple[dict[str, Hierarchy], dict[str, Suggestion]]:
+    """A hierarchy for each quasi-identifier: given, the policy's, the source's own, or (with `defaults`) one chosen for its values.
+
+    `also` are values that only a prior knows; where a rule gives them a label too, the hierarchy knows it.
+    """
+    values = {key.name: key.labels for key in contingency.keys}
+    own = declared.hierarchies if declared is not None else {}
+    specs: dict[str, Spec] = {name: hierarchy for name, hierarchy in own.items() if name in values}
+    specs |= policy.hierarchies
+    if isinstance(given, str | Path):
+        specs |= load_hierarchies(given, columns=list(values))
+    else:
+        specs |= dict(given or {})
+    for column in specs:
+        if column not in values:
+            raise BadInput(
+                f"a hierarchy is given for {column!r}, which is not a quasi-identifier", hint=nearest(column, values)
+            )
+    missing: Sequence[str] = [name for name in values if name not in specs] if defaults else []
+    suggestions = {suggestion.column: suggestion for suggestion in suggest(contingency, missing)}
+    chosen = specs | {name: suggestion.spec for name, suggestion in suggestions.items()}
+    built = build_hierarchies(chosen, values)
+    return {name: _reaching(built[name], chosen[name], (also or {}).get(name, ())) for name in built}, suggestions
+
+
+def _reaching(hierarchy: Hierarchy, spec: Spec, others: Sequence[str | None]) -> Hierarchy:
+    """The hierarchy with the labels of values that nobody in the table has, as far as its rule gives them one."""
+    missing = hierarchy.missing(others)
+    beyond = _labels_beyond(hierarchy, spec, missing)
+    if missing and not beyond:  # one of them does not fit the rule
+        for text in missing:
+            beyond |= _labels_beyond(hierarchy, spec, [text])
+    return replace(hierarchy, beyond=beyond) if beyond else hierarchy
+
+
+def _labels_beyond(hierarchy: Hierarchy, spec: Spec, others: Sequence[str]) -> dict[str | None, Labels]:
+    try:
+        wider = build_hierarchy(hierarchy.column, spec, [*hierarchy.rows, *others]).rows
+    except BadInput:
+        return {}
+    # A rule may look at all values at once: only where it labels the known ones as before do its labels mean the same.
+    same = all(wider.get(known) == labels for known, labels in hierarchy.rows.items())
+    return {text: wider[text] for text in others if text in wider} if same else {}
+
+
+def _levels(
+    original: Original, given: Hierarchies | None, policy: Policy, *, method: Method
+) -> tuple[dict[str, Hierarchy], dict[str, Suggestion]]:
+    """The hierarchies that a method works with."""
+    contingency, also = original.people, original.assumptions.condition_values()
+    if method not in get_args(Method):
+        raise BadInput(f"there is no method {method!r}", hint=nearest(method, get_args(Method)))
+    if method != "columns":
+        defaults, declared = method == "full-domain", original.source.declared
+        return choose_hierarchies(contingency, given, policy, declared=declared, defaults=defaults, also=also)
+    if given:
+        raise BadInput(
+            "the method 'columns' publishes each column as it is or not at all, and hierarchies are given",
+            hint="Leave them out, or use the method 'full-domain'",
+        )
+    values = {key.name: key.labels for key in contingency.keys}
+    drop: Spec = {"suppress": True}
+    built = build_hierarchies(dict.fromkeys(values, drop), values)
+    return {name: _reaching(built[name], drop, also.get(name, ())) for name in built}, {}
+
+
+def _search(
+    contingency: Contingency,
+    before: Measurement,
+    hierarchies: Mapping[str, Hierarchy],
+    *,
+    policy: Policy,
+    method: Method,
+    **options: Any,
+) -> Plan:
+    if method in ("full-domain", "columns"):
+        from divulge.search import search
+
+        plan = search(
+            contingency,
+            hierarchies,
+            policy.promises,
+            beliefs=before.beliefs,
+            suppression=policy.suppression,
+            protections=policy.protections,
+            population=contingency.population,
+            **options,
+        )
+        return replace(plan, method=method)
+    if policy.suppression:
+        raise BadInput(
+            f"suppression = {policy.suppression:g} has no use: Mondrian cuts only where every piece keeps the promises, "
+            "so it leaves nobody out",
+            hint="Say suppression = 0, or use the method full-domain",
+        )
+    usual = {"objective": "loss", "time_limit": None, "all_optima": False, "keep_nodes": False}
+    if options != usual:
+        raise BadInput(
+            f"Mondrian takes no {' or '.join(name for name in usual if options[name] != usual[name])}",
+            hint="Use the method full-domain",
+        )
+    from divulge.search import mondrian
+
+    return mondrian(
+        contingency,
+        policy.promises,
+        hierarchies=hierarchies,
+        strict=method == "mondrian",
+        beliefs=before.beliefs,
+        protections=policy.protections,
+        population=contingency.population,
+    )
+
+
+# --- tradeoff ---------------------------------------------------------------------------------------------------------
+# tradeoff(): what every combination of levels would tell and cost, and which none beats in both (Afifi et al. 2018 leave it open).
+
+
+def tradeoff(
+    table: Any,
+    metric: str,
+    *,
+    attribute: str | None = None,
+    policy: Policy | str | Path | None = None,
+    quasi_identifiers: Names = (),
+    sensitive: Names = (),
+    identifier: Names = (),
+    weight: str | None = None,
+    person: str | None = None,
+    hierarchies: Hierarchies | None = None,
+    suppression: float | None = None,
+    objective: str | UserFunction = "loss",
+    joint: bool = False,
+    adversary: Adversary | None = None,
+    announce: Callable[[Mapping[str, Suggestion]], None] | None = None,
+    engine: Any = None,
+) -> Front:
+    """Every combination of levels as a point (metric, objective), among those that keep the policy, if one is given.
+
+    `metric` is about `attribute`, or about the worst of the sensitive attributes; the other arguments are as in `generalize`. Nothing is
+    written.
+
+    >>> import pyarrow as pa
+    >>> people = pa.table({"zip": ["4761", "4762", "4791", "4792"], "disease": ["flu", "cold", "flu", "cold"]})
+    >>> levels = {"zip": {"prefix": [3]}}
+    >>> found = tradeoff(people, "k_anonymity", quasi_identifiers="zip", sensitive="disease", hierarchies=levels)
+    >>> [(point.levels["zip"], point.leakage, round(point.value, 3)) for point in found.front]
+    [(0, 1.0, 0.0), (1, 2.0, 0.333), (2, 4.0, 1.0)]
+    """
+    kept = policy if isinstance(policy, Policy) else Policy() if policy is None else Policy.load(policy)
+    if suppression is not None:
+        kept = replace(kept, suppression=suppression)
+    source, own = own_table(read(table, engine=engine))
+    given = {"quasi_identifiers": quasi_identifiers, "sensitive": sensitive, "identifier": identifier}
+    roles = roles_of(source, kept, given | {"weight": weight, "person": person})
+    original, before = count_original(source, own, roles, adversary_in_force(adversary, kept.adversary), joint=joint)
+    also = original.assumptions.condition_values()
+    levels, suggestions = choose_hierarchies(original.people, hierarchies, kept, declared=source.declared, also=also)
+    if suggestions and announce is not None:
+        announce(suggestions)
+    found = pareto_front(
+        original.people,
+        levels,
+        metric,
+        attribute=attribute,
+        objective=objective,
+        promises=kept.promises,
+        protections=kept.protections,
+        suppression=kept.suppression,
+        beliefs=before.beliefs,
+    )
+    settings = {**before.settings, "prior_weights": dict(original.assumptions.prior_weights)}
+    return replace(found, settings=settings, notes=original.assumptions.notes)

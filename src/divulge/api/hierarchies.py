@@ -1,0 +1,183 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Hierarchies of a table's columns: build them (by a rule or by default), hold them against the data, move them between tools."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from divulge.count import Contingency, count
+from divulge.errors import BadInput
+from divulge.hierarchy import (
+    Flavour,
+    Gap,
+    Hierarchy,
+    Spec,
+    Suggestion,
+    build_hierarchies,
+    column_of,
+    file_name,
+    find_gaps,
+    load_hierarchies,
+    read_hierarchy,
+    suggest_hierarchy,
+    write_hierarchy,
+)
+from divulge.results import Result
+from divulge.table import ArxProject, Table, read, read_project, resolve_roles
+from divulge.values import toml_value
+
+
+@dataclass(frozen=True, repr=False)
+class Built(Result):
+    """The hierarchies of some columns, with what they were built from."""
+
+    view = "columns"
+
+    hierarchies: Mapping[str, Hierarchy]
+    suggestions: Mapping[str, Suggestion]
+    """For the columns that no rule was given for."""
+    rules: Mapping[str, Any]
+    """What each column was asked to become."""
+
+
+@dataclass(frozen=True, repr=False)
+class Coverage(Result):
+    """How hierarchies fit a table."""
+
+    view = "columns"
+
+    hierarchies: Mapping[str, Hierarchy]
+    distinct: Mapping[str, int]
+    """How many values the data has, null not counted."""
+    gaps: tuple[Gap, ...]
+
+    def refuse_gaps(self) -> None:
+        """Raise, naming every missing value of every column, if there is one."""
+        if self.gaps:
+            raise BadInput("; ".join(map(str, self.gaps)))
+
+
+def build(
+    table: Any, columns: Sequence[str], *, specs: Mapping[str, Spec] | None = None, folder: Path | None = None
+) -> Built:
+    """Build the hierarchies of some columns; a column without a rule gets the default for its values."""
+    counted = _count_each(table, columns)
+    given = dict(specs or {})
+    suggestions = {name: suggest(counted[name])[0] for name in columns if name not in given}
+    chosen: dict[str, Spec] = {name: suggestions[name].spec if name in suggestions else given[name] for name in columns}
+    values = {name: contingency.keys[0].labels for name, contingency in counted.items()}
+    return Built(build_hierarchies(chosen, values, folder=folder), suggestions, chosen)
+
+
+def suggest(contingency: Contingency, columns: Sequence[str] | None = None) -> tuple[Suggestion, ...]:
+    """The default rule of each counted column, or of those named."""
+    return tuple(
+        suggest_hierarchy(
+            key.name,
+            key.labels,
+            np.bincount(codes, weights=contingency.sizes, minlength=len(key)).astype(np.int64).tolist(),
+        )
+        for key, codes in zip(contingency.keys, contingency.codes, strict=True)
+        if columns is None or key.name in columns
+    )
+
+
+def cover(table: Any, hierarchies: Mapping[str, Hierarchy]) -> Coverage:
+    """Hold hierarchies against the columns they are of."""
+    counted = _count_each(table, list(hierarchies))
+    values = {name: contingency.keys[0].labels for name, contingency in counted.items()}
+    distinct = {name: sum(value is not None for value in labels) for name, labels in values.items()}
+    return Coverage(dict(hierarchies), distinct, tuple(find_gaps(hierarchies, values)))
+
+
+def load_any(source: str | Path) -> dict[str, Hierarchy]:
+    """The hierarchies of a file, a folder or an ARX project, by column."""
+    path = Path(source)
+    if path.suffix.lower() == ".deid":
+        return dict(read_project(path).hierarchies)
+    if path.is_dir():
+        return load_hierarchies(path)
+    return {column_of(path): read_hierarchy(path, column_of(path))}
+
+
+def load_for(table: Table, folder: Path | None, files: Mapping[str, str]) -> dict[str, Hierarchy]:
+    """The hierarchies of a table's columns, from a folder and one by one; a file of one column goes before the folder's."""
+    for name in files:
+        table.column(name)
+    found = {name: read_hierarchy(Path(path), name) for name, path in files.items()}
+    rest = [name for name in table.names if name not in files]
+    if folder is not None:
+        found |= load_hierarchies(folder, columns=rest)
+    if not found:
+        raise BadInput(
+            "no hierarchy was named", hint="Give a folder with --hierarchies, or files with --hierarchy COLUMN=FILE"
+        )
+    return found
+
+
+def _count_each(table: Any, columns: Sequence[str]) -> dict[str, Contingency]:
+    source = read(table)
+    return {name: count(source, resolve_roles(source, quasi_identifiers=[name])) for name in columns}
+
+
+def convert(
+    source: str | Path, target: str | Path, *, to: Flavour = "arx", force: bool = False, encoding: str = "utf-8"
+) -> list[Path]:
+    """Rewrite a hierarchy file, a folder of them, or an ARX project; returns what was written.
+
+    A project becomes a folder: `hierarchies/<column>.csv`, `data.csv` and `divulge.toml` with the roles.
+    """
+    origin, goal = Path(source), Path(target)
+    if origin.suffix.lower() == ".deid":
+        return _unpack(read_project(origin, encoding=encoding), goal, to=to, force=force)
+    if origin.is_dir():
+        return write_all(load_hierarchies(origin), goal, to=to, force=force)
+    return write_to(load_any(origin), goal, to=to, force=force)
+
+
+def write_to(hierarchies: Mapping[str, Hierarchy], target: Path, *, to: Flavour, force: bool) -> list[Path]:
+    """Write one hierarchy to a .csv file, or several to a folder."""
+    if len(hierarchies) > 1 or target.suffix.lower() != ".csv" or target.is_dir():
+        return write_all(hierarchies, target, to=to, force=force)
+    _refuse_existing([target], force=force)
+    _make_folder(target.parent)
+    write_hierarchy(next(iter(hierarchies.values())), target, flavour=to)
+    return [target]
+
+
+def write_all(hierarchies: Mapping[str, Hierarchy], folder: Path, *, to: Flavour, force: bool) -> list[Path]:
+    """Write each hierarchy to `<column>.csv` in a folder; nothing is written if a file is there already, unless forced."""
+    paths = {name: folder / file_name(name) for name in hierarchies}
+    _refuse_existing(paths.values(), force=force)
+    _make_folder(folder)
+    for name, path in paths.items():
+        write_hierarchy(hierarchies[name], path, flavour=to)
+    return list(paths.values())
+
+
+def _unpack(project: ArxProject, folder: Path, *, to: Flavour, force: bool) -> list[Path]:
+    data, policy = folder / "data.csv", folder / "divulge.toml"
+    _refuse_existing([data, policy], force=force)
+    written = write_all(project.hierarchies, folder / "hierarchies", to=to, force=force)
+    project.extract(data)
+    roles = [f"{role} = {toml_value(list(names))}\n" for role, names in project.roles.items()]
+    policy.write_text("".join(roles), encoding="utf-8")
+    return [*written, data, policy]
+
+
+def _refuse_existing(paths: Iterable[Path], *, force: bool) -> None:
+    there = [str(path) for path in paths if path.exists()]
+    if there and not force:
+        raise BadInput(f"{', '.join(there)} exists already", hint="Choose another place, or overwrite it with --force")
+
+
+def _make_folder(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise BadInput(f"the folder {str(folder)!r} cannot be made: {error.strerror}") from None

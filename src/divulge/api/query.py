@@ -1,0 +1,200 @@
+# SPDX-License-Identifier: Apache-2.0
+"""query(): ask a release, anatomized or generalized, ours or another's (Yao et al. 2021, section 5.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from divulge.anatomy import (
+    COUNT,
+    GROUP,
+    AlphaBetaGammaDelta,
+    Published,
+    Reached,
+    Share,
+    check_groups,
+    join_tables,
+    measure_tables,
+)
+from divulge.answers import AnatomizedSource, Estimate, GeneralizedSource, Source, estimate, leaf_relations
+from divulge.api.anatomize import AnatomizedRelease
+from divulge.engines import DuckDBEngine, OwnEngine, choose_engine
+from divulge.errors import BadInput
+from divulge.publish import NAME, Format, read_manifest, read_rows
+from divulge.results import Result
+from divulge.table import Table, read
+
+_ENDINGS = (".csv", ".tsv", ".parquet", ".arrow")
+
+
+def query(
+    release: Any,
+    condition: str = "true",
+    *,
+    total: str | None = None,
+    average: str | None = None,
+    group: str = GROUP,
+    count: str = COUNT,
+    hierarchies: str | Path | None = None,
+) -> Estimate:
+    """Count the records for which a condition holds, or sum up (`total`) or average an expression over them.
+
+    `release` is the folder of a release (anatomized or generalized), an AnatomizedRelease, or the tables of another's anatomized
+    release: a folder without a manifest, or a list of files or frames, with the names of their `group` and `count` columns.
+    `hierarchies` (a folder) says what the labels of a generalized release stand for, where it comes without its mappings.
+
+    >>> import pyarrow as pa
+    >>> ages = pa.table({"GID": [1, 1, 2, 2], "age": [30, 33, 45, 42]})
+    >>> jobs = pa.table({"GID": [1, 2, 2], "job": ["Teacher", "Doctor", "Teacher"], "Count": [2, 1, 1]})
+    >>> query([ages, jobs], "age > 40 and job = 'Doctor'").estimate
+    1.0
+    >>> found = query([ages, jobs], "age > 42 and job = 'Doctor'")
+    >>> found.estimate, found.low, found.high
+    (0.5, 0.0, 1.0)
+    """
+    source = open_release(release, group=group, count=count, hierarchies=hierarchies)
+    return estimate(source, condition, total=total, average=average)
+
+
+def open_release(
+    release: Any, *, group: str = GROUP, count: str = COUNT, hierarchies: str | Path | None = None
+) -> Source:
+    """A release that can be asked many times."""
+    if isinstance(release, AnatomizedRelease):
+        return AnatomizedSource(release.published)
+    document = manifest_of(release)
+    if document is not None and document.get("kind") == "generalized":
+        return _generalized(Path(release), document, hierarchies=hierarchies)
+    published = open_anatomized(release, group=group, count=count)
+    check_groups(published)
+    return AnatomizedSource(published)
+
+
+def open_anatomized(
+    release: Any,
+    *,
+    sensitive: Sequence[str] = (),
+    group: str = GROUP,
+    count: str = COUNT,
+    engine: OwnEngine | None = None,
+) -> Published:
+    """The tables of an anatomized release, ours or another's; what a manifest says about them goes before what is given."""
+    if isinstance(release, AnatomizedRelease):
+        return release.published
+    reader = engine or DuckDBEngine()
+    document = manifest_of(release)
+    if document is None:
+        return join_tables(_foreign_tables(release, reader), sensitive=sensitive, group=group, count=count)
+    if document.get("kind") != "anatomized":
+        raise BadInput(
+            f"{release} is a release of the kind {document.get('kind')!r}", hint="Name an anatomized release"
+        )
+    form = Format(document["format"], document["delimiter"])
+    tables = [
+        read_rows(reader, Path(release) / table["file"], form=form, types=table["types"])
+        for table in document["tables"]
+    ]
+    return join_tables(
+        tables,
+        sensitive=document["roles"]["sensitive"],
+        group=document["group_column"],
+        count=document["count_column"],
+    )
+
+
+def manifest_of(release: Any) -> dict[str, Any] | None:
+    """The manifest of a folder that has one; its files are held against their hashes."""
+    if not isinstance(release, str | Path) or not (Path(release) / NAME).is_file():
+        return None
+    return read_manifest(Path(release), handed_out=True)
+
+
+def _foreign_tables(release: Any, engine: OwnEngine) -> list[Table]:
+    """The tables of a release that was not made by us."""
+    if isinstance(release, str | Path):
+        folder = Path(release)
+        if not folder.is_dir():
+            raise BadInput(f"{release} is not the folder of a release", hint="Name the folder that holds its tables")
+        files = sorted(path for path in folder.iterdir() if path.suffix in _ENDINGS)
+        if not files:
+            raise BadInput(
+                f"{release} is not a release: it has no {NAME} and no tables ({', '.join(_ENDINGS)})",
+                hint="Name the folder that holds its tables",
+            )
+        return [read(path, engine=engine) for path in files]
+    if isinstance(release, Mapping):
+        return [read(table, engine=engine) for table in release.values()]
+    if isinstance(release, Sequence):
+        return [read(table, engine=engine) for table in release]
+    raise BadInput(
+        f"a release cannot be read from {type(release).__name__}", hint="Give a folder, or a list of its tables"
+    )
+
+
+def _generalized(folder: Path, document: Mapping[str, Any], *, hierarchies: str | Path | None) -> GeneralizedSource:
+    engine = DuckDBEngine()
+    described = document["table"]
+    form = Format(described["format"], described["delimiter"])
+    table = read_rows(engine, folder / described["file"], form=form, types=described["types"])
+    return GeneralizedSource(table, leaf_relations(engine, table, document, folder, hierarchies=hierarchies))
+
+
+# --- check anatomized -------------------------------------------------------------------------------------------------
+# check_anatomized(): which (alpha, beta, gamma, delta) an anatomized release keeps, ours or another's, from its tables alone.
+
+
+@dataclass(frozen=True, repr=False)
+class ReleaseCheck(Result):
+    """What a release reaches, and whether it keeps what is asked."""
+
+    view = "releases"
+
+    levels: Reached
+    model: AlphaBetaGammaDelta
+    tables: tuple[tuple[str, ...], ...]
+    groups: int
+    smallest: int
+    largest: int
+    breaking: int
+    """How many groups break a bound."""
+
+    @property
+    def holds(self) -> bool:
+        """Every group keeps every bound."""
+        return self.breaking == 0
+
+
+def check_anatomized(
+    release: Any,
+    *,
+    alpha: Share = 1,
+    beta: Share = 1,
+    gamma: Share = 1,
+    delta: Share = 1,
+    sensitive: str | Sequence[str] = (),
+    group: str = GROUP,
+    count: str = COUNT,
+    engine: Any = None,
+) -> ReleaseCheck:
+    """Work out the exact levels of a release from its tables and hold them against bounds.
+
+    `sensitive`, `group` and `count` name columns of another's release; ours says itself. The prior of delta is the distribution of
+    the sensitive values over all groups, for an anatomized release leaves nobody out. With the engine "spark", or one of yours, groups are
+    measured on the workers, which must see the files.
+    """
+    model = AlphaBetaGammaDelta(alpha=alpha, beta=beta, gamma=gamma, delta=delta)
+    names = [sensitive] if isinstance(sensitive, str) else list(sensitive)
+    published = open_anatomized(release, sensitive=names, group=group, count=count, engine=choose_engine(engine))
+    found = measure_tables(published, model)
+    return ReleaseCheck(
+        levels=found.levels,
+        model=model,
+        tables=tuple(table.columns for table in published.tables),
+        groups=found.groups,
+        smallest=found.smallest,
+        largest=found.largest,
+        breaking=found.breaking,
+    )

@@ -1,0 +1,7 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What an adversary really achieves against a release, beside what was promised."""
+
+from divulge.attacks.anatomized import Attacks, attack_anatomized
+from divulge.attacks.linkage import Effort
+
+__all__ = ["Attacks", "Effort", "attack_anatomized"]

@@ -1,0 +1,382 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The distinct rows of a table over the columns that matter, with how often each occurs, as small numbers.
+
+Every combination of these columns is a roll-up of the entries: the rows are read once, in one GROUP BY.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TypeVar
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from divulge.arrays import Ints
+from divulge.count.contingency import Domain
+from divulge.count.counting import Request, no_rows, plain_values
+from divulge.engines import Held, LinedUp
+from divulge.errors import BadInput, InternalError
+from divulge.table import Column, Table
+
+Codes = npt.NDArray[np.integer]
+
+
+@dataclass(frozen=True, eq=False)
+class Coded:
+    """One column: its values in no particular order, and for each entry the position of its value among them."""
+
+    domain: Domain
+    codes: Codes = field(repr=False)
+
+    @property
+    def values(self) -> int:
+        """How many distinct values there are; null is one."""
+        return len(self.domain)
+
+
+@dataclass(frozen=True, eq=False)
+class DistinctRows:
+    """Distinct rows and how often each occurs."""
+
+    columns: dict[str, Coded]
+    repeats: Ints = field(repr=False)
+
+    def __len__(self) -> int:
+        return len(self.repeats)
+
+    @cached_property
+    def rows(self) -> int:
+        """Rows of the table."""
+        return int(self.repeats.sum())
+
+    @cached_property
+    def once(self) -> bool:
+        """Whether each entry is one row."""
+        return self.rows == len(self)
+
+
+def hold_distinct_rows(request: Request) -> Held:
+    """Count the distinct rows over the quasi-identifiers and all sensitive attributes of a request; columns are named as its cells are."""
+    found = request.table.engine.hold(
+        request.sql_of_distinct_rows(), together=request.layout.key_names, source=request.table.source
+    )
+    if found.rows == 0:
+        raise no_rows(request)
+    return found
+
+
+def read_distinct_rows(request: Request, held: Held) -> DistinctRows:
+    """The distinct rows of a request in memory."""
+    counted, layout = held.table(), request.layout
+    names = [*layout.key_names, *(f"s{place}" for place in range(len(layout.values)))]
+    return DistinctRows(
+        columns=_encoded((*layout.keys, *layout.values), [counted.column(name) for name in names]),
+        repeats=counted.column("n").to_numpy().astype(np.int64, copy=False),
+    )
+
+
+def _encoded(columns: Sequence[Column], cells: Sequence[pa.ChunkedArray]) -> dict[str, Coded]:
+    """Arrow works outside Python's lock, so the columns share the cores."""
+    with ThreadPoolExecutor() as threads:
+        coded = threads.map(encode_unsorted, cells, columns)
+        return {column.name: found for column, found in zip(columns, coded, strict=True)}
+
+
+def encode_unsorted(cells: pa.ChunkedArray, column: Column) -> Coded:
+    """Number the values of a column as they come; a null is a value."""
+    try:
+        coded = _dictionary(cells)
+    except pa.ArrowNotImplementedError:
+        raise BadInput(
+            f"values of type {cells.type} in column {column.name!r} cannot be told apart",
+            hint="turn the column into text",
+        ) from None
+    codes = np.concatenate([chunk.indices.to_numpy(zero_copy_only=False) for chunk in coded.chunks])
+    return Coded(Domain(column.name, coded.chunk(0).dictionary, column.kind), codes)
+
+
+def _dictionary(cells: pa.ChunkedArray) -> pa.ChunkedArray:
+    if pa.types.is_string(cells.type) and cells.num_chunks:  # not made one array, which ends at 2 GiB of text
+        return cells.dictionary_encode(null_encoding="encode")  # all pieces share one dictionary
+    return pa.chunked_array([plain_values(cells).dictionary_encode(null_encoding="encode")])
+
+
+# --- columns ----------------------------------------------------------------------------------------------------------
+# The columns of a table one after the other, as small numbers, row for row: for tables too wide to be held in memory or grouped at once.
+#
+# While one column is worked on, the next is read. Parquet files are read where they are, one column at a time; everything else is first
+# written once into the engine's private directory, so that no source is read for each of its columns, or in another order.
+
+
+_DENSE = 2**16
+_LARGEST = 2**62
+
+
+class Columns:
+    """Reads columns; rows that are left out because of nulls are left out of each."""
+
+    @classmethod
+    def of(cls, request: Request) -> Columns | None:
+        """The columns of a request; None where the engine keeps no order of rows that a column could be lined up with."""
+        names = (*request.roles.quasi_identifiers, *request.roles.sensitive)
+        found = request.table.engine.line_up(request.table.relation, names)
+        return None if found is None else cls(request, found)
+
+    def __init__(self, request: Request, lined_up: LinedUp) -> None:
+        names = (*request.roles.quasi_identifiers, *request.roles.sensitive)
+        self._table, self._lined_up = request.table, lined_up
+        self._kept = self._rows_without_null(names) if request.nulls == "drop" else None
+        self.rows = lined_up.rows if self._kept is None else len(self._kept)
+        if self.rows == 0:
+            raise no_rows(request)
+
+    def coded(self, name: str) -> Coded:
+        """One column with its values."""
+        found = encode_unsorted(self._read(name), self._table.column(name))
+        return found if self._kept is None else Coded(found.domain, found.codes[self._kept])
+
+    def numbered(self, names: Sequence[str]) -> Iterator[tuple[str, npt.NDArray[np.integer], int]]:
+        """Each column as its name, a number for each row, and a bound that the numbers stay below."""
+        with ThreadPoolExecutor(1) as reader:
+            coming = [reader.submit(self._numbered, name) for name in names[:1]]
+            for place, name in enumerate(names):
+                codes, values = coming.pop().result()
+                if place + 1 < len(names):
+                    coming.append(reader.submit(self._numbered, names[place + 1]))
+                yield name, codes, values
+
+    def _numbered(self, name: str) -> tuple[npt.NDArray[np.integer], int]:
+        codes, values = number_values(self._read(name), self._table, name)
+        return (codes if self._kept is None else codes[self._kept]), values
+
+    def _read(self, name: str) -> pa.ChunkedArray:
+        column = self._lined_up.column(self._table.engine.quote(name))
+        if len(column) != self._lined_up.rows:
+            raise InternalError(f"{name!r} was read with {len(column)} rows, and the table has {self._lined_up.rows}")
+        return column
+
+    def _rows_without_null(self, names: Sequence[str]) -> npt.NDArray[np.int64]:
+        complete = " AND ".join(f"{self._table.engine.quote(name)} IS NOT NULL" for name in names)
+        return np.flatnonzero(self._lined_up.column(complete).to_numpy())
+
+
+def number_values(cells: pa.ChunkedArray, table: Table, name: str) -> tuple[npt.NDArray[np.integer], int]:
+    """Different numbers for different values, and a bound on them; whole numbers that lie close together need no dictionary."""
+    if pa.types.is_integer(cells.type) and cells.null_count < len(cells):
+        ends = pc.min_max(cells).as_py()
+        span = ends["max"] - ends["min"] + 1
+        if span < max(len(cells), _DENSE) and -_LARGEST < ends["min"] <= ends["max"] < _LARGEST:
+            numbers = pc.fill_null(cells.cast(pa.int64()), ends["min"] + span).to_numpy()
+            return numbers - ends["min"], span + (1 if cells.null_count else 0)
+    coded = encode_unsorted(cells, table.column(name))
+    return coded.codes, coded.values
+
+
+# --- refine -----------------------------------------------------------------------------------------------------------
+# Classes of a growing set of columns, one column at a time (Bkakria et al. 2021, Definition 2 and Fig. 7).
+#
+# Rows are in one class with k columns if they are in one class with the first k - 1 and agree in the k-th. So the classes of n columns
+# come from those of n - 1 by looking at one column, and the cost of n columns is n times that of one, where a GROUP BY for each n would
+# read and hash n columns again. Two things keep the step cheap:
+#
+# - The number of a class and the code of a value make one small number. Those that occur are counted in an array; no hashing, no sorting,
+#   and no two different keys are ever taken for the same. A column with many values is taken digit by digit, so that the array is never
+#   longer than twice the rows.
+# - A row that is alone in its class stays alone whatever is added: it is closed and not looked at again.
+
+
+Scalar = TypeVar("Scalar", bound=np.generic)
+_SMALLEST_TABLE = 2**16
+
+
+@dataclass(frozen=True, eq=False)
+class Refinement:
+    """Rows divided into classes; those alone in a class are only counted."""
+
+    ids: Ints = field(repr=False)
+    """The class of each open row, from 0 to the number of open classes."""
+    rows: Ints | None = field(repr=False)
+    """Which rows are open; None while all are."""
+    sizes: Ints = field(repr=False)
+    """The size of each open class, at least 2."""
+    closed: int
+    """Rows that are alone in their class."""
+
+    @classmethod
+    def whole(cls, rows: int) -> Refinement:
+        """All rows in one class."""
+        if rows < 2:
+            return cls(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64), rows)
+        return cls(np.zeros(rows, dtype=np.int64), None, np.array([rows]), 0)
+
+    @property
+    def classes(self) -> int:
+        """Open and closed classes."""
+        return len(self.sizes) + self.closed
+
+    def open_part(self, column: npt.NDArray[Scalar]) -> npt.NDArray[Scalar]:
+        """What a column holds for the open rows."""
+        return column if self.rows is None else column[self.rows]
+
+    def closed_rows(self, rows: int) -> Ints:
+        """Which of so many rows are alone in their class."""
+        if self.rows is None:
+            return np.empty(0, dtype=np.int64)
+        is_closed = np.ones(rows, dtype=bool)
+        is_closed[self.rows] = False
+        return np.flatnonzero(is_closed)
+
+
+def refine(partition: Refinement, codes: npt.NDArray[np.integer], values: int) -> Refinement:
+    """Divide the classes by one more column; `codes` lie from 0 up to, but not including, `values`."""
+    rest = partition.open_part(codes)
+    while values > 1 and len(rest):
+        longest = max(2 * len(rest), _SMALLEST_TABLE)
+        base = max(longest // len(partition.sizes), 2)
+        if values <= base:
+            digit, base, values = rest, values, 1
+        else:
+            rest, digit = np.divmod(rest, base)
+            values = -(-values // base)
+        partition, kept = _divide(partition, digit, base)
+        rest = rest if kept is None else rest[kept]
+    return partition
+
+
+def _divide(
+    partition: Refinement, digit: npt.NDArray[np.integer], base: int
+) -> tuple[Refinement, npt.NDArray[np.bool_] | None]:
+    """Divide by a column with few values; also which of the open rows stay open, None if all do."""
+    key = partition.ids * base
+    key += digit
+    sizes = np.bincount(key, minlength=len(partition.sizes) * base)
+    if np.count_nonzero(sizes) == len(partition.sizes):  # every class has one value: nothing is divided
+        return partition, None
+    is_open = sizes > 1
+    ids = np.cumsum(is_open, dtype=np.int64) - 1
+    closed = int(np.count_nonzero(sizes == 1))
+    if closed == 0:
+        return Refinement(ids[key], partition.rows, sizes[is_open], partition.closed), None
+    kept = is_open[key]
+    rows = np.flatnonzero(kept) if partition.rows is None else partition.rows[kept]
+    return Refinement(ids[key[kept]], rows, sizes[is_open], partition.closed + closed), kept
+
+
+# --- cube -------------------------------------------------------------------------------------------------------------
+# Which combinations of columns to count together, so that the entries are looked at as rarely as possible.
+#
+# The counts of a few columns with few values make a small dense table, a cube, and every combination of these columns is a sum over
+# its other axes: a roll-up of some ten thousand cells instead of a look at a million rows. So combinations are covered with cubes as
+# wide as their size allows.
+
+
+Names = tuple[str, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Cube:
+    """How often each combination of values occurs: an axis for the values of an attribute, then one for each column."""
+
+    names: Names
+    counts: Ints = field(repr=False)
+
+    def roll_up(self, names: Names) -> Ints:
+        """The counts of some of the columns, as a table of values by classes."""
+        others = tuple(axis for axis, name in enumerate(self.names, start=1) if name not in names)
+        table: Ints = self.counts.sum(axis=others).reshape(len(self.counts), -1)
+        return table
+
+
+def count_cubes(entries: DistinctRows, cubes: Sequence[Names], attribute: Coded | None) -> Iterator[Cube]:
+    """Count cubes, in this order; without an attribute the first axis has one place.
+
+    The key of an entry is built column by column, and cubes that begin with the same columns share that part of it.
+    """
+    # Sums of whole numbers below 2^53 are exact in floats.
+    weights = None if entries.once else entries.repeats.astype(np.float64)
+    started: list[tuple[str, Codes]] = []
+    for names in cubes:
+        common = itertools.takewhile(_same, zip((name for name, _ in started), names[:-1], strict=False))
+        shared = sum(1 for _ in common)
+        del started[shared:]
+        for name in names[shared:-1]:
+            started.append((name, _extended(started, attribute, entries.columns[name])))
+        last = entries.columns[names[-1]]
+        # bincount wants 64 bits; only the last step makes them.
+        key = _extended(started, attribute, last, dtype=np.int64)
+        shape = [1 if attribute is None else attribute.values, *(entries.columns[name].values for name in names)]
+        counts = np.bincount(key, weights=weights, minlength=math.prod(shape)).astype(np.int64, copy=False)
+        yield Cube(names, counts.reshape(shape))
+
+
+def _extended(
+    started: list[tuple[str, Codes]],
+    attribute: Coded | None,
+    column: Coded,
+    *,
+    dtype: type[np.signedinteger] = np.int32,
+) -> Codes:
+    """The key so far and one more column; a key begins with the attribute."""
+    if started:
+        before = started[-1][1]
+    elif attribute is not None:
+        before = attribute.codes
+    else:
+        return column.codes.astype(dtype, copy=False)
+    key: Codes = np.add(before * np.int32(column.values), column.codes, dtype=dtype)
+    return key
+
+
+def _same(pair: tuple[str, str]) -> bool:
+    return pair[0] == pair[1]
+
+
+def cover(
+    combinations: Sequence[Names], values: Mapping[str, int], *, shared: int, own: int
+) -> dict[Names, list[Names]]:
+    """Cubes, each with the combinations to take from it; a combination of more than `own` cells has none.
+
+    Cubes that combinations share have at most `shared` cells. They are found greedily: a cube begins with a combination that is not
+    covered yet and takes in the column that covers most others, as long as it fits.
+    """
+    order = {name: place for place, name in enumerate(values)}
+    size = max(map(len, combinations), default=0)
+    cells = {names: math.prod(values[name] for name in names) for names in combinations}
+    cubes = {names: [names] for names in combinations if shared < cells[names] <= own}
+    open_ones = {names for names in combinations if cells[names] <= shared}
+    for names in sorted(open_ones, key=lambda names: (-len(names), [values[name] for name in names])):
+        if names not in open_ones:
+            continue
+        cube = tuple(sorted(_widened(names, open_ones, values, cells=shared, size=size), key=order.__getitem__))
+        inside = [part for n in range(1, size + 1) for part in itertools.combinations(cube, n) if part in open_ones]
+        open_ones.difference_update(inside)
+        cubes[cube] = inside
+    return {cube: cubes[cube] for cube in sorted(cubes)}
+
+
+def _widened(names: Names, open_ones: set[Names], values: Mapping[str, int], *, cells: int, size: int) -> Names:
+    order = {name: place for place, name in enumerate(values)}
+    while True:
+        room = cells // math.prod(values[name] for name in names)
+        best, gain = None, 0
+        for name in values:
+            if name in names or values[name] > room:
+                continue
+            parts = (
+                tuple(sorted((*part, name), key=order.__getitem__)) for part in itertools.combinations(names, size - 1)
+            )
+            found = sum(part in open_ones for part in parts)
+            # Of two that cover as much, the one with fewer values leaves more room.
+            if found > gain or (found == gain > 0 and best is not None and values[name] < values[best]):
+                best, gain = name, found
+        if best is None:
+            return names
+        names = (*names, best)

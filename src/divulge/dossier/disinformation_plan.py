@@ -1,0 +1,222 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Inventing disinformation under a budget: self and linkage disinformation (Whang and Garcia-Molina, section 4.2).
+
+Every plan has the form Create(S) + k * Add: a record that links the clusters S, and k invented attributes; it costs 1
+for each attribute. One linking record for each group is enough, since the union of two does the same for no more.
+First a plan is made by knapsacks, measured with real entity resolution, and held against the lower bound. If there is
+a gap and few ways to group the clusters, all are tried: then it is the best plan of this form. Else the gap is reported.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import TypeAlias
+
+import numpy as np
+
+from divulge.arrays import Floats
+from divulge.dossier.disinformation import (
+    EQUAL,
+    CandidateRecord,
+    Disinformation,
+    Inventor,
+    Setting,
+    bring_down,
+    check_budget,
+    create,
+    describe,
+    lower_bound,
+    most_weight,
+    with_additions,
+)
+from divulge.dossier.leakage import Measure
+from divulge.dossier.record import Record
+from divulge.dossier.resolve import MatchRule, as_rule, resolve, with_ids
+from divulge.errors import BadInput
+
+Groups: TypeAlias = tuple[tuple[int, ...], ...]
+"""Which clusters are linked with each other, by place."""
+MOST_BUDGET = 1000
+MOST_PLANS = 2000
+"""Ways to group the clusters up to which all are tried."""
+TARGETS = 40
+"""Leakages the knapsacks aim at."""
+
+
+@dataclass(frozen=True)
+class _Draft:
+    """Linking records, how many attributes to invent for each, and the leakage that remains."""
+
+    leakage: float
+    links: tuple[Record, ...] = ()
+    invented: tuple[int, ...] = ()
+
+
+def plan_disinformation(
+    database: Sequence[Record],
+    reference: Record,
+    *,
+    rule: MatchRule | str,
+    budget: float,
+    measure: Measure | None = None,
+    labels: Sequence[str] | None = None,
+    invent: Callable[[str, int], str] | None = None,
+) -> Disinformation:
+    """Records to release against an adversary who resolves by this rule, at most `budget` attributes in all.
+
+    `labels` are those for which false values may be invented (by default those of the reference; the heaviest is
+    used); `invent(label, number)` makes the values.
+    """
+    measure, rule, whole = measure or Measure(), as_rule(rule), _whole(budget)
+    if measure.equivalence or measure.graded or measure.background:
+        raise BadInput(
+            "plans know weights, but no equivalence, grades or background",
+            hint="apply the equivalence to records and reference first, or choose among given candidates",
+        )
+    given = with_ids(database)
+    inventor = Inventor(reference, given, weights=measure.weights, labels=labels, invent=invent)
+    resolved = resolve(given, rule).records
+    setting = describe(resolved, reference, rule=rule, measure=measure, added_weight=inventor.weight, budget=whole)
+    planner = _Planner(setting, whole)
+    floor = lower_bound(setting, whole)
+    best, method = planner.draft(()), "knapsack"
+    if best.leakage > floor + EQUAL:
+        best = planner.by_knapsack(best)
+    if best.leakage > floor + EQUAL and (all_groups := planner.all_groups()) is not None:
+        best = min((best, *map(planner.draft, all_groups)), key=lambda draft: draft.leakage)
+        floor, method = best.leakage, "enumeration"
+    decoys = [
+        inventor.add(Record(link.attributes), count) for link, count in zip(best.links, best.invented, strict=True)
+    ]
+    chosen = tuple(
+        CandidateRecord(f"decoy {number}", decoy, len(decoy)) for number, decoy in enumerate(decoys, start=1)
+    )
+    before = measure.most(resolved, reference).leakage
+    return Disinformation(before, best.leakage, chosen, budget, method, min(floor, best.leakage), planner.examined)
+
+
+def _whole(budget: float) -> int:
+    check_budget(budget)
+    if budget > MOST_BUDGET:
+        raise BadInput(f"the budget is {budget:g} attributes", hint=f"plans are made for up to {MOST_BUDGET}")
+    return int(budget)
+
+
+class _Planner:
+    """Tries ways to group the clusters and spends what is left on invented attributes."""
+
+    def __init__(self, setting: Setting, budget: int) -> None:
+        self._setting, self._budget = setting, budget
+        self._records = tuple(cluster.record for cluster in setting.clusters)
+        linkable = [place for place, cluster in enumerate(setting.clusters) if cluster.private is not None]
+        self._telling = [place for place in linkable if setting.clusters[place].leakage > 0]
+        self._telling.sort(key=lambda place: -setting.clusters[place].leakage)
+        self._strangers = [place for place in linkable if setting.clusters[place].leakage <= 0]
+        self.examined = 0
+
+    def by_knapsack(self, best: _Draft) -> _Draft:
+        """Aim at several leakages; serve the clusters one after another, each stranger once; keep the best plan."""
+        plans = dict.fromkeys(self._serve(float(target)) for target in np.linspace(best.leakage, 0.0, TARGETS))
+        return min((best, *(self.draft(groups) for groups in plans if groups)), key=lambda draft: draft.leakage)
+
+    def all_groups(self) -> list[Groups] | None:
+        """All ways to link clusters with at least one that leaks, or None if there are too many."""
+        found = list(islice(self._groupings(), MOST_PLANS + 1))
+        return found if len(found) <= MOST_PLANS else None
+
+    def draft(self, groups: Groups) -> _Draft:
+        """Link the groups, then bring the leakage down with invented attributes as far as the budget goes."""
+        self.examined += 1
+        links = [create([self._records[place] for place in group], self._setting.rule) for group in groups]
+        left = self._budget - sum(map(len, links))
+        if left < 0:
+            return _Draft(math.inf)
+        named = [Record(link.attributes, f"link {number}") for number, link in enumerate(links)]
+        blocks = self._blocks(groups, named)
+        telling = [(block, leak) for block, leak in blocks if leak > 0]
+        own = [next((n for n, link in enumerate(named) if link.sources <= block.sources), None) for block, _ in telling]
+
+        def fall(number: int) -> Floats:
+            return self._fall(telling[number][0], linked=own[number] is not None, left=left)
+
+        leakage, spent = bring_down([leak for _, leak in telling], fall, left)
+        invented = [0] * len(links)
+        for number, amount in spent.items():
+            place = own[number]
+            if place is not None:
+                invented[place] += amount
+            elif amount:
+                links.append(create([telling[number][0]], self._setting.rule))
+                invented.append(amount - len(links[-1]))
+        return _Draft(leakage, tuple(links), tuple(invented))
+
+    def _blocks(self, groups: Groups, links: Sequence[Record]) -> list[tuple[Record, float]]:
+        """All records after the links are released, with their leakage; only what the links can reach is resolved."""
+        reached = {place for group in groups for place in group}
+        while True:
+            near = {n for place in reached for a in self._records[place].attributes for n in self._setting.places[a]}
+            merged = resolve((*(self._records[place] for place in sorted(near)), *links), self._setting.rule).records
+            sources = {source for record in merged if record.sources & _names(links) for source in record.sources}
+            grown = reached | {place for place in near if self._records[place].sources & sources}
+            if grown == reached:
+                break
+            reached = grown
+        leaks = self._setting.measure.each(merged, self._setting.reference).tolist()
+        rest = [(c.record, c.leakage) for place, c in enumerate(self._setting.clusters) if place not in near]
+        return [*zip(merged, leaks, strict=True), *rest]
+
+    def _fall(self, block: Record, *, linked: bool, left: int) -> Floats:
+        """The leakage of a block after spending 0, 1, .. on it: first its linking record, then invented attributes."""
+        start = 0 if linked else len(create([block], self._setting.rule))
+        count = np.maximum(np.arange(left + 1) - start, 0) if linked or start else np.zeros(left + 1)
+        distinct, where = np.unique(count, return_inverse=True)
+        return self._setting.leakages(block, distinct * self._setting.added_weight)[where]
+
+    def _serve(self, target: float) -> Groups:
+        """Bring one telling cluster after another to the target, with the strangers and the budget that are left."""
+        clusters, left, free = self._setting.clusters, self._budget, list(self._strangers)
+        groups: list[tuple[int, ...]] = []
+        for place in self._telling:
+            own = clusters[place]
+            room = left - own.key
+            if own.leakage <= target + EQUAL or room < 0:
+                continue
+            gains = self._setting.gains(own.record)[free]
+            brought, choices = most_weight([clusters[other].key for other in free], gains, room)
+            weight, linked = with_additions(brought, self._setting.added_weight)
+            reached = np.flatnonzero(self._setting.leakages(own.record, weight) <= target + EQUAL)
+            spend = int(reached[0]) if len(reached) else room
+            chosen = [free[item] for item in choices[int(linked[spend])]]
+            left -= own.key + spend
+            free = [other for other in free if other not in set(chosen)]
+            if chosen:
+                groups.append((place, *sorted(chosen)))
+        return tuple(groups)
+
+    def _groupings(self) -> Iterator[Groups]:
+        """Each partition of the telling clusters, with each stranger in one of its parts or in none."""
+        clusters = self._setting.clusters
+        places = [*self._telling, *self._strangers]
+
+        def cost(parts: list[list[int]]) -> int:
+            return sum(clusters[place].private or 0 for part in parts if len(part) > 1 for place in part)
+
+        def extend(number: int, parts: list[list[int]]) -> Iterator[Groups]:
+            if cost(parts) > self._budget:
+                return
+            if number == len(places):
+                yield tuple(tuple(part) for part in parts if len(part) > 1)
+                return
+            alone = [[places[number]]] if number < len(self._telling) else []
+            yield from extend(number + 1, [*parts, *alone])
+            for at, part in enumerate(parts):
+                yield from extend(number + 1, [*parts[:at], [*part, places[number]], *parts[at + 1 :]])
+
+        return extend(0, [])
+
+
+def _names(records: Sequence[Record]) -> frozenset[str]:
+    return frozenset(source for record in records for source in record.sources)

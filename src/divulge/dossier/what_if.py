@@ -1,0 +1,304 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Before a record leaves the house: what it would add (Whang and Garcia-Molina, section 4.1).
+
+The incremental leakage of a release is the leakage with it minus the leakage without it, both after the adversary's
+analysis. It is large when the record ties others together, 0 when the adversary learns nothing new, and negative when
+the record misleads. Alternatives are compared by it; the timeline shows how leakage grew record by record; `without`
+says which label, if it had been kept back everywhere, would have helped most.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from divulge.dossier.adversary import Operator, Resolve
+from divulge.dossier.leakage import Measure, record_leakages
+from divulge.dossier.record import Attribute, Database, Record, show
+from divulge.dossier.resolve import (
+    Clusters,
+    MatchRule,
+    Method,
+    as_rule,
+    free_name,
+    merge_all,
+    name_of,
+    resolve,
+    with_ids,
+)
+from divulge.errors import BadInput, nearest
+
+
+@dataclass(frozen=True)
+class Increment:
+    """What one release changes."""
+
+    name: str
+    before: float
+    after: float
+    witnesses: tuple[Record, ...]
+    """The most telling records after the release."""
+    joined: frozenset[str]
+    """Ids of the earlier records that the release is merged with."""
+
+    @property
+    def change(self) -> float:
+        """I(R, p, E, r); negative when the release misleads the adversary."""
+        return self.after - self.before
+
+
+@dataclass(frozen=True)
+class TimelineStep:
+    """The state after one more record."""
+
+    id: str
+    leakage: float
+    change: float
+    records: int
+    """How many records the adversary holds after merging."""
+    joined: frozenset[str]
+    """Ids of the earlier records it was merged with."""
+
+
+@dataclass(frozen=True)
+class Without:
+    """The leakage if one label had never been given to anybody."""
+
+    label: str
+    leakage: float
+    change: float
+
+
+def incremental(
+    database: Sequence[Record],
+    reference: Record,
+    release: Record,
+    *,
+    operator: Operator,
+    measure: Measure | None = None,
+) -> Increment:
+    """What releasing this record adds to the leakage."""
+    return compare(database, reference, {"release": release}, operator=operator, measure=measure)[0]
+
+
+def compare(
+    database: Sequence[Record],
+    reference: Record,
+    alternatives: Mapping[str, Record],
+    *,
+    operator: Operator,
+    measure: Measure | None = None,
+) -> tuple[Increment, ...]:
+    """The alternatives, the least revealing first; ties stay in the order given."""
+    measure = measure or Measure()
+    given = with_ids(database)
+    before = measure.most(operator(given), reference).leakage
+    taken = {source for record in given for source in record.sources}
+    found = []
+    for name, release in alternatives.items():
+        marked = Record(release.attributes, free_name(name, taken))
+        outcome = operator((*given, marked))
+        after = measure.most(outcome, reference)
+        joined = frozenset[str]().union(*(record.sources for record in outcome if marked.id in record.sources))
+        found.append(Increment(name, before, after.leakage, after.witnesses, joined - {str(marked.id)}))
+    return tuple(sorted(found, key=lambda increment: increment.after))
+
+
+def timeline(
+    database: Iterable[Record], reference: Record, *, operator: Operator, measure: Measure | None = None
+) -> Iterator[TimelineStep]:
+    """The leakage after the first record, the first two, and so on, in the order given.
+
+    Entity resolution alone continues from step to step. Any other operator is run again on every prefix.
+    """
+    measure = measure or Measure()
+    records = with_ids(tuple(database))
+    states = (
+        _resolved_states(records, reference, operator, measure)
+        if isinstance(operator, Resolve)
+        else _rerun_states(records, reference, operator, measure)
+    )
+    leakage = 0.0
+    for record, (now, count, joined) in zip(records, states, strict=True):
+        yield TimelineStep(name_of(record), now, now - leakage, count, joined - record.sources)
+        leakage = now
+
+
+def without(
+    database: Sequence[Record], reference: Record, *, operator: Operator, measure: Measure | None = None
+) -> tuple[Without, ...]:
+    """For each label, the leakage if no record had it; the label that would have helped most comes first.
+
+    The reference stays as it is: the person still has a phone, only nobody was told its number.
+    """
+    measure = measure or Measure()
+    given = with_ids(database)
+    now = measure.most(operator(given), reference).leakage
+    found = []
+    for label in dict.fromkeys(label for record in given for label in record.labels):
+        kept = tuple(_strip(record, label) for record in given)
+        leakage = measure.most(operator(kept), reference).leakage
+        found.append(Without(label, leakage, leakage - now))
+    return tuple(sorted(found, key=lambda each: each.leakage))
+
+
+def _rerun_states(
+    records: Database, reference: Record, operator: Operator, measure: Measure
+) -> Iterator[tuple[float, int, frozenset[str]]]:
+    for end, record in enumerate(records, start=1):
+        outcome = operator(records[:end])
+        mine = (found.sources for found in outcome if found.sources & record.sources)
+        yield measure.most(outcome, reference).leakage, len(outcome), frozenset[str]().union(*mine)
+
+
+def _resolved_states(
+    records: Database, reference: Record, operator: Resolve, measure: Measure
+) -> Iterator[tuple[float, int, frozenset[str]]]:
+    """One pass: each new record changes one group; a heap remembers the leakage of all, outdated entries are skipped."""
+    clusters = Clusters(as_rule(operator.rule), compose=operator.method == "swoosh")
+    merged: dict[int, Record] = {}
+    heap: list[tuple[float, int, int]] = []
+    for position, record in enumerate(records):
+        known = len(clusters.absorbed)
+        root = clusters.add(record)
+        merged[position] = record
+        merged[root] = merge_all([merged.pop(part) for part in (root, *clusters.absorbed[known:])])
+        leakage = float(measure.each([merged[root]], reference)[0])
+        heapq.heappush(heap, (-leakage, root, len(clusters.members(root))))
+        while heap[0][1] not in merged or heap[0][2] != len(clusters.members(heap[0][1])):
+            heapq.heappop(heap)
+        yield -heap[0][0], len(merged), merged[root].sources
+
+
+def _strip(record: Record, label: str) -> Record:
+    kept = {attribute: confidence for attribute, confidence in record.attributes.items() if attribute.label != label}
+    return replace(record, attributes=kept)
+
+
+# --- enhance ----------------------------------------------------------------------------------------------------------
+# What to verify next in a composite record (Whang and Garcia-Molina, section 4.3).
+#
+# An adversary, or an investigator, does not know the truth p. The certainty of a composite record r_c is its leakage against
+# r_p, the same attributes with confidence 1. Verifying an attribute of a source record raises its confidence to 1 and costs
+# 1 - c unless told otherwise. Leakage is affine in each confidence, so the gain is (1 - c') * (L(c=1) - L(c=0)), where c' is
+# the confidence after merging. It is nothing when another source is already certain. The composition of the record is
+# held fixed: verifying is not assumed to make further records match.
+
+
+@dataclass(frozen=True)
+class Verification:
+    """One attribute of one source record that could be verified."""
+
+    source: str
+    attribute: Attribute
+    confidence: float
+    gain: float
+    """How much more certain the composite record becomes."""
+    cost: float
+    ratio: float
+    """Gain per cost: what to sort by."""
+
+
+@dataclass(frozen=True)
+class Enhancement:
+    """A composite record, how certain it is, and what to verify, best first."""
+
+    record: Record
+    certainty: float
+    """L(r_c, r_p): 1 when nothing is in doubt."""
+    options: tuple[Verification, ...]
+    """By gain per cost, then the cheaper one, then by name. Attributes that are certain already are left out."""
+
+
+def enhance(
+    sources: Sequence[Record],
+    *,
+    weights: Mapping[str, float] | None = None,
+    cost: Callable[[Attribute, float], float] | None = None,
+) -> Enhancement:
+    """What to verify among the records that make up one composite record; `cost(attribute, confidence)` may price it.
+
+    >>> found = enhance([Record.of({"N": "Alice"}, id="r1"), Record.of({"P": ("123", 0.5)}, id="r2")])
+    >>> found.options[0].source
+    'r2'
+    """
+    if not sources:
+        raise BadInput("there is no record to enhance", hint="give the records that make up the composite")
+    named = with_ids(sources)
+    composite = merge_all(named)
+    if not composite.attributes:
+        return Enhancement(composite, 0.0, ())
+    truth = Record(composite.certain().attributes)
+    doubtful = [attribute for attribute, confidence in composite.attributes.items() if confidence < 1]
+    versions = [composite]
+    for attribute in doubtful:
+        versions += [composite.with_confidence(attribute, 1.0), composite.with_confidence(attribute, 0.0)]
+    leakages = record_leakages(versions, truth, weights=weights).tolist()
+    slopes = dict(zip(doubtful, _differences(leakages[1:]), strict=True))
+    price = cost or _what_is_missing
+    options = [
+        _verification(name_of(record), attribute, confidence, composite=composite, slopes=slopes, price=price)
+        for record in named
+        for attribute, confidence in record.attributes.items()
+        if confidence < 1
+    ]
+    options.sort(key=lambda each: (-each.ratio, each.cost, each.source, each.attribute))
+    return Enhancement(composite, leakages[0], tuple(options))
+
+
+def enhance_each(
+    database: Sequence[Record],
+    *,
+    rule: MatchRule | str | None,
+    method: Method = "swoosh",
+    about: str | None = None,
+    weights: Mapping[str, float] | None = None,
+) -> tuple[Enhancement, ...]:
+    """The same for each composite record that the rule makes, the least certain first; without a rule all are one.
+
+    `about` keeps the composite that contains the record of this id.
+    """
+    named = with_ids(database)
+    by_name = {name_of(record): record for record in named}
+    if about is not None and about not in by_name:
+        raise BadInput(f"there is no record {about!r}", hint=nearest(about, by_name))
+    groups = [list(named)] if rule is None else _groups(named, rule, method)
+    chosen = [group for group in groups if about is None or any(name_of(record) == about for record in group)]
+    found = [enhance(group, weights=weights) for group in chosen]
+    return tuple(sorted(found, key=lambda each: each.certainty))
+
+
+def _groups(named: Database, rule: MatchRule | str, method: Method) -> list[list[Record]]:
+    """The records of each group; a record that was merged before stands for all its sources."""
+    owner = {source: record for record in named for source in record.sources}
+    merged = resolve(named, rule, method=method).records
+    return [
+        list({name_of(owner[source]): owner[source] for source in sorted(each.sources)}.values()) for each in merged
+    ]
+
+
+def _verification(
+    source: str,
+    attribute: Attribute,
+    confidence: float,
+    *,
+    composite: Record,
+    slopes: Mapping[Attribute, float],
+    price: Callable[[Attribute, float], float],
+) -> Verification:
+    cost = price(attribute, confidence)
+    if not 0 < cost < math.inf:
+        raise BadInput(f"verifying {show(attribute)} in {source!r} costs {cost!r}", hint="a cost is a number above 0")
+    gain = (1 - composite.attributes[attribute]) * slopes.get(attribute, 0.0)
+    return Verification(source, attribute, confidence, gain, cost, gain / cost)
+
+
+def _what_is_missing(_: Attribute, confidence: float) -> float:
+    return 1 - confidence
+
+
+def _differences(pairs: Sequence[float]) -> list[float]:
+    """First minus second of each pair in a row of pairs; a larger confidence never lowers certainty."""
+    return [max(0.0, pairs[at] - pairs[at + 1]) for at in range(0, len(pairs), 2)]

@@ -1,0 +1,199 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The levels of a column: each value with its ancestors, from the value itself (level 0) to the top.
+
+A generalization maps values to coarser ones (Afifi et al. 2018, Definition 1); a hierarchy is a chain of such maps, so a label has one
+parent. Whoever has a hierarchy has a good one: equal width and single parents are checked at construction. A null that the
+hierarchy does not list stays null, its own category, up to the level where everything is suppressed (`*`).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from divulge.arrays import Floats, Ints
+from divulge.errors import BadInput, listed
+from divulge.values import as_number, as_text, toml_key
+
+SUPPRESSED = "*"
+Labels = tuple[str | None, ...]
+"""Of one value: at level 0 (the value itself), 1, ... up to the top."""
+
+
+@dataclass(frozen=True, eq=False)
+class LevelCodes:
+    """One level over a domain: the node of each of its values, and the label of each node."""
+
+    codes: Ints
+    """Position in the domain to number of the node."""
+    labels: Labels
+    """Number of the node to its label; null where a null stays null."""
+
+
+@dataclass(frozen=True)
+class Hierarchy:
+    """Values as text (null is None) and their labels; every value has the same number of levels."""
+
+    column: str
+    rows: Mapping[str | None, Labels] = field(repr=False)
+    beyond: Mapping[str | None, Labels] = field(default_factory=dict, repr=False)
+    """The labels of values that are no leaves: nobody in the data has them, so they count in no loss, but a prior may know them."""
+
+    def __post_init__(self) -> None:
+        if not self.rows:
+            raise BadInput(f"the hierarchy of {self.column!r} is empty")
+        widths = Counter(len(labels) for labels in self.rows.values())
+        if len(widths) > 1:
+            usual = widths.most_common(1)[0][0]
+            odd = next(value for value, labels in self.rows.items() if len(labels) != usual)
+            raise BadInput(
+                f"the hierarchy of {self.column!r} has rows of {', '.join(map(str, sorted(widths)))} levels: "
+                f"{odd!r} has {len(self.rows[odd])}, most have {usual}",
+                hint="Give every row the same number, repeating a label where a value has no finer one",
+            )
+        moved = next((value for value, labels in self.rows.items() if labels[:1] != (value,)), None)
+        if moved is not None:
+            raise BadInput(f"level 0 of {moved!r} in the hierarchy of {self.column!r} is not the value itself")
+        for level in range(self.height):
+            self._check_parents(level)
+
+    def _check_parents(self, level: int) -> None:
+        parent: dict[str | None, str | None] = {}
+        for labels in self.rows.values():
+            known = parent.setdefault(labels[level], labels[level + 1])
+            if known != labels[level + 1]:
+                raise BadInput(
+                    f"the hierarchy of {self.column!r} puts {labels[level]!r} of level {level} under {known!r} and under "
+                    f"{labels[level + 1]!r}",
+                    hint="A label has one parent: rename it in one of the two places",
+                )
+
+    @cached_property
+    def height(self) -> int:
+        """The number of levels above the values themselves."""
+        return len(next(iter(self.rows.values()))) - 1
+
+    @cached_property
+    def null_labels(self) -> Labels:
+        """The labels of null: as the hierarchy lists it, else null on every level but a top that suppresses everything."""
+        if None in self.rows:
+            return self.rows[None]
+        suppresses = self.height > 0 and all(labels[-1] == SUPPRESSED for labels in self.rows.values())
+        return (None,) * self.height + (SUPPRESSED if suppresses else None,)
+
+    def label_of(self, text: str | None, level: int) -> str | None:
+        """The label of any value on a level; LookupError where the hierarchy does not know the value."""
+        labels = self.rows.get(text) or self.beyond.get(text) or (self.null_labels if text is None else ())
+        return labels[level]
+
+    def missing(self, texts: Sequence[str | None]) -> list[str]:
+        """The values that have no row."""
+        return [text for text in texts if text is not None and text not in self.rows]
+
+    def labels_of(self, texts: Sequence[str | None]) -> list[Labels]:
+        """The labels of each value."""
+        missing = self.missing(texts)
+        if missing:
+            raise BadInput(f"the hierarchy of {self.column!r} misses {len(missing)} values: {listed(missing)}")
+        return [self.null_labels if text is None else self.rows[text] for text in texts]
+
+    def level_codes(self, texts: Sequence[str | None]) -> tuple[LevelCodes, ...]:
+        """For each level, 0 to height: the node of each value; nodes are numbered as they first occur."""
+        paths = self.labels_of(texts)
+        return tuple(_number([path[level] for path in paths]) for level in range(self.height + 1))
+
+    def leaf_shares(self, level: int, texts: Sequence[str | None]) -> Floats:
+        """For each value, the share of all leaves that lie under its node: ARX's loss of publishing the node for the value.
+
+        Leaves are the rows of the hierarchy as given, whether they occur in the data or not; a null that is not among them
+        is one more leaf where it occurs.
+        """
+        leaves = list(self.rows.values())
+        if None in texts and None not in self.rows:
+            leaves.append(self.null_labels)
+        under = Counter(labels[level] for labels in leaves)
+        return np.array([under[labels[level]] for labels in self.labels_of(texts)], dtype=np.float64) / len(leaves)
+
+    def nodes_below_root(self, values: Sequence[str | None]) -> tuple[Ints, ...]:
+        """For each level below the root, the node of each value; a root is added on top where the last level is not one."""
+        levels = [level.codes for level in self.level_codes(values)]
+        has_root = len({labels[-1] for labels in self.rows.values()}) == 1
+        return tuple(levels[:-1] if has_root and len(levels) > 1 else levels)
+
+
+def _number(labels: Sequence[str | None]) -> LevelCodes:
+    numbers: dict[str | None, int] = {}
+    codes = [numbers.setdefault(label, len(numbers)) for label in labels]
+    return LevelCodes(np.array(codes, dtype=np.int64), tuple(numbers))
+
+
+# --- hierarchy coverage -----------------------------------------------------------------------------------------------
+# Does every value of the data have its row in its hierarchy? All gaps of all columns are named at once, each with a rule that fills it.
+#
+# A hierarchy that misses a value is the complaint heard most often about every tool of this kind; so the answer says not only what is
+# missing but what to write where.
+
+
+_SHOWN = 20
+_ALIKE_SHOWN = 3
+
+
+@dataclass(frozen=True)
+class Gap:
+    """The values of one column that its hierarchy does not have, and what would add them."""
+
+    column: str
+    missing: tuple[str, ...]
+    rule: str
+
+    def __str__(self) -> str:
+        shown = ", ".join(repr(value) for value in self.missing[:_SHOWN])
+        more = f" and {len(self.missing) - _SHOWN} more" if len(self.missing) > _SHOWN else ""
+        noun = "value" if len(self.missing) == 1 else "values"
+        return f"the hierarchy of {self.column!r} misses {len(self.missing)} {noun}: {shown}{more} ({self.rule})"
+
+
+def check_coverage(hierarchies: Mapping[str, Hierarchy], values: Mapping[str, Iterable[Any]]) -> None:
+    """Refuse if a column has values that its hierarchy lacks; a column without a hierarchy is left alone."""
+    gaps = find_gaps(hierarchies, values)
+    if gaps:
+        raise BadInput("; ".join(str(gap) for gap in gaps))
+
+
+def find_gaps(hierarchies: Mapping[str, Hierarchy], values: Mapping[str, Iterable[Any]]) -> list[Gap]:
+    """Every column whose hierarchy lacks values of the data."""
+    gaps: list[Gap] = []
+    for column, hierarchy in hierarchies.items():
+        missing = tuple(dict.fromkeys(hierarchy.missing([as_text(value) for value in values.get(column, ())])))
+        if missing:
+            gaps.append(Gap(column, missing, _rule(hierarchy, missing)))
+    return gaps
+
+
+def _rule(hierarchy: Hierarchy, missing: Sequence[str]) -> str:
+    """What to write so that nothing is missing any more."""
+    known = {_plain(value): value for value in hierarchy.rows if value is not None}
+    alike = {value: known[_plain(value)] for value in missing if _plain(value) in known}
+    rest = [value for value in missing if value not in alike]
+    rules = [
+        f"{value!r} is written {there!r} there, write both alike" for value, there in list(alike.items())[:_ALIKE_SHOWN]
+    ]
+    if rest and all(isinstance(plain, Fraction) for plain in (*known, *map(_plain, rest))):
+        rules.append(f"build it for any number with [hierarchies.{toml_key(hierarchy.column)}] intervals = [5, 10, 20]")
+    elif rest:
+        rows = [";".join((value, *[SUPPRESSED] * hierarchy.height)) for value in rest if value]
+        add = [f"add a row for each, such as {rows[0]}"] if rows else []
+        rules.append(" or ".join((*add, f'put them under one label with other = "{SUPPRESSED}"')))
+    return "; ".join(rules)
+
+
+def _plain(value: str) -> str | Fraction:
+    """The same for values that differ only in blanks, in upper and lower case, or in how a number is written."""
+    number = as_number(value.strip())
+    return value.strip().casefold() if number is None else number

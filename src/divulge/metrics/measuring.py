@@ -1,0 +1,232 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From counts to a measurement: form what the adversary believes, score every metric, say what the numbers depend on.
+
+Few cells are measured in memory, many where they are held, class by class; priors, orders and distances are the same on both ways.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from divulge.arrays import Floats, Ints
+from divulge.belief import Assumptions, Belief, MarginalOf, PriorBelief
+from divulge.count import (
+    Cells,
+    Contingency,
+    Counts,
+    Domain,
+    Nulls,
+    Request,
+    ValueNumbers,
+    align,
+    count,
+    count_in_memory,
+    joint_domain,
+    population_sizes,
+)
+from divulge.errors import BadInput, nearest
+from divulge.metrics.diversity import recursive_l
+from divulge.metrics.identity import Identity
+from divulge.metrics.measurement import Measurement, score_attribute, score_identity
+from divulge.metrics.metric import TOLERANCE
+from divulge.metrics.survey import Outlook, Survey, outlook_of, recoded, survey_classes
+from divulge.table import Roles, Table, read_beside, resolve_roles
+
+
+def measure_request(request: Request, *, assumptions: Assumptions, population: Table | None) -> Measurement:
+    """Count; then measure in memory if there are few cells, else class by class where they are held."""
+    counts = Counts.of(request)
+    register = None if population is None else Counts.of(population_request(population, request.roles, request.nulls))
+    if counts.is_small and (register is None or register.is_small):
+        contingency, everybody = counts.collect(), None if register is None else register.collect()
+        del counts, register  # the counted rows are not needed twice
+        return measure_counts(
+            contingency,
+            request.table,
+            request.roles,
+            assumptions=assumptions,
+            nulls=request.nulls,
+            population=everybody,
+        )
+    survey = survey_of(counts, register, assumptions)
+    settings = settings_of(
+        request.table,
+        request.roles,
+        survey.sample.beliefs,
+        assumptions,
+        nulls=request.nulls,
+        population=population is not None,
+        counts=request.table.engine.place.removeprefix("the "),
+    )
+    *notes, stayed = survey.contingency.notes
+    return measurement_of(
+        replace(survey.contingency, notes=(*notes, *assumptions.notes, stayed)),
+        survey.sample.identity,
+        survey.sample.beliefs,
+        settings=settings,
+        frame=request.table.frame,
+        survey=survey,
+    )
+
+
+def survey_of(
+    counts: Counts, register: Counts | None, assumptions: Assumptions, *, metrics: Sequence[str] | None = None
+) -> Survey:
+    """Form the beliefs about the table as one class, and take prior, order and distances from there to all classes."""
+    request = counts.request
+    codings: dict[str, ValueNumbers] = {}
+    outlooks: dict[str, Outlook] = {}
+    if request.roles.sensitive:
+        marginals, codings = counts.one_class()
+        for name in marginals.cells:
+            by_class = assumptions.conditional.get(name)
+            others = {key: prior for key, prior in assumptions.priors.items() if key != name}
+            assumed = assumptions if by_class is None else replace(assumptions, priors=others, original=None)
+            belief = form_belief(marginals, name, assumed, roles=request.roles, nulls=request.nulls)
+            outlooks[name] = outlook_of(belief, knowledge=assumptions.knowledge.get(name), given=by_class)
+            codings[name] = recoded(codings[name], belief)
+    return survey_classes(counts, codings, outlooks, register=register, metrics=metrics)
+
+
+def measure_counts(
+    contingency: Contingency,
+    source: Table,
+    roles: Roles,
+    *,
+    assumptions: Assumptions,
+    nulls: Nulls = "category",
+    population: Contingency | None = None,
+) -> Measurement:
+    """Every metric of a table that has been counted, and its population with it."""
+    beliefs = {
+        name: form_belief(contingency, name, assumptions, roles=roles, nulls=nulls) for name in contingency.cells
+    }
+    sizes = None if population is None else population_sizes(contingency, population)
+    settings = settings_of(source, roles, beliefs, assumptions, nulls=nulls, population=population is not None)
+    noted = replace(contingency, notes=(*contingency.notes, *assumptions.notes))
+    return measurement_of(noted, Identity.of(contingency, sizes), beliefs, settings=settings, frame=source.frame)
+
+
+def measurement_of(
+    contingency: Contingency,
+    view: Identity,
+    beliefs: Mapping[str, Belief],
+    *,
+    settings: Mapping[str, Any],
+    frame: str,
+    survey: Survey | None = None,
+) -> Measurement:
+    """Score every metric; `survey` knows all classes where the contingency holds only the worst."""
+    return Measurement(
+        contingency=contingency,
+        identity_view=view,
+        beliefs=beliefs,
+        identity=score_identity(contingency, view),
+        sensitive={name: score_attribute(contingency, belief) for name, belief in beliefs.items()},
+        settings=settings,
+        notes=contingency.notes,
+        frame=frame,
+        survey=survey,
+    )
+
+
+def form_belief(
+    contingency: Contingency, attribute: str, assumptions: Assumptions, *, roles: Roles, nulls: Nulls
+) -> Belief:
+    """Prior and posterior of one attribute under the assumptions."""
+    return assumptions.belief(contingency, attribute, marginal_of_original(roles, nulls))
+
+
+def marginal_of_original(roles: Roles, nulls: Nulls) -> MarginalOf:
+    """Counts the values of an original table, each attribute once, and lines them up with those of the table at hand."""
+
+    @cache
+    def counted(original: Table, columns: tuple[str, ...]) -> tuple[Domain, Ints, Floats]:
+        for name in columns:
+            if name not in original.names:
+                raise BadInput(
+                    f"the original table ({original.source}) has no column {name!r}", hint=nearest(name, original.names)
+                )
+        known = resolve_roles(original, quasi_identifiers=columns, weight=roles.weight, person=roles.person)
+        marginal = count(original, known, nulls=nulls)
+        parts = list(zip(marginal.keys, marginal.codes, strict=True))
+        domain, codes = parts[0] if len(parts) == 1 else joint_domain(parts)
+        return domain, codes, (marginal.sizes if marginal.population is None else marginal.population).astype(float)
+
+    def marginal(original: Table, cells: Cells) -> tuple[Cells, PriorBelief]:
+        columns = (cells.domain.name,) if cells.domain.name in roles.sensitive else roles.sensitive
+        found, codes, people = counted(original, columns)
+        domain, ours, theirs = align(cells.domain, found)
+        weights = np.zeros((1, len(domain)))
+        np.add.at(weights[0], theirs[codes], people)
+        return cells.recode(ours, domain), PriorBelief("original", weights)
+
+    return marginal
+
+
+def beliefs_by(assumptions: Assumptions, roles: Roles, nulls: Nulls) -> Callable[[Contingency], dict[str, Belief]]:
+    """What she believes about the classes of any columns of a table; her priors are joint."""
+    marginal = marginal_of_original(roles, nulls)
+
+    def beliefs(contingency: Contingency) -> dict[str, Belief]:
+        known = assumptions.known_to([key.name for key in contingency.keys])
+        return {name: known.belief(contingency, name, marginal) for name in contingency.cells}
+
+    return beliefs
+
+
+def population_request(everybody: Table, roles: Roles, nulls: Nulls) -> Request:
+    """Count everybody by the quasi-identifiers."""
+    # A register that does not name the person holds one row for each.
+    person = roles.person if roles.person in everybody.names else None
+    known = resolve_roles(everybody, quasi_identifiers=roles.quasi_identifiers, person=person)
+    return Request(everybody, known, nulls, joint=False)
+
+
+def count_population(beside: Table, population: Any, roles: Roles, nulls: Nulls) -> Contingency | None:
+    """A population, opened beside its table and counted in memory; None where there is none."""
+    if population is None:
+        return None
+    return count_in_memory(population_request(read_beside(beside, population), roles, nulls))
+
+
+def settings_of(
+    source: Table,
+    roles: Roles,
+    beliefs: Mapping[str, Belief],
+    assumptions: Assumptions,
+    *,
+    nulls: Nulls,
+    population: bool,
+    counts: str = "collected",
+) -> dict[str, Any]:
+    """Everything that a number depends on."""
+    from divulge.version import __version__
+
+    return {
+        "divulge": __version__,
+        "engine": source.engine.name,
+        "counts": counts,
+        "source": source.source,
+        "quasi_identifiers": list(roles.quasi_identifiers),
+        "sensitive": list(beliefs),
+        "identifier": list(roles.identifier),
+        "person": roles.person,
+        "weight": roles.weight,
+        "nulls": nulls,
+        "prior": {name: belief.prior.name for name, belief in beliefs.items()},
+        "prior_weights": dict(assumptions.prior_weights),
+        "original": None if assumptions.original is None else assumptions.original.source,
+        "background": {name: known.describe() for name, known in assumptions.knowledge.items()},
+        "ground_distance": {name: belief.ground.distance for name, belief in beliefs.items()},
+        "orders": {name: list(order) for name, order in assumptions.ground.orders.items()},
+        "recursive_l": {name: recursive_l(belief) for name, belief in beliefs.items()},
+        "population": "table" if population else ("weights" if roles.weight else None),
+        "log_base": 2,
+        "tolerance": TOLERANCE,
+    }

@@ -1,0 +1,420 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Measuring classes that are not brought together: their counts stay on disk or on a Spark cluster.
+
+The counting statement runs once. Where it finds few cells, they come to memory and everything goes on there. Else two folds go over the
+cells, class by class, and only sums, the worst classes and tallies come back (see partition).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from divulge.arrays import Floats, Ints, never_negative
+from divulge.belief import Belief, GivenPrior, Ground, Knowledge, PriorBelief, Whole
+from divulge.count import (
+    Contingency,
+    CountedColumns,
+    Counts,
+    ValueNumbers,
+    assemble,
+    assemble_part,
+    domain_codes,
+    notes_on,
+    population_sizes,
+    totals,
+    whole_classes,
+)
+from divulge.engines import Held
+from divulge.errors import BadInput, InternalError
+from divulge.metrics.catalogue import IDENTITY, SENSITIVE, leading_metric
+from divulge.metrics.class_query import Answer, Question, Tally, answer, tally
+from divulge.metrics.identity import Identity
+from divulge.metrics.metric import worst_first
+
+# --- partition --------------------------------------------------------------------------------------------------------
+# What a survey computes about the classes in one stream or partition, with the same NumPy functions as everywhere.
+#
+# Two folds: `add_up` finds the sums that a metric of one class needs to know about the whole table; `find_worst` then has every
+# metric of every class, keeps the worst classes and counts those beyond a bound. What a partition returns is small, and two such
+# summaries merge into one.
+
+
+_POPULATION = "population"
+
+
+@dataclass(frozen=True, eq=False)
+class Outlook:
+    """What a belief about one attribute is formed from, apart from the counts of the classes at hand."""
+
+    prior: PriorBelief | GivenPrior
+    ground: Ground
+    knowledge: Knowledge | None
+    recursive_l: int | None
+    marginal: Floats = field(repr=False)
+    """The mass of each value in the whole table, 0 for one that is ruled out."""
+    whole: Whole | None = None
+    mean_prior_entropy: float | None = None
+
+    def belief(self, name: str, classes: Contingency) -> Belief | None:
+        """The belief about these classes; None where what is known fits nobody in them."""
+        cells = classes.cells[name]
+        prior = self.prior if isinstance(self.prior, PriorBelief) else self.prior.against(classes)
+        places = np.arange(len(classes), dtype=np.int64)
+        if self.knowledge is not None:
+            if not self.knowledge.possible(cells.domain)[cells.value].any():
+                return None
+            cells, prior, places = self.knowledge.apply(cells, prior)
+        return Belief(cells, prior, self.ground, places, self.recursive_l, self.whole, self.mean_prior_entropy)
+
+
+@dataclass(frozen=True, eq=False)
+class SurveyPlan:
+    """What a worker has to know."""
+
+    layout: CountedColumns
+    codings: Mapping[str, ValueNumbers]
+    outlooks: Mapping[str, Outlook]
+    identity: Identity | None = None
+    """The whole table's view; known after the first pass."""
+    kept: int = 100
+    """How many of the worst classes to keep for each metric."""
+    rows_at_once: int = 100_000
+    """How many counted rows a worker looks at together."""
+
+
+@dataclass(frozen=True, eq=False)
+class SurveyPart:
+    """Some classes, as rows and as what metrics are functions of."""
+
+    rows: pa.Table
+    class_of_row: Ints
+    contingency: Contingency
+    identity: Identity
+    beliefs: Mapping[str, Belief]
+
+
+@dataclass(frozen=True, eq=False)
+class SurveyTotals:
+    """Sums over classes."""
+
+    sizes: Ints
+    repeats: Ints
+    """How many classes have each size."""
+    wholes: Mapping[str, Whole]
+    prior_entropy: Mapping[str, float]
+    """The entropy of each class's prior, times the class's share."""
+    keys: tuple[pa.Array, ...]
+    """Up to two values of each quasi-identifier: enough to see whether it is constant."""
+
+
+@dataclass(frozen=True, eq=False)
+class SurveyFindings:
+    """The worst classes, as counted rows, and one tally for each question."""
+
+    rows: pa.Table
+    tallies: tuple[Tally, ...]
+
+
+def part_of(plan: SurveyPlan, rows: pa.Table) -> SurveyPart | None:
+    """The classes of counted rows; None if the rows are about the population only."""
+    if "p" in rows.column_names:
+        rows = _with_population(plan, rows)
+    if rows.num_rows == 0:
+        return None
+    contingency, class_of_row = assemble_part(plan.layout, rows, codings=plan.codings)
+    population = None
+    if _POPULATION in rows.column_names:
+        population = np.empty(len(contingency))
+        population[class_of_row] = rows.column(_POPULATION).to_numpy()
+    found = {name: outlook.belief(name, contingency) for name, outlook in plan.outlooks.items()}
+    return SurveyPart(
+        rows=rows,
+        class_of_row=class_of_row,
+        contingency=contingency,
+        identity=Identity.of(contingency, population, whole=plan.identity),
+        beliefs={name: belief for name, belief in found.items() if belief is not None},
+    )
+
+
+def _with_population(plan: SurveyPlan, rows: pa.Table) -> pa.Table:
+    """The table's own rows, with the size of their class in the population in a column of its own."""
+    is_register = rows.column("p").is_valid()
+    register = rows.filter(is_register).drop_columns(["n"]).rename_columns({"p": "n"})
+    own = rows.filter(pc.invert(is_register)).drop_columns(["p"])
+    if own.num_rows == 0:
+        return own
+    contingency, class_of_row = assemble_part(plan.layout, own, codings=plan.codings)
+    if register.num_rows == 0:
+        raise BadInput(
+            f"the population has nobody in {len(contingency)} classes of the table, for example {contingency.class_key(0)}",
+            hint="a population table holds everybody the table was drawn from",
+        )
+    sizes = population_sizes(contingency, assemble(CountedColumns(plan.layout.keys, ()), register))
+    return own.append_column(_POPULATION, pa.array(sizes[class_of_row]))
+
+
+def add_up(plan: SurveyPlan, batches: Iterable[pa.RecordBatch]) -> SurveyTotals | None:
+    """The first pass over a partition."""
+    total: SurveyTotals | None = None
+    for rows in whole_classes(batches, len(plan.layout.keys), rows=plan.rows_at_once):
+        part = part_of(plan, rows)
+        if part is not None:
+            found = _totals(plan, part)
+            total = found if total is None else merge_totals(total, found)
+    return total
+
+
+def _totals(plan: SurveyPlan, part: SurveyPart) -> SurveyTotals:
+    sizes, repeats = np.unique(part.contingency.sizes, return_counts=True)
+    wholes = {name: Whole.of(belief.cells, plan.outlooks[name].marginal) for name, belief in part.beliefs.items()}
+    return SurveyTotals(
+        sizes=sizes,
+        repeats=repeats.astype(np.int64),
+        wholes=wholes,
+        prior_entropy={
+            name: float((belief.cells.totals / wholes[name].total) @ belief.prior_entropy)
+            for name, belief in part.beliefs.items()
+        },
+        keys=tuple(key.values.slice(0, 2) for key in part.contingency.keys),
+    )
+
+
+def merge_totals(one: SurveyTotals, other: SurveyTotals) -> SurveyTotals:
+    """The sums over two partitions."""
+    sizes, place = np.unique(np.concatenate([one.sizes, other.sizes]), return_inverse=True)
+    repeats = np.zeros(len(sizes), dtype=np.int64)
+    np.add.at(repeats, place, np.concatenate([one.repeats, other.repeats]))
+    return SurveyTotals(
+        sizes=sizes,
+        repeats=repeats,
+        # What is known about an attribute may fit nobody in one of the partitions.
+        wholes={**one.wholes, **other.wholes}
+        | {name: one.wholes[name].plus(other.wholes[name]) for name in one.wholes if name in other.wholes},
+        prior_entropy={
+            name: one.prior_entropy.get(name, 0.0) + other.prior_entropy.get(name, 0.0)
+            for name in {**one.prior_entropy, **other.prior_entropy}
+        },
+        keys=tuple(
+            pa.concat_arrays([left, right]).unique().slice(0, 2)
+            for left, right in zip(one.keys, other.keys, strict=True)
+        ),
+    )
+
+
+def find_worst(
+    plan: SurveyPlan, criteria: Sequence[Question], questions: Sequence[Question], batches: Iterable[pa.RecordBatch]
+) -> SurveyFindings | None:
+    """The second pass over a partition: the worst classes by each criterion, and a tally for each question."""
+    found: SurveyFindings | None = None
+    for rows in whole_classes(batches, len(plan.layout.keys), rows=plan.rows_at_once):
+        part = part_of(plan, rows)
+        if part is None:
+            continue
+        tallies = tuple(
+            tally(question, part.contingency, question.view(part.identity, part.beliefs)) for question in questions
+        )
+        here = SurveyFindings(worst_rows(plan, criteria, part), tallies)
+        found = here if found is None else merge_findings(plan, criteria, found, here)
+    return found
+
+
+def merge_findings(
+    plan: SurveyPlan, criteria: Sequence[Question], one: SurveyFindings, other: SurveyFindings
+) -> SurveyFindings:
+    """The worst of two partitions: those of the union are among those of the parts."""
+    part = part_of(plan, pa.concat_tables([one.rows, other.rows]))
+    if part is None:
+        raise TypeError("findings without classes")
+    return SurveyFindings(
+        worst_rows(plan, criteria, part),
+        tuple(left.plus(right) for left, right in zip(one.tallies, other.tallies, strict=True)),
+    )
+
+
+def worst_rows(plan: SurveyPlan, criteria: Sequence[Question], part: SurveyPart) -> pa.Table:
+    """The rows of the classes that are among the worst by one of the criteria."""
+    chosen = np.zeros(len(part.contingency), dtype=bool)
+    for criterion in criteria:
+        view = criterion.view(part.identity, part.beliefs)
+        if view is not None:
+            chosen[_worst_classes(criterion, part.contingency, view, most=plan.kept)] = True
+    return part.rows if chosen.all() else part.rows.filter(pa.array(chosen[part.class_of_row]))
+
+
+def _worst_classes(criterion: Question, contingency: Contingency, view: Any, *, most: int) -> Ints:
+    """The worst classes, most people first in a tie; and the first of the worst, which a score names."""
+    metric = criterion.metric
+    if metric.per_class is None:
+        # A bound that follows from the largest prior entropy of all classes; any other number of the table needs no class.
+        return (
+            view.classes[[int(np.argmax(view.prior_entropy))]]
+            if isinstance(view, Belief)
+            else np.empty(0, dtype=np.int64)
+        )
+    numbers = metric.per_class(view)
+    classes = view.classes if isinstance(view, Belief) else np.arange(len(contingency))
+    badness = numbers if metric.worse == "high" else -numbers
+    worst = worst_first(badness, contingency.sizes[classes], most=most)
+    chosen: Ints = classes[np.append(worst, metric.first_worst(numbers))]
+    return chosen
+
+
+# --- distributed ------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Survey:
+    """A table whose classes stayed where they are held: what is known about all of them, and the worst of them."""
+
+    held: Held = field(repr=False)
+    plan: SurveyPlan = field(repr=False)
+    sample: SurveyPart = field(repr=False)
+    """The worst classes by each metric."""
+    contingency: Contingency = field(repr=False)
+    """The same classes, with the numbers and notes of the whole table."""
+    answers: dict[Question, Tally] = field(repr=False)
+
+    @property
+    def classes(self) -> int:
+        """How many classes the table has."""
+        if self.plan.identity is None:
+            raise InternalError("classes were not counted")
+        return int(self.plan.identity.classes)
+
+    @property
+    def kept(self) -> int:
+        """How many of the worst classes are in the sample for each metric."""
+        return self.plan.kept
+
+    def ask(self, questions: Sequence[Question], *, most: int) -> list[Answer]:
+        """Answer from the sample where it is enough, and all other questions together in one pass over the classes."""
+        known = {question: self._from_sample(question, most) for question in questions}
+        open_ones = tuple(question for question, found in known.items() if found is None)
+        if not open_ones:
+            return [_certain(known[question]) for question in questions]
+        plan = replace(self.plan, kept=max(most, 1))
+        findings = self.held.engine.fold(
+            self.held, partial(find_worst, plan, open_ones, open_ones), partial(merge_findings, plan, open_ones)
+        )
+        part = _part(plan, findings.rows)
+        for question, counted in zip(open_ones, findings.tallies, strict=True):
+            view = question.view(part.identity, part.beliefs)
+            known[question] = replace(answer(question, part.contingency, view, most=most), tally=counted)
+        return [_certain(known[question]) for question in questions]
+
+    def _from_sample(self, question: Question, most: int) -> Answer | None:
+        """The sample holds the worst classes, so it shows whether a bound holds, but not how many classes break it."""
+        if question.recursive_l is not None:
+            return None
+        view = question.view(self.sample.identity, self.sample.beliefs)
+        found = answer(question, self.sample.contingency, view, most=min(most, self.kept))
+        if question in self.answers:
+            return replace(found, tally=self.answers[question])
+        return found if found.tally.classes == 0 else None
+
+
+def survey_classes(
+    counts: Counts,
+    codings: Mapping[str, ValueNumbers],
+    outlooks: Mapping[str, Outlook],
+    *,
+    register: Counts | None = None,
+    metrics: Sequence[str] | None = None,
+) -> Survey:
+    """Two folds over the classes; `metrics` are the names of those wanted, by default all."""
+    held = counts.with_population(register)
+    fold = held.engine.fold
+    plan = SurveyPlan(counts.layout, codings, outlooks)
+    sums = fold(held, partial(add_up, plan), merge_totals)
+    rows, people, person_entropy = totals(counts.request, int(sums.sizes @ sums.repeats))
+    plan = _with_whole(plan, sums, person_entropy)
+    criteria = _criteria(plan, population=register is not None or counts.layout.weighted, metrics=metrics)
+    hidden = _hidden_by_averages(plan) if metrics is None else ()
+    findings = fold(held, partial(find_worst, plan, criteria, hidden), partial(merge_findings, plan, criteria))
+    sample = _part(plan, findings.rows)
+    alone = [coding.parts[0] for coding in codings.values() if coding.tuples is None]
+    notes = notes_on(counts.request, rows, _constant(counts, sums), alone)
+    kept = (
+        f"the counts stayed on {held.engine.place}: {len(sample.contingency):,} of {int(sums.repeats.sum()):,} classes are here, "
+        f"the {plan.kept} worst by each metric"
+    )
+    contingency = replace(
+        sample.contingency, rows=rows, people=people, person_entropy=person_entropy, notes=(*notes, kept)
+    )
+    return Survey(held, plan, sample, contingency, dict(zip(hidden, findings.tallies, strict=True)))
+
+
+def outlook_of(belief: Belief, *, knowledge: Any = None, given: GivenPrior | None = None) -> Outlook:
+    """The outlook that a belief about the whole table as one class comes from; `given` is a prior that depends on the class."""
+    return Outlook(
+        prior=belief.prior if given is None else given,
+        ground=belief.ground,
+        knowledge=knowledge,
+        recursive_l=belief.recursive_l,
+        marginal=belief.cells.marginal,
+    )
+
+
+def recoded(coding: ValueNumbers, belief: Belief) -> ValueNumbers:
+    """The same values under the numbers they have in a belief, where an order was given or an original has more of them."""
+    target = belief.cells.domain
+    return (
+        coding
+        if target is coding.domain
+        else replace(coding, domain=target, codes=domain_codes(target, coding.domain.values))
+    )
+
+
+def _with_whole(plan: SurveyPlan, sums: SurveyTotals, person_entropy: float | None) -> SurveyPlan:
+    outlooks = {
+        name: replace(outlook, whole=sums.wholes[name], mean_prior_entropy=sums.prior_entropy[name])
+        for name, outlook in plan.outlooks.items()
+    }
+    spectrum = Identity.of_spectrum(
+        sums.sizes.astype(np.float64), sums.repeats.astype(np.float64), person_entropy=person_entropy
+    )
+    return replace(plan, outlooks=outlooks, identity=spectrum)
+
+
+def _criteria(plan: SurveyPlan, *, population: bool, metrics: Sequence[str] | None) -> tuple[Question, ...]:
+    """The metrics by which the worst classes are kept."""
+    identity = [
+        Question(metric, 0.0) for metric in IDENTITY if metric.per_class and (population or not metric.needs_population)
+    ]
+    sensitive = [Question(metric, 0.0, name) for name in plan.outlooks for metric in SENSITIVE]
+    return tuple(item for item in (*identity, *sensitive) if metrics is None or item.metric.name in metrics)
+
+
+def _hidden_by_averages(plan: SurveyPlan) -> tuple[Question, ...]:
+    """Which classes give more than twice the average: every report tells it, so the answer comes along."""
+    metric = leading_metric("sensitive")
+    wholes = {name: outlook.whole for name, outlook in plan.outlooks.items() if outlook.whole is not None}
+    return tuple(
+        Question(metric, 2 * never_negative(whole.entropy - whole.remaining_entropy), name)
+        for name, whole in wholes.items()
+    )
+
+
+def _constant(counts: Counts, sums: SurveyTotals) -> dict[str, Any]:
+    pairs = zip(counts.layout.keys, sums.keys, strict=True)
+    return {column.name: values[0].as_py() for column, values in pairs if len(values) == 1}
+
+
+def _part(plan: SurveyPlan, rows: Any) -> SurveyPart:
+    part = part_of(plan, rows)
+    if part is None:
+        raise InternalError("a survey returned no classes")
+    return part
+
+
+def _certain(found: Answer | None) -> Answer:
+    if found is None:
+        raise InternalError("a question was left open")
+    return found

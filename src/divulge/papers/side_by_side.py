@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0
+"""side_by_side(): anatomized and generalized releases of one table, at the same protection of the sensitive attribute.
+
+The same beta is asked of both: no group and no class shows a sensitive value in more than that share of its records.
+What else they reach is told beside it, for it differs: an anatomized release publishes every value as it is, so
+anybody can see who is in it if a combination of values is rare, while a generalized one of k records per class hides
+that; and an anatomized release breaks the ties between tables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from divulge.anatomy import Recq, Share, Workload, as_share, recq
+from divulge.answers import generalized_estimator, largest_shift
+from divulge.api.anatomize import anatomize, anatomy_roles
+from divulge.api.generalize import Hierarchies, generalize
+from divulge.api.generalize import Method as GeneralizeMethod
+from divulge.errors import Infeasible
+from divulge.policy import Policy
+from divulge.publish import GeneralizedRelease
+from divulge.table import Names, read
+
+
+@dataclass(frozen=True)
+class Side:
+    """One release: how it protects, and how well it answers."""
+
+    name: str
+    beta: float | None
+    """The largest share of a sensitive value in a group or class; None where no such release exists."""
+    delta: float | None
+    """The largest difference between a sensitive value's share in a group or class and in the table."""
+    groups: int | None
+    """Groups, or classes."""
+    published: int | None
+    """Records that were not left out."""
+    recq: Recq | None
+    refused: str | None = None
+    """Why there is no such release."""
+
+
+def side_by_side(
+    table: Any,
+    *,
+    sensitive: str,
+    beta: Share,
+    quasi_identifiers: Names = (),
+    identifier: Names = (),
+    hierarchies: Hierarchies | None = None,
+    suppression: float = 0.0,
+    tables: int = 2,
+    workload: Workload | None = None,
+    seed: int | None = None,
+) -> list[Side]:
+    """Anatomize (with and without locality) and generalize (full-domain and Mondrian) a table, and ask all four the same queries."""
+    source, bound = read(table), as_share("beta", beta)
+    roles, _ = anatomy_roles(source, quasi_identifiers=quasi_identifiers, sensitive=sensitive, identifier=identifier)
+    policy = Policy(alpha=float(bound), suppression=suppression)
+
+    def anatomized(*, locality: bool) -> Side:
+        name = "anatomized, records alike" if locality else "anatomized"
+        release = anatomize(
+            source,
+            sensitive=sensitive,
+            quasi_identifiers=roles.quasi_identifiers,
+            beta=bound,
+            tables=tables,
+            locality=locality,
+            seed=seed,
+        )
+        reached = release.levels
+        groups, rows = release.summary.groups, release.summary.records
+        return Side(name, float(reached.beta), float(reached.delta), groups, rows, release.recq(workload))
+
+    def generalized(method: GeneralizeMethod) -> Side:
+        release = generalize(
+            source,
+            policy=policy,
+            quasi_identifiers=roles.quasi_identifiers,
+            sensitive=sensitive,
+            identifier=[name for name in source.names if name not in (*roles.quasi_identifiers, sensitive)],
+            hierarchies=hierarchies,
+            method=method,
+        )
+        return _generalized_side(f"generalized, {method}", release, sensitive, workload)
+
+    return [
+        _or_refused("anatomized", lambda: anatomized(locality=False)),
+        _or_refused("anatomized, records alike", lambda: anatomized(locality=True)),
+        _or_refused("generalized, full-domain", lambda: generalized("full-domain")),
+        _or_refused("generalized, mondrian", lambda: generalized("mondrian")),
+    ]
+
+
+def _generalized_side(name: str, release: GeneralizedRelease, sensitive: str, workload: Workload | None) -> Side:
+    from divulge.anatomy import read_rows
+
+    counted = release.original
+    names = list(counted.roles.quasi_identifiers)
+    rows = read_rows(counted.source, [*names, sensitive], nulls=counted.nulls)
+    published = release.plan.published(counted.people)
+    prior = {attribute: cells.marginal for attribute, cells in counted.people.cells.items()}
+    return Side(
+        name=name,
+        beta=float(release.after.sensitive[sensitive]["alpha"].value),
+        delta=largest_shift(published, prior),
+        groups=len(published),
+        published=published.rows,
+        recq=recq(
+            rows,
+            generalized_estimator(rows, counted.people, release.plan.recoding),
+            quasi_identifiers=names,
+            sensitive=[sensitive],
+            workload=workload,
+        ),
+    )
+
+
+def _or_refused(name: str, make: Callable[[], Side]) -> Side:
+    try:
+        return make()
+    except Infeasible as error:
+        return Side(name, None, None, None, None, None, refused=str(error))

@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Combinations of quasi-identifiers from counts in memory.
+
+Rows are counted once, over all columns; every combination is a roll-up. Small ones come from cubes that many share (see count.cube); large
+ones from classes that are refined column by column (see count.refine). The classes without one column, for each column in turn, share
+their work by halves: n log n refinements instead of n * n.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cached_property, partial
+
+import numpy as np
+
+from divulge.arrays import Floats, Ints
+from divulge.belief import Belief, belief_of
+from divulge.count import Coded, DistinctRows, Domain, Refinement, build_cells, count_cubes, cover, refine
+from divulge.metrics import Identity, Marginal
+from divulge.ranking.score import Combination, Names, Numbers, belief_numbers, dense_numbers, identity_numbers, without
+
+_ENTRIES_PER_SHARED_CELL = 2
+"""A shared cube has at most one cell for so many entries: a roll-up then costs far less than a look at all entries."""
+_CELLS_PER_ENTRY = 4
+"""Any dense table has at most so many cells for an entry, most of them then empty."""
+_SMALLEST_CUBE = 2**16
+_MOST_THREADS = 8
+"""Each holds a few arrays as long as the entries."""
+_PIECES_PER_THREAD = 8
+"""So that all threads end at about the same time, and progress is told often."""
+
+
+@dataclass(frozen=True, eq=False)
+class RolledUp:
+    """Every combination from the entries of one count."""
+
+    entries: DistinctRows
+    sensitive: Names
+
+    @property
+    def rows(self) -> int:
+        """Rows of the table."""
+        return self.entries.rows
+
+    @cached_property
+    def marginals(self) -> dict[str, Marginal]:
+        """Each sensitive attribute in the whole table."""
+        columns = {name: self.entries.columns[name] for name in self.sensitive}
+        repeats = self.entries.repeats.astype(np.float64)
+        return {
+            name: Marginal.of(np.bincount(column.codes, weights=repeats).astype(np.int64))
+            for name, column in columns.items()
+        }
+
+    def score(self, columns: Names) -> Combination:
+        """One combination."""
+        return self._of_partition(columns, self._refined(Refinement.whole(len(self.entries)), columns))
+
+    def score_all(self, combinations: Sequence[Names]) -> Iterator[Combination]:
+        """Many combinations, those of one cube together."""
+        values = {name: column.values for name, column in self.entries.columns.items() if name not in self.sensitive}
+        widest = max([self.entries.columns[name].values for name in self.sensitive], default=1)
+        plan = cover(
+            combinations,
+            values,
+            shared=max(len(self.entries) // _ENTRIES_PER_SHARED_CELL, _SMALLEST_CUBE) // widest,
+            own=max(len(self.entries) * _CELLS_PER_ENTRY, _SMALLEST_CUBE) // widest,
+        )
+        cubes = list(plan)
+        threads = min(os.cpu_count() or 1, _MOST_THREADS)
+        # Neighbours share the beginning of their keys, so a thread takes a row of them.
+        size = -(-len(cubes) // (threads * _PIECES_PER_THREAD)) or 1
+        pieces = [cubes[start : start + size] for start in range(0, len(cubes), size)]
+        pool = ThreadPoolExecutor(threads)  # NumPy counts outside Python's lock
+        try:
+            for found in pool.map(lambda piece: list(self._of_cubes(piece, plan)), pieces):
+                yield from found
+            yield from pool.map(self.score, set(combinations).difference(*plan.values()))
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+    def _of_cubes(self, cubes: Sequence[Names], plan: Mapping[Names, Sequence[Names]]) -> Iterator[Combination]:
+        """The combinations that some cubes of the plan hold."""
+        attributes: list[Coded | None] = [self.entries.columns[name] for name in self.sensitive]
+        counted = [count_cubes(self.entries, cubes, attribute) for attribute in attributes or [None]]
+        for alike in zip(*counted, strict=True):
+            for columns in plan[alike[0].names]:
+                yield self._of_tables(columns, [cube.roll_up(columns) for cube in alike])
+
+    def score_without_each(self, columns: Names) -> Iterator[tuple[str, Combination]]:
+        """For each column, all the others: half of the columns are common to all sets that leave out one of the other half."""
+        yield from self._without_each(Refinement.whole(len(self.entries)), columns, columns)
+
+    def _without_each(self, partition: Refinement, left: Names, columns: Names) -> Iterator[tuple[str, Combination]]:
+        if len(left) == 1:
+            yield left[0], self._of_partition(without(columns, left[0]), partition)
+            return
+        middle = len(left) // 2
+        for half, others in ((left[:middle], left[middle:]), (left[middle:], left[:middle])):
+            yield from self._without_each(self._refined(partition, others), half, columns)
+
+    def _refined(self, partition: Refinement, columns: Iterable[str]) -> Refinement:
+        # The column with most values first: rows that are soon alone cost nothing any more.
+        for column in sorted((self.entries.columns[name] for name in columns), key=lambda column: -column.values):
+            partition = refine(partition, column.codes, column.values)
+        return partition
+
+    def _of_tables(self, columns: Names, tables: Sequence[Ints]) -> Combination:
+        """From one table of values by classes for each sensitive attribute."""
+        sizes = tables[0].sum(axis=0)
+        if not sizes.all():
+            occurs = np.flatnonzero(sizes)
+            sizes, tables = sizes[occurs], [table.take(occurs, axis=1) for table in tables]
+        sensitive = {
+            name: dense_numbers(
+                table,
+                self.marginals[name],
+                partial(_belief_of_table, self.entries.columns[name].domain, table),
+                classes=len(sizes),
+            )
+            for name, table in zip(self.sensitive, tables, strict=False)
+        }
+        return Combination(columns, identity_numbers(Identity.of_spectrum(*spectrum_of(sizes))), sensitive)
+
+    def _of_partition(self, columns: Names, partition: Refinement) -> Combination:
+        repeats = None if self.entries.once else self.entries.repeats
+        view = identity_view(partition, repeats=repeats)
+        sensitive = {
+            name: sensitive_in(partition, self.entries.columns[name], self.marginals[name], repeats=repeats)
+            for name in self.sensitive
+        }
+        return Combination(columns, identity_numbers(view), sensitive)
+
+
+def sensitive_in(
+    partition: Refinement, attribute: Coded, marginal: Marginal, *, repeats: Ints | None = None
+) -> Numbers:
+    """What a ranking shows about an attribute in these classes: from a dense table of counts, or cell by cell where that is too large."""
+    classes = len(partition.sizes)
+    columns = classes + min(partition.closed, attribute.values)
+    if columns * attribute.values > max(_CELLS_PER_ENTRY * len(partition.ids), _SMALLEST_CUBE):
+        return belief_numbers(belief_of(partition, attribute, repeats=repeats))
+    weights = None if repeats is None else partition.open_part(repeats).astype(np.float64)
+    key = partition.open_part(attribute.codes) * np.int64(classes)
+    key += partition.ids
+    counted = np.bincount(key, weights=weights, minlength=classes * attribute.values).astype(np.int64)
+    alone = np.bincount(attribute.codes[partition.closed_rows(len(attribute.codes))], minlength=attribute.values) > 0
+    one_of_each = np.eye(attribute.values, dtype=np.int64)[:, alone]
+    table = np.concatenate([counted.reshape(attribute.values, classes), one_of_each], axis=1)
+    belief = partial(belief_of, partition, attribute, repeats=repeats)
+    return dense_numbers(table, marginal, belief, classes=partition.classes)
+
+
+def _belief_of_table(domain: Domain, table: Ints) -> Belief:
+    """The belief under the marginal of a dense table of values by classes."""
+    classes, value = np.nonzero(table.T)
+    mass = table[value, classes].astype(np.float64)
+    return Belief.of_table(build_cells(domain, classes, value, mass, classes=table.shape[1]))
+
+
+def identity_view(partition: Refinement, *, repeats: Ints | None = None) -> Identity:
+    """Who is who in these classes; `repeats` says how many people each row stands for, by default one."""
+    if repeats is None:
+        sizes, often = spectrum_of(partition.sizes)
+        alone = [partition.closed] if partition.closed else []
+        return Identity.of_spectrum(
+            np.concatenate([np.ones(len(alone)), sizes]), np.concatenate([np.array(alone, dtype=np.float64), often])
+        )
+    open_sizes = np.bincount(partition.ids, weights=partition.open_part(repeats).astype(np.float64))
+    closed = repeats[partition.closed_rows(len(repeats))]
+    return Identity.of_spectrum(*spectrum_of(np.concatenate([open_sizes.astype(np.int64), closed])))
+
+
+def spectrum_of(sizes: Ints) -> tuple[Floats, Floats]:
+    """The sizes that occur, and how many classes have each."""
+    if len(sizes) and int(sizes.max()) <= 4 * len(sizes):
+        often = np.bincount(sizes)
+        found = np.flatnonzero(often)
+        often = often[found]
+    else:
+        found, often = np.unique(sizes, return_counts=True)
+    return found.astype(np.float64), often.astype(np.float64)

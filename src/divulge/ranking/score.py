@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What combinations of quasi-identifiers give away, and where their numbers come from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Protocol
+
+from divulge.arrays import Ints
+from divulge.belief import Assumptions, Belief
+from divulge.count import Contingency, Counts
+from divulge.metrics import (
+    DenseSums,
+    Identity,
+    Marginal,
+    Metric,
+    as_number,
+    beliefs_by,
+    distinction,
+    ordering_metric,
+    ranked_metrics,
+    separation,
+    survey_of,
+)
+
+Names = tuple[str, ...]
+Numbers = dict[str, float | int]
+BESIDE_METRICS: dict[str, Callable[[Identity], float]] = {"distinction": distinction, "separation": separation}
+"""What ARX says of quasi-identifiers: a ranking shows them beside the metrics."""
+
+
+@dataclass(frozen=True)
+class Combination:
+    """What one set of columns gives away."""
+
+    columns: Names
+    identity: Numbers
+    sensitive: dict[str, Numbers]
+
+    @property
+    def rate(self) -> float:
+        """The discrimination rate: the share of the bits that name a person."""
+        return float(self.identity[ordering_metric().name])
+
+
+class Scorer(Protocol):
+    """Finds the numbers of combinations."""
+
+    @property
+    def rows(self) -> int:
+        """Rows of the table."""
+
+    def score(self, columns: Names) -> Combination:
+        """One combination."""
+
+    def score_all(self, combinations: Sequence[Names]) -> Iterator[Combination]:
+        """Many combinations, in any order."""
+
+    def score_without_each(self, columns: Names) -> Iterator[tuple[str, Combination]]:
+        """For each of two or more columns, all the others."""
+
+
+@dataclass(frozen=True, eq=False)
+class OneByOne:
+    """Every combination by itself, from counts that are held: rolled up, or counted again where people own several rows."""
+
+    counts: Counts
+    assumptions: Assumptions = field(default_factory=Assumptions)
+    """The adversary's; her priors are joint."""
+
+    @property
+    def rows(self) -> int:
+        """Rows of the table."""
+        request = self.counts.request
+        sql = f"SELECT COUNT(*) AS n FROM {request.table.relation}{request.where()}"
+        return int(request.table.engine.query(sql).column("n")[0].as_py())
+
+    def score(self, columns: Names) -> Combination:
+        """One combination."""
+        whole = columns == self.counts.request.roles.quasi_identifiers
+        identity, beliefs = self._views(self.counts if whole else self.counts.roll_up(columns))
+        return Combination(
+            columns, identity_numbers(identity), {name: belief_numbers(belief) for name, belief in beliefs.items()}
+        )
+
+    def score_all(self, combinations: Sequence[Names]) -> Iterator[Combination]:
+        """Many combinations, one after the other."""
+        return map(self.score, combinations)
+
+    def score_without_each(self, columns: Names) -> Iterator[tuple[str, Combination]]:
+        """For each column, all the others."""
+        return ((left_out, self.score(without(columns, left_out))) for left_out in columns)
+
+    def _views(self, counts: Counts) -> tuple[Identity, Mapping[str, Belief]]:
+        """What the metrics of one combination are functions of."""
+        if counts.is_small:
+            contingency = counts.collect()
+            return Identity.of(contingency), self._beliefs(contingency)
+        known = self.assumptions.known_to(counts.request.roles.quasi_identifiers)
+        sample = survey_of(counts, None, known, metrics=ranked_names()).sample
+        return sample.identity, sample.beliefs
+
+    @cached_property
+    def _beliefs(self) -> Callable[[Contingency], dict[str, Belief]]:
+        return beliefs_by(self.assumptions, self.counts.request.roles, self.counts.request.nulls)
+
+
+def identity_numbers(view: Identity) -> Numbers:
+    """What a ranking shows about identity."""
+    return _numbers(ranked_metrics("identity"), view) | {name: of(view) for name, of in BESIDE_METRICS.items()}
+
+
+def belief_numbers(belief: Belief) -> Numbers:
+    """What a ranking shows about a sensitive attribute."""
+    return _numbers(ranked_metrics("sensitive"), belief)
+
+
+def dense_numbers(table: Ints, marginal: Marginal, belief: Callable[[], Belief], *, classes: int) -> Numbers:
+    """The same from a table of values by classes (see DenseSums.of); the belief is formed only if some metric needs it."""
+    metrics = ranked_metrics("sensitive")
+    sums = DenseSums.of(table, marginal, classes=classes)
+    slow = belief_numbers(belief()) if any(metric.dense is None for metric in metrics) else {}
+    return {metric.name: slow[metric.name] if metric.dense is None else metric.dense(sums) for metric in metrics}
+
+
+def ranked_names() -> tuple[str, ...]:
+    """The metrics of a ranking."""
+    return tuple(metric.name for metric in (*ranked_metrics("identity"), *ranked_metrics("sensitive")))
+
+
+def without(columns: Names, left_out: str) -> Names:
+    """All columns but one."""
+    return tuple(name for name in columns if name != left_out)
+
+
+def _numbers(metrics: Sequence[Metric[Any]], view: Identity | Belief) -> Numbers:
+    return {metric.name: as_number(metric, metric.value(view)[0]) for metric in metrics}

@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Generalization: which levels, boxes or columns to publish so that promises hold and as little as possible is lost."""
+
+from divulge.search.cut_points import Cuts, optimal_cuts
+from divulge.search.diagnosis import NothingFits
+from divulge.search.exact import search
+from divulge.search.front import Front, pareto_front
+from divulge.search.mondrian import mondrian
+from divulge.search.objectives import UserFunction
+from divulge.search.plan import Box, Plan, Recoding, published
+
+__all__ = [
+    "Box",
+    "Cuts",
+    "Front",
+    "NothingFits",
+    "Plan",
+    "Recoding",
+    "UserFunction",
+    "mondrian",
+    "optimal_cuts",
+    "pareto_front",
+    "published",
+    "search",
+]

@@ -1,0 +1,288 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Optimal cut points of a numeric or ordered column (Bezzi 2010, section 4): the ranges that keep the most information.
+
+The paper searched by a heuristic for the age ranges that maximize I(X~;W) while every range keeps t and l. Both the information and
+the promises are about one range at a time, so dynamic programming over the ordered values finds the true optimum, for at most a given
+number of ranges or for any number: best(r, j) = max over i of best(r - 1, i) + gain(i, j), with gain(i, j) = -inf where the range
+breaks a promise. Every promise about a class by itself can be used: t (KL as `surprise`, EMD as `t_closeness`), l of any kind, k,
+L_D, L_E.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from divulge.arrays import Bools, Floats, Ints, sum_by_id
+from divulge.belief import Belief, PriorBelief
+from divulge.count import Cells, Contingency, Domain
+from divulge.errors import BadInput, Infeasible, nearest
+from divulge.metrics import Identity
+from divulge.policy import Promise
+from divulge.search.lattice import as_number, default_beliefs
+from divulge.search.mondrian_columns import places_in_order
+from divulge.search.rules import Rule, compile_rules
+from divulge.values import as_text
+
+_TIE = 1e-12
+
+
+@dataclass(frozen=True)
+class Range:
+    """One range of values that occur, both ends included."""
+
+    low: Any
+    high: Any
+    people: int
+    information: float
+    """Its part of I(X~;W), in bits."""
+
+
+@dataclass(frozen=True)
+class Cuts:
+    """The optimal ranges of one column."""
+
+    column: str
+    attribute: str
+    ranges: tuple[Range, ...]
+    information: float
+    """I(X~;W) of the ranges, in bits."""
+    original_information: float
+    """I(X;W) of the column as it is."""
+
+    @property
+    def cut_points(self) -> tuple[Any, ...]:
+        """The first value of each range but the first: ranges are left-closed, [low, next low)."""
+        return tuple(item.low for item in self.ranges[1:])
+
+    @property
+    def information_loss(self) -> float:
+        """The share of the column's own information that the ranges lose."""
+        return 1.0 - self.information / self.original_information if self.original_information > 0 else 0.0
+
+    def document(self) -> dict[str, Any]:
+        """For JSON."""
+        return {
+            "column": self.column,
+            "attribute": self.attribute,
+            "ranges": [
+                {
+                    "low": as_text(item.low),
+                    "high": as_text(item.high),
+                    "people": item.people,
+                    "information": item.information,
+                }
+                for item in self.ranges
+            ],
+            "information": self.information,
+            "original_information": self.original_information,
+            "information_loss": self.information_loss,
+        }
+
+
+def optimal_cuts(
+    contingency: Contingency,
+    promises: Sequence[Promise],
+    *,
+    column: str,
+    attribute: str,
+    most: int | None = None,
+    order: Sequence[str] | None = None,
+    beliefs: Mapping[str, Belief] | None = None,
+) -> Cuts:
+    """The ranges of `column`, `most` at most, that keep every promise and the most information about `attribute`.
+
+    `order` gives the order of a text column's values from low to high. `beliefs` are those of the contingency's own classes.
+    """
+    if attribute not in contingency.cells:
+        raise BadInput(
+            f"{attribute!r} is not a sensitive attribute here",
+            hint=f"there are: {', '.join(contingency.cells) or 'none'}",
+        )
+    if most is not None and most < 1:
+        raise BadInput(f"at most {most} ranges", hint="at least one range holds everybody")
+    line = _Line.of(contingency, column, order, default_beliefs(contingency) if beliefs is None else beliefs)
+    rules = compile_rules(promises, line.beliefs, has_population=line.population is not None)
+    for rule in rules:
+        if rule.looks_at != "class":
+            raise BadInput(
+                f"{rule.text} depends on all ranges together", hint="choose promises about a range by itself"
+            )
+    gains = np.full((len(line), len(line)), -np.inf)
+    for first in range(len(line)):
+        gains[first, first:] = np.where(line.allowed(first, rules), line.information(first, attribute), -np.inf)
+    bounds = _best_ranges(gains, most)
+    if bounds is None:
+        raise Infeasible(
+            f"no division of {column!r} into {'ranges' if most is None else f'at most {most} ranges'} keeps "
+            f"{' and '.join(rule.text for rule in rules)} in every range",
+            hint=_why_not(line, rules),
+        )
+    return _cuts(line, attribute, gains, bounds)
+
+
+@dataclass(frozen=True, eq=False)
+class _Line:
+    """The counts of one column, value by value in their order."""
+
+    column: str
+    labels: tuple[Any, ...]
+    sizes: Floats
+    population: Floats | None
+    beliefs: Mapping[str, Belief]
+    tables: Mapping[str, Floats]
+    """For each belief: mass by value of the column and value of the attribute."""
+    counts: Mapping[str, Floats]
+    """The same for each attribute, without background knowledge."""
+    priors: Mapping[str, Floats]
+    """The same for the weights of a prior that depends on the class."""
+
+    @classmethod
+    def of(
+        cls, contingency: Contingency, column: str, order: Sequence[str] | None, beliefs: Mapping[str, Belief]
+    ) -> _Line:
+        names = [key.name for key in contingency.keys]
+        if column not in names:
+            raise BadInput(f"{column!r} is not among the counted columns", hint=nearest(column, names))
+        domain = contingency.keys[names.index(column)]
+        rank = _ranks(domain, order)
+        codes = rank[contingency.codes[names.index(column)]]
+        values = len(domain)
+
+        def table(cells: Cells, raw_class: Ints) -> Floats:
+            place = codes[raw_class] * len(cells.domain) + cells.value
+            return sum_by_id(place, cells.mass, values * len(cells.domain)).reshape(values, -1)
+
+        behind = contingency.population
+        return cls(
+            column=column,
+            labels=tuple(domain.labels[i] for i in np.argsort(rank)),
+            sizes=sum_by_id(codes, contingency.sizes.astype(np.float64), values),
+            population=None if behind is None else sum_by_id(codes, behind, values),
+            beliefs=beliefs,
+            tables={
+                name: table(belief.cells, belief.classes[belief.cells.class_index]) for name, belief in beliefs.items()
+            },
+            counts={name: table(cells, cells.class_index) for name, cells in contingency.cells.items()},
+            priors={
+                name: _prior_table(belief.prior, domain, rank, column, by_number=order is None)
+                for name, belief in beliefs.items()
+                if belief.prior.row is not None
+            },
+        )
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def allowed(self, first: int, rules: Sequence[Rule]) -> Bools:
+        """Which of the ranges from the first value to each later one keep every promise."""
+        fine: Bools = np.ones(len(self) - first, dtype=bool)
+        views: dict[str, Belief] = {}
+        for rule in rules:
+            if rule.attribute is None:
+                fine &= ~rule.broken(rule.values(self._identity(first)))
+                continue
+            if rule.attribute not in views:
+                views[rule.attribute] = self._belief(rule.attribute, first)
+            view = views[rule.attribute]
+            fine[view.classes] &= ~rule.broken(rule.values(view))
+        return fine
+
+    def information(self, first: int, attribute: str) -> Floats:
+        """Their parts of I(X~;W)."""
+        table = self.counts[attribute]
+        ranges = np.cumsum(table[first:], axis=0)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ratio = ranges / ranges.sum(axis=1, keepdims=True) / (table.sum(axis=0) / table.sum())
+            bits = np.where(ranges > 0, ranges * np.log2(ratio), 0.0).sum(axis=1) / table.sum()
+        return np.maximum(np.asarray(bits, dtype=np.float64), 0.0)
+
+    def _identity(self, first: int) -> Identity:
+        sizes = np.cumsum(self.sizes[first:])
+        behind = None if self.population is None else np.maximum(np.cumsum(self.population[first:]), sizes)
+        return Identity(sizes, np.ones(len(sizes)), float(np.log2(self.sizes.sum())), behind)
+
+    def _belief(self, attribute: str, first: int) -> Belief:
+        """One class per range; background knowledge can leave some without a value."""
+        belief = self.beliefs[attribute]
+        ranges = np.cumsum(self.tables[attribute][first:], axis=0)
+        rows, values = np.nonzero(ranges)
+        present, start = np.unique(rows, return_index=True)
+        cells = Cells(belief.cells.domain, np.append(start, len(rows)), values, ranges[rows, values])
+        prior = belief.prior
+        if attribute in self.priors:
+            prior = replace(prior, weights=np.cumsum(self.priors[attribute][first:], axis=0)[present], keys=())
+            prior = replace(prior, row=np.arange(len(present)))
+        return Belief(cells, prior, belief.ground, present, belief.recursive_l)
+
+
+def _prior_table(prior: PriorBelief, domain: Domain, rank: Ints, column: str, *, by_number: bool) -> Floats:
+    """The weights of a prior at each place of the line; a number that nobody has goes with the one before it, as the ranges do."""
+    weights = np.zeros((len(domain), prior.weights.shape[1]))
+    if column not in prior.conditions:
+        raise BadInput(f"the prior depends on {', '.join(prior.conditions)}", hint=f"ranges are sought for {column!r}")
+    place = {as_text(label): int(rank[code]) for code, label in enumerate(domain.labels)}
+    for key, row in zip(prior.keys, prior.weights, strict=True):
+        text = key[prior.conditions.index(column)]
+        if text in place:
+            weights[place[text]] += row
+        elif by_number and domain.kind == "number" and (number := as_number(text)) is not None:
+            weights[max(int(np.searchsorted(np.array(domain.labels, dtype=float), number, side="right")) - 1, 0)] += row
+    return weights
+
+
+def _ranks(domain: Domain, order: Sequence[str] | None) -> Ints:
+    """The place of each value in the order."""
+    if None in domain.labels:
+        raise BadInput(
+            f"{domain.name!r} has nulls, which have no place in an order",
+            hint="leave these rows out with Adversary(nulls='drop') (--nulls drop)",
+        )
+    if order is None and not domain.is_ordered:
+        raise BadInput(
+            f"the values of {domain.name!r} are text and have no order", hint="give their order from low to high"
+        )
+    return places_in_order(domain, order)
+
+
+def _best_ranges(gains: Floats, most: int | None) -> list[tuple[int, int]] | None:
+    """First and last value of each range of the best division; the fewest ranges where several are as good."""
+    values = len(gains)
+    # One more range in each round; no division has more ranges than there are values.
+    reached = np.full(values + 1, -np.inf)
+    reached[0] = 0.0
+    rounds: list[Ints] = []
+    best, best_round = -np.inf, 0
+    for number in range(1, (values if most is None else min(most, values)) + 1):
+        totals = reached[:-1, None] + gains
+        origin = np.argmax(totals, axis=0)
+        rounds.append(origin)
+        reached = np.concatenate([[-np.inf], totals[origin, np.arange(values)]])
+        if reached[-1] > best + _TIE:
+            best, best_round = float(reached[-1]), number
+    if best_round == 0:
+        return None
+    found: list[tuple[int, int]] = []
+    last = values - 1
+    for origin in reversed(rounds[:best_round]):
+        found.append((int(origin[last]), last))
+        last = int(origin[last]) - 1
+    return found[::-1]
+
+
+def _cuts(line: _Line, attribute: str, gains: Floats, bounds: Sequence[tuple[int, int]]) -> Cuts:
+    ranges = tuple(
+        Range(line.labels[first], line.labels[last], int(line.sizes[first : last + 1].sum()), float(gains[first, last]))
+        for first, last in bounds
+    )
+    original = sum(float(line.information(value, attribute)[0]) for value in range(len(line)))
+    return Cuts(line.column, attribute, ranges, sum(item.information for item in ranges), original)
+
+
+def _why_not(line: _Line, rules: Sequence[Rule]) -> str:
+    """Which promise even one range of everybody breaks, or that only a division breaks them."""
+    broken = [rule.text for rule in rules if not line.allowed(0, [rule])[-1]]
+    return f"Even one range of everybody breaks {' and '.join(broken)}" if broken else "Allow more ranges"

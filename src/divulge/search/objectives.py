@@ -1,0 +1,329 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a generalization costs: the common face of all objectives, those that follow from the classes, and one's own function.
+
+Costs are minimized; the value shown is the cost, or its negative where high is good. Each objective gives bounds that make a search
+short. Additive ones (columnwise.py) know the cost of every node without suppression, and suppressing never makes it cheaper. Those here
+know that merging never makes the cost without suppression smaller. A function of the user's promises nothing, so every node that
+may keep the promises is looked at.
+
+- discernibility (Bayardo and Agrawal 2005): each person costs as many as share the class, a suppressed one as many as there are.
+- average class size (LeFevre et al. 2006): people per class; those suppressed are one class.
+- information (Bezzi 2010, section 4): I(X~;W) kept, high is good; what the suppressed could have told is lost. Several sensitive
+  attributes add up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Literal, Protocol
+
+import numpy as np
+
+from divulge.arrays import Bools, Floats, sum_by_id
+from divulge.count import Contingency
+from divulge.errors import BadInput, nearest
+from divulge.search.judge import Candidate
+from divulge.search.lattice import Classes, Ladder, Node, Rollup
+from divulge.search.plan import published, recode
+
+Better = Literal["low", "high"]
+UserFunction = Callable[[Mapping[str, int], Contingency, int], float]
+"""(levels by column, the counts that would be published, people suppressed) to a cost; low is good."""
+
+
+class Objective(Protocol):
+    """What a search minimizes."""
+
+    @property
+    def name(self) -> str:
+        """For results."""
+
+    @property
+    def better(self) -> Better:
+        """Which end of the shown value is good."""
+
+    def bound(self, node: Node) -> float:
+        """A cost that the node cannot undercut, known without counting."""
+
+    def bounds(self) -> Floats:
+        """The same for all nodes of the lattice."""
+
+    def floor(self, classes: Classes) -> float:
+        """A cost that neither this node nor any coarser one can undercut."""
+
+    def cost(self, candidate: Candidate) -> float:
+        """The cost of publishing a candidate."""
+
+
+def shown(objective: Objective, cost: float) -> float:
+    """The value for people."""
+    return cost if objective.better == "low" else 0.0 - cost
+
+
+@dataclass(frozen=True, eq=False)
+class _Counted:
+    """An objective that is known only after counting."""
+
+    rollup: Rollup
+
+    def bound(self, node: Node) -> float:  # noqa: ARG002 - the protocol's name
+        """Nothing is known before counting."""
+        return -np.inf
+
+    def bounds(self) -> Floats:
+        """Nothing is known before counting."""
+        return np.full(self.rollup.lattice.shape, -np.inf)
+
+
+@dataclass(frozen=True, eq=False)
+class Discernibility(_Counted):
+    """The sum of squared class sizes; a suppressed person costs the size of the table."""
+
+    name: str = "discernibility"
+    better: Better = "low"
+
+    def floor(self, classes: Classes) -> float:
+        """Every class published: a suppressed person costs no less."""
+        return float(classes.sizes @ classes.sizes)
+
+    def cost(self, candidate: Candidate) -> float:
+        """Squares of what is published, and the whole table for each of the others."""
+        sizes = candidate.classes.sizes[candidate.kept]
+        return float(sizes @ sizes) + float(candidate.suppressed) * self.rollup.people
+
+
+@dataclass(frozen=True, eq=False)
+class AverageClassSize(_Counted):
+    """People per class."""
+
+    name: str = "average_class_size"
+    better: Better = "low"
+
+    def floor(self, classes: Classes) -> float:
+        """Suppressing makes no class more."""
+        return self.rollup.people / len(classes)
+
+    def cost(self, candidate: Candidate) -> float:
+        """The suppressed are one class."""
+        return self.rollup.people / (candidate.published_classes + (candidate.suppressed > 0))
+
+
+@dataclass(frozen=True, eq=False)
+class Information(_Counted):
+    """I(X~;W), all sensitive attributes together."""
+
+    name: str = "information"
+    better: Better = "high"
+
+    def __post_init__(self) -> None:
+        if not self.rollup.contingency.cells:
+            raise BadInput(
+                "the objective 'information' is about a sensitive attribute, and none was named",
+                hint="name it with sensitive=",
+            )
+
+    def floor(self, classes: Classes) -> float:
+        """All classes together: no part of the sum is negative, and merging lets none grow."""
+        return self._lost(classes, np.ones(len(classes), dtype=bool))
+
+    def cost(self, candidate: Candidate) -> float:
+        """What the published classes tell."""
+        return self._lost(candidate.classes, candidate.kept)
+
+    def _lost(self, classes: Classes, kept: Bools) -> float:
+        bits = 0.0
+        for name, raw in self.rollup.contingency.cells.items():
+            cells, _ = self.rollup.tally("count", name, classes).cells(classes.of_raw, kept)
+            ratio = cells.mass * raw.marginal.sum() / (cells.totals[cells.class_index] * raw.marginal[cells.value])
+            bits += float((cells.mass * np.log2(ratio)).sum()) / float(raw.marginal.sum())
+        return -bits
+
+
+@dataclass(frozen=True, eq=False)
+class Own(_Counted):
+    """A function of the user's."""
+
+    function: UserFunction
+    name: str = "own"
+    better: Better = "low"
+
+    def floor(self, classes: Classes) -> float:  # noqa: ARG002 - the protocol's name
+        """Nothing is known about coarser nodes."""
+        return -np.inf
+
+    def cost(self, candidate: Candidate) -> float:
+        """Whatever the function says."""
+        counts = published(self.rollup.contingency, recode(self.rollup, candidate))
+        cost = float(self.function(self.rollup.lattice.named(candidate.node), counts, candidate.suppressed))
+        if np.isnan(cost):
+            raise BadInput(
+                f"the objective function gave no number for levels {self.rollup.lattice.named(candidate.node)}"
+            )
+        return cost
+
+
+# --- columnwise -------------------------------------------------------------------------------------------------------
+# Objectives that add up over people and columns, so that the cost of a node without suppression is known before counting.
+#
+# - loss: ARX's. Per column, the shares of the hierarchy's leaves under the published labels, summed over people, less what publishing the
+#   values themselves gives, relative to publishing nothing; a suppressed person has lost everything. Columns are combined by the
+#   geometric mean of (1 + loss) - 1, or by the arithmetic mean.
+# - precision (Sweeney 2002): 1 - the mean of level / height; high is good.
+# - non-uniform entropy (de Waal and Willenborg 1999; Gionis and Tassa 2009): -log2 P(value | label) summed over people and columns,
+#   probabilities from the original table, relative to suppressing everything.
+
+
+@dataclass(frozen=True, eq=False)
+class ColumnCost:
+    """What one person's value in one column costs."""
+
+    published: tuple[Floats, ...] = field(repr=False)
+    """For each level: position in the domain to cost."""
+    suppressed: Floats = field(repr=False)
+    """Position in the domain to cost."""
+    least: float
+    """The total that counts as 0 ..."""
+    most: float
+    """... and the one that counts as 1."""
+
+    def relative(self, total: float) -> float:
+        """A total on the scale from least to most."""
+        return (total - self.least) / (self.most - self.least) if self.most > self.least else 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class Columnwise:
+    """The (weighted) mean of the columns' relative costs."""
+
+    rollup: Rollup
+    name: str
+    columns: tuple[ColumnCost, ...]
+    weights: Floats
+    """Sum to 1."""
+    geometric: bool = False
+    better: Better = "low"
+
+    @cached_property
+    def _by_level(self) -> tuple[Floats, ...]:
+        """For each column the total cost at each level, nobody suppressed."""
+        counted = self.rollup.contingency
+        people = [
+            sum_by_id(codes, self.rollup.sizes, len(key))
+            for key, codes in zip(counted.keys, counted.codes, strict=True)
+        ]
+        return tuple(
+            np.array([here @ level for level in column.published])
+            for here, column in zip(people, self.columns, strict=True)
+        )
+
+    @cached_property
+    def _relative(self) -> tuple[Floats, ...]:
+        return tuple(
+            np.array([column.relative(total) for total in totals])
+            for column, totals in zip(self.columns, self._by_level, strict=True)
+        )
+
+    def _combined(self, relative: Sequence[float]) -> float:
+        numbers = np.asarray(relative)
+        mean = np.exp(self.weights @ np.log1p(numbers)) - 1.0 if self.geometric else self.weights @ numbers
+        return float(mean) if self.better == "low" else float(mean) - 1.0
+
+    def bound(self, node: Node) -> float:
+        """The cost if nobody is suppressed."""
+        return self._combined([relative[level] for relative, level in zip(self._relative, node, strict=True)])
+
+    def bounds(self) -> Floats:
+        """The same for all nodes."""
+        sums = np.zeros(self.rollup.lattice.shape)
+        for position, relative in enumerate(self._relative):
+            part = self.weights[position] * (np.log1p(relative) if self.geometric else relative)
+            sums += part.reshape([-1 if axis == position else 1 for axis in range(sums.ndim)])
+        mean = np.expm1(sums) if self.geometric else sums
+        return mean if self.better == "low" else mean - 1.0
+
+    def floor(self, classes: Classes) -> float:
+        """Levels only rise."""
+        return self.bound(classes.node)
+
+    def cost(self, candidate: Candidate) -> float:
+        """What is published costs by its level, the rest as suppressed."""
+        left_out = np.flatnonzero(candidate.suppressed_raw)
+        people = self.rollup.sizes[left_out]
+        relative = []
+        for column, codes, totals, level in zip(
+            self.columns, self.rollup.contingency.codes, self._by_level, candidate.node, strict=True
+        ):
+            here = codes[left_out]
+            # A plain sum: the product of two vectors would start threads, which costs more than it saves here.
+            more = float((people * (column.suppressed[here] - column.published[level][here])).sum())
+            relative.append(column.relative(totals[level] + more))
+        return self._combined(relative)
+
+
+def _loss(rollup: Rollup, *, name: str, geometric: bool) -> Columnwise:
+    people = float(rollup.people)
+
+    def column(ladder: Ladder) -> ColumnCost:
+        shares = tuple(level.shares for level in ladder.levels)
+        return ColumnCost(shares, np.ones(len(shares[0])), people / ladder.leaves, people)
+
+    return _columnwise(rollup, name, column, geometric=geometric)
+
+
+def _precision(rollup: Rollup) -> Columnwise:
+    def column(ladder: Ladder) -> ColumnCost:
+        values, height = len(ladder.levels[0].codes), max(ladder.height, 1)
+        return ColumnCost(
+            tuple(np.full(values, level / height) for level in range(len(ladder.levels))),
+            np.ones(values),
+            0.0,
+            float(rollup.people),
+        )
+
+    return _columnwise(rollup, "precision", column, better="high")
+
+
+def _non_uniform_entropy(rollup: Rollup) -> Columnwise:
+    columns = []
+    for ladder, codes in zip(rollup.lattice.ladders, rollup.contingency.codes, strict=True):
+        often = sum_by_id(codes, rollup.sizes, len(ladder.levels[0].codes))
+        published = tuple(np.log2(sum_by_id(level.codes, often)[level.codes] / often) for level in ladder.levels)
+        suppressed = np.log2(rollup.people / often)
+        columns.append(ColumnCost(published, suppressed, 0.0, float(often @ suppressed)))
+    most = np.array([column.most for column in columns])
+    weights = most / most.sum() if most.sum() > 0 else np.full(len(columns), 1.0 / len(columns))
+    return Columnwise(rollup, "non_uniform_entropy", tuple(columns), weights)
+
+
+def _columnwise(
+    rollup: Rollup,
+    name: str,
+    column: Callable[[Ladder], ColumnCost],
+    *,
+    geometric: bool = False,
+    better: Better = "low",
+) -> Columnwise:
+    columns = tuple(column(ladder) for ladder in rollup.lattice.ladders)
+    return Columnwise(rollup, name, columns, np.full(len(columns), 1.0 / len(columns)), geometric, better)
+
+
+OBJECTIVES: dict[str, Callable[[Rollup], Objective]] = {
+    "loss": lambda rollup: _loss(rollup, name="loss", geometric=True),
+    "arithmetic_loss": lambda rollup: _loss(rollup, name="arithmetic_loss", geometric=False),
+    "precision": _precision,
+    "non_uniform_entropy": _non_uniform_entropy,
+    "discernibility": Discernibility,
+    "average_class_size": AverageClassSize,
+    "information": Information,
+}
+
+
+def find_objective(rollup: Rollup, wanted: str | UserFunction) -> Objective:
+    """By name, or a function of the user's."""
+    if callable(wanted):
+        return Own(rollup, wanted)
+    if wanted not in OBJECTIVES:
+        raise BadInput(f"there is no objective {wanted!r}", hint=nearest(str(wanted), OBJECTIVES))
+    return OBJECTIVES[wanted](rollup)

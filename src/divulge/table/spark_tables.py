@@ -1,0 +1,234 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reads tables with Spark: frames, tables of a catalog, and files, by the same rules as with DuckDB.
+
+Parquet, ORC, and large CSV and JSON lines are read by Spark's workers, from any place Spark can reach. Small text files, and whatever
+else divulge reads, are read here, on the driver, and moved: DuckDB reads text more strictly than Spark does. Text gets its types from
+a look at every row (see shapes), so a zip code keeps its leading zero.
+"""
+
+from __future__ import annotations
+
+import glob
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Any, Literal
+
+import pyarrow as pa
+
+from divulge.engines import DuckDBEngine, SparkEngine, read_texts, uri
+from divulge.errors import BadInput
+from divulge.table.databases import SCHEMES
+from divulge.table.frames import hive_types
+from divulge.table.paths import Files, compression, find_files
+from divulge.table.table import Table, check_names, table_of
+from divulge.table.text_files import UTF8, Dialect, codec_of, column_types, read_dialect
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+SparkKind = Literal["csv", "json", "parquet", "orc", "a table"]
+_BY_NAME: dict[str, SparkKind] = {
+    ".csv": "csv", ".tsv": "csv", ".tab": "csv", ".txt": "csv", ".json": "json", ".jsonl": "json", ".ndjson": "json", ".orc": "orc",
+}  # fmt: skip
+SMALL_TEXT = 64 << 20
+"""Text files of up to this many bytes are read on the driver."""
+
+# Up to here one worker reads a CSV file alone, so that a quoted line end is no row's end; above, a record must stand on one line.
+_LARGEST_WHOLE_FILE = 1 << 30
+_SAMPLE_LINES = 1_000
+
+
+@dataclass(frozen=True)
+class SparkSource:
+    """Something that Spark reads itself."""
+
+    shown: str
+    kind: SparkKind
+    paths: tuple[str, ...]
+    files: Files | None = None
+    """The files, where the driver sees them too."""
+
+    def read(self, *, engine: SparkEngine, header: bool | None, delimiter: str | None) -> Table:
+        """Open it; header and delimiter are for delimited text."""
+        if self.kind == "csv":
+            return _read_csv(self, engine=engine, header=header, delimiter=delimiter)
+        with engine.explained(f"read {self.kind}", source=self.shown):
+            if self.kind == "a table":
+                return _table(engine, engine.session.table(self.paths[0]), self.shown)
+            if self.kind == "json":
+                return _read_json(self, engine=engine)
+            if self.kind == "parquet":
+                return _read_parquet(self, engine=engine)
+            return _table(engine, engine.session.read.orc(list(self.paths)), self.shown)
+
+
+def find_spark_source(source: str, *, encoding: str, engine: SparkEngine) -> SparkSource | None:
+    """What Spark can read itself; None for a file or address that only the driver can read."""
+    scheme, separator, rest = source.partition("://")
+    if separator and scheme.isalnum():
+        return None if scheme in SCHEMES else SparkSource(source, _kind_by_name(rest), (source,))
+    if not Path(source).expanduser().exists() and not glob.has_magic(source) and _is_table(source, engine):
+        return SparkSource(source, "a table", (source,))
+    files = find_files(source)
+    if files.kind not in ("csv", "json", "parquet") or any(compression(path) == "zstd" for path in files.paths):
+        return None
+    if files.kind in ("csv", "json") and sum(path.stat().st_size for path in files.paths) <= SMALL_TEXT:
+        return None
+    if files.kind == "csv" and codec_of(encoding).name not in UTF8:
+        return None
+    return SparkSource(source, files.kind, tuple(uri(path) for path in files.paths), files)
+
+
+def read_spark_frame(frame: DataFrame, *, engine: Any) -> Table:
+    """A Spark frame, read in its own session."""
+    if isinstance(engine, DuckDBEngine):
+        raise BadInput("a Spark frame cannot be read by DuckDB", hint="Pass frame.toArrow(), or leave the engine out")
+    session = frame.sparkSession
+    own = engine if isinstance(engine, SparkEngine) and engine.session is session else SparkEngine(session)
+    return _table(own, frame, "the Spark frame")
+
+
+def moved_to_spark(table: Table, *, engine: SparkEngine) -> Table:
+    """A table that was opened on the driver, moved to the cluster."""
+    rows = table.engine.query(f"SELECT * FROM {table.relation}")
+    return replace(table, engine=engine, relation=engine.store(rows, source=table.source))
+
+
+def _table(engine: SparkEngine, frame: DataFrame, shown: str) -> Table:
+    names = frame.columns
+    check_names(names, source=shown)
+    if engine.ignores_case and len({name.lower() for name in names}) < len(names):
+        raise BadInput(
+            f"names of {shown} differ only in upper and lower case, and this Spark session does not tell them apart",
+            hint="Rename one of them, or set spark.sql.caseSensitive",
+        )
+    relation = engine.view(frame)
+    # Texts are compared as they are, whatever collation a column has; a column of nothing but nulls is text.
+    odd = [name for name, type_ in frame.dtypes if type_.startswith(("void", "string collate"))]
+    if odd:
+        text = {
+            name: f"CAST({engine.quote(name)} AS STRING COLLATE UTF8_BINARY) AS {engine.quote(name)}" for name in odd
+        }
+        relation = f"(SELECT {', '.join(text.get(name, engine.quote(name)) for name in names)} FROM {relation})"
+    return table_of(engine, relation, source=shown)
+
+
+def _is_table(name: str, engine: SparkEngine) -> bool:
+    from pyspark.errors import PySparkException
+
+    try:
+        return bool(engine.session.catalog.tableExists(name))
+    except PySparkException:  # not written like a table's name
+        return False
+
+
+def _kind_by_name(path: str) -> SparkKind:
+    """By the ending; a folder without one is taken for Parquet, which is what Spark writes."""
+    endings = [ending for ending in PurePosixPath(path).suffixes if ending not in (".gz", ".bz2", ".zst", ".snappy")]
+    return _BY_NAME.get(endings[-1].lower(), "parquet") if endings else "parquet"
+
+
+def _read_parquet(source: SparkSource, *, engine: SparkEngine) -> Table:
+    files = source.files
+    hive = hive_types(files) if files is not None else {}
+    reader = (
+        engine.session.read.option("basePath", f"file:{files.root}")
+        if files is not None and hive
+        else engine.session.read
+    )
+    frame = reader.parquet(*source.paths)
+    if files is not None:
+        _check_columns(files, source.shown, seen=set(frame.columns))
+    if hive:
+        stored = [name for name in frame.columns if name not in hive]
+        frame = _recast(engine, engine.view(frame), (*stored, *sorted(hive)), hive)
+    return _table(engine, frame, source.shown)
+
+
+def _recast(engine: SparkEngine, relation: str, names: Sequence[str], types: Mapping[str, str]) -> DataFrame:
+    """Columns of a relation, those with a type cast to it."""
+    cells = {name: engine.quote(name) for name in names}
+    cells |= {name: f"{engine.cast(cells[name], type_)} AS {cells[name]}" for name, type_ in types.items()}
+    return engine.frame(f"SELECT {', '.join(cells.values())} FROM {relation}")
+
+
+def _check_columns(files: Files, shown: str, *, seen: set[str]) -> None:
+    """Spark fills a column that a file lacks with nulls, and believes its own note on a file's columns, without a word."""
+    import pyarrow.parquet as pq
+
+    first: set[str] | None = None
+    for path, name in zip(files.paths, files.shown(shown), strict=True):
+        try:
+            names = pq.read_schema(path).names
+        except (pa.ArrowException, OSError) as error:
+            raise BadInput(f"{name} is not a readable Parquet file", hint="Is it cut off?") from error
+        check_names(names, source=name)
+        if first is not None and set(names) != first:
+            raise BadInput(
+                f"{name} does not have the columns of {files.shown(shown)[0]}",
+                hint="Files that are read as one table need the same columns",
+            )
+        first = set(names)
+        if first - seen:
+            raise BadInput(
+                f"{name} has columns that Spark does not see: {', '.join(sorted(first - seen))}",
+                hint="It was changed after Spark had written it, and still holds Spark's note on its columns: write it anew",
+            )
+
+
+def _read_csv(source: SparkSource, *, engine: SparkEngine, header: bool | None, delimiter: str | None) -> Table:
+    dialect = _dialect(source, engine=engine, header=header, delimiter=delimiter)
+    check_names(dialect.names, source=source.shown)
+    with engine.explained("read csv", source=source.shown):
+        whole = (
+            source.files is not None and max(path.stat().st_size for path in source.files.paths) <= _LARGEST_WHOLE_FILE
+        )
+        text = read_texts(
+            engine, source.paths, dialect.names, dialect.delimiter, header=dialect.header, whole_files=whole
+        )
+        return _typed(engine, text, dialect.names, source.shown, numbers=True)
+
+
+def _dialect(source: SparkSource, *, engine: SparkEngine, header: bool | None, delimiter: str | None) -> Dialect:
+    if source.files is None:
+        with engine.explained("read the first lines", source=source.shown):
+            lines = [row[0] for row in engine.session.read.text(list(source.paths)).limit(_SAMPLE_LINES).collect()]
+        sample = engine.directory / f"sample{PurePosixPath(source.paths[0]).suffix}"
+        sample.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        return read_dialect(sample, delimiter=delimiter, header=header, shown=source.shown)
+    shown = source.files.shown(source.shown)
+    first, *others = (
+        read_dialect(path, delimiter=delimiter, header=header, shown=name)
+        for path, name in zip(source.files.paths, shown, strict=True)
+    )
+    for other, name in zip(others, shown[1:], strict=True):
+        if other.names != first.names or other.delimiter != first.delimiter:
+            raise BadInput(
+                f"{name} is not written like {shown[0]}",
+                hint="Files that are read as one table need the same columns in the same order",
+            )
+    return first
+
+
+def _read_json(source: SparkSource, *, engine: SparkEngine) -> Table:
+    is_array = source.files is not None and any(_starts_array(path) for path in source.files.paths)
+    frame = engine.session.read.json(list(source.paths), mode="FAILFAST", multiLine=is_array)
+    if not frame.columns:
+        raise BadInput(f"{source.shown} holds no JSON objects with named values", hint="Write one object per line")
+    texts = [field.name for field in frame.schema.fields if field.dataType.simpleString() == "string"]
+    return _typed(engine, frame, texts, source.shown, numbers=False)
+
+
+def _starts_array(path: Path) -> bool:
+    with pa.input_stream(str(path), compression=compression(path)) as stream:
+        return bool(stream.read(1 << 16).lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"["))
+
+
+def _typed(engine: SparkEngine, frame: DataFrame, texts: Any, shown: str, *, numbers: bool) -> Table:
+    """Give text columns the narrowest types that keep every value apart."""
+    relation = engine.view(frame)
+    types = column_types(engine, relation, list(texts), numbers=numbers)
+    changed = {name: type_ for name, type_ in types.items() if type_ != "VARCHAR"}
+    return _table(engine, _recast(engine, relation, frame.columns, changed) if changed else frame, shown)

@@ -1,0 +1,453 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reads CSV, TSV and other delimited text.
+
+Names and delimiter come from the dialect, types from a pass over the whole file (see shapes); DuckDB is then told all
+of it and guesses nothing. An empty cell is null. Text that is not UTF-8 is rewritten as UTF-8 in the engine's private
+directory first.
+"""
+
+from __future__ import annotations
+
+import codecs
+import contextlib
+import csv
+import io
+import itertools
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+
+from divulge.engines import DuckDBEngine, Engine
+from divulge.errors import BadInput, InternalError
+from divulge.table.paths import Files, compression, packing
+from divulge.table.table import Table, check_names, kind_of, table_of
+
+# --- dialect ----------------------------------------------------------------------------------------------------------
+# How a delimited text file is written: its delimiter, whether it has a header, and its column names.
+#
+# Decided here, from the first part of the file, and not by DuckDB's sniffer, which drops lines that start with '#',
+# skips leading lines, takes a file with a ragged row for one wide column and renames repeated columns without a word.
+# Quoting is that of RFC 4180: double quotes, doubled inside.
+
+
+_SAMPLE_BYTES = 1 << 20
+_SAMPLE_RECORDS = 1000
+_DELIMITERS = ",;|\t"
+_TYPED = re.compile(r"\s*([-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?|\d{4}-\d\d-\d\d([ T]\d\d:\d\d.*)?)\s*")
+_UNKNOWN = frozenset({"na", "n/a", "nan", "null", "none"})
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """How one file is written."""
+
+    delimiter: str
+    header: bool
+    names: tuple[str, ...]
+    skip: int
+    """Empty lines before the first record."""
+    line_end: str
+    """What ends the first record. DuckDB takes the first line end it sees, and loses all rows if that one is quoted."""
+
+
+def read_dialect(path: Path, *, delimiter: str | None, header: bool | None, shown: str) -> Dialect:
+    """The dialect of a UTF-8 file; what the caller says is taken, the rest is found out."""
+    text = _sample(path, shown=shown)
+    skip = len(text) - len(text.lstrip("\r\n"))
+    if not text.strip():
+        raise BadInput(f"{shown} has no text in it", hint="A table needs at least a header line")
+    chosen = _checked(delimiter) if delimiter is not None else _find_delimiter(text, path)
+    records = _records(text, chosen)
+    first, rest = records[0], records[1:]
+    has_header = _looks_like_header(first, rest) if header is None else header
+    names = (cell or f"column{i}" for i, cell in enumerate(first)) if has_header else _numbered(len(first))
+    line_end = _line_end(text[skip:], chosen)
+    return Dialect(chosen, has_header, tuple(names), len(text[:skip].splitlines()), line_end)
+
+
+def _numbered(width: int) -> tuple[str, ...]:
+    return tuple(f"column{i}" for i in range(width))
+
+
+def _sample(path: Path, *, shown: str) -> str:
+    """The start of the file as text, cut at a line end."""
+    try:
+        with pa.input_stream(str(path), compression=compression(path)) as stream:
+            data: bytes = stream.read(_SAMPLE_BYTES)
+    except OSError as error:
+        raise BadInput(f"{shown} cannot be read: {error}") from error
+    if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        raise BadInput(f"{shown} is UTF-16 text", hint="Pass encoding='utf-16'")
+    if len(data) == _SAMPLE_BYTES:
+        data = data[: max(data.rfind(b"\n"), data.rfind(b"\r")) + 1] or data
+    if b"\0" in data:
+        raise BadInput(
+            f"{shown} is not a text file", hint="Give it the usual ending, such as .parquet, if it is a data file"
+        )
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise BadInput(
+            f"{shown}, line {line}: the text is not UTF-8",
+            hint="Pass the file's encoding, for example encoding='latin-1' or encoding='cp1252'",
+        ) from error
+
+
+def _checked(delimiter: str) -> str:
+    plain = {"\\t": "\t", "tab": "\t"}.get(delimiter, delimiter)
+    if len(plain) != 1 or plain in '"\r\n\0':
+        raise BadInput(f"the delimiter {delimiter!r} cannot be used", hint="Give one character, such as ';' or '\\t'")
+    return plain
+
+
+def _records(text: str, delimiter: str) -> list[list[str]]:
+    """The first records of the sample."""
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
+    records: list[list[str]] = []
+    with contextlib.suppress(csv.Error):
+        records.extend(itertools.islice((record for record in reader if record), _SAMPLE_RECORDS))
+    return records or [[text.splitlines()[0]]]
+
+
+def _line_end(text: str, delimiter: str) -> str:
+    """The line end after the first record, whose quoted names may contain others."""
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
+    with contextlib.suppress(csv.Error):
+        next(reader)
+    lines = io.StringIO(text, newline="")
+    last = [lines.readline() for _ in range(reader.line_num)][-1]
+    return last[len(last.rstrip("\r\n")) :] or "\n"
+
+
+def _find_delimiter(text: str, path: Path) -> str:
+    """The delimiter that gives most records the width of the first one, then the widest."""
+    if {".tsv", ".tab"} & {suffix.lower() for suffix in path.suffixes}:
+        return "\t"
+    best = (0.0, 1, ",")
+    for delimiter in _DELIMITERS:
+        records = _records(text, delimiter)
+        width = len(records[0])
+        if width > 1:
+            share = sum(len(record) == width for record in records) / len(records)
+            best = max(best, (share, width, delimiter))
+    return best[2]
+
+
+def _looks_like_header(first: list[str], rest: list[list[str]]) -> bool:
+    """A first row is a header if a column below it holds numbers or dates and it holds a word there.
+
+    Where no column below holds numbers or dates there is nothing to compare with, and a header is assumed.
+    """
+    if not rest:
+        return not any(_TYPED.fullmatch(cell) for cell in first)
+    typed = [i for i in range(len(first)) if _is_typed([row[i] for row in rest if len(row) == len(first)])]
+    return not typed or any(_is_word(first[i]) for i in typed)
+
+
+def _is_typed(cells: list[str]) -> bool:
+    filled = [cell for cell in cells if cell.strip()]
+    return bool(filled) and all(_TYPED.fullmatch(cell) for cell in filled)
+
+
+def _is_word(cell: str) -> bool:
+    word = cell.strip()
+    letters = any(character.isalpha() for character in word)
+    return letters and word.lower() not in _UNKNOWN and not _TYPED.fullmatch(word)
+
+
+# --- shapes -----------------------------------------------------------------------------------------------------------
+# Which type a column of texts may take without losing anything.
+#
+# Every cell has a shape (a short integer, a decimal, an ISO date, ...). The shapes of a whole column, as one bit mask,
+# decide its type. So a zip code keeps its leading zero and a card number its last digit wherever in the file the telling
+# row stands, and 250.1 and 250.10, which are two codes and one number, stay two values.
+
+
+_INTEGER, _LONG, _DECIMAL, _PADDED, _DATE, _TIMESTAMP, _ZONED, _OTHER = (1 << bit for bit in range(8))
+_FRACTION = 256
+"""The bit of a fraction of no digits; the next bit is that of one digit, and so on."""
+_MOST_DIGITS = 20
+_FIRST_ROWS = 10_000
+_FIXED_POINT = "-?(0|[1-9][0-9]*)?[.][0-9]+"
+
+# Programs write 1e-05, 1E+16 or 1.0E10; a bare 1E5 is as likely a code.
+_FLOATING_POINT = "-?(0|[1-9][0-9]*)([.][0-9]+[eE][0-9]{1,3}|([.][0-9]+)?[eE][-+][0-9]{1,3})"
+_DAY = "[0-9]{4}-[0-9]{2}-[0-9]{2}"
+_MOMENT = _DAY + r"[ T][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,6})?)?"
+_ZONE = "(Z|[-+][0-9]{2}(:?[0-9]{2})?)"
+
+
+def column_types(engine: Engine, relation: str, names: Sequence[str], *, numbers: bool = True) -> dict[str, str]:
+    """The narrowest type of each text column of `relation` that keeps every value apart.
+
+    The first rows settle most text columns; one pass over the whole relation decides about the others only.
+    Without `numbers`, only dates are looked for.
+    """
+    if not names:
+        return {}
+    if engine.name == "spark":  # it starts a job for each statement, so it looks at all rows at once
+        masks = _all_shapes(engine, relation, dict.fromkeys(names, 0), numbers=numbers)
+        return {name: _type(mask) for name, mask in masks.items()}
+    masks, rows = _first_shapes(engine, relation, names, numbers=numbers)
+    if rows == _FIRST_ROWS:
+        undecided = {name: mask for name, mask in masks.items() if not mask or _type(mask) != "VARCHAR"}
+        masks |= _all_shapes(engine, relation, undecided, numbers=numbers)
+    return {name: _type(mask) for name, mask in masks.items()}
+
+
+def _first_shapes(engine: Engine, relation: str, names: Sequence[str], *, numbers: bool) -> tuple[dict[str, int], int]:
+    """The shapes among the first rows, and how many these are.
+
+    Taken cell by cell, so that DuckDB plans one expression and not one per column.
+    """
+    columns = ", ".join(engine.quote(name) for name in names)
+    rows = f"SELECT {columns} FROM {relation} LIMIT {_FIRST_ROWS}"
+    cells = f"SELECT unnest([{columns}]) AS cell, unnest(range({len(names)})) AS place FROM ({rows})"
+    shape = _shape(engine, "cell", numbers=numbers, dates=True)
+    masks = f"SELECT place, bit_or({shape}) AS mask, count(*) AS n FROM ({cells}) GROUP BY place"
+    found = {row["place"]: (row["mask"] or 0, row["n"]) for row in engine.query(masks).to_pylist()}
+    return {name: found.get(place, (0, 0))[0] for place, name in enumerate(names)}, found.get(0, (0, 0))[1]
+
+
+def _all_shapes(engine: Engine, relation: str, first: Mapping[str, int], *, numbers: bool) -> dict[str, int]:
+    """The shapes among all rows; a column that began with numbers or dates can only stay so or become text."""
+    if not first:
+        return {}
+    shapes = []
+    for place, (name, mask) in enumerate(first.items()):
+        dates = not mask or bool(mask & (_DATE | _TIMESTAMP | _ZONED))
+        shape = _shape(engine, engine.quote(name), numbers=numbers and (not mask or not dates), dates=dates)
+        shapes.append(f"bit_or({shape}) AS c{place}")
+    found = engine.query(f"SELECT {', '.join(shapes)} FROM {relation}").to_pylist()[0]
+    return {name: found[f"c{place}"] or 0 for place, name in enumerate(first)}
+
+
+def _shape(engine: Engine, cell: str, *, numbers: bool, dates: bool) -> str:
+    """SQL for the shape of one cell; an empty cell has none."""
+
+    def like(pattern: str) -> str:
+        return engine.full_match(cell, f" *{pattern}")
+
+    def valid(type_: str) -> str:
+        return f"{engine.cast(cell, type_, attempt=True)} IS NOT NULL"
+
+    digits = f"least({engine.byte_length(cell)} - instr({cell}, '.'), {_MOST_DIGITS})"
+    # A last zero says nothing in 2.0, which is how a whole number prints as a decimal.
+    padded = f"CASE WHEN {cell} LIKE '%0' AND {digits} > 1 THEN {_PADDED} ELSE 0 END"
+    number = (
+        f"WHEN {like('-?(0|[1-9][0-9]{0,14}) *')} THEN {_INTEGER} "
+        f"WHEN {like(_FIXED_POINT)} THEN {_DECIMAL} + {padded} + {_FRACTION} * (1 << CAST({digits} AS INTEGER)) "
+        f"WHEN {like('-?[1-9][0-9]{15,18}')} AND {valid('BIGINT')} THEN {_LONG} "
+        f"WHEN {like(_FLOATING_POINT)} AND {valid('DOUBLE')} THEN {_DECIMAL} "
+    )
+    date = (
+        f"WHEN {like(_DAY)} AND {valid('DATE')} THEN {_DATE} "
+        f"WHEN {like(_MOMENT)} AND {valid('TIMESTAMP')} THEN {_TIMESTAMP} "
+        f"WHEN {like(_MOMENT + _ZONE)} AND {valid('TIMESTAMPTZ')} THEN {_ZONED} "
+    )
+    return f"CASE WHEN {cell} IS NULL THEN NULL {number if numbers else ''}{date if dates else ''}ELSE {_OTHER} END"
+
+
+def _type(mask: int) -> str:
+    """The type for a column's shapes; no shape at all (every cell empty) is text."""
+    if not mask:
+        return "VARCHAR"
+    if mask & ~(_INTEGER | _LONG) == 0:
+        return "BIGINT"
+    if mask in (_DATE, _TIMESTAMP, _ZONED):
+        return {_DATE: "DATE", _TIMESTAMP: "TIMESTAMP", _ZONED: "TIMESTAMPTZ"}[mask]
+    if mask & (_LONG | _DATE | _TIMESTAMP | _ZONED | _OTHER):
+        return "VARCHAR"
+    lengths = (mask // _FRACTION) | (1 if mask & _INTEGER else 0)
+    # 1.50 and 2.25 print one scale; 250.10 beside 250.1 means that the last zero tells two values apart.
+    if mask & _PADDED and lengths.bit_count() > 1:
+        return "VARCHAR"
+    return "DOUBLE"
+
+
+def recast(engine: Engine, relation: str, types: Mapping[str, str]) -> str:
+    """What stands after FROM to read `relation` with these columns cast to these types, the others as they are."""
+    changed = {name: type_ for name, type_ in types.items() if type_ != "VARCHAR"}
+    if not changed:
+        return relation
+    casts = ", ".join(
+        f"CAST({engine.quote(name)} AS {type_}) AS {engine.quote(name)}" for name, type_ in changed.items()
+    )
+    return f"(SELECT * REPLACE ({casts}) FROM {relation})"
+
+
+# --- delimited --------------------------------------------------------------------------------------------------------
+
+
+UTF8 = ("utf-8", "utf-8-sig", "ascii")
+"""Encodings that need no copy."""
+_CHUNK = 1 << 20
+
+
+def read_delimited(
+    files: Files, *, source: str, engine: DuckDBEngine, header: bool | None, delimiter: str | None, encoding: str
+) -> Table:
+    """The table in one or more delimited text files that share one header."""
+    paths = [_as_utf8(path, engine=engine, encoding=encoding, shown=source) for path in files.paths]
+    shown = files.shown(source)
+    dialect = read_dialect(paths[0], delimiter=delimiter, header=header, shown=shown[0])
+    check_names(dialect.names, source=shown[0])
+    for path, name in zip(paths[1:], shown[1:], strict=True):
+        other = read_dialect(path, delimiter=dialect.delimiter, header=dialect.header, shown=name)
+        if other != dialect:
+            raise BadInput(
+                f"{name} is not written like {shown[0]}: {_difference(dialect, other)}",
+                hint="Files that are read as one table need the same columns in the same order, and the same line ends",
+            )
+    listed = engine.files(paths, known_as=dict(zip(paths, shown, strict=True)))
+    packed = packing(paths)
+    text = _relation(engine, listed, dialect, packed=packed, types=dict.fromkeys(dialect.names, "VARCHAR"))
+    types = column_types(engine, text, dialect.names)
+    return table_of(engine, _relation(engine, listed, dialect, packed=packed, types=types), source=source)
+
+
+def codec_of(encoding: str) -> codecs.CodecInfo:
+    """The encoding of that name."""
+    try:
+        return codecs.lookup(encoding)
+    except LookupError:
+        raise BadInput(
+            f"there is no encoding {encoding!r}", hint="Try 'utf-8', 'latin-1', 'cp1252' or 'utf-16'"
+        ) from None
+
+
+def _relation(engine: DuckDBEngine, listed: str, dialect: Dialect, *, packed: str, types: Mapping[str, str]) -> str:
+    return (
+        f"read_csv({listed}, auto_detect = false, columns = {engine.struct(types)}, "
+        f"delim = {engine.literal(dialect.delimiter)}, header = {str(dialect.header).lower()}, skip = {dialect.skip}, "
+        f"quote = '\"', escape = '\"', nullstr = '', "
+        f"new_line = {engine.literal(repr(dialect.line_end)[1:-1])}, compression = '{packed}')"
+    )
+
+
+def _difference(one: Dialect, other: Dialect) -> str:
+    if one.names == other.names:
+        return "its lines end differently"
+    if len(one.names) != len(other.names):
+        return f"{len(one.names)} columns against {len(other.names)}"
+    place = next(i for i, pair in enumerate(zip(one.names, other.names, strict=True)) if pair[0] != pair[1])
+    return f"column {place + 1} is {one.names[place]!r} in one and {other.names[place]!r} in the other"
+
+
+def _as_utf8(path: Path, *, engine: DuckDBEngine, encoding: str, shown: str) -> Path:
+    """The file itself if it is UTF-8, else a UTF-8 copy of it in the engine's private directory."""
+    codec = codec_of(encoding)
+    if codec.name in UTF8:
+        return path
+    copy = engine.directory / engine.fresh_name("utf8")
+    decoder = codec.incrementaldecoder()
+    try:
+        with (
+            pa.input_stream(str(path), compression=compression(path)) as stream,
+            copy.open("w", encoding="utf-8", newline="") as out,
+        ):
+            while chunk := stream.read(_CHUNK):
+                out.write(decoder.decode(chunk))
+            out.write(decoder.decode(b"", final=True))
+    except (UnicodeError, OSError) as error:
+        raise BadInput(f"{shown} cannot be read as {encoding}: {error}", hint="Pass another encoding") from error
+    return copy
+
+
+# --- jsonlines --------------------------------------------------------------------------------------------------------
+# Reads JSON: one object per line, or one array of objects.
+#
+# DuckDB finds the keys and their types from every record. Two of its choices are undone: a text is taken for a date only
+# if all its values are ISO dates (DuckDB reads 02-01-2020 and "epoch" as dates too), and a key that holds texts in one
+# record and numbers in another becomes text. Numbers written as texts stay texts.
+
+
+_LOOK_AT_ALL = (
+    "records = true, sample_size = -1, maximum_sample_files = 1000000, "
+    "map_inference_threshold = -1, field_appearance_threshold = 0"
+)
+_LONGEST_LINE = 1 << 24
+_FORMAT = "Write one object per line, or one array of objects"
+_TEXTS = ("VARCHAR", "DATE", "TIME", "UUID", '"NULL"')
+
+
+def read_json(files: Files, *, source: str, engine: DuckDBEngine) -> Table:
+    """The table in one or more JSON files; a key that a record lacks is null there."""
+    shown = files.shown(source)
+    listed = engine.files(files.paths, known_as=dict(zip(files.paths, shown, strict=True)))
+    read = f"read_json({listed}, compression = '{packing(files.paths)}'"
+    try:
+        found = dict(engine.describe(f"{read}, {_LOOK_AT_ALL})"))
+    except BadInput as error:
+        raise _bad_line(files, shown) or error from error
+    except InternalError as error:
+        nothing = BadInput(f"{source} holds no JSON objects with named values", hint=_FORMAT)
+        raise _bad_line(files, shown) or nothing from error
+    _refuse_renamed_keys(engine, read, tuple(found), source=source)
+    types = {name: _plain_type(type_) for name, type_ in found.items()}
+    mixed = [name for name, type_ in found.items() if type_ == "JSON"]
+    types |= _scalar_types(engine, f"{read}, columns = {engine.struct(types)})", mixed)
+    texts = [name for name, type_ in types.items() if type_ == "VARCHAR"]
+    types |= column_types(engine, f"{read}, columns = {engine.struct(types)})", texts, numbers=False)
+    return table_of(engine, f"{read}, columns = {engine.struct(types)})", source=source)
+
+
+def _plain_type(found: str) -> str:
+    """The type to read a key with for now: what DuckDB takes for a date or an id is a text until looked at."""
+    if found in _TEXTS or found.startswith("TIMESTAMP"):
+        return "VARCHAR"
+    return "JSON" if kind_of(found) == "nested" else found
+
+
+def _scalar_types(engine: DuckDBEngine, relation: str, names: list[str]) -> dict[str, str]:
+    """Text for a key whose values are of different types, but all plain; such a key is nested otherwise."""
+    if not names:
+        return {}
+    nested = ", ".join(
+        f"coalesce(bool_or(json_type({engine.quote(name)}) IN ('OBJECT', 'ARRAY')), false) AS c{i}"
+        for i, name in enumerate(names)
+    )
+    found = engine.query(f"SELECT {nested} FROM {relation}").to_pylist()[0]
+    return {name: "JSON" if found[f"c{i}"] else "VARCHAR" for i, name in enumerate(names)}
+
+
+def _refuse_renamed_keys(engine: DuckDBEngine, read: str, names: tuple[str, ...], *, source: str) -> None:
+    """DuckDB calls the second of two keys that differ only in case name_1: look at the keys themselves."""
+    stems = {name.rpartition("_")[0].lower() for name in names if name.rpartition("_")[2].isdigit()}
+    if not stems & {name.lower() for name in names}:
+        return
+    objects = read.replace("read_json(", "read_json_objects(", 1)
+    keys = engine.query(f"SELECT DISTINCT unnest(json_keys(json)) AS key FROM {objects}) ORDER BY key")
+    seen: dict[str, str] = {}
+    for key in keys.column("key").to_pylist():
+        if key.lower() in seen:
+            raise BadInput(
+                f"the keys {seen[key.lower()]!r} and {key!r} in {source} differ only in upper and lower case",
+                hint="Rename one of them: SQL does not tell them apart",
+            )
+        seen[key.lower()] = key
+
+
+def _bad_line(files: Files, shown: Sequence[str]) -> BadInput | None:
+    """Which line is no JSON object, for a file of lines; only looked for once DuckDB has refused the file."""
+    for path, name in zip(files.paths, shown, strict=True):
+        with pa.input_stream(str(path), compression=compression(path)) as stream:
+            lines = io.TextIOWrapper(stream, encoding="utf-8-sig")
+            for number in itertools.count(1):
+                try:
+                    line = lines.readline(_LONGEST_LINE)
+                    if not line:
+                        break
+                    record = json.loads(line) if line.strip() else {}
+                except UnicodeDecodeError:
+                    return BadInput(f"{name}: the text is not UTF-8", hint="Convert the file to UTF-8")
+                except json.JSONDecodeError as error:
+                    return BadInput(f"{name}, line {number}: not valid JSON ({error.msg})", hint=_FORMAT)
+                if not isinstance(record, dict):
+                    return BadInput(f"{name}, line {number}: not a JSON object", hint=_FORMAT)
+    return None

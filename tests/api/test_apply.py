@@ -1,0 +1,214 @@
+# SPDX-License-Identifier: Apache-2.0
+"""apply(): later rows are published like the earlier ones, or not at all."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import divulge as dv
+from divulge.errors import BadInput
+from divulge.policy import Policy
+from divulge.publish import GeneralizedRelease, Unverified
+from tests.helpers import with_adversary
+from tests.publish.folders import names
+
+ZIP = {"rows": {"11": ["1*", "*"], "12": ["1*", "*"], "13": ["1*", "*"], "21": ["2*", "*"], "22": ["2*", "*"]}}
+OLD = pa.table(
+    {
+        "name": list("abcdef"),
+        "zip": ["11", "11", "12", "21", "22", "22"],
+        "age": [30, 30, 30, 40, 40, 40],
+        "disease": ["flu", "cold", "flu", "flu", "cold", "cold"],
+    }
+)
+
+
+def decide(**more: Any) -> GeneralizedRelease:
+    asked: dict[str, Any] = {
+        "policy": Policy(k_anonymity=3),
+        "quasi_identifiers": ("zip", "age"),
+        "sensitive": "disease",
+        "identifier": "name",
+        "hierarchies": {"zip": ZIP, "age": {"rows": {"30": ["*"], "40": ["*"], "50": ["*"]}}},
+    }
+    release: GeneralizedRelease = dv.generalize(more.pop("table", OLD), **with_adversary(asked | more))
+    return release
+
+
+def later(**columns: list[Any]) -> pa.Table:
+    """New rows; by default two that fit."""
+    given: dict[str, list[Any]] = {"name": ["x", "y"], "zip": ["13", "21"], "age": [30, 40], "disease": ["flu", "cold"]}
+    return pa.table(given | columns)
+
+
+@pytest.fixture
+def release(tmp_path: Path) -> Path:
+    decided = decide()
+    assert decided.plan.levels == {"zip": 1, "age": 0}
+    return decided.write(tmp_path / "release")
+
+
+def rows(folder: Path) -> Counter[tuple[Any, ...]]:
+    return Counter(tuple(row.values()) for row in pq.read_table(folder / "table.parquet").to_pylist())
+
+
+def test_rows_get_the_labels_of_the_release(release: Path, tmp_path: Path) -> None:
+    """13 did not occur in the old rows; the hierarchy knew it."""
+    applied = dv.apply(release, later(), tmp_path / "out")
+    assert rows(applied.folder) == {("1*", 30, "flu"): 1, ("2*", 40, "cold"): 1}
+    assert (applied.rows, applied.suppressed) == (2, 0)
+    assert pq.read_schema(applied.folder / "table.parquet").names == ["zip", "age", "disease"]
+    assert pq.read_schema(applied.folder / "table.parquet").field("age").type == pa.int64()
+    assert applied.together["k_anonymity"].value == 4
+    assert applied.verdict is not None
+    assert applied.verdict.holds
+    assert applied.alone is not None
+    assert not applied.alone.holds  # one row per class: who knows that somebody is among the new rows finds them
+    manifest = json.loads((applied.folder / "manifest.json").read_text(encoding="utf-8"))
+    assert manifest["kind"] == "applied"
+    assert manifest["rows"] == {"original": 2, "published": 2}
+    assert names(applied.folder) == ["manifest.json", "table.parquet"]
+
+
+def test_unseen_values_are_refused_with_the_list(release: Path, tmp_path: Path) -> None:
+    table = later(zip=["99", "21"], age=[30, 77])
+    with pytest.raises(BadInput, match=r"'zip': '99' \(1\); 'age': '77' \(1\)"):
+        dv.apply(release, table, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_unseen_values_are_left_out_on_request(release: Path, tmp_path: Path) -> None:
+    table = later(name=list("xyz"), zip=["99", "21", "11"], age=[30, 40, 30], disease=["flu"] * 3)
+    applied = dv.apply(release, table, tmp_path / "out", unseen="suppress")
+    assert rows(applied.folder) == {("2*", 40, "flu"): 1, ("1*", 30, "flu"): 1}
+    assert applied.suppressed == 1
+
+
+def test_classes_that_would_break_the_promise(release: Path, tmp_path: Path) -> None:
+    """(1*, 50) is a class of one, known values though they are."""
+    table = later(zip=["11", "21"], age=[50, 40])
+    with pytest.raises(Unverified, match=r"k_anonymity >= 3 \(would be 1, 1 classes\)"):
+        dv.apply(release, table, tmp_path / "out")
+    applied = dv.apply(release, table, tmp_path / "out", unseen="suppress")
+    assert rows(applied.folder) == {("2*", 40, "cold"): 1}
+    nobody = later(zip=["11", "12"], age=[50, 50])
+    with pytest.raises(Unverified, match="no new row can be published"):
+        dv.apply(release, nobody, tmp_path / "none", unseen="suppress")
+
+
+def test_the_prior_is_that_of_all_rows_old_and_new(tmp_path: Path) -> None:
+    """Old: 3 flu, 3 cold. New: 2 flu in class 1*. Together 5/8 have flu; class 1* has 4/5 and class 2* has 1/3."""
+    table = later(zip=["11", "12"], age=[30, 30], disease=["flu", "flu"])
+    folder = decide(policy=Policy(k_anonymity=3, t_closeness=0.3)).write(tmp_path / "release")
+    together = dv.apply(folder, table, tmp_path / "out").together
+    distances = together.per_class("t_closeness", "disease").tolist()
+    assert dict(zip(together.contingency.key_column(0).to_pylist(), distances, strict=True)) == {
+        "1*": pytest.approx(4 / 5 - 5 / 8),
+        "2*": pytest.approx(5 / 8 - 1 / 3),
+    }
+    # With a bound that only the new rows break, in a class that has none of them, leaving rows of that class out does not help.
+    strict = decide(policy=Policy(k_anonymity=3, t_closeness=0.2)).write(tmp_path / "strict")
+    for unseen in ("refuse", "suppress"):
+        with pytest.raises(Unverified, match=r"t_closeness <= 0.2 \(would be 0.2917, 1 classes\)"):
+            dv.apply(strict, table, tmp_path / "none", unseen=unseen)
+
+
+def test_columns_must_be_there_and_others_stay_behind(release: Path, tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match="lacks columns of the release: 'disease'"):
+        dv.apply(release, later().drop_columns(["disease"]), tmp_path / "out")
+    applied = dv.apply(release, later(email=["x@y", "y@z"]), tmp_path / "out")
+    assert pq.read_schema(applied.folder / "table.parquet").names == ["zip", "age", "disease"]
+
+
+def test_types_are_those_of_the_release(release: Path, tmp_path: Path) -> None:
+    applied = dv.apply(release, later(age=["30", "40"]), tmp_path / "out")
+    assert rows(applied.folder) == {("1*", 30, "flu"): 1, ("2*", 40, "cold"): 1}
+    with pytest.raises(BadInput, match="age"):
+        dv.apply(release, later(age=["thirty", "40"]), tmp_path / "none")
+
+
+def test_a_csv_release(tmp_path: Path) -> None:
+    folder = decide().write(tmp_path / "release", format="csv")
+    new = tmp_path / "new.csv"
+    new.write_text("disease;age;zip\nflu;30;13\ncold;40;21\n", encoding="utf-8")
+    applied = dv.apply(folder, new, tmp_path / "out", seed=1)
+    assert sorted((applied.folder / "table.csv").read_text(encoding="utf-8").splitlines()) == [
+        "1*,30,flu", "2*,40,cold", "zip,age,disease"
+    ]  # fmt: skip
+
+
+def test_nulls_follow_the_release(tmp_path: Path) -> None:
+    table = pa.concat_tables(
+        [
+            OLD,
+            pa.table(
+                {"name": list("ghi"), "zip": [None] * 3, "age": [30] * 3, "disease": ["flu"] * 3}, schema=OLD.schema
+            ),
+        ]
+    )
+    folder = decide(table=table).write(tmp_path / "release")
+    applied = dv.apply(folder, later(zip=[None, "21"]), tmp_path / "out")
+    assert rows(applied.folder) == {(None, 30, "flu"): 1, ("2*", 40, "cold"): 1}
+
+
+def test_boxes_of_mondrian(tmp_path: Path) -> None:
+    folder = decide(method="mondrian", hierarchies={"zip": ZIP}, policy=Policy(k_anonymity=3)).write(
+        tmp_path / "release"
+    )
+    assert rows(folder) == {("1*", 30, "flu"): 2, ("1*", 30, "cold"): 1, ("2*", 40, "flu"): 1, ("2*", 40, "cold"): 2}
+    applied = dv.apply(folder, later(), tmp_path / "out")
+    assert rows(applied.folder) == {("1*", 30, "flu"): 1, ("2*", 40, "cold"): 1}
+    outside = later(age=[35, 40])
+    with pytest.raises(BadInput, match="1 combinations of values in the new rows lie in no class"):
+        dv.apply(folder, outside, tmp_path / "none")
+    assert dv.apply(folder, outside, tmp_path / "some", unseen="suppress").suppressed == 1
+
+
+def test_what_cannot_be_checked_again_is_said(tmp_path: Path) -> None:
+    release = decide(
+        policy=Policy(k_anonymity=3, t_closeness=1.0, l_diversity=2),
+        taxonomies={"disease": {"flu": ["ill"], "cold": ["ill"]}},
+    )
+    applied = dv.apply(release.write(tmp_path / "release"), later(), tmp_path / "out")
+    assert applied.unchecked == ("t_closeness <= 1: the hierarchical distance of disease is not part of the release",)
+    assert applied.verdict is not None
+    assert [outcome.promise.metric.name for outcome in applied.verdict.outcomes] == ["k_anonymity", "l_diversity"]
+    manifest = json.loads((applied.folder / "manifest.json").read_text(encoding="utf-8"))
+    assert manifest["unchecked"] == list(applied.unchecked)
+    given = decide(policy=Policy(l_diversity=2), prior={"flu": 0.4, "cold": 0.6})
+    nothing = dv.apply(given.write(tmp_path / "given"), later(), tmp_path / "out2")
+    assert nothing.verdict is None
+    assert nothing.unchecked == ("l_diversity >= 2: the prior of disease was given and is not part of the release",)
+
+
+def test_a_release_that_was_changed_or_is_none(release: Path, tmp_path: Path) -> None:
+    applied = dv.apply(release, later(), tmp_path / "applied")
+    with pytest.raises(BadInput, match="of the kind 'applied'"):
+        dv.apply(applied.folder, later(), tmp_path / "out")
+    (release / "mapping" / "zip.csv").write_text("11;11\n", encoding="utf-8")
+    with pytest.raises(BadInput, match=r"mapping/zip\.csv has changed"):
+        dv.apply(release, later(), tmp_path / "out")
+    with pytest.raises(BadInput, match="not a release"):
+        dv.apply(tmp_path, later(), tmp_path / "out")
+
+
+def test_people_with_several_rows_are_refused(tmp_path: Path) -> None:
+    twice = pa.concat_tables([OLD, OLD])
+    folder = decide(table=twice, identifier=(), person="name").write(tmp_path / "release")
+    with pytest.raises(BadInput, match="does not say whose a row is"):
+        dv.apply(folder, later(), tmp_path / "out")
+
+
+def test_an_existing_folder_needs_force(release: Path, tmp_path: Path) -> None:
+    dv.apply(release, later(), tmp_path / "out")
+    with pytest.raises(BadInput, match="exists already"):
+        dv.apply(release, later(), tmp_path / "out")
+    dv.apply(release, later(disease=["flu", "flu"]), tmp_path / "out", force=True)
+    assert rows(tmp_path / "out") == {("1*", 30, "flu"): 1, ("2*", 40, "flu"): 1}

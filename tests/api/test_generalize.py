@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: Apache-2.0
+"""generalize() and what its release writes: the right rows, the right types, and nothing that was to be hidden."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import divulge as dv
+from tests.api.patients import PATIENTS, classes, patients
+from tests.publish.folders import names
+
+
+def test_the_nine_patients_by_hand() -> None:
+    """Zip codes lose a digit and ages become ranges of 20: three classes of three, counted by hand."""
+    release = patients()
+    assert release.plan.levels == {"zip": 1, "age": 2}
+    rows = release.tables()["table"].to_pylist()
+    assert classes(rows) == {("4767*", "[20, 40)"): 3, ("4760*", "[20, 40)"): 3, ("4790*", "[40, 60)"): 3}
+    assert Counter(row["disease"] for row in rows) == {"Heart": 5, "Cancer": 3, "Flu": 1}
+    assert set(rows[0]) == {"zip", "age", "disease"}
+    assert (release.before["k_anonymity"].value, release.after["k_anonymity"].value) == (1, 3)
+    assert release.verdict.holds
+
+
+def test_a_written_release(tmp_path: Path) -> None:
+    folder = patients().write(tmp_path / "out")
+    assert names(folder) == ["manifest.json", "mapping", "table.parquet"]
+    assert names(folder / "mapping") == ["age.csv", "original.json", "zip.csv"]
+    assert "47677;4767*" in (folder / "mapping" / "zip.csv").read_text(encoding="utf-8").splitlines()
+    assert (folder / "mapping").stat().st_mode & 0o077 == 0
+    assert classes(pq.read_table(folder / "table.parquet").to_pylist()) == classes(
+        patients().tables()["table"].to_pylist()
+    )
+    manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
+    assert manifest["plan"]["levels"] == {"zip": 1, "age": 2}
+    assert manifest["rows"] == {"original": 9, "published": 9}
+    assert manifest["before"]["identity"]["k_anonymity"] == 1
+    assert manifest["after"]["identity"]["k_anonymity"] == 3
+    assert manifest["after"]["settings"]["prior"] == {"disease": "original"}
+    assert manifest["row_order"] == "shuffled with a secret"
+    assert {name: entry["public"] for name, entry in manifest["files"].items()} == {
+        "table.parquet": True,
+        "mapping/age.csv": False,
+        "mapping/zip.csv": False,
+        "mapping/original.json": False,
+    }
+
+
+def test_what_may_be_handed_out_holds_no_value_that_was_hidden(tmp_path: Path) -> None:
+    folder = patients().write(tmp_path / "out", format="csv")
+    for name in ("table.csv", "manifest.json"):
+        text = (folder / name).read_text(encoding="utf-8")
+        hidden = [*PATIENTS.column("name").to_pylist(), *PATIENTS.column("zip").to_pylist()]
+        assert not [value for value in hidden if value in text]
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet", "arrow"])
+def test_unchanged_columns_keep_their_types(tmp_path: Path, kind: str) -> None:
+    table = PATIENTS.append_column("weight", pa.array([60.5, 70.25] * 4 + [80.0])).append_column(
+        "ok", pa.array([True] * 9)
+    )
+    release = patients(table=table, policy=dv.Policy(k_anonymity=1))
+    assert release.plan.levels == {"zip": 0, "age": 0}
+    assert release.plain == ("weight", "ok")
+    folder = release.write(tmp_path / "out", format=kind)
+    found = dv.read(folder / f"table.{kind}")
+    assert {column.name: column.type for column in found.columns} == {
+        "zip": "VARCHAR" if kind != "csv" else "BIGINT",  # text says nothing about types
+        "age": "BIGINT",
+        "disease": "VARCHAR",
+        "weight": "DOUBLE",
+        "ok": "BOOLEAN" if kind != "csv" else "VARCHAR",
+    }
+
+
+def test_the_kind_of_frame_that_went_in_comes_out() -> None:
+    pandas, polars = pytest.importorskip("pandas"), pytest.importorskip("polars")
+    for frame in (pandas.DataFrame(PATIENTS.to_pydict()), polars.from_arrow(PATIENTS)):
+        found = patients(table=frame).tables()["table"]
+        assert type(found) is type(frame)
+        assert list(found.columns) == ["zip", "age", "disease"]
+    assert isinstance(patients().tables()["table"], pa.Table)
+
+
+def test_a_pandas_index_does_not_leave(tmp_path: Path) -> None:
+    pandas = pytest.importorskip("pandas")
+    names = PATIENTS.column("name").to_pylist()
+    frame = pandas.DataFrame(PATIENTS.drop_columns(["name"]).to_pydict(), index=pandas.Index(names, name="name"))
+    release = patients(table=frame, identifier=())
+    assert list(release.tables()["table"].index) == list(range(9))
+    content = (release.write(tmp_path / "out") / "table.parquet").read_bytes()
+    assert not [name for name in names if name.encode() in content]
+    assert pq.read_schema(tmp_path / "out" / "table.parquet").metadata is None
+
+
+def test_categories_that_no_row_has_any_more_do_not_leave(tmp_path: Path) -> None:
+    """A categorical column names all its categories, also one that nobody has and one whose only person was left out."""
+    pandas = pytest.importorskip("pandas")
+    kinds = ["mild", "severe", "unheard-of", "rare"]
+    frame = pandas.DataFrame(
+        {
+            "zip": pandas.Categorical(["1"] * 4 + ["2"] * 4 + ["3"], categories=["1", "2", "3", "4"]),
+            "disease": pandas.Categorical(["mild", "severe"] * 4 + ["rare"], categories=kinds),
+        }
+    )
+    policy = dv.Policy(k_anonymity=4, suppression=0.2)
+    release = dv.generalize(frame, policy=policy, quasi_identifiers="zip", sensitive="disease")
+    assert release.plan.levels == {"zip": 0}
+    assert not [dtype for dtype in release.tables()["table"].dtypes if isinstance(dtype, pandas.CategoricalDtype)]
+    for kind in ("csv", "parquet", "arrow"):
+        folder = release.write(tmp_path / kind, format=kind)
+        for name in (f"table.{kind}", "manifest.json"):
+            content = (folder / name).read_bytes()
+            assert b"unheard-of" not in content
+            assert b"rare" not in content
+
+
+def test_a_relation_of_a_foreign_connection() -> None:
+    import duckdb
+
+    connection = duckdb.connect()
+    connection.register("patients", PATIENTS)
+    release = patients(table=connection.table("patients"))
+    assert classes(release.tables()["table"].to_pylist()) == classes(patients().tables()["table"].to_pylist())
+    assert connection.sql("SHOW TABLES").fetchall() == [("patients",)]
+
+
+def test_the_seed_fixes_the_order_and_is_said(tmp_path: Path) -> None:
+    one, two = (patients().write(tmp_path / str(i), seed=7, format="csv") for i in range(2))
+    assert (one / "table.csv").read_bytes() == (two / "table.csv").read_bytes()
+    manifest = json.loads((one / "manifest.json").read_text(encoding="utf-8"))
+    assert manifest["row_order"] == "shuffled with a seed given by the publisher"
+    assert "7" not in str(manifest["row_order"])

@@ -1,0 +1,218 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The search finds what trying every node finds, for every promise and every objective, and says so when there is nothing."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from divulge.errors import BadInput, Infeasible
+from divulge.metrics import METRICS, Metric
+from divulge.policy import Promise
+from divulge.search import Plan, search
+from divulge.search.exact import plan_of, pose
+from divulge.search.heuristic import explore
+from divulge.search.lattice import lattice_of
+from divulge.search.objectives import OBJECTIVES
+from divulge.search.problem import SearchState
+from tests.oracle import group
+from tests.search import oracle
+from tests.search.drawn import HIERARCHIES, RISKS, any_promise, counted, promises_about, suppressions, tables, world
+
+HIGH_IS_GOOD = {"precision", "information"}
+
+
+def cost_of(plan: Plan) -> float:
+    return -plan.value if plan.objective in HIGH_IS_GOOD else plan.value
+
+
+def compare(rows: Sequence[Any], promises: Sequence[Promise], suppression: float, objective: str) -> None:
+    """Same optimum, same suppressed people, same set of optima; the same refusal."""
+    table = world(rows)
+    expected = oracle.best(table, promises, suppression, objective)
+    contingency = counted(rows)
+    if expected is None:
+        with pytest.raises(Infeasible):
+            search(contingency, HIERARCHIES, promises, suppression=suppression, objective=objective)
+        return
+    least, optima = expected
+    plan = search(contingency, HIERARCHIES, promises, suppression=suppression, objective=objective)
+    assert cost_of(plan) == pytest.approx(least, abs=1e-9)
+    assert plan.gap == 0.0
+    assert plan.levels == min(optima, key=lambda levels: (sum(levels.values()), tuple(levels.values())))
+    found = table.published(dict(plan.levels), promises, suppression)
+    assert found is not None
+    assert plan.suppressed == len(found.suppressed)
+    assert plan.classes == len(group(found.rows, table.keys))
+    every = search(contingency, HIERARCHIES, promises, suppression=suppression, objective=objective, all_optima=True)
+    assert sorted(map(str, every.optima)) == sorted(map(str, optima))
+    assert every.levels == plan.levels
+
+
+@pytest.mark.parametrize("metric", RISKS, ids=lambda metric: f"{metric.scope}-{metric.name}")
+@given(data=st.data(), rows=tables(), suppression=suppressions)
+@settings(deadline=None, max_examples=8)
+def test_every_promise(metric: Metric[Any], data: st.DataObject, rows: list[Any], suppression: float) -> None:
+    compare(rows, [data.draw(promises_about(metric))], suppression, "loss")
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES)
+@given(rows=tables(), promises=st.lists(any_promise, min_size=1, max_size=3), suppression=suppressions)
+@settings(deadline=None, max_examples=12)
+def test_every_objective(objective: str, rows: list[Any], promises: list[Promise], suppression: float) -> None:
+    compare(rows, promises, suppression, objective)
+
+
+@given(
+    rows=tables(),
+    promises=st.lists(any_promise, min_size=1, max_size=2),
+    suppression=suppressions,
+    objective=st.sampled_from(list(OBJECTIVES)),
+)
+@settings(deadline=None, max_examples=40)
+def test_the_search_for_large_lattices_closes_the_gap_when_it_has_time(
+    rows: list[Any], promises: list[Promise], suppression: float, objective: str
+) -> None:
+    contingency = counted(rows)
+    lattice = lattice_of(contingency, HIERARCHIES)
+    problem = pose(contingency, lattice, promises, suppression=suppression, objective=objective)
+    seen = SearchState(problem, keep_ties=True)
+    lowest = explore(seen)
+    expected = oracle.best(world(rows), promises, suppression, objective)
+    if expected is None:
+        assert seen.best is None
+        assert lowest == np.inf
+    else:
+        assert plan_of(seen, lowest).gap == 0.0
+        assert seen.cost == pytest.approx(expected[0], abs=1e-9)
+        assert sorted(str(lattice.named(node)) for node in seen.ties) == sorted(map(str, expected[1]))
+
+
+@given(rows=tables(least=4), promises=st.lists(any_promise, min_size=1, max_size=2), checks=st.integers(1, 10))
+@settings(deadline=None, max_examples=25)
+def test_the_gap_is_never_too_small(rows: list[Any], promises: list[Promise], checks: int) -> None:
+    """Stopped early, by a clock that stands after some looks, the cost less the gap is at most the optimum."""
+    contingency = counted(rows)
+    problem = pose(contingency, lattice_of(contingency, HIERARCHIES), promises, suppression=0.3)
+
+    class StopsEarly(SearchState):
+        @property
+        def out_of_time(self) -> bool:
+            return self.checked >= checks
+
+    seen = StopsEarly(problem, deadline=time.monotonic() + 3600)
+    lowest = explore(seen)
+    expected = oracle.best(world(rows), promises, 0.3, "loss")
+    if expected is not None:
+        assert min(seen.cost, lowest) <= expected[0] + 1e-9
+        if seen.best is not None:
+            assert plan_of(seen, lowest).gap >= seen.cost - expected[0] - 1e-9
+
+
+def test_a_coarser_node_that_breaks_itpr_excludes_no_finer_one() -> None:
+    """Classes of 2 and 6 have ITPR .8333; divided further into 2, 3 and 3 they have .75 (golden: ITPR is not monotone)."""
+    zips = ["1401"] * 2 + ["1301"] * 3 + ["1302"] * 3
+    rows = [{"zip": z, "age": 20, "sex": "f", "disease": "flu"} for z in zips]
+    promise = Promise.make("itpr", 0.8, scope="identity")
+    plan = search(counted(rows), HIERARCHIES, [promise], keep_nodes=True)
+    assert set(plan.levels.values()) == {0}
+    broken = {tuple(node.levels.values()) for node in plan.nodes if not node.feasible}
+    assert broken
+    assert {levels[0] for levels in broken} == {1}
+
+
+def test_a_function_of_ones_own() -> None:
+    rows = [{"zip": "1301", "age": 20, "sex": s, "disease": d} for s in "fm" for d in ("flu", "HIV")]
+
+    def many_sexes(levels: Any, published: Any, suppressed: int) -> float:
+        assert suppressed == 0
+        assert published.people == 4
+        return float(levels["sex"] * 10 - levels["age"])
+
+    plan = search(counted(rows), HIERARCHIES, [Promise.make("k_anonymity", 2)], objective=many_sexes)
+    assert (plan.levels["sex"], plan.levels["age"], plan.value, plan.objective) == (0, 1, -1.0, "own")
+
+
+def test_all_checked_nodes_on_request() -> None:
+    rows = [{"zip": z, "age": 20, "sex": "f", "disease": "flu"} for z in ("1301", "1302", "1401", "1401")]
+    plan = search(counted(rows), HIERARCHIES, [Promise.make("k_anonymity", 2)], keep_nodes=True)
+    assert len(plan.nodes) == plan.checked
+    best = [node for node in plan.nodes if node.levels == plan.levels]
+    assert [(node.feasible, node.value, node.classes) for node in best] == [(True, plan.value, 2)]
+    assert {node.obstacle for node in plan.nodes if not node.feasible} <= {"k_anonymity >= 2"}
+
+
+def test_more_than_a_million_nodes() -> None:
+    """13 columns of three levels; nothing needs to be generalized, and the search knows that nothing is better."""
+    import pyarrow as pa
+
+    from divulge.count import count
+    from divulge.hierarchy import Hierarchy
+    from divulge.table import resolve_roles
+    from tests.metrics.drawn import opened
+
+    names = [f"q{i}" for i in range(13)]
+    table = opened(pa.table({name: ["a", "b", "a", "b"] for name in names}))
+    contingency = count(table, resolve_roles(table, quasi_identifiers=names))
+    hierarchies = {name: Hierarchy(name, {"a": ("a", "A", "*"), "b": ("b", "B", "*")}) for name in names}
+    plan = search(contingency, hierarchies, [Promise.make("k_anonymity", 2)], time_limit=20)
+    assert plan.lattice == 3**13
+    assert (set(plan.levels.values()), plan.value, plan.gap) == ({0}, 0.0, 0.0)
+    forced = search(contingency, hierarchies, [Promise.make("k_anonymity", 4)], time_limit=0.2)
+    assert forced.published(contingency).sizes.tolist() == [4]
+    assert forced.value <= 1.0
+
+
+@pytest.mark.parametrize(
+    ("objective", "columns"),
+    [
+        *((name, columns) for name in OBJECTIVES if name != "information" for columns in (1, 3, 16)),
+        pytest.param(lambda *_: 1.0, 3, id="own-3"),
+    ],
+)
+def test_what_costs_nothing_to_tell_is_told(objective: Any, columns: int) -> None:
+    """Everybody has the same value, the only one that its hierarchy knows: to suppress it would be no loss, and no use."""
+    import pyarrow as pa
+
+    from divulge.count import count
+    from divulge.hierarchy import Hierarchy
+    from divulge.table import resolve_roles
+    from tests.metrics.drawn import opened
+
+    names = [f"q{i}" for i in range(columns)]
+    table = opened(pa.table({name: ["DE"] * 3 for name in names}))
+    contingency = count(table, resolve_roles(table, quasi_identifiers=names))
+    hierarchies = {name: Hierarchy(name, {"DE": ("DE", "*")}) for name in names}
+    plan = search(contingency, hierarchies, [Promise.make("k_anonymity", 2)], objective=objective)
+    assert set(plan.levels.values()) == {0}
+
+
+def test_what_cannot_be_searched_is_refused() -> None:
+    rows = [{"zip": "1301", "age": 20, "sex": "f", "disease": "flu"}] * 3
+    contingency = counted(rows)
+    k = [Promise.make("k_anonymity", 2)]
+    with pytest.raises(BadInput, match="no promise"):
+        search(contingency, HIERARCHIES, [])
+    with pytest.raises(BadInput, match="no hierarchy for 'age', 'sex'"):
+        search(contingency, {"zip": HIERARCHIES["zip"]}, k)
+    with pytest.raises(BadInput, match="not a fraction"):
+        search(contingency, HIERARCHIES, k, suppression=5)
+    with pytest.raises(BadInput, match="did you mean 'precision'"):
+        search(contingency, HIERARCHIES, k, objective="precison")
+    with pytest.raises(BadInput, match="needs a population"):
+        search(contingency, HIERARCHIES, [Promise.make("k_map", 2)])
+    with pytest.raises(BadInput, match="not a sensitive attribute"):
+        search(contingency, HIERARCHIES, [Promise.make("l_diversity", 2, attribute="salary")])
+    assert {metric.name for metric in METRICS if metric.needs_population} == {"k_map", "journalist_risk"}
+
+
+def test_population_sizes_of_the_raw_classes_add_up() -> None:
+    rows = [{"zip": z, "age": 20, "sex": "f", "disease": "flu"} for z in ("1301", "1302", "1401")]
+    plan = search(counted(rows), HIERARCHIES, [Promise.make("k_map", 7)], population=np.array([3.0, 4.0, 9.0]))
+    assert plan.levels == {"zip": 1, "age": 0, "sex": 0}
