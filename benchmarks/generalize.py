@@ -30,13 +30,13 @@ import pyarrow.csv
 ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT))
 
-from divulge.count import Contingency, count
-from divulge.datasets.public import load
-from divulge.policy import Promise
-from divulge.search import Plan, mondrian, search
-from divulge.search.exact import pose
-from divulge.search.lattice import lattice_of
-from divulge.table import read, resolve_roles
+from divulge.count import Contingency, count  # noqa: E402
+from divulge.datasets.public import load  # noqa: E402
+from divulge.policy import Promise  # noqa: E402
+from divulge.search import Plan, mondrian, search  # noqa: E402
+from divulge.search.exact import pose  # noqa: E402
+from divulge.search.lattice import lattice_of  # noqa: E402
+from divulge.table import read, resolve_roles  # noqa: E402
 from tests.search.adult import QUASI_IDENTIFIERS, hierarchies  # noqa: E402
 
 SENSITIVE = "occupation"

@@ -21,7 +21,7 @@ from divulge.anatomy.tables import released
 from divulge.errors import BadInput
 from tests.anatomy.checker import Drawn, drawn
 from tests.anatomy.literature import QUASI_IDENTIFIERS, expected, table_1
-from tests.anatomy.test_query import TABLE_3, without_groups
+from tests.answers.test_query import TABLE_3, without_groups
 
 FOUR = ("alpha", "beta", "gamma", "delta")
 
@@ -72,7 +72,8 @@ def test_levels_need_only_the_tables(table: Drawn, data: st.DataObject, piece: i
     groups = [[i for i in range(size) if group[i] == number] for number in sorted(set(group))]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(measured, "_PIECE", piece)
-        found = dv.check_anatomized(made, sensitive=table.sensitive, **dict(zip(FOUR, table.bounds, strict=True)))
+        bounds: dict[str, Any] = dict(zip(FOUR, table.bounds, strict=True))
+        found = dv.check_anatomized(made, sensitive=table.sensitive, **bounds)
     worst = [max(column) for column in zip(*(table.levels(members) for members in groups), strict=True)]
     assert [getattr(found.levels, name) for name in FOUR] == worst
     assert (found.groups, found.breaking) == (len(groups), sum(not table.keeps(members) for members in groups))

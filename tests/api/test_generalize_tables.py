@@ -210,7 +210,7 @@ def test_a_column_without_a_role_does_not_leave_by_accident(column: dict[str, An
 )
 def test_a_key_is_one_in_whatever_type_of_number_it_is_stored(values: list[Any], refused: bool) -> None:  # noqa: FBT001
     table = pa.table({"zip": ["1", "2", "3"] * 10, "disease": ["flu", "cold"] * 15, "reading": pa.array(values)})
-    asked = {"policy": dv.Policy(k_anonymity=2), "quasi_identifiers": "zip", "sensitive": "disease"}
+    asked: dict[str, Any] = {"policy": dv.Policy(k_anonymity=2), "quasi_identifiers": "zip", "sensitive": "disease"}
     left_out = dv.anatomize(table, sensitive="disease", beta="1/2").left_out
     assert left_out == ({"reading": ANY} if refused else {})
     if refused:

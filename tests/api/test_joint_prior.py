@@ -21,6 +21,7 @@ import pytest
 import divulge as dv
 from divulge.engines import SparkEngine
 from divulge.errors import BadInput, Infeasible
+from divulge.policy import Promise
 
 VALUES = ("flu", "cold", "hiv")
 LABELS: dict[str, dict[str, list[str]]] = {
@@ -199,14 +200,16 @@ def test_the_best_release_under_a_joint_prior(engine: Any) -> None:
         suppression = chance.choice((0.0, 0.3))
         expected = best(case, metric, bound, math.floor(suppression * len(case.rows) + 1e-9))
         outcomes[expected is not None] += 1
-        policy = dv.Policy(**{metric: bound}, suppression=suppression)
+        promised: dict[str, Any] = {metric: bound}
+        policy = dv.Policy(**promised, suppression=suppression)
         if expected is None:
             with pytest.raises(Infeasible):
                 dv.generalize(case.table, policy=policy, **asked(case), engine=engine)
             continue
         release = dv.generalize(case.table, policy=policy, **asked(case), engine=engine)
         levels, cost, worst = expected
-        assert (dict(release.plan.levels), release.plan.value) == (levels, pytest.approx(cost)), seed
+        assert dict(release.plan.levels) == levels, seed
+        assert release.plan.value == pytest.approx(cost), seed
         assert release.after[metric].value == pytest.approx(worst), seed
         assert release.after.settings["prior"] == {"disease": "conditional"}
         told = "the joint probabilities" if case.given_as == "joint" else "the table's class sizes"
@@ -233,7 +236,7 @@ def test_merging_can_leak_what_no_class_leaked() -> None:
     roles: dict[str, Any] = {"quasi_identifiers": "age", "sensitive": "disease", "adversary": dv.Adversary(prior=prior)}
     levels = {"age": {"rows": {"20": ["*"], "21": ["*"]}}}
     for metric in ("distribution_leakage", "t_closeness", "surprise", "entropy_leakage"):
-        release = dv.generalize(table, policy=dv.Policy(**{metric: 0.01}), **roles, hierarchies=levels)
+        release = dv.generalize(table, policy=dv.Policy([Promise.make(metric, 0.01)]), **roles, hierarchies=levels)
         assert release.plan.levels == {"age": 0}
         assert release.after[metric].value == pytest.approx(0.0, abs=1e-9)
     points = dv.tradeoff(table, "distribution_leakage", **roles, hierarchies=levels).points
@@ -317,14 +320,14 @@ def _between(ends: Sequence[int], age: str) -> bool:
 
 
 @pytest.mark.parametrize("method", ["mondrian", "relaxed-mondrian"])
-def test_boxes_under_a_joint_prior(engine: Any, method: str) -> None:
+def test_boxes_under_a_joint_prior(engine: Any, method: Any) -> None:
     """A label [20, 22] stands for everybody between, whoever is in the box."""
     for seed in seeds(engine):
         case = draw(seed)
         ages, zips = sorted(int(row["age"]) for row in case.rows), {row["zip"] for row in case.rows}
         everybody = {"age": partial(_between, ages), "zip": zips.__contains__}
         whole = METRICS["t_closeness"](shares(case.rows), case.prior(everybody))
-        kept = {"policy": dv.Policy(k_anonymity=2, t_closeness=max(whole, 0.4) + 1e-6)}
+        kept: dict[str, Any] = {"policy": dv.Policy(k_anonymity=2, t_closeness=max(whole, 0.4) + 1e-6)}
         if method == "relaxed-mondrian":
             with pytest.raises(BadInput, match="t_closeness of disease"):
                 dv.generalize(case.table, **kept, method=method, **asked(case, hierarchies=None))

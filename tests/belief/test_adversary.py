@@ -41,7 +41,7 @@ def test_refused_when_it_is_made(given: dict[str, Any], told: str) -> None:
 
 def test_anything_else_is_no_adversary() -> None:
     with pytest.raises(BadInput, match="the adversary is dict"):
-        dv.measure(TABLE, quasi_identifiers="age", adversary={"nulls": "drop"})
+        dv.measure(TABLE, quasi_identifiers="age", adversary={"nulls": "drop"})  # type: ignore[arg-type]
 
 
 def test_what_is_given_by_hand_goes_before_the_file_key_by_key() -> None:
@@ -89,12 +89,12 @@ def test_the_policy_file_holds_her(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         encoding="utf-8",
     )
     monkeypatch.chdir(tmp_path)
-    _, measured = dv.check(TABLE, folder / "divulge.toml")
+    measured = dv.check(TABLE, folder / "divulge.toml").measurement
     # Class 2 has two thirds of a.
     assert measured["distribution_leakage"].value == pytest.approx(2**0.5 * 5 / 12)
     assert measured.settings["prior"] == {"s": "given"}
     by_hand = dv.Adversary(prior={"a": 0.5, "b": 0.5})
-    _, measured = dv.check(TABLE, folder / "divulge.toml", adversary=by_hand)
+    measured = dv.check(TABLE, folder / "divulge.toml", adversary=by_hand).measurement
     assert measured["distribution_leakage"].value == pytest.approx(2**0.5 / 6)
     table = tmp_path / "table.csv"
     table.write_text("age,s\n1,a\n1,b\n1,b\n2,a\n2,a\n2,b\n", encoding="utf-8")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pyarrow.csv
 import pytest
 
-from tests.anatomy.test_query import TABLE_3
+from tests.answers.test_query import TABLE_3
 from tests.helpers import run_cli
 
 

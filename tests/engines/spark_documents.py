@@ -34,7 +34,7 @@ def released(out: Path, engine: Any) -> dict[str, Any]:
     """Generalize survey data on an engine, publish it, and say what was done."""
     asked = weights()
     roles = {name: value for name, value in asked.arguments.items() if name != "recursive_l"}
-    levels = {"zip": {"suppress": True}, "age": {"intervals": [20]}, "constant": {"suppress": True}}
+    levels: dict[str, Any] = {"zip": {"suppress": True}, "age": {"intervals": [20]}, "constant": {"suppress": True}}
     policy = dv.Policy(k_anonymity=15, l_diversity=3, suppression=0.5)
     release = dv.generalize(asked.table, policy=policy, **with_adversary(roles), hierarchies=levels, engine=engine)
     release.write(out)

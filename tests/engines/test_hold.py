@@ -202,8 +202,8 @@ def test_a_ranking_is_the_same_everywhere(engine: DuckDBEngine | SparkEngine, ro
         engine.collect_limit = 0
     elif engine.cell_limit is not None:
         engine.cell_limit = 0
-    expected = dv.rank(PEOPLE, quasi_identifiers=list("abc"), up_to=2, **roles).document()
-    found = dv.rank(PEOPLE, quasi_identifiers=list("abc"), up_to=2, **roles, engine=engine).document()
+    expected = dv.rank(PEOPLE, quasi_identifiers=list("abc"), up_to=2, **roles).to_dict()
+    found = dv.rank(PEOPLE, quasi_identifiers=list("abc"), up_to=2, **roles, engine=engine).to_dict()
     assert found["rows"] == 40
     for one, other in zip(found["combinations"], expected["combinations"], strict=True):
         assert one["columns"] == other["columns"]

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pyarrow as pa
 import pytest
 from rich.console import Console, RenderableType
@@ -99,9 +101,9 @@ def test_no_word_is_broken_on_a_narrow_terminal(width: int) -> None:
 
 def test_a_result_is_one_line_in_a_shell_and_the_text_of_the_command_in_print() -> None:
     table = pa.table({"zip": ["1", "1", "2"], "disease": ["flu", "flu", "cold"]})
-    roles = {"quasi_identifiers": "zip", "sensitive": "disease"}
+    roles: dict[str, Any] = {"quasi_identifiers": "zip", "sensitive": "disease"}
     verdict = dv.check(table, dv.Policy(k_anonymity=2), **roles)
-    results = [dv.measure(table, **roles), verdict, dv.profile(table), dv.rank(table, **roles)]
+    results: list[Any] = [dv.measure(table, **roles), verdict, dv.profile(table), dv.rank(table, **roles)]
     for result in results:
         assert "\n" not in repr(result)
         assert len(repr(result)) < 200

@@ -48,9 +48,9 @@ from divulge.table import Column, Table
 # sensitive values in the whole table. A group that keeps the model in its chunk therefore keeps it in the table, and the levels of
 # the table are the worst of its chunks.
 #
-# What comes out are rows of all tables: c0, c1, ... (null where they belong to another table), part (the table's number), gid, copies,
-# and one row per chunk with part = -1 that tells the outcome. Everything is a function of the chunk's rows and of secrets, so that a
-# worker that dies can be replaced.
+# What comes out are rows of all tables: c0, c1, ... (null where they belong to another table), part (the table's number), gid,
+# copies, and one row per chunk with part = -1 that tells the outcome. Everything is a function of the chunk's rows and of secrets, so
+# that a worker that dies can be replaced.
 
 
 OUTCOME = -1

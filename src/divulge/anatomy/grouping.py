@@ -35,10 +35,10 @@ from divulge.errors import InternalError
 # --- deal -------------------------------------------------------------------------------------------------------------
 # The circular deal: sort the records by sensitive value and give record i to group i mod G.
 #
-# A value with h records then has floor(h/G) or ceil(h/G) of them in every group, and groups have floor(n/G) or ceil(n/G) records. So beta and
-# delta of all groups follow from the counts of the whole table, before anything is dealt, and the largest number of groups for which they
-# hold can be looked up. Where a group holds no value twice this is the most groups there can be (H <= G), and it does not fail where
-# Algorithm 1 of Yao et al. 2021 does: counts (3, 1, 1, 1) with two records per group.
+# A value with h records then has floor(h/G) or ceil(h/G) of them in every group, and groups have floor(n/G) or ceil(n/G) records. So
+# beta and delta of all groups follow from the counts of the whole table, before anything is dealt, and the largest number of groups
+# for which they hold can be looked up. Where a group holds no value twice this is the most groups there can be (H <= G), and it does
+# not fail where Algorithm 1 of Yao et al. 2021 does: counts (3, 1, 1, 1) with two records per group.
 #
 # With regions, each region is dealt by itself, and delta is still measured against the shares in the whole table.
 
@@ -133,9 +133,9 @@ def _group_counts(rows: int, smallest: int) -> Iterator[int]:
 # --- balance ----------------------------------------------------------------------------------------------------------
 # Deal so that no group gets more than its share of the commonest tuples.
 #
-# The circular deal fixes which groups get a record of each sensitive value, not which record. Here the records of a value that carry the
-# commonest tuple of a table go to those of its groups that have the fewest so far. Where alpha leaves little room, this spares most swaps and
-# merges; the sensitive values of each group are those of the plain deal, so beta and delta are what they were.
+# The circular deal fixes which groups get a record of each sensitive value, not which record. Here the records of a value that carry
+# the commonest tuple of a table go to those of its groups that have the fewest so far. Where alpha leaves little room, this spares
+# most swaps and merges; the sensitive values of each group are those of the plain deal, so beta and delta are what they were.
 
 
 _MOST_TABLES = 4
@@ -202,9 +202,9 @@ def _seat(
 # --- mondrian ---------------------------------------------------------------------------------------------------------
 # Mondrian cells: halve the records at the median of a column again and again, as long as both halves are allowed.
 #
-# LeFevre et al. 2006, strict partitioning. All cells of a depth are cut together: each tries the column with the widest range first, relative
-# to the whole table, and the next one where a half would not be allowed. Slicing buckets are such cells, and so are the regions inside which
-# our group division can deal, so that records of a group are alike.
+# LeFevre et al. 2006, strict partitioning. All cells of a depth are cut together: each tries the column with the widest range first,
+# relative to the whole table, and the next one where a half would not be allowed. Slicing buckets are such cells, and so are the
+# regions inside which our group division can deal, so that records of a group are alike.
 
 
 Allowed = Callable[[Ints, Ints, int], Bools]

@@ -149,11 +149,11 @@ def _check_columns(rows: RowCodes, quasi_identifiers: Sequence[str], sensitive: 
 # --- paper algorithm --------------------------------------------------------------------------------------------------
 # Algorithm 1 of Yao et al. 2021, as printed, for comparison with grouping.py.
 #
-# Lines 6 and 7 are printed as "while buckets > N" and "from tail to head", that is from the smallest bucket on; `enough` and `pick` choose
-# the other readings: ">=" as the text says, and the largest buckets, sorted anew for each group, as Anatomy does. Line 17 ("break and reset
-# beta or delta") raises: parameters are never changed silently. Lines 20 to 41 do not work as printed (the loop ends after the first good
-# group, a combined group is never removed, only the first group is tested at the end); the reading here is: each bad group takes in the last
-# group that is left until it is good, and at the end all groups are tested for all four bounds.
+# Lines 6 and 7 are printed as "while buckets > N" and "from tail to head", that is from the smallest bucket on; `enough` and `pick`
+# choose the other readings: ">=" as the text says, and the largest buckets, sorted anew for each group, as Anatomy does. Line 17
+# ("break and reset beta or delta") raises: parameters are never changed silently. Lines 20 to 41 do not work as printed (the loop
+# ends after the first good group, a combined group is never removed, only the first group is tested at the end); the reading here is:
+# each bad group takes in the last group that is left until it is good, and at the end all groups are tested for all four bounds.
 #
 # One individual is picked out of a bucket from its end; buckets of equal size stay in the order of their first record.
 
@@ -285,7 +285,8 @@ def _satisfy(problem: GroupingProblem, groups: Buckets) -> Buckets:
 
 
 # --- slppa ------------------------------------------------------------------------------------------------------------
-# SLPPA: sensitive label privacy preservation with anatomization (Yao et al. 2021), by our group division or by Algorithm 1 as printed.
+# SLPPA: sensitive label privacy preservation with anatomization (Yao et al. 2021), by our group division or by Algorithm 1 as
+# printed.
 
 
 Algorithm = Literal["guaranteed", "paper"]
@@ -354,9 +355,9 @@ class Slppa:
 # --- anatomy ----------------------------------------------------------------------------------------------------------
 # Anatomy (Xiao and Tao 2006): all quasi-identifiers in one table, groups of l records with different sensitive values.
 #
-# While l buckets (the records of one sensitive value) are not empty, one random record of each of the l largest makes a group; at most l - 1
-# records are then left, each of a bucket of its own, and each goes to a random group without its value. This works exactly if no value is in
-# more than one in l records.
+# While l buckets (the records of one sensitive value) are not empty, one random record of each of the l largest makes a group; at
+# most l - 1 records are then left, each of a bucket of its own, and each goes to a random group without its value. This works exactly
+# if no value is in more than one in l records.
 
 
 @dataclass(frozen=True)
@@ -434,9 +435,9 @@ def _random_group_without(holds: Ints, groups: int, rng: np.random.Generator) ->
 # --- baselines --------------------------------------------------------------------------------------------------------
 # Two simple ways to anatomize, to measure the others against: ASN, and random permutation.
 #
-# ASN (Rajaei et al. 2015) publishes each attribute as a table of its own and bounds the sensitive association (beta) and the presence of a
-# record; the presence bound is gamma here, where Yao et al. 2021 call it ASN's alpha. Random permutation puts records into groups of equal
-# size by lot and promises nothing.
+# ASN (Rajaei et al. 2015) publishes each attribute as a table of its own and bounds the sensitive association (beta) and the presence
+# of a record; the presence bound is gamma here, where Yao et al. 2021 call it ASN's alpha. Random permutation puts records into
+# groups of equal size by lot and promises nothing.
 
 
 @dataclass(frozen=True)
@@ -502,10 +503,10 @@ class RandomPermutation:
 # --- slicing ----------------------------------------------------------------------------------------------------------
 # Slicing (Li, Li, Zhang and Molloy 2012): attributes clustered by k-medoids, records in Mondrian buckets with l-diversity.
 #
-# The distance of two attributes is 1 - phi2. A bucket is cut as long as both halves are l-diverse: with "distinct", each has l different
-# sensitive values; with "frequency", none of its values is in more than one in l of its records. Two things differ from the paper, so that
-# the method can be compared with the others: the sensitive attribute is a table of its own, and diversity is checked per bucket. The paper's
-# own check, over all buckets that match a record, averages what is checked here, and is dearer.
+# The distance of two attributes is 1 - phi2. A bucket is cut as long as both halves are l-diverse: with "distinct", each has l
+# different sensitive values; with "frequency", none of its values is in more than one in l of its records. Two things differ from the
+# paper, so that the method can be compared with the others: the sensitive attribute is a table of its own, and diversity is checked
+# per bucket. The paper's own check, over all buckets that match a record, averages what is checked here, and is dearer.
 
 
 Check = Literal["distinct", "frequency"]

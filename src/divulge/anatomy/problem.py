@@ -195,14 +195,14 @@ def _ranked_by(whole: SensitiveTotals, rows: RowCodes, name: str) -> Ranked:
 # --- feasibility ------------------------------------------------------------------------------------------------------
 # Can any grouping keep the model? Decided before a record is moved, exactly where that is possible.
 #
-# For alpha, beta and delta the answer is known. The count of the commonest value is the sum of its counts in the groups, each at most beta
-# times the group, so it is at most beta times the table; and if it is, the table as one group keeps beta, alpha likewise, and delta with
-# difference 0. Hence alpha and beta can be kept exactly if the whole table keeps them, and delta always. Yao et al. 2021 (section 4.4) state
-# weaker conditions, one of them wrong ("alpha > 1/min is always met": the column M, M, M, F breaks alpha = 0.6).
+# For alpha, beta and delta the answer is known. The count of the commonest value is the sum of its counts in the groups, each at most
+# beta times the group, so it is at most beta times the table; and if it is, the table as one group keeps beta, alpha likewise, and
+# delta with difference 0. Hence alpha and beta can be kept exactly if the whole table keeps them, and delta always. Yao et al. 2021
+# (section 4.4) state weaker conditions, one of them wrong ("alpha > 1/min is always met": the column M, M, M, F breaks alpha = 0.6).
 #
-# Gamma is different: the union of two groups that keep it may break it. It can be kept if the whole table keeps it or if it is at least
-# alpha^k beta; it cannot if it is below `least_gamma`; between the two a search decides, and what it does not find stays unproved, except on
-# tables so small that every grouping can be tried.
+# Gamma is different: the union of two groups that keep it may break it. It can be kept if the whole table keeps it or if it is at
+# least alpha^k beta; it cannot if it is below `least_gamma`; between the two a search decides, and what it does not find stays
+# unproved, except on tables so small that every grouping can be tried.
 
 
 SMALL = 12
@@ -357,13 +357,15 @@ def _in_the_way(commonest: Commonest, whole: WholeTable, name: str, bound: Fract
 # --- held columns -----------------------------------------------------------------------------------------------------
 # A table that does not fit into memory: its counts, and its rows dealt into chunks (Yao et al. 2021, for tables of any size).
 #
-# Table division and feasibility need counts only, and these come from GROUP BY. For the groups, rows are dealt into chunks of a size that
-# memory, or one worker, can hold, by the circular deal of deal.py: sorted by sensitive value, record i goes to chunk i mod C. So every chunk
-# has the mix of sensitive values of the whole table, to within one record of each value, and beta and delta can be kept in a chunk nearly
-# whenever they can in the table. Among the records of a value, those with the same further sensitive values and those with the commonest
-# tuples of the tables stand together and are spread as evenly, for alpha; the rest is in an order drawn from a secret.
+# Table division and feasibility need counts only, and these come from GROUP BY. For the groups, rows are dealt into chunks of a size
+# that memory, or one worker, can hold, by the circular deal of deal.py: sorted by sensitive value, record i goes to chunk i mod C. So
+# every chunk has the mix of sensitive values of the whole table, to within one record of each value, and beta and delta can be kept
+# in a chunk nearly whenever they can in the table. Among the records of a value, those with the same further sensitive values and
+# those with the commonest tuples of the tables stand together and are spread as evenly, for alpha; the rest is in an order drawn from
+# a secret.
 #
-# The place of a row depends on what is in it and on the secret alone, never on where it lay, so a lost worker's rows find the same chunks.
+# The place of a row depends on what is in it and on the secret alone, never on where it lay, so a lost worker's rows find the same
+# chunks.
 
 
 MOST_VALUES = 1_000_000

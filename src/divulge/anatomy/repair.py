@@ -191,9 +191,10 @@ def _after_swaps(
 # --- merge ------------------------------------------------------------------------------------------------------------
 # Merge groups that break the model with others until none does.
 #
-# A weighted mean lies between what it is the mean of, so the union of two groups that keep alpha, beta and delta keeps them; only gamma may
-# break. A group in need looks at some others and joins one with which it keeps the model; if hardly any group finds such a partner, it joins
-# the one with which it breaks it least. The number of groups falls in every round, so this ends, at the latest with one group per region.
+# A weighted mean lies between what it is the mean of, so the union of two groups that keep alpha, beta and delta keeps them; only
+# gamma may break. A group in need looks at some others and joins one with which it keeps the model; if hardly any group finds such a
+# partner, it joins the one with which it breaks it least. The number of groups falls in every round, so this ends, at the latest with
+# one group per region.
 
 
 _CANDIDATES = 8

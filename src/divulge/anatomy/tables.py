@@ -300,11 +300,12 @@ def free_name(wanted: str, tables: Sequence[Sequence[str]]) -> str:
 
 
 # --- measured ---------------------------------------------------------------------------------------------------------
-# The levels of a release, worked out from its tables alone, wherever they are, by the formulas that measure our own groups (levels.py).
+# The levels of a release, worked out from its tables alone, wherever they are, by the formulas that measure our own groups
+# (levels.py).
 #
 # The rows of a group come together: of each table of quasi-identifiers the count of its commonest tuple, of each sensitive column all
-# counts. They are held by the engine and folded into one summary. The prior of delta is the sum over all groups, for an anatomized release
-# leaves nobody out.
+# counts. They are held by the engine and folded into one summary. The prior of delta is the sum over all groups, for an anatomized
+# release leaves nobody out.
 
 
 _PIECE = 250_000

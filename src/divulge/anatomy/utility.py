@@ -30,7 +30,8 @@ from divulge.errors import BadInput
 #
 # anchored    a record is drawn; the query asks for its values in some quasi-identifiers and in the sensitive attribute. At least
 #             one record satisfies it, so the relative error is always defined.
-# range       as in Xiao and Tao's Anatomy (2006): each predicate takes b of the column's values, b = ceil(|A| s^(1/(q+1))) for selectivity s
+# range       as in Xiao and Tao's Anatomy (2006): each predicate takes b of the column's values, b = ceil(|A| s^(1/(q+1))) for
+# selectivity s
 #             and q quasi-identifiers; neighbours where the column has an order, any values where not. No record need satisfy it.
 
 

@@ -56,9 +56,9 @@ from divulge.table import Names, Roles, Table, read, resolve_roles, table_of
 # --- anatomized release -----------------------------------------------------------------------------------------------
 # An anatomized release that has been decided: what it promises, what it still tells, and what is verified when it is written.
 #
-# What lies on the disk is read back by an engine that did not write it. Its rows are compared with those that were to be written, which
-# hold the tuples of the source, each as often as it occurs there; and the groups, their sizes and all four levels are worked out from the
-# files alone. Only then do the files appear.
+# What lies on the disk is read back by an engine that did not write it. Its rows are compared with those that were to be written,
+# which hold the tuples of the source, each as often as it occurs there; and the groups, their sizes and all four levels are worked
+# out from the files alone. Only then do the files appear.
 
 
 _HINT = "Nothing was published. Did the source change meanwhile? Run it again; if it stays so, report it"

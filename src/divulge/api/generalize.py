@@ -133,8 +133,8 @@ def _rule(cuts: Cuts, domain: Domain, order: Sequence[str] | None) -> dict[str, 
 # --- plain columns ----------------------------------------------------------------------------------------------------
 # Columns without a role, before they are published as they are: none of them may name people or number rows.
 #
-# What nobody has looked at must not leave by accident. Generalizing refuses a column that looks like an identifier, counts the rows, or
-# cannot be looked into until the user says what it is, or says that it is to be kept; anatomizing leaves it out and says so.
+# What nobody has looked at must not leave by accident. Generalizing refuses a column that looks like an identifier, counts the rows,
+# or cannot be looked into until the user says what it is, or says that it is to be kept; anatomizing leaves it out and says so.
 
 
 def columns_without_role(table: Table, roles: Roles, keep: Collection[str]) -> tuple[str, ...]:

@@ -234,8 +234,9 @@ def _smallest(combinations: Sequence[Combination], threshold: float) -> Iterator
 # --- growing ----------------------------------------------------------------------------------------------------------
 # growing(): how much the first n quasi-identifiers give away together, for n = 1, 2, 3 and so on, and each by itself.
 #
-# Simple and combined ITPR of Bkakria et al. 2021 (Definitions 1 and 2), as in their Fig. 7, for tables with a hundred columns and more.
-# Columns are read one at a time and refine the classes of those before them (see count.refine), so the cost of n columns grows with n.
+# Simple and combined ITPR of Bkakria et al. 2021 (Definitions 1 and 2), as in their Fig. 7, for tables with a hundred columns and
+# more. Columns are read one at a time and refine the classes of those before them (see count.refine), so the cost of n columns grows
+# with n.
 
 
 @dataclass(frozen=True)

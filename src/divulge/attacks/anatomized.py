@@ -107,7 +107,8 @@ def _occurs(columns: list[Codes], rebuilt: list[Codes]) -> np.ndarray[tuple[int]
 
 
 # --- shift ------------------------------------------------------------------------------------------------------------
-# The probabilistic attack: how far a release moves the belief in a sensitive value (Yao et al. 2021, section 3, attack 4; Definition 4).
+# The probabilistic attack: how far a release moves the belief in a sensitive value (Yao et al. 2021, section 3, attack 4; Definition
+# 4).
 #
 # Before, a value is believed in by its share in the whole table; afterwards, by its share in the person's group. Delta
 # bounds the difference for every value, also for values that the group lacks: to learn what somebody has not is to

@@ -189,8 +189,8 @@ class Belief:
 # --- ground -----------------------------------------------------------------------------------------------------------
 # Which ground distance t-closeness uses for an attribute, and the order of its values.
 #
-# Equal for text and ordered for numbers and dates unless told otherwise; a taxonomy makes it hierarchical. Text has no order of its own
-# (an alphabet means nothing), so an ordered distance on text needs the order.
+# Equal for text and ordered for numbers and dates unless told otherwise; a taxonomy makes it hierarchical. Text has no order of its
+# own (an alphabet means nothing), so an ordered distance on text needs the order.
 
 
 Taxonomy = str | Path | Mapping[str, Sequence[str]]

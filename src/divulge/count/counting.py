@@ -25,8 +25,8 @@ from divulge.table import Column, Kind, Roles, Table
 # --- assemble ---------------------------------------------------------------------------------------------------------
 # From the rows of a counting statement to a contingency.
 #
-# The statement may have run over a whole table, or the rows may be those of some classes only, as Spark's workers see them; values are
-# then numbered as they are in the whole table.
+# The statement may have run over a whole table, or the rows may be those of some classes only, as Spark's workers see them; values
+# are then numbered as they are in the whole table.
 
 
 JOINT = " + "

@@ -110,10 +110,11 @@ def _dictionary(cells: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 # --- columns ----------------------------------------------------------------------------------------------------------
-# The columns of a table one after the other, as small numbers, row for row: for tables too wide to be held in memory or grouped at once.
+# The columns of a table one after the other, as small numbers, row for row: for tables too wide to be held in memory or grouped at
+# once.
 #
-# While one column is worked on, the next is read. Parquet files are read where they are, one column at a time; everything else is first
-# written once into the engine's private directory, so that no source is read for each of its columns, or in another order.
+# While one column is worked on, the next is read. Parquet files are read where they are, one column at a time; everything else is
+# first written once into the engine's private directory, so that no source is read for each of its columns, or in another order.
 
 
 _DENSE = 2**16
@@ -183,9 +184,9 @@ def number_values(cells: pa.ChunkedArray, table: Table, name: str) -> tuple[npt.
 # --- refine -----------------------------------------------------------------------------------------------------------
 # Classes of a growing set of columns, one column at a time (Bkakria et al. 2021, Definition 2 and Fig. 7).
 #
-# Rows are in one class with k columns if they are in one class with the first k - 1 and agree in the k-th. So the classes of n columns
-# come from those of n - 1 by looking at one column, and the cost of n columns is n times that of one, where a GROUP BY for each n would
-# read and hash n columns again. Two things keep the step cheap:
+# Rows are in one class with k columns if they are in one class with the first k - 1 and agree in the k-th. So the classes of n
+# columns come from those of n - 1 by looking at one column, and the cost of n columns is n times that of one, where a GROUP BY for
+# each n would read and hash n columns again. Two things keep the step cheap:
 #
 # - The number of a class and the code of a value make one small number. Those that occur are counted in an array; no hashing, no sorting,
 #   and no two different keys are ever taken for the same. A column with many values is taken digit by digit, so that the array is never

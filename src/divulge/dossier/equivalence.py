@@ -30,10 +30,10 @@ from divulge.errors import BadInput
 # --- extensions -------------------------------------------------------------------------------------------------------
 # The two extensions that Whang and Garcia-Molina name in section 2.1 and leave open, as options that are off by default.
 #
-# **Graded correctness.** Guessing 31 for an age of 30 leaks more than guessing 80. A grade g(v, v') in [0, 1] says how much
-# of the true value v' the guess v gives away; equal values have grade 1. Every attribute of the record is compared with the most
-# similar reference attribute of its label. In a possible world a reference attribute is found to the degree of its best guess,
-# so several guesses at one truth never count more than the truth itself. Without a grade, only equal values count.
+# **Graded correctness.** Guessing 31 for an age of 30 leaks more than guessing 80. A grade g(v, v') in [0, 1] says how much of the
+# true value v' the guess v gives away; equal values have grade 1. Every attribute of the record is compared with the most similar
+# reference attribute of its label. In a possible world a reference attribute is found to the degree of its best guess, so several
+# guesses at one truth never count more than the truth itself. Without a grade, only equal values count.
 #
 # **Background statistics.** A rare value says more about a person than a common one. The weight of <l, v> becomes
 # w_l * (-log2 q(v)) / H(l), where q is the distribution of the label in the population and H its entropy in bits: the

@@ -26,10 +26,10 @@ from divulge.arrays import Floats, Ints, sum_by_id
 # --- exponential sums -------------------------------------------------------------------------------------------------
 # 1/u as a sum of few exponentials: sum of weight * exp(-node * u) for u in [1, ratio], as (node, weight) pairs per ratio.
 #
-# Sums of this kind with the fewest terms are known to exist and to have positive terms (Braess and Hackbusch, "Approximation
-# of 1/x by exponential sums in [1, infinity)", 2005). These interpolate 1/u at Chebyshev points in log u; they were found by
-# Newton's method with 80 digits and rounded. Nothing rests on how they were found: `quadrature.certificate` bounds the
-# error of the numbers as they stand here, and the tests hold it below 1e-13.
+# Sums of this kind with the fewest terms are known to exist and to have positive terms (Braess and Hackbusch, "Approximation of 1/x
+# by exponential sums in [1, infinity)", 2005). These interpolate 1/u at Chebyshev points in log u; they were found by Newton's method
+# with 80 digits and rounded. Nothing rests on how they were found: `quadrature.certificate` bounds the error of the numbers as they
+# stand here, and the tests hold it below 1e-13.
 
 
 TABLES: dict[float, tuple[tuple[float, float], ...]] = {
@@ -98,11 +98,10 @@ TABLES: dict[float, tuple[tuple[float, float], ...]] = {
 # --- quadrature -------------------------------------------------------------------------------------------------------
 # Sums of exponentials that stand for 1/u, with a certified relative error.
 #
-# Record leakage is a positive mixture of terms 1/Lambda, and 1/Lambda = int_0^inf exp(-s Lambda) ds. A rule replaces the
-# integral by sum_j weight_j exp(-node_j u), where u = Lambda / (least Lambda) lies in [1, ratio]. As the mixture is
-# positive, the relative error of the leakage of every record is at most the worst error of the rule on 1/u in that range: one
-# number per rule, computed once. This makes the leakage of Whang and Garcia-Molina (section 5) exact for arbitrary weights,
-# in time linear in the size of the record.
+# Record leakage is a positive mixture of terms 1/Lambda, and 1/Lambda = int_0^inf exp(-s Lambda) ds. A rule replaces the integral by
+# sum_j weight_j exp(-node_j u), where u = Lambda / (least Lambda) lies in [1, ratio]. As the mixture is positive, the relative error
+# of the leakage of every record is at most the worst error of the rule on 1/u in that range: one number per rule, computed once. This
+# makes the leakage of Whang and Garcia-Molina (section 5) exact for arbitrary weights, in time linear in the size of the record.
 #
 # Two kinds of rule: tabled sums with the fewest terms for small ratios, and for any ratio the double-exponential ("DE")
 # trapezoidal rule with s = exp(x - exp(-x)).

@@ -33,9 +33,9 @@ if TYPE_CHECKING:
 # --- splink model -----------------------------------------------------------------------------------------------------
 # The conversation with Splink 5: records in, learnt model and match probabilities out. Nothing else knows its interface.
 #
-# Each compared label becomes a column that holds the list of a record's values, the most confident first; labels are renamed, so
-# that no name reaches SQL. Pairs share a value of the blocking labels. The chance of agreement by accident (u) is learnt from
-# random pairs, that of agreement for one person (m) by expectation maximisation on pairs that agree on another label.
+# Each compared label becomes a column that holds the list of a record's values, the most confident first; labels are renamed, so that
+# no name reaches SQL. Pairs share a value of the blocking labels. The chance of agreement by accident (u) is learnt from random
+# pairs, that of agreement for one person (m) by expectation maximisation on pairs that agree on another label.
 
 
 Model: TypeAlias = Mapping[str, tuple[tuple[float, float], ...]]

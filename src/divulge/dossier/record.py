@@ -225,13 +225,13 @@ def _named(name: str | None) -> str:
 # --- joint ------------------------------------------------------------------------------------------------------------
 # Correlated attributes: the joint-information device (Whang and Garcia-Molina, section 2).
 #
-# The model takes attributes as unrelated. Phone and address are not: each tells a part of the other. The device splits them into
-# J, what both tell (say the district), A, what only the address tells, and P, what only the phone tells. Who learns the phone
-# learns J and P, who learns the address learns J and A, who learns both learns J, A and P: J once, not twice. The three labels
-# get weights of their own. So a joint is a way to add <J, ...> to every record that has one of its members.
+# The model takes attributes as unrelated. Phone and address are not: each tells a part of the other. The device splits them into J,
+# what both tell (say the district), A, what only the address tells, and P, what only the phone tells. Who learns the phone learns J
+# and P, who learns the address learns J and A, who learns both learns J, A and P: J once, not twice. The three labels get weights of
+# their own. So a joint is a way to add <J, ...> to every record that has one of its members.
 #
-# J takes the highest confidence among the members that tell it, as in a merge, and like any attribute it is then independent
-# of the others: this is the paper's model, not an exact account of dependent beliefs.
+# J takes the highest confidence among the members that tell it, as in a merge, and like any attribute it is then independent of the
+# others: this is the paper's model, not an exact account of dependent beliefs.
 
 
 TRUE_VALUE = "as in the reference"

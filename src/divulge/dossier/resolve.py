@@ -126,9 +126,9 @@ def _minimal(clauses: tuple[Clause, ...]) -> tuple[Clause, ...]:
 # --- clusters ---------------------------------------------------------------------------------------------------------
 # Which records belong together: groups that grow through an index of match keys.
 #
-# This is the blocking behind entity resolution. Two records match exactly when they share a key: one value for each label
-# of a clause. So a record is never compared with others; its keys are looked up. With `compose` (R-Swoosh, Benjelloun et al.)
-# a group also owns the keys that only its merged record has: the name from one member, the card from another.
+# This is the blocking behind entity resolution. Two records match exactly when they share a key: one value for each label of a
+# clause. So a record is never compared with others; its keys are looked up. With `compose` (R-Swoosh, Benjelloun et al.) a group also
+# owns the keys that only its merged record has: the name from one member, the card from another.
 #
 # A group whose merged record would own too many keys (a thousand names and a thousand phones) does not list them. It is
 # asked instead: a key of another group matches when the large group holds each of its attributes.

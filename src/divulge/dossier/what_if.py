@@ -180,8 +180,8 @@ def _strip(record: Record, label: str) -> Record:
 # --- enhance ----------------------------------------------------------------------------------------------------------
 # What to verify next in a composite record (Whang and Garcia-Molina, section 4.3).
 #
-# An adversary, or an investigator, does not know the truth p. The certainty of a composite record r_c is its leakage against
-# r_p, the same attributes with confidence 1. Verifying an attribute of a source record raises its confidence to 1 and costs
+# An adversary, or an investigator, does not know the truth p. The certainty of a composite record r_c is its leakage against r_p, the
+# same attributes with confidence 1. Verifying an attribute of a source record raises its confidence to 1 and costs
 # 1 - c unless told otherwise. Leakage is affine in each confidence, so the gain is (1 - c') * (L(c=1) - L(c=0)), where c' is
 # the confidence after merging. It is nothing when another source is already certain. The composition of the record is
 # held fixed: verifying is not assumed to make further records match.

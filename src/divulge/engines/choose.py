@@ -60,7 +60,8 @@ def _is_of(module: str, name: str, value: Any) -> bool:
 # SQL over a DuckDB relation that belongs to the user's own connection.
 #
 # The statement runs there, over the relation itself: nothing is copied, and nothing is left behind in the connection. What is to be
-# held, or lent, lies in a DuckDB of ours. DuckDB takes no parameters on this path, so each is written into the statement as a constant.
+# held, or lent, lies in a DuckDB of ours. DuckDB takes no parameters on this path, so each is written into the statement as a
+# constant.
 
 
 # What is quoted comes first, so that a question mark inside a name or a text is not taken for a parameter.

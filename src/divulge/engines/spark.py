@@ -44,8 +44,8 @@ if TYPE_CHECKING:
 #     table.parquet/part-00000.parquet, part-00001.parquet, ...
 #
 # The workers write to the folder in which a release is staged, so that folder must be on storage that they share with this process.
-# Whether they see it is asked before the first row is written, and whether all parts arrived afterwards. Names, marks and checksums that
-# Spark adds are taken away, and so is what a catalog says about the columns.
+# Whether they see it is asked before the first row is written, and whether all parts arrived afterwards. Names, marks and checksums
+# that Spark adds are taken away, and so is what a catalog says about the columns.
 
 
 ROWS_PER_PART = 500_000

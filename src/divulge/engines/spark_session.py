@@ -90,9 +90,9 @@ def first_line(error: BaseException) -> str:
 # --- spark start ------------------------------------------------------------------------------------------------------
 # Finds a Spark session or starts one.
 #
-# A session that runs already is taken as it is. One that we start gets settings under which Spark answers as DuckDB does:
-# names in their exact case, timestamps in UTC, overflow as an error. It listens on loopback only where it runs on this
-# machine alone, keeps its scratch files in a private directory (mode 0700) and writes its log there.
+# A session that runs already is taken as it is. One that we start gets settings under which Spark answers as DuckDB does: names in
+# their exact case, timestamps in UTC, overflow as an error. It listens on loopback only where it runs on this machine alone, keeps
+# its scratch files in a private directory (mode 0700) and writes its log there.
 
 
 _JAVA = "Install Java 17 or newer (Debian and Ubuntu: apt install openjdk-17-jre-headless) or set JAVA_HOME"
@@ -304,8 +304,8 @@ def _archive() -> Path:
 # --- spark cleanup ----------------------------------------------------------------------------------------------------
 # Takes out of a Spark session what objects that are gone have left there: views and cached frames.
 #
-# An object may go anywhere, also while pyspark waits for an answer of Java's, because the garbage collector runs where it likes. A second
-# question on the same connection would tear both apart, so a thread with a connection of its own asks it.
+# An object may go anywhere, also while pyspark waits for an answer of Java's, because the garbage collector runs where it likes. A
+# second question on the same connection would tear both apart, so a thread with a connection of its own asks it.
 
 
 _tasks: SimpleQueue[Callable[[], Any]] = SimpleQueue()

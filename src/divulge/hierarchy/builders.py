@@ -350,8 +350,8 @@ class Frequent:
 #     Other
 #         Other-service
 #
-# Level by level the tree is cut one step nearer to the root. A value that sits higher than the deepest ones keeps its own
-# name until the cut reaches it, so branches may differ in depth.
+# Level by level the tree is cut one step nearer to the root. A value that sits higher than the deepest ones keeps its own name until
+# the cut reaches it, so branches may differ in depth.
 
 
 Path = tuple[str, ...]

@@ -134,7 +134,8 @@ def _number(labels: Sequence[str | None]) -> LevelCodes:
 
 
 # --- hierarchy coverage -----------------------------------------------------------------------------------------------
-# Does every value of the data have its row in its hierarchy? All gaps of all columns are named at once, each with a rule that fills it.
+# Does every value of the data have its row in its hierarchy? All gaps of all columns are named at once, each with a rule that fills
+# it.
 #
 # A hierarchy that misses a value is the complaint heard most often about every tool of this kind; so the answer says not only what is
 # missing but what to write where.

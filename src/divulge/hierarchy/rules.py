@@ -209,8 +209,9 @@ KEYS = frozenset((*_KINDS, *COMMON, "file", "rows", *(key for keys in _COMPANION
 # --- hierarchy builders -----------------------------------------------------------------------------------------------
 # From what the user asks for to a hierarchy: a rule applied to the values of the data, or a file.
 #
-# A rule makes levels above the values; suppression (`*`) is put on top unless `suppress = false`. A file is taken as it is. Values that
-# do not fit are refused, all at once, unless `other` gives them a label; null has no row and follows Hierarchy's own rule for it.
+# A rule makes levels above the values; suppression (`*`) is put on top unless `suppress = false`. A file is taken as it is. Values
+# that do not fit are refused, all at once, unless `other` gives them a label; null has no row and follows Hierarchy's own rule for
+# it.
 
 
 Spec = Mapping[str, Any] | str | Path | Hierarchy

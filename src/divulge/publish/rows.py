@@ -69,11 +69,12 @@ def _without_nulls(engine: OwnEngine, names: Sequence[str]) -> str:
 # --- shuffle ----------------------------------------------------------------------------------------------------------
 # The order of published rows: a function of what is published and of a secret, and of nothing else.
 #
-# Equal rows are counted and numbered, and rows are sorted by a hash of the secret, the number and all their values. Whatever order the source
-# had is gone with the count, so the order of a release cannot tell it, even to somebody who learns the secret. The same secret gives
-# the same file, on one thread or many.
+# Equal rows are counted and numbered, and rows are sorted by a hash of the secret, the number and all their values. Whatever order
+# the source had is gone with the count, so the order of a release cannot tell it, even to somebody who learns the secret. The same
+# secret gives the same file, on one thread or many.
 #
-# On Spark the same hash says in which of the part files a row lies, so the parts do not tell how the source was spread over the cluster.
+# On Spark the same hash says in which of the part files a row lies, so the parts do not tell how the source was spread over the
+# cluster.
 
 
 _BITS = 62

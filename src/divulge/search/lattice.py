@@ -221,9 +221,9 @@ class ValueTally:
 # --- rollup -----------------------------------------------------------------------------------------------------------
 # The classes of any node, by rolling up counts (LeFevre et al. 2005: roll-up instead of a scan of the rows).
 #
-# A node's class is a combination of labels. The columns are split into two halves; the combination of labels within a half is numbered
-# once per choice of levels and remembered, so that a node costs one multiplication, one addition and one count over the raw classes.
-# Counts of sensitive values are merged once for all nodes that generalize the same columns, and rolled up from there.
+# A node's class is a combination of labels. The columns are split into two halves; the combination of labels within a half is
+# numbered once per choice of levels and remembered, so that a node costs one multiplication, one addition and one count over the raw
+# classes. Counts of sensitive values are merged once for all nodes that generalize the same columns, and rolled up from there.
 
 
 _REMEMBERED_HALVES = 512

@@ -164,8 +164,8 @@ def _is_word(cell: str) -> bool:
 # Which type a column of texts may take without losing anything.
 #
 # Every cell has a shape (a short integer, a decimal, an ISO date, ...). The shapes of a whole column, as one bit mask,
-# decide its type. So a zip code keeps its leading zero and a card number its last digit wherever in the file the telling
-# row stands, and 250.1 and 250.10, which are two codes and one number, stay two values.
+# decide its type. So a zip code keeps its leading zero and a card number its last digit wherever in the file the telling row stands,
+# and 250.1 and 250.10, which are two codes and one number, stay two values.
 
 
 _INTEGER, _LONG, _DECIMAL, _PADDED, _DATE, _TIMESTAMP, _ZONED, _OTHER = (1 << bit for bit in range(8))
@@ -362,9 +362,9 @@ def _as_utf8(path: Path, *, engine: DuckDBEngine, encoding: str, shown: str) -> 
 # --- jsonlines --------------------------------------------------------------------------------------------------------
 # Reads JSON: one object per line, or one array of objects.
 #
-# DuckDB finds the keys and their types from every record. Two of its choices are undone: a text is taken for a date only
-# if all its values are ISO dates (DuckDB reads 02-01-2020 and "epoch" as dates too), and a key that holds texts in one
-# record and numbers in another becomes text. Numbers written as texts stay texts.
+# DuckDB finds the keys and their types from every record. Two of its choices are undone: a text is taken for a date only if all its
+# values are ISO dates (DuckDB reads 02-01-2020 and "epoch" as dates too), and a key that holds texts in one record and numbers in
+# another becomes text. Numbers written as texts stay texts.
 
 
 _LOOK_AT_ALL = (
