@@ -461,10 +461,11 @@ class SparkEngine:
         """
         self.prepare_workers()
         frame = self.frame(sql, parameters)
-        columns = [f"{name} {type_}" for name, type_ in frame.dtypes if name != by]
-        schema = ", ".join([*columns, *(f"{name} {type_}" for name, type_ in adding.items())])
-        # A plain function of one argument: pyspark asks for its signature, and takes a second argument for a key.
-        made = frame.groupBy(by).applyInArrow(lambda rows: make(rows), schema=schema)  # noqa: PLW0108 - as just said
+        with self.explained(sql, source=source):
+            columns = [f"{name} {type_}" for name, type_ in frame.dtypes if name != by]
+            schema = ", ".join([*columns, *(f"{name} {type_}" for name, type_ in adding.items())])
+            # A plain function of one argument: pyspark asks for its signature, and takes a second argument for a key.
+            made = frame.groupBy(by).applyInArrow(lambda rows: make(rows), schema=schema)  # noqa: PLW0108 - as just said
         return self.hold(f"SELECT * FROM {self.view(made)}", source=source)
 
     def in_order(self, sql: str, columns: Sequence[str], *, files: int = 1) -> str:
