@@ -11,8 +11,18 @@ from collections.abc import Callable
 
 import numpy as np
 
-from divulge.dossier import NO_SHIELDS, Attribute, Batch, Record, algorithm1_printed, expected_f, naive, taylor
-from divulge.dossier.leakage import leakage, record_leakages
+from divulge.dossier import (
+    NO_SHIELDS,
+    Attribute,
+    Batch,
+    Record,
+    algorithm1_printed,
+    expected_f,
+    leakage,
+    naive,
+    record_leakages,
+    taylor,
+)
 from divulge.dossier.paper_methods import algorithm1
 from divulge.papers.simulate import Parameters, generate
 

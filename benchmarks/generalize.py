@@ -30,8 +30,8 @@ import pyarrow.csv
 ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT))
 
-from divulge.count import Contingency, count  # noqa: E402
-from divulge.datasets.public import load  # noqa: E402
+from divulge.count import Contingency, count  # noqa: E402 - after the path of the tests' Adult
+from divulge.datasets import load  # noqa: E402
 from divulge.policy import Promise  # noqa: E402
 from divulge.search import Plan, mondrian, search  # noqa: E402
 from divulge.search.exact import pose  # noqa: E402

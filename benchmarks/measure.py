@@ -24,7 +24,7 @@ import duckdb
 from chart import draw_lines
 
 import divulge as dv
-from divulge.datasets.public import load
+from divulge.datasets import load
 
 QUASI_IDENTIFIERS = ["age", "workclass", "education", "native-country", "marital-status", "race", "sex"]
 SENSITIVE = "occupation"

@@ -10,9 +10,8 @@ import argparse
 import random
 import time
 
-from divulge.dossier import Database, Record, Resolve, link, plan_disinformation, resolve
+from divulge.dossier import Database, Record, Resolve, link, plan_disinformation, resolve, timeline
 from divulge.dossier.resolve import Method
-from divulge.dossier.what_if import timeline
 
 
 def shops(count: int, seed: int = 0) -> Database:

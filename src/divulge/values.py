@@ -55,8 +55,6 @@ def toml_value(value: Any) -> str:
 # Numbers read from text and written back without rounding.
 #
 # Binary floats put 0.3 below 3 * 0.1, so a value on a bound would fall into the wrong range. Fractions do not.
-
-
 _NUMBER = re.compile(r"[+-]?([0-9]+([.][0-9]*)?|[.][0-9]+)([eE][+-]?[0-9]{1,4})?")
 
 
@@ -87,8 +85,6 @@ def number_text(number: Fraction) -> str:
 # Ranges of numbers, left-closed: what they contain, how they are written, and how they are read back.
 #
 # `[20, 30)` holds 20 and not 30; `<20` and `>=90` are open to one side. ARX writes `[20, 30[` for the same range, which is read too.
-
-
 _CLOSED = re.compile(r"\[\s*([^,\[\]()]+?)\s*,\s*([^,\[\]()]+?)\s*[)\[]")
 _BELOW = re.compile(r"<\s*([^=\s].*)")
 _FROM = re.compile(r">=\s*(.+)")

@@ -16,10 +16,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import divulge as dv
-from divulge.count import Coded, DistinctRows, Domain, count_cubes, cover
+from divulge.count import Domain
 from divulge.engines import DuckDBEngine, Engine
 from divulge.errors import BadInput
 from divulge.ranking import from_counts as rolled_up
+from divulge.ranking.distinct_rows import Coded, DistinctRows, count_cubes, cover
 from divulge.table import Table, read
 from tests import oracle
 from tests.helpers import run_cli

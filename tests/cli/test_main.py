@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from divulge import __version__
 from divulge.cli.main import COMMANDS
+from divulge.version import __version__
 from tests.helpers import run_cli
 
 

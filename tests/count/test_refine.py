@@ -15,10 +15,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from divulge.count import Columns, Refinement, Request, refine
-from divulge.count import distinct_rows as module
+from divulge.count import Request
 from divulge.engines import DuckDBEngine
 from divulge.errors import BadInput
+from divulge.ranking import distinct_rows as module
+from divulge.ranking.distinct_rows import Columns, Refinement, refine
 from divulge.table import read, resolve_roles
 
 CODES = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 200), st.integers(0, 1)), min_size=1, max_size=60)

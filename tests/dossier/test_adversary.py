@@ -14,6 +14,7 @@ from divulge.dossier import (
     Augment,
     Chain,
     Correct,
+    Cost,
     Database,
     Equivalence,
     MatchRule,
@@ -22,9 +23,9 @@ from divulge.dossier import (
     Resolve,
     attack,
     dip,
+    leakage,
+    set_leakage,
 )
-from divulge.dossier.adversary import Cost
-from divulge.dossier.leakage import leakage, set_leakage
 from divulge.errors import BadInput
 from tests.dossier.oracle import golden, record_of
 from tests.dossier.worlds import databases, golden_database, golden_rule, rules

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from divulge.dossier import Attribute, Record, naive
-from divulge.dossier.leakage import RecordComparison, leakage, record_leakages
+from divulge.dossier import Attribute, Record, leakage, naive, record_leakages
+from divulge.dossier.leakage import RecordComparison
 from tests.dossier.oracle import exact
 
 CERTIFIED = 1e-12

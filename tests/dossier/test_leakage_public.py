@@ -17,7 +17,7 @@ def test_every_public_name_resolves(name: str) -> None:
     assert name in dir(dossier)
 
 
-@pytest.mark.parametrize("name", ["enhance", "leakage", "resolve"])
+@pytest.mark.parametrize("name", ["leakage", "resolve"])
 def test_a_function_wins_over_its_module(name: str) -> None:
     importlib.import_module(f"divulge.dossier.{name}")
     assert inspect.isfunction(getattr(dossier, name))

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from divulge.dossier import Attribute, MatchRule, Record, resolve
-from divulge.dossier.leakage import set_leakage
+from divulge.dossier import Attribute, MatchRule, Record, resolve, set_leakage
 from divulge.dossier.resolve import Clusters, Method, merge_all, with_ids
 from divulge.errors import BadInput
 from tests.dossier.oracle import golden, record_of

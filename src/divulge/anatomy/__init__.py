@@ -14,11 +14,36 @@ from divulge.anatomy.methods import (
     Slicing,
     Slppa,
 )
-from divulge.anatomy.model import AlphaBetaGammaDelta, GroupLevels, GroupSummary, Reached, Share, as_share, tally
+from divulge.anatomy.model import (
+    AlphaBetaGammaDelta,
+    GroupLevels,
+    GroupSummary,
+    Reached,
+    Share,
+    as_share,
+    tally,
+)
 from divulge.anatomy.problem import InfeasibleModel
 from divulge.anatomy.rows import Association, RowCodes, read_rows
-from divulge.anatomy.tables import COUNT, GROUP, Published, check_groups, join_tables, measure_tables
-from divulge.anatomy.utility import Estimator, KeptAssociation, Mask, Query, Recq, Workload, associations, recq, recq_of
+from divulge.anatomy.tables import (
+    COUNT,
+    GROUP,
+    Published,
+    check_groups,
+    join_tables,
+    measure_tables,
+)
+from divulge.anatomy.utility import (
+    Estimator,
+    KeptAssociation,
+    Mask,
+    Query,
+    Recq,
+    Workload,
+    associations,
+    recq,
+    recq_of,
+)
 
 __all__ = [
     "COUNT",

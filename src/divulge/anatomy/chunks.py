@@ -51,8 +51,6 @@ from divulge.table import Column, Table
 # What comes out are rows of all tables: c0, c1, ... (null where they belong to another table), part (the table's number), gid,
 # copies, and one row per chunk with part = -1 that tells the outcome. Everything is a function of the chunk's rows and of secrets, so
 # that a worker that dies can be replaced.
-
-
 OUTCOME = -1
 """The part of the row that tells the outcome of a chunk."""
 ADDED = {"part": "INT", "gid": "BIGINT", "copies": "INT", "outcome": "BINARY"}
@@ -202,8 +200,6 @@ def _filled(columns: Mapping[str, object], schema: pa.Schema, rows: int) -> pa.T
 
 
 # --- chunks -----------------------------------------------------------------------------------------------------------
-
-
 LARGER = "raise the memory limit (with Spark: SparkEngine(row_limit=...))"
 """What to do where something needs all rows in memory."""
 _LARGER = 8

@@ -32,6 +32,7 @@ from divulge.anatomy.rows import RowCodes
 from divulge.arrays import Bools, Codes, Ints, Members, lay_out, stable_order
 from divulge.errors import InternalError
 
+
 # --- deal -------------------------------------------------------------------------------------------------------------
 # The circular deal: sort the records by sensitive value and give record i to group i mod G.
 #
@@ -41,8 +42,6 @@ from divulge.errors import InternalError
 # not fail where Algorithm 1 of Yao et al. 2021 does: counts (3, 1, 1, 1) with two records per group.
 #
 # With regions, each region is dealt by itself, and delta is still measured against the shares in the whole table.
-
-
 def most_groups(problem: GroupingProblem, *, smallest: int = 1) -> int:
     """The most groups of at least `smallest` records for which the deal keeps beta and delta, and alpha can be kept; at worst 1."""
     attribute, rows = problem.sensitive[0], len(problem)
@@ -136,8 +135,6 @@ def _group_counts(rows: int, smallest: int) -> Iterator[int]:
 # The circular deal fixes which groups get a record of each sensitive value, not which record. Here the records of a value that carry
 # the commonest tuple of a table go to those of its groups that have the fewest so far. Where alpha leaves little room, this spares
 # most swaps and merges; the sensitive values of each group are those of the plain deal, so beta and delta are what they were.
-
-
 _MOST_TABLES = 4
 _MOST_VALUES = 2000
 """So many of the commonest sensitive values are balanced; the records of the others are few."""
@@ -205,8 +202,6 @@ def _seat(
 # LeFevre et al. 2006, strict partitioning. All cells of a depth are cut together: each tries the column with the widest range first,
 # relative to the whole table, and the next one where a half would not be allowed. Slicing buckets are such cells, and so are the
 # regions inside which our group division can deal, so that records of a group are alike.
-
-
 Allowed = Callable[[Ints, Ints, int], Bools]
 """(cell of each record, the records, how many cells) -> which cells may stand."""
 
@@ -292,8 +287,6 @@ def _cut(
 
 
 # --- grouping ---------------------------------------------------------------------------------------------------------
-
-
 _MANY_LEFT = 0.9
 """A deal of which fewer groups than that are left after the merges is tried again with larger groups; regions stay small."""
 

@@ -156,8 +156,6 @@ def _check_columns(rows: RowCodes, quasi_identifiers: Sequence[str], sensitive: 
 # each bad group takes in the last group that is left until it is good, and at the end all groups are tested for all four bounds.
 #
 # One individual is picked out of a bucket from its end; buckets of equal size stay in the order of their first record.
-
-
 Enough = Literal[">", ">="]
 Pick = Literal["tail", "largest"]
 Buckets = list[list[int]]
@@ -287,8 +285,6 @@ def _satisfy(problem: GroupingProblem, groups: Buckets) -> Buckets:
 # --- slppa ------------------------------------------------------------------------------------------------------------
 # SLPPA: sensitive label privacy preservation with anatomization (Yao et al. 2021), by our group division or by Algorithm 1 as
 # printed.
-
-
 Algorithm = Literal["guaranteed", "paper"]
 
 
@@ -358,8 +354,6 @@ class Slppa:
 # While l buckets (the records of one sensitive value) are not empty, one random record of each of the l largest makes a group; at
 # most l - 1 records are then left, each of a bucket of its own, and each goes to a random group without its value. This works exactly
 # if no value is in more than one in l records.
-
-
 @dataclass(frozen=True)
 class Anatomy:
     """Every group has at least l records, all with different sensitive values."""
@@ -438,8 +432,6 @@ def _random_group_without(holds: Ints, groups: int, rng: np.random.Generator) ->
 # ASN (Rajaei et al. 2015) publishes each attribute as a table of its own and bounds the sensitive association (beta) and the presence
 # of a record; the presence bound is gamma here, where Yao et al. 2021 call it ASN's alpha. Random permutation puts records into
 # groups of equal size by lot and promises nothing.
-
-
 @dataclass(frozen=True)
 class Asn:
     """Each attribute by itself; beta and presence bounded."""
@@ -507,8 +499,6 @@ class RandomPermutation:
 # different sensitive values; with "frequency", none of its values is in more than one in l of its records. Two things differ from the
 # paper, so that the method can be compared with the others: the sensitive attribute is a table of its own, and diversity is checked
 # per bucket. The paper's own check, over all buckets that match a record, averages what is checked here, and is dearer.
-
-
 Check = Literal["distinct", "frequency"]
 
 

@@ -100,8 +100,6 @@ def as_share(name: str, given: Share) -> Fraction:
 # NumPy.
 #
 # Several sensitive attributes: each by itself together with the tables of quasi-identifiers, and the worst decides.
-
-
 _LARGEST = 2**62
 _SMALLEST_GRID = 2**16
 

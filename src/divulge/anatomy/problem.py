@@ -203,8 +203,6 @@ def _ranked_by(whole: SensitiveTotals, rows: RowCodes, name: str) -> Ranked:
 # Gamma is different: the union of two groups that keep it may break it. It can be kept if the whole table keeps it or if it is at
 # least alpha^k beta; it cannot if it is below `least_gamma`; between the two a search decides, and what it does not find stays
 # unproved, except on tables so small that every grouping can be tried.
-
-
 SMALL = 12
 """Up to so many records every grouping is tried."""
 
@@ -366,8 +364,6 @@ def _in_the_way(commonest: Commonest, whole: WholeTable, name: str, bound: Fract
 #
 # The place of a row depends on what is in it and on the secret alone, never on where it lay, so a lost worker's rows find the same
 # chunks.
-
-
 MOST_VALUES = 1_000_000
 """A sensitive column may have so many values: their counts go to every chunk."""
 _FEW_PAIRS = 100_000

@@ -195,8 +195,6 @@ def _after_swaps(
 # gamma may break. A group in need looks at some others and joins one with which it keeps the model; if hardly any group finds such a
 # partner, it joins the one with which it breaks it least. The number of groups falls in every round, so this ends, at the latest with
 # one group per region.
-
-
 _CANDIDATES = 8
 _FEW = 6
 """Groups join without a good partner in rounds where fewer than one in so many found one."""

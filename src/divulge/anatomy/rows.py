@@ -33,8 +33,6 @@ if TYPE_CHECKING:
 # tells neither where its group was made nor which groups were made beside it, and nobody has to hold a list of all of them. It is a
 # Feistel network over the next power of four, walked until it stays below the span; there is no promise that it withstands who knows
 # many of the original numbers, and it need not: where a group was made says no more about its records than the group does.
-
-
 _ROUNDS = 6
 _MIX = (np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))
 Words = npt.NDArray[np.uint64]
@@ -78,8 +76,6 @@ def _mixed(words: Words) -> Words:
 # The weight of a column is its entropy in bits. The association of two columns is the mean-square contingency coefficient phi2
 # (Cramer's V squared), or V squared with Bergsma's correction (2013): phi2 grows with the number of values even between independent
 # columns, so that a column such as a survey weight would draw everything into its table.
-
-
 Association = Literal["phi2", "cramers_v2"]
 
 
@@ -144,8 +140,6 @@ def _corrected(square: float, lefts: int, rights: int, rows: int) -> float:
 
 
 # --- codes ------------------------------------------------------------------------------------------------------------
-
-
 _LARGEST_GRID = 2**24
 
 

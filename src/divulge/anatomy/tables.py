@@ -206,8 +206,6 @@ def _other_groups(first: str, second: str) -> BadInput:
 # Rows of a group that are equal become one row with a count, so nothing is left of the order in which records came.
 # Groups get new numbers and the rows of a group a new order, drawn from a secret that has nothing to do with how the
 # records were grouped: who works the secret out from the order of the rows has learnt nothing else.
-
-
 @dataclass(frozen=True, eq=False)
 class ReleasedTable:
     """One table of a release, in memory."""
@@ -306,8 +304,6 @@ def free_name(wanted: str, tables: Sequence[Sequence[str]]) -> str:
 # The rows of a group come together: of each table of quasi-identifiers the count of its commonest tuple, of each sensitive column all
 # counts. They are held by the engine and folded into one summary. The prior of delta is the sum over all groups, for an anatomized
 # release leaves nobody out.
-
-
 _PIECE = 250_000
 """Groups are measured together until they have so many rows."""
 

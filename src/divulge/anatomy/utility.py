@@ -33,8 +33,6 @@ from divulge.errors import BadInput
 # range       as in Xiao and Tao's Anatomy (2006): each predicate takes b of the column's values, b = ceil(|A| s^(1/(q+1))) for
 # selectivity s
 #             and q quasi-identifiers; neighbours where the column has an order, any values where not. No record need satisfy it.
-
-
 Mask = npt.NDArray[np.bool_]
 _PATIENCE = 2 * 10**9
 """Rows times queries that a default workload looks at."""
@@ -146,8 +144,6 @@ def _some(rows: RowCodes, name: str, share: float, rng: np.random.Generator) -> 
 # Two columns in different tables are independent within a group as far as the release tells, so their expected joint
 # count is the sum over groups of (count of a) (count of b) / size: equation 11 of Yao et al. 2021 for all pairs of
 # values at once.
-
-
 _CELLS = 2**24
 """How many cells of the (group, value) grid are held at a time."""
 
@@ -208,8 +204,6 @@ def _grid(group: Ints, value: Ints, count: Ints, *, begin: int, end: int, width:
 
 
 # --- utility ----------------------------------------------------------------------------------------------------------
-
-
 Estimator = Callable[[Query], float]
 """What a release answers to a query."""
 

@@ -171,8 +171,6 @@ def floats_of(found: pa.Table, name: str) -> Floats:
 #
 # Each table is counted by group and by what the condition asks of it; the counts are joined by the group and by nothing
 # else. A table that the condition does not ask stays out.
-
-
 @dataclass(frozen=True, eq=False)
 class AnatomizedSource:
     """An anatomized release that can be asked."""

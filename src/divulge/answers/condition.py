@@ -183,8 +183,6 @@ def _cut(text: str) -> str:
 # A condition becomes: for each table, the part of a top-level AND that only it is asked (`own`); what is left over
 # (`rest`), in which the largest parts that one table can answer alone are replaced by names (`features`). With x AND y
 # AND z over three tables nothing is left over, and equation 11 of Yao et al. 2021 applies as printed.
-
-
 _OTHER = {"and": "or", "or": "and"}
 
 

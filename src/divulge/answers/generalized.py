@@ -101,8 +101,6 @@ def _check_same(domain: Domain, known: Domain) -> None:
 # A label such as [20, 30) or 476* stands for some values, its leaves; a record with it has each of them with the same
 # probability, column by column. Columns that were published as they are, the sensitive ones among them, are answered
 # exactly. The same conditions can so be asked of generalized and of anatomized releases.
-
-
 @dataclass(frozen=True, eq=False)
 class GeneralizedSource:
     """A generalized release that can be asked."""
@@ -142,7 +140,7 @@ class GeneralizedSource:
         """No other condition has better bounds."""
         return None
 
-    def hits(self, condition: Tree, value: Tree | None) -> Spread:
+    def hits(self, condition: Tree, value: Tree | None) -> LeafHits:
         """The kinds of records, and the leaves of their labels, for which the condition holds."""
         hidden = tuple(self.leaves)
         place = {name: hidden.index(name) + 1 if name in hidden else 0 for name in self.columns}
@@ -157,7 +155,7 @@ class GeneralizedSource:
         for some, whole in zip(taken, all_leaves, strict=True):
             share *= some / whole
         kind = ints_of(found, "x")
-        return Spread(kind, ints_of(found, "c"), share, _always(kind, taken, all_leaves), floats_of(found, "v"))
+        return LeafHits(kind, ints_of(found, "c"), share, _always(kind, taken, all_leaves), floats_of(found, "v"))
 
     def _sql(self, terms: Terms, names: Mapping[int, str]) -> str:
         """Records by their labels and by their answers to what is published as it is; joined with the leaves of the labels."""
@@ -207,7 +205,7 @@ class GeneralizedSource:
 
 
 @dataclass(frozen=True, eq=False)
-class Spread:
+class LeafHits:
     """Hits of a generalized release; hit h takes, for records of one kind, some of the leaves of their labels."""
 
     kind: Ints = field(repr=False)
@@ -280,8 +278,6 @@ def _always(kind: Ints, taken: list[Ints], all_leaves: list[Ints]) -> npt.NDArra
 # Whoever published the release has mapping/, which lists the values of every label. Whoever was handed the release may
 # have the hierarchies. Otherwise a range such as [20, 30) is read as the whole numbers from 20 up to 29, and any other
 # label cannot be asked.
-
-
 Leaf = tuple[str | None, str | None]
 """A label and a value that it stands for, as text; null is None."""
 _LARGEST_RANGE = 100_000

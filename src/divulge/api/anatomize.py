@@ -59,8 +59,6 @@ from divulge.table import Names, Roles, Table, read, resolve_roles, table_of
 # What lies on the disk is read back by an engine that did not write it. Its rows are compared with those that were to be written,
 # which hold the tuples of the source, each as often as it occurs there; and the groups, their sizes and all four levels are worked
 # out from the files alone. Only then do the files appear.
-
-
 _HINT = "Nothing was published. Did the source change meanwhile? Run it again; if it stays so, report it"
 _SAMPLE = f"Measure a sample of the table, or {LARGER}"
 _NOTE = (
@@ -231,8 +229,6 @@ class AnatomizedRelease(Release):
 
 
 # --- anatomize --------------------------------------------------------------------------------------------------------
-
-
 Method = Literal["slppa", "anatomy", "slicing", "asn", "permutation"]
 Tables = int | Sequence[Sequence[str]]
 _PROMISES: Mapping[str, tuple[str, ...]] = {

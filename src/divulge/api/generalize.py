@@ -48,10 +48,9 @@ from divulge.table import (
 )
 from divulge.values import as_text
 
+
 # --- cut --------------------------------------------------------------------------------------------------------------
 # cut(): the ranges of a column that keep the promises and tell the most about a sensitive attribute (Bezzi 2010, section 4).
-
-
 @dataclass(frozen=True, repr=False)
 class CutColumn(Result):
     """The optimal ranges of a column, and the hierarchy that they make."""
@@ -135,8 +134,6 @@ def _rule(cuts: Cuts, domain: Domain, order: Sequence[str] | None) -> dict[str, 
 #
 # What nobody has looked at must not leave by accident. Generalizing refuses a column that looks like an identifier, counts the rows,
 # or cannot be looked into until the user says what it is, or says that it is to be kept; anatomizing leaves it out and says so.
-
-
 def columns_without_role(table: Table, roles: Roles, keep: Collection[str]) -> tuple[str, ...]:
     """The columns that are published although they have no role; refused if one looks like it names people."""
     named = {*roles.quasi_identifiers, *roles.sensitive, *roles.identifier, roles.weight, roles.person}
@@ -195,8 +192,6 @@ def _is_whole(column: Column) -> bool:
 
 
 # --- generalize -------------------------------------------------------------------------------------------------------
-
-
 Method = Literal["full-domain", "columns", "mondrian", "relaxed-mondrian"]
 """One level for each column; each column as it is or not at all; boxes that never overlap; boxes that may share values at a cut."""
 Hierarchies = Mapping[str, Spec] | str | Path
@@ -442,8 +437,6 @@ def _search(
 
 # --- tradeoff ---------------------------------------------------------------------------------------------------------
 # tradeoff(): what every combination of levels would tell and cost, and which none beats in both (Afifi et al. 2018 leave it open).
-
-
 def tradeoff(
     table: Any,
     metric: str,

@@ -57,8 +57,6 @@ def measure(
 
 # --- check ------------------------------------------------------------------------------------------------------------
 # check(): whether a table keeps a policy.
-
-
 def check(
     table: Any,
     policy: Policy | str | Path,

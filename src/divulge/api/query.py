@@ -144,8 +144,6 @@ def _generalized(folder: Path, document: Mapping[str, Any], *, hierarchies: str 
 
 # --- check anatomized -------------------------------------------------------------------------------------------------
 # check_anatomized(): which (alpha, beta, gamma, delta) an anatomized release keeps, ours or another's, from its tables alone.
-
-
 @dataclass(frozen=True, repr=False)
 class ReleaseCheck(Result):
     """What a release reaches, and whether it keeps what is asked."""

@@ -20,8 +20,6 @@ from divulge.attacks.outcome import AttackOutcome, Trial, Victims, drawn_arrange
 # do more, and gamma does not bound it: put the whole release together and look whether the record occurs anywhere (a
 # group gives it n chances, not one); or notice that somebody is not there, because a tuple of theirs occurs nowhere
 # (the paper's own example, the police officer). Both are worked out and told beside the promise.
-
-
 _TARGET = "the record of a person, by one row drawn from each table of the group"
 
 
@@ -113,8 +111,6 @@ def _occurs(columns: list[Codes], rebuilt: list[Codes]) -> np.ndarray[tuple[int]
 # Before, a value is believed in by its share in the whole table; afterwards, by its share in the person's group. Delta
 # bounds the difference for every value, also for values that the group lacks: to learn what somebody has not is to
 # learn something. Between two groups shares differ by at most 2 delta (eq. 12).
-
-
 _SHIFT_TARGET = "the difference between prior and posterior belief in any sensitive value"
 
 
@@ -160,8 +156,6 @@ def _between_groups(victims: Victims, attribute: int) -> float:
 
 
 # --- anatomized -------------------------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True)
 class Attacks:
     """What each of the four attacks achieves."""

@@ -31,14 +31,13 @@ from divulge.attacks.outcome import (
     interval,
 )
 
+
 # --- unknown group ----------------------------------------------------------------------------------------------------
 # An adversary who knows all quasi-identifiers of a person, but not the group (Yao et al. 2021, section 5.2, end).
 #
 # The person may be in every group that has its tuple in each table. In a group of n records, d1, d2, ... of which have
 # these tuples, d1 d2 .../n^(k-1) records are expected to have them all; the groups are weighed by that number, and the
 # belief in a sensitive value is the weighed mean of its shares. A weighed mean of numbers up to beta is at most beta.
-
-
 def beliefs_without_group(victims: Victims, *, people: int, seed: int = 0, attribute: int = 0) -> Floats:
     """The belief in the true sensitive value, for each person or for some drawn at random."""
     everyone = np.arange(len(victims))
@@ -98,8 +97,6 @@ def _belief(victims: Victims, tables: list[_ByTuple], shares: _Shares, person: i
 
 
 # --- linkage ----------------------------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True)
 class Effort:
     """How much an attack is tried out."""

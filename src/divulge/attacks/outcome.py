@@ -111,8 +111,6 @@ def student(freedom: int) -> float:
 # A release tells which tuples a group has in each table and nothing about which belong together. An arrangement gives
 # each record of the first table one row of every other table, no row twice. On small groups all arrangements are gone
 # through; on large ones some are drawn.
-
-
 @dataclass(frozen=True, eq=False)
 class Victims:
     """The people of a release, as the publisher knows them: their group, and their tuple in each table."""

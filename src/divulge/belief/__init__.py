@@ -2,7 +2,7 @@
 """What an adversary believes about an attribute before and after a table is published."""
 
 from divulge.belief.adversary import Adversary, Assumptions, MarginalOf, adversary_in_force
-from divulge.belief.belief import Belief, Ground, Whole, belief_of
+from divulge.belief.belief import Belief, Ground, Whole
 from divulge.belief.prior import GivenPrior, Key, Knowledge, PriorBelief
 
 __all__ = [
@@ -17,5 +17,4 @@ __all__ = [
     "PriorBelief",
     "Whole",
     "adversary_in_force",
-    "belief_of",
 ]

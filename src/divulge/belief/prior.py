@@ -308,8 +308,6 @@ def as_share(given: Any) -> float | None:
 # Alice knows that Carl has a low risk of heart disease: she strikes that value from what she thinks possible, before and after
 # publication. What remains of a class can then tell her the value (positive disclosure) or exclude others (negative disclosure). A
 # class whose values are all ruled out cannot be the person's and is left out.
-
-
 ValuesOf = Mapping[str, tuple[str | None, ...]]
 """Attribute to some of its values, as text."""
 

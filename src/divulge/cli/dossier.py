@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 
 # --- dossier plan -----------------------------------------------------------------------------------------------------
 # The dossier commands that plan and experiment: disinform, enhance, simulate.
-
-
 @takes_groups
 def disinform(
     database: DatabaseOption,
@@ -159,8 +157,6 @@ def simulate(
 
 
 # --- dossier ----------------------------------------------------------------------------------------------------------
-
-
 app = new_app()
 EXPLAINED = 1000
 """Records up to which the text says what each label contributes without being asked."""

@@ -35,8 +35,6 @@ if TYPE_CHECKING:
 
 # --- common -----------------------------------------------------------------------------------------------------------
 # What all commands share: one JSON object on standard output, a console for people, and column lists from flags.
-
-
 _TERMINAL = threading.Lock()
 """Held by the bar that is shown."""
 
@@ -121,8 +119,6 @@ class _StatementBar:
 
 
 # --- options ----------------------------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True)
 class TableOptions:
     """Where the table is and how it is read."""
@@ -395,8 +391,6 @@ def _parameters(group: Any) -> list[inspect.Parameter]:
 
 # --- promises ---------------------------------------------------------------------------------------------------------
 # Promises on the command line: a flag for every metric that can be promised, beside those of a policy file.
-
-
 PolicyOption = Annotated[
     str | None, typer.Option("--policy", metavar="FILE", help="Policy file (TOML) with roles and promises.")
 ]

@@ -27,8 +27,6 @@ from divulge.table import Column, Kind, Roles, Table
 #
 # The statement may have run over a whole table, or the rows may be those of some classes only, as Spark's workers see them; values
 # are then numbered as they are in the whole table.
-
-
 JOINT = " + "
 
 
@@ -238,8 +236,6 @@ def _take(column: pa.ChunkedArray, rows: Ints | slice) -> pa.Array:
 
 
 # --- counting ---------------------------------------------------------------------------------------------------------
-
-
 Nulls = Literal["category", "drop"]
 
 
@@ -426,8 +422,6 @@ def _shown(value: Any) -> str:
 
 # --- align ------------------------------------------------------------------------------------------------------------
 # Two tables, one coding: find the same values and the same classes in both.
-
-
 def align(left: Domain, right: Domain) -> tuple[Domain, Ints, Ints]:
     """A domain that holds the values of both, and the new code of each old one."""
     try:

@@ -187,8 +187,6 @@ def _joint_coding(
 
 # --- chunks -----------------------------------------------------------------------------------------------------------
 # Cuts a stream of counted rows, sorted by class, into pieces that hold whole classes: memory follows the piece, not the stream.
-
-
 def whole_classes(batches: Iterable[pa.RecordBatch], keys: int, *, rows: int) -> Iterator[pa.Table]:
     """Pieces of about `rows` rows; the key columns are k0, k1, ... and rows of one class stand together."""
     held: list[pa.RecordBatch] = []

@@ -27,8 +27,6 @@ from typing import Any, Literal, Protocol
 #
 # A source only brings bytes; whether they are the right ones is decided by the SHA-256 of the data set (see public.py).
 # Nothing here runs unless somebody asks for a data set.
-
-
 CONNECT_SECONDS = 5
 """How long a silent server may keep us waiting; the next source is usually faster than patience."""
 PIP_SECONDS = 600
@@ -131,8 +129,6 @@ def _last_error(stderr: str) -> str:
 
 
 # --- catalogue --------------------------------------------------------------------------------------------------------
-
-
 _ARCHIVE = "https://archive.ics.uci.edu/ml/machine-learning-databases"
 _LICENCE = "CC BY 4.0"
 _ADULT_COLUMNS = (

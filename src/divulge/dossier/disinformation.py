@@ -243,8 +243,6 @@ def _greedy(problem: _Problem, budget: float) -> Disinformation:
 #
 # Create gives the smallest record that matches every record of a set: one key of each, shared attributes once. It is a
 # small set-cover problem. Add appends an attribute that is false and belongs to nobody.
-
-
 _MOST_KEYS = 10_000
 _MOST_STEPS = 50_000
 
@@ -357,8 +355,6 @@ def _rank(key: frozenset[Attribute]) -> tuple[int, list[Attribute]]:
 # strangers, each for at least the attributes of a match key that no other record has, and invented attributes, each for 1. Overlaps
 # between strangers are ignored and uncertain false weight is replaced by its mean; both err on the safe side, since leakage falls
 # with the false weight and is convex in it (Jensen). So the bound holds for every plan.
-
-
 _MOST_PAIRS = 500
 _EQUAL = 1e-12
 

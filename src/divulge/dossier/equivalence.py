@@ -38,8 +38,6 @@ from divulge.errors import BadInput
 # **Background statistics.** A rare value says more about a person than a common one. The weight of <l, v> becomes
 # w_l * (-log2 q(v)) / H(l), where q is the distribution of the label in the population and H its entropy in bits: the
 # surprise of the value over the mean surprise. The population mean of the factor is 1, and a uniform background changes nothing.
-
-
 Grade: TypeAlias = "float | Callable[[str, str], float]"
 """A distance at which a number stops being similar, or a function (guess, truth) -> [0, 1]."""
 Background: TypeAlias = Mapping[str, Mapping[str, float]]
@@ -107,8 +105,6 @@ def _linear(guess: str, truth: str, distance: float) -> float:
 
 
 # --- equivalence ------------------------------------------------------------------------------------------------------
-
-
 _MASK = re.compile(r"([^*]*)(\*+)")
 _BOUND = re.compile(r"(>=|<=|>|<|≥|≤)\s*(-?\d+(?:\.\d+)?)")
 _RANGE = re.compile(r"([\[(])\s*(-?\d+(?:\.\d+)?)\s*,\s*(-?\d+(?:\.\d+)?)\s*([\])])")

@@ -30,8 +30,6 @@ from divulge.arrays import Floats, Ints, sum_by_id
 # by exponential sums in [1, infinity)", 2005). These interpolate 1/u at Chebyshev points in log u; they were found by Newton's method
 # with 80 digits and rounded. Nothing rests on how they were found: `quadrature.certificate` bounds the error of the numbers as they
 # stand here, and the tests hold it below 1e-13.
-
-
 TABLES: dict[float, tuple[tuple[float, float], ...]] = {
     2.0: (
         (0.11688350460422518, 0.3005643387615836),
@@ -94,7 +92,6 @@ TABLES: dict[float, tuple[tuple[float, float], ...]] = {
     ),
 }
 
-
 # --- quadrature -------------------------------------------------------------------------------------------------------
 # Sums of exponentials that stand for 1/u, with a certified relative error.
 #
@@ -105,8 +102,6 @@ TABLES: dict[float, tuple[tuple[float, float], ...]] = {
 #
 # Two kinds of rule: tabled sums with the fewest terms for small ratios, and for any ratio the double-exponential ("DE")
 # trapezoidal rule with s = exp(x - exp(-x)).
-
-
 UNIT = 2.0**-53
 """Half the distance from 1 to the next double: the relative error of one correctly rounded operation."""
 STEP = 0.25
@@ -189,8 +184,6 @@ def _certified(ratio: float, nodes: Floats, weights: Floats) -> QuadratureRule:
 
 
 # --- expectation ------------------------------------------------------------------------------------------------------
-
-
 __all__ = ["Batch", "Expectation", "Floats", "Ints", "expected_share"]
 CELLS = 1 << 16
 """Attributes times nodes that are held at once: a few arrays of half a megabyte, which stay in the cache."""

@@ -30,8 +30,6 @@ from divulge.errors import BadInput, nearest
 #
 # This is the only place where labels and values are looked at: weights, equivalence, grades and background (see
 # `equivalence` and `extensions`) all end here, in a confidence, a weight and a credit per attribute.
-
-
 NO_SHIELDS = np.empty((0, 2), dtype=np.int64)
 
 
@@ -133,8 +131,6 @@ class RecordComparison:
 
 
 # --- leakage ----------------------------------------------------------------------------------------------------------
-
-
 Method: TypeAlias = Literal["exact", "naive", "algorithm1", "taylor"]
 METHODS: tuple[Method, ...] = get_args(Method)
 TIE = 1e-12
@@ -282,8 +278,6 @@ def _by_method(method: Method, batch: Batch, reference_weight: float, beta: floa
 
 # --- measure ----------------------------------------------------------------------------------------------------------
 # How leakage is measured throughout an analysis: weights, method and extensions of `leakage`, kept together.
-
-
 @dataclass(frozen=True)
 class Measure:
     """The options of `leakage`, with its defaults."""

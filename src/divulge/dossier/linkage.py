@@ -36,8 +36,6 @@ if TYPE_CHECKING:
 # Each compared label becomes a column that holds the list of a record's values, the most confident first; labels are renamed, so that
 # no name reaches SQL. Pairs share a value of the blocking labels. The chance of agreement by accident (u) is learnt from random
 # pairs, that of agreement for one person (m) by expectation maximisation on pairs that agree on another label.
-
-
 Model: TypeAlias = Mapping[str, tuple[tuple[float, float], ...]]
 SMALLEST = 1e-3
 """The probability of a level that was never seen while learning, so that nothing becomes impossible."""
@@ -222,8 +220,6 @@ def _quiet() -> Iterator[None]:
 
 
 # --- linkage ----------------------------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True)
 class Pair:
     """Two records that are about one person with this probability."""

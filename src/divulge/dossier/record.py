@@ -232,8 +232,6 @@ def _named(name: str | None) -> str:
 #
 # J takes the highest confidence among the members that tell it, as in a merge, and like any attribute it is then independent of the
 # others: this is the paper's model, not an exact account of dependent beliefs.
-
-
 TRUE_VALUE = "as in the reference"
 
 

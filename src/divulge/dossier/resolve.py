@@ -27,8 +27,6 @@ from divulge.errors import BadInput
 # phone". Two records satisfy a clause when they share a value of each of its labels. A record that gains attributes
 # never loses a match; that makes the result of entity resolution unique, whatever the order of the records.
 # A confidence threshold keeps this property, because merging keeps the higher confidence.
-
-
 Clause: TypeAlias = tuple[str, ...]
 Key: TypeAlias = tuple[Attribute, ...]
 _HINT = "write labels joined by + for 'and' and by , for 'or', such as N+C,N+P"
@@ -132,8 +130,6 @@ def _minimal(clauses: tuple[Clause, ...]) -> tuple[Clause, ...]:
 #
 # A group whose merged record would own too many keys (a thousand names and a thousand phones) does not list them. It is
 # asked instead: a key of another group matches when the large group holds each of its attributes.
-
-
 Held: TypeAlias = dict[str, dict[Attribute, int]]
 """By label: the attributes a group holds, each with the position of a record that has it."""
 MOST_KEYS = 10_000
@@ -299,8 +295,6 @@ def _new_keys(clause: Clause, old: Held, new: Held) -> Iterator[Key]:
 
 
 # --- resolve ----------------------------------------------------------------------------------------------------------
-
-
 Method: TypeAlias = Literal["swoosh", "closure"]
 
 

@@ -185,8 +185,6 @@ def _strip(record: Record, label: str) -> Record:
 # 1 - c unless told otherwise. Leakage is affine in each confidence, so the gain is (1 - c') * (L(c=1) - L(c=0)), where c' is
 # the confidence after merging. It is nothing when another source is already certain. The composition of the record is
 # held fixed: verifying is not assumed to make further records match.
-
-
 @dataclass(frozen=True)
 class Verification:
     """One attribute of one source record that could be verified."""

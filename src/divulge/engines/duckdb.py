@@ -32,8 +32,6 @@ from divulge.errors import BadInput, DivulgeError, InternalError
 #
 # A file that cannot be read is the user's matter and names the file and the line; a statement that DuckDB refuses is a
 # bug of ours and carries the SQL. The offending row is never repeated: it is somebody's data, and errors end up in logs.
-
-
 _CSV_LINE = re.compile(r"CSV Error on Line: (\d+)")
 _CSV_FILE = re.compile(r"^ {2}file = (.*)$", re.MULTILINE)
 _CSV_WIDTH = re.compile(r"Expected Number of Columns: (\d+) Found: (\d+)")
@@ -133,8 +131,6 @@ def _first_line(text: str) -> str:
 
 
 # --- duckdb -----------------------------------------------------------------------------------------------------------
-
-
 Progress = Callable[[int, int], None]
 """Called with (done, total)."""
 _WILDCARD = re.compile(r"[*?\[]")

@@ -46,8 +46,6 @@ if TYPE_CHECKING:
 # The workers write to the folder in which a release is staged, so that folder must be on storage that they share with this process.
 # Whether they see it is asked before the first row is written, and whether all parts arrived afterwards. Names, marks and checksums
 # that Spark adds are taken away, and so is what a catalog says about the columns.
-
-
 ROWS_PER_PART = 500_000
 LARGEST_READ_HERE = 256 << 20
 """Up to so many bytes a table is measured by DuckDB, which did not write it; a larger one by Spark, on all workers."""
@@ -205,8 +203,6 @@ def _tidy(folder: Path, parts: int) -> None:
 
 
 # --- spark ------------------------------------------------------------------------------------------------------------
-
-
 COLLECT_LIMIT = 100_000
 """Counts of up to this many cells come to the driver and take the ordinary path."""
 SEARCH_LIMIT = 5_000_000

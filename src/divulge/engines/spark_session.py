@@ -93,8 +93,6 @@ def first_line(error: BaseException) -> str:
 # A session that runs already is taken as it is. One that we start gets settings under which Spark answers as DuckDB does: names in
 # their exact case, timestamps in UTC, overflow as an error. It listens on loopback only where it runs on this machine alone, keeps
 # its scratch files in a private directory (mode 0700) and writes its log there.
-
-
 _JAVA = "Install Java 17 or newer (Debian and Ubuntu: apt install openjdk-17-jre-headless) or set JAVA_HOME"
 
 # Workers die and are replaced; on one machine Spark gives up after the first unless it is told a number of attempts.
@@ -273,8 +271,6 @@ def _stderr_into(path: Path) -> Iterator[None]:
 # Sends this package to Spark's workers, so that they compute with the same code as the driver whatever is installed there.
 #
 # The workers need numpy and pyarrow; divulge comes with the work.
-
-
 _PACKAGE = Path(__file__).parent.parent
 
 
@@ -306,8 +302,6 @@ def _archive() -> Path:
 #
 # An object may go anywhere, also while pyspark waits for an answer of Java's, because the garbage collector runs where it likes. A
 # second question on the same connection would tear both apart, so a thread with a connection of its own asks it.
-
-
 _tasks: SimpleQueue[Callable[[], Any]] = SimpleQueue()
 """Of the kind whose `put` may be called by the garbage collector."""
 

@@ -101,8 +101,6 @@ def _spark_arrow(type_: pa.DataType) -> pa.DataType:
 #
 # As with DuckDB, data that cannot be read is the user's matter, and a statement that Spark refuses is a bug of ours and
 # carries the SQL. Java's stack traces and the rows they quote are left out: rows are somebody's data, and errors end up in logs.
-
-
 _CONDITION = re.compile(r"\[([A-Z][A-Z0-9_.]+)\]")
 
 # What Spark calls it, what it means, what to do.

@@ -11,7 +11,14 @@ from divulge.hierarchy.files import (
     read_hierarchy,
     write_hierarchy,
 )
-from divulge.hierarchy.hierarchy import SUPPRESSED, Gap, Hierarchy, Labels, check_coverage, find_gaps
+from divulge.hierarchy.hierarchy import (
+    SUPPRESSED,
+    Gap,
+    Hierarchy,
+    Labels,
+    check_coverage,
+    find_gaps,
+)
 from divulge.hierarchy.rules import Spec, build_hierarchies, build_hierarchy, parse_inline
 
 __all__ = [

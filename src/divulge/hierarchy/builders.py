@@ -165,8 +165,6 @@ def _between(cuts: tuple[Fraction, ...], number: Fraction) -> Interval:
 #
 # Each period is made of whole ones of those before it (weeks are not among them: a week may lie in two months). A time keeps the day
 # that it writes; it is not moved to another time zone.
-
-
 PERIODS: Mapping[str, Callable[[dt.date], str]] = {
     "day": lambda day: f"{day.year:04d}-{day.month:02d}-{day.day:02d}",
     "month": lambda day: f"{day.year:04d}-{day.month:02d}",
@@ -227,8 +225,6 @@ def parse_date(text: str, format_: str | None = None) -> dt.date | None:
 #
 # `47677` becomes `4767*`, then `476**`; the stars tell how many characters are hidden. A group of neighbours on a scale is written
 # `[low, high]` with both ends in it, as ARX writes it.
-
-
 @dataclass(frozen=True)
 class Prefix:
     """How many characters of a code are kept on each level; the others become stars."""
@@ -352,8 +348,6 @@ class Frequent:
 #
 # Level by level the tree is cut one step nearer to the root. A value that sits higher than the deepest ones keeps its own name until
 # the cut reaches it, so branches may differ in depth.
-
-
 Path = tuple[str, ...]
 """From the outermost name down to the name itself."""
 

@@ -139,8 +139,6 @@ def _number(labels: Sequence[str | None]) -> LevelCodes:
 #
 # A hierarchy that misses a value is the complaint heard most often about every tool of this kind; so the answer says not only what is
 # missing but what to write where.
-
-
 _SHOWN = 20
 _ALIKE_SHOWN = 3
 

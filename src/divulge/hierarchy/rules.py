@@ -205,15 +205,12 @@ COMMON = ("other", "suppress")
 """Keys that go with every kind."""
 KEYS = frozenset((*_KINDS, *COMMON, "file", "rows", *(key for keys in _COMPANIONS.values() for key in keys)))
 
-
 # --- hierarchy builders -----------------------------------------------------------------------------------------------
 # From what the user asks for to a hierarchy: a rule applied to the values of the data, or a file.
 #
 # A rule makes levels above the values; suppression (`*`) is put on top unless `suppress = false`. A file is taken as it is. Values
 # that do not fit are refused, all at once, unless `other` gives them a label; null has no row and follows Hierarchy's own rule for
 # it.
-
-
 Spec = Mapping[str, Any] | str | Path | Hierarchy
 """A table of keys, the path of a file, a table of keys as inline TOML ('{prefix = true}'), or a hierarchy that is ready."""
 

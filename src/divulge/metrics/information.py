@@ -120,8 +120,6 @@ def _relative(belief: Belief, bits: Floats) -> Floats:
 # Their maxima over the classes are the epsilon of Definition 7 and the alpha of Definition 10. Entropy leakage is a pseudometric: a
 # permutation of the prior leaks 0 by it, which is why both are needed (the paper's Theorem 3(2) and its remark on convexity are wrong
 # there; see docs/papers/errata.md). Each function takes a belief and returns one number per class.
-
-
 def distribution_leakage(belief: Belief) -> Floats:
     """L_D: the Euclidean distance between prior and posterior."""
     present = belief.cells.sum_by_class((belief.posterior - belief.prior_of_cell) ** 2)

@@ -44,8 +44,6 @@ from divulge.metrics.metric import worst_first
 # Two folds: `add_up` finds the sums that a metric of one class needs to know about the whole table; `find_worst` then has every
 # metric of every class, keeps the worst classes and counts those beyond a bound. What a partition returns is small, and two such
 # summaries merge into one.
-
-
 _POPULATION = "population"
 
 
@@ -267,8 +265,6 @@ def _worst_classes(criterion: Question, contingency: Contingency, view: Any, *, 
 
 
 # --- distributed ------------------------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True, eq=False)
 class Survey:
     """A table whose classes stayed where they are held: what is known about all of them, and the worst of them."""

@@ -189,8 +189,6 @@ def _told(column: str, condition: Condition) -> str:
 
 # --- chosen -----------------------------------------------------------------------------------------------------------
 # Whom and what a protection chooses in a counted table: the classes with its people, and the belief about its values.
-
-
 Bools = npt.NDArray[np.bool_]
 _COMPARISON = re.compile(r"\s*(<=|>=|<|>)\s*(.+?)\s*")
 _AND = re.compile(r"\s+and\s+", re.IGNORECASE)

@@ -36,8 +36,6 @@ from divulge.values import as_text
 
 # --- counted ----------------------------------------------------------------------------------------------------------
 # The original of a release, counted: what the search works on, and what every measurement of the release depends on.
-
-
 _POPULATION_NOTE = (
     "people of the population count where somebody in the original has the same values: k_map is at least this high"
 )
@@ -127,8 +125,6 @@ def follow(protected: Sequence[Protected], plan: Plan, people: Contingency) -> t
 
 
 # --- release ----------------------------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class GeneralizedRelease(Release):
     """What will be published."""

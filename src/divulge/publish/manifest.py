@@ -203,8 +203,6 @@ def _plain(value: Any) -> Any:
 # Mapping files: for each quasi-identifier, what each value was published as, so that later rows can be published alike.
 #
 # They are hierarchy files of ARX (`;`, no header) with one level. They hold values of the original, so they stay with the publisher.
-
-
 FOLDER = "mapping"
 ORIGINAL = f"{FOLDER}/original.json"
 """How often each sensitive value occurred in the original: the prior of whoever checks the release again."""
@@ -251,8 +249,6 @@ def read_original(path: Path) -> dict[str, dict[str | None, float]]:
 #
 # A box has for each column the label that is published and its span: two ends, both included, a list of values, or anything. A row
 # belongs to the first box that holds all its values. The file holds values of the original, so it stays with the publisher.
-
-
 BOXES = f"{FOLDER}/boxes.json"
 
 

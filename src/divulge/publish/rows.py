@@ -75,8 +75,6 @@ def _without_nulls(engine: OwnEngine, names: Sequence[str]) -> str:
 #
 # On Spark the same hash says in which of the part files a row lies, so the parts do not tell how the source was spread over the
 # cluster.
-
-
 _BITS = 62
 
 

@@ -1,21 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which columns, alone and together, give people away."""
 
-from divulge.ranking.from_counts import RolledUp, identity_view, sensitive_in, spectrum_of
-from divulge.ranking.score import BESIDE_METRICS, Combination, Numbers, OneByOne, Scorer, identity_numbers
-from divulge.ranking.smallest import Pruned, search_smallest
+from divulge.ranking.growing import Growth, grow
+from divulge.ranking.ranking import Ranking, rank_columns
+from divulge.ranking.score import BESIDE_METRICS, Combination, Numbers
 
-__all__ = [
-    "BESIDE_METRICS",
-    "Combination",
-    "Numbers",
-    "OneByOne",
-    "Pruned",
-    "RolledUp",
-    "Scorer",
-    "identity_numbers",
-    "identity_view",
-    "search_smallest",
-    "sensitive_in",
-    "spectrum_of",
-]
+__all__ = ["BESIDE_METRICS", "Combination", "Growth", "Numbers", "Ranking", "grow", "rank_columns"]

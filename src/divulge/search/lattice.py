@@ -170,8 +170,6 @@ def as_number(text: str | None) -> float | None:
 
 # --- tally ------------------------------------------------------------------------------------------------------------
 # How often each value of an attribute occurs in the raw classes, for classes that the search merges.
-
-
 @dataclass(frozen=True, eq=False)
 class ValueTally:
     """How often each value of an attribute occurs, by raw class."""
@@ -224,8 +222,6 @@ class ValueTally:
 # A node's class is a combination of labels. The columns are split into two halves; the combination of labels within a half is
 # numbered once per choice of levels and remembered, so that a node costs one multiplication, one addition and one count over the raw
 # classes. Counts of sensitive values are merged once for all nodes that generalize the same columns, and rolled up from there.
-
-
 _REMEMBERED_HALVES = 512
 _REMEMBERED_TALLIES = 256
 

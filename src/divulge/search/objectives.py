@@ -173,8 +173,6 @@ class Own(_Counted):
 # - precision (Sweeney 2002): 1 - the mean of level / height; high is good.
 # - non-uniform entropy (de Waal and Willenborg 1999; Gionis and Tassa 2009): -log2 P(value | label) summed over people and columns,
 #   probabilities from the original table, relative to suppressing everything.
-
-
 @dataclass(frozen=True, eq=False)
 class ColumnCost:
     """What one person's value in one column costs."""

@@ -192,8 +192,6 @@ def _corners(belief: Belief) -> Belief:
 
 # --- protect ----------------------------------------------------------------------------------------------------------
 # Protections of chosen people or values made ready for a search: rules that look at some raw classes, or at some values, only.
-
-
 def protect(
     protections: Sequence[Protection], contingency: Contingency, beliefs: Mapping[str, Belief], *, has_population: bool
 ) -> tuple[dict[str, Belief], tuple[Rule, ...]]:

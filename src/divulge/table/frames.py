@@ -21,8 +21,6 @@ from divulge.table.table import Frame, Table, check_names, table_of
 
 # --- columnar ---------------------------------------------------------------------------------------------------------
 # Reads Parquet and Arrow IPC files, where names and types are written in the file.
-
-
 _INTEGER = re.compile(r"-?(0|[1-9][0-9]{0,17})")
 _NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 
@@ -124,8 +122,6 @@ def _hive_type(values: list[str]) -> str:
 
 
 # --- frames -----------------------------------------------------------------------------------------------------------
-
-
 def read_frame(frame: object, *, engine: DuckDBEngine) -> Table | None:
     """The table in a frame of a kind we know, or None."""
     pandas, polars = sys.modules.get("pandas"), sys.modules.get("polars")

@@ -122,8 +122,6 @@ def _short(type_: str) -> str:
 # Roles: which columns identify a person, which an observer may know, and which are to stay secret.
 #
 # A column has at most one role; the person may be an identifier. A column without a role is plain and is never looked at.
-
-
 Names = str | Sequence[str] | None
 
 

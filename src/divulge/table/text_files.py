@@ -32,8 +32,6 @@ from divulge.table.table import Table, check_names, kind_of, table_of
 # Decided here, from the first part of the file, and not by DuckDB's sniffer, which drops lines that start with '#',
 # skips leading lines, takes a file with a ragged row for one wide column and renames repeated columns without a word.
 # Quoting is that of RFC 4180: double quotes, doubled inside.
-
-
 _SAMPLE_BYTES = 1 << 20
 _SAMPLE_RECORDS = 1000
 _DELIMITERS = ",;|\t"
@@ -166,8 +164,6 @@ def _is_word(cell: str) -> bool:
 # Every cell has a shape (a short integer, a decimal, an ISO date, ...). The shapes of a whole column, as one bit mask,
 # decide its type. So a zip code keeps its leading zero and a card number its last digit wherever in the file the telling row stands,
 # and 250.1 and 250.10, which are two codes and one number, stay two values.
-
-
 _INTEGER, _LONG, _DECIMAL, _PADDED, _DATE, _TIMESTAMP, _ZONED, _OTHER = (1 << bit for bit in range(8))
 _FRACTION = 256
 """The bit of a fraction of no digits; the next bit is that of one digit, and so on."""
@@ -282,8 +278,6 @@ def recast(engine: Engine, relation: str, types: Mapping[str, str]) -> str:
 
 
 # --- delimited --------------------------------------------------------------------------------------------------------
-
-
 UTF8 = ("utf-8", "utf-8-sig", "ascii")
 """Encodings that need no copy."""
 _CHUNK = 1 << 20
@@ -365,8 +359,6 @@ def _as_utf8(path: Path, *, engine: DuckDBEngine, encoding: str, shown: str) -> 
 # DuckDB finds the keys and their types from every record. Two of its choices are undone: a text is taken for a date only if all its
 # values are ISO dates (DuckDB reads 02-01-2020 and "epoch" as dates too), and a key that holds texts in one record and numbers in
 # another becomes text. Numbers written as texts stay texts.
-
-
 _LOOK_AT_ALL = (
     "records = true, sample_size = -1, maximum_sample_files = 1000000, "
     "map_inference_threshold = -1, field_appearance_threshold = 0"

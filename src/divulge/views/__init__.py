@@ -1,7 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Results for readers: in words, on a terminal, as JSON, as charts."""
 
-from divulge.views.charts import before_and_after_chart, distances_chart, leakage_chart, save_chart
+from divulge.views.charts import (
+    before_and_after_chart,
+    distances_chart,
+    leakage_chart,
+    save_chart,
+)
 from divulge.views.columns import hierarchy_document, hierarchy_text
 from divulge.views.measurement import story_text
 from divulge.views.releases import suggestions_text

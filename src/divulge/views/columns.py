@@ -16,11 +16,10 @@ from divulge.api.generalize import CutColumn
 from divulge.api.hierarchies import Built, Coverage
 from divulge.api.perturbed import Perturbed
 from divulge.api.profile import Profile
-from divulge.api.rank import Growth, Ranking
 from divulge.hierarchy import Hierarchy
 from divulge.metrics import RankingTable, ordering_metric, ranked_metrics
 from divulge.papers import Comparison
-from divulge.ranking import BESIDE_METRICS, Combination, Numbers
+from divulge.ranking import BESIDE_METRICS, Combination, Growth, Numbers, Ranking
 from divulge.results import document_of, plain, text_of
 from divulge.values import as_text, toml_key, toml_value
 from divulge.views.words import Listing, bullet, class_name, grid, heading, number, people, written_text

@@ -20,8 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from divulge.arrays import Ints
-from divulge.count.contingency import Domain
-from divulge.count.counting import Request, no_rows, plain_values
+from divulge.count import Domain, Request, no_rows, plain_values
 from divulge.engines import Held, LinedUp
 from divulge.errors import BadInput, InternalError
 from divulge.table import Column, Table
@@ -115,8 +114,6 @@ def _dictionary(cells: pa.ChunkedArray) -> pa.ChunkedArray:
 #
 # While one column is worked on, the next is read. Parquet files are read where they are, one column at a time; everything else is
 # first written once into the engine's private directory, so that no source is read for each of its columns, or in another order.
-
-
 _DENSE = 2**16
 _LARGEST = 2**62
 
@@ -192,8 +189,6 @@ def number_values(cells: pa.ChunkedArray, table: Table, name: str) -> tuple[npt.
 #   and no two different keys are ever taken for the same. A column with many values is taken digit by digit, so that the array is never
 #   longer than twice the rows.
 # - A row that is alone in its class stays alone whatever is added: it is closed and not looked at again.
-
-
 Scalar = TypeVar("Scalar", bound=np.generic)
 _SMALLEST_TABLE = 2**16
 
@@ -277,8 +272,6 @@ def _divide(
 # The counts of a few columns with few values make a small dense table, a cube, and every combination of these columns is a sum over
 # its other axes: a roll-up of some ten thousand cells instead of a look at a million rows. So combinations are covered with cubes as
 # wide as their size allows.
-
-
 Names = tuple[str, ...]
 
 
