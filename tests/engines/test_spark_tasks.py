@@ -23,7 +23,7 @@ from divulge.errors import BadInput
 from divulge.metrics import conditions_of
 from divulge.policy import Policy, judge
 from divulge.results import plain
-from divulge.views import story_text
+from divulge.views.measurement import story_text
 from tests.engines.spark_cases import beliefs, odd_names, people, weights
 from tests.engines.spark_documents import differences
 from tests.helpers import run_cli, with_adversary

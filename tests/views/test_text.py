@@ -12,8 +12,7 @@ from rich.console import Console, RenderableType
 import divulge as dv
 from divulge.errors import BadInput, BrokenPromise
 from divulge.policy import Promise, judge
-from divulge.views import story_text
-from divulge.views.measurement import settings_sentence, worst_classes
+from divulge.views.measurement import settings_sentence, story_text, worst_classes
 from divulge.views.words import percent
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Literal, Protocol
 import duckdb
 import numpy as np
 
-from divulge.anatomy import Published
+from divulge import anatomy
 from divulge.answers.bounds import Arrangements, Hits
 from divulge.answers.condition import Expression, Terms, Tree, complement, is_not_null, join, parse, split, write
 from divulge.arrays import Floats, Ints
@@ -175,7 +175,7 @@ def floats_of(found: pa.Table, name: str) -> Floats:
 class AnatomizedSource:
     """An anatomized release that can be asked."""
 
-    published: Published
+    published: anatomy.Published
 
     @property
     def engine(self) -> Engine:
@@ -218,7 +218,7 @@ class AnatomizedSource:
         )
 
 
-def group_sql(published: Published, terms: Terms, tables: tuple[int, ...]) -> str:
+def group_sql(published: anatomy.Published, terms: Terms, tables: tuple[int, ...]) -> str:
     """One row for each combination, in each group, of parts of the tables for which the condition holds."""
     engine, smallest = published.engine, published.tables[-1]
     group = engine.quote(published.group)
@@ -237,7 +237,7 @@ def group_sql(published: Published, terms: Terms, tables: tuple[int, ...]) -> st
     )
 
 
-def _part_sql(published: Published, terms: Terms, table: int) -> str:
+def _part_sql(published: anatomy.Published, terms: Terms, table: int) -> str:
     """What one table says: for each group and each answer to what it is asked, how many records."""
     engine, asked = published.engine, published.tables[table]
     features = terms.features.get(table, {})

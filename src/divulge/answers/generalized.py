@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from divulge.anatomy import Estimator, Mask, Query, RowCodes
+from divulge import anatomy, publish
 from divulge.answers.anatomized import floats_of, ints_of
 from divulge.answers.bounds import raise_average
 from divulge.answers.condition import Terms, Tree, split, write
@@ -29,13 +29,12 @@ from divulge.count import Contingency, Domain
 from divulge.engines import DuckDBEngine, Engine
 from divulge.errors import BadInput, InternalError
 from divulge.hierarchy import file_name, load_hierarchies
-from divulge.publish import BOXES, FOLDER, read_boxes, read_mapping
 from divulge.search import Recoding
 from divulge.table import Table
 from divulge.values import as_number, parse_interval
 
 
-def generalized_estimator(rows: RowCodes, contingency: Contingency, recoding: Recoding) -> Estimator:
+def generalized_estimator(rows: anatomy.RowCodes, contingency: Contingency, recoding: Recoding) -> anatomy.Estimator:
     """Answers of the release that a recoding of these counts gives, to queries over these rows."""
     position = {name: place for place, name in enumerate(recoding.columns)}
     members = {name: _members(contingency, recoding, place) for name, place in position.items()}
@@ -48,7 +47,7 @@ def generalized_estimator(rows: RowCodes, contingency: Contingency, recoding: Re
         _check_same(domain, known)
     kept = recoding.kept.astype(np.float64)
 
-    def answer(query: Query) -> float:
+    def answer(query: anatomy.Query) -> float:
         expected = kept * contingency.sizes
         for name, mask in query.masks.items():
             if name in position:
@@ -78,13 +77,13 @@ def _members(contingency: Contingency, recoding: Recoding, place: int) -> Floats
     return grid
 
 
-def _share(members: Floats, mask: Mask) -> Floats:
+def _share(members: Floats, mask: anatomy.Mask) -> Floats:
     """For each label, the share of its values that satisfy."""
     share: Floats = (members @ mask) / np.maximum(members.sum(axis=1), 1.0)
     return share
 
 
-def _sensitive_share(contingency: Contingency, name: str, mask: Mask) -> Floats:
+def _sensitive_share(contingency: Contingency, name: str, mask: anatomy.Mask) -> Floats:
     """For each raw class, the share of its records that satisfy."""
     cells = contingency.cells[name]
     return cells.sum_by_class(np.where(mask[cells.value], cells.mass, 0.0)) / cells.totals
@@ -308,7 +307,11 @@ def _leaves(
     position: int,
     hierarchies: str | Path | None,
 ) -> set[Leaf]:
-    levels, mapping, boxes = document["plan"]["levels"], folder / FOLDER / file_name(name), folder / BOXES
+    levels, mapping, boxes = (
+        document["plan"]["levels"],
+        folder / publish.FOLDER / file_name(name),
+        folder / publish.BOXES,
+    )
     if hierarchies is not None and name in levels:
         given = load_hierarchies(hierarchies, columns=[name]).get(name)
         if given is not None:
@@ -316,9 +319,11 @@ def _leaves(
                 (given.null_labels[levels[name]], None)
             }
     if mapping.is_file():
-        return {(label, value) for value, label in read_mapping(mapping).items()}
+        return {(label, value) for value, label in publish.read_mapping(mapping).items()}
     if boxes.is_file():
-        return {leaf for box in read_boxes(boxes) for leaf in _of_span(box.labels[position], box.spans[position])}
+        return {
+            leaf for box in publish.read_boxes(boxes) for leaf in _of_span(box.labels[position], box.spans[position])
+        }
     column = engine.quote(name)
     labels = engine.query(f"SELECT DISTINCT {column} AS label FROM {table.relation}").column("label").to_pylist()
     return {leaf for label in labels for leaf in _of_label(label)}

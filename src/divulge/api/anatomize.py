@@ -14,43 +14,11 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any, Literal
 
-from divulge.anatomy import (
-    LARGER,
-    Algorithm,
-    AlphaBetaGammaDelta,
-    Anatomized,
-    Anatomy,
-    Asn,
-    Association,
-    Check,
-    Grouping,
-    GroupSummary,
-    HeldTables,
-    KeptAssociation,
-    Linkage,
-    Published,
-    RandomPermutation,
-    Reached,
-    Recq,
-    Share,
-    Slicing,
-    Slppa,
-    Workload,
-    associations,
-    group_table,
-    join_tables,
-    measure_tables,
-    needs_chunks,
-    recq_of,
-)
-from divulge.anatomy import Method as AnyMethod
-from divulge.answers import AnatomizedSource, Estimate, estimate
+from divulge import anatomy, answers, attacks, publish
 from divulge.api.generalize import objections
-from divulge.attacks import Attacks, Effort, attack_anatomized
 from divulge.count import Nulls
 from divulge.engines import OwnEngine
 from divulge.errors import BadInput, nearest
-from divulge.publish import Fingerprint, Release, ReleasePart, Unverified, Written, draw_secret
 from divulge.table import Names, Roles, Table, read, resolve_roles, table_of
 
 # --- anatomized release -----------------------------------------------------------------------------------------------
@@ -60,7 +28,7 @@ from divulge.table import Names, Roles, Table, read, resolve_roles, table_of
 # which hold the tuples of the source, each as often as it occurs there; and the groups, their sizes and all four levels are worked
 # out from the files alone. Only then do the files appear.
 _HINT = "Nothing was published. Did the source change meanwhile? Run it again; if it stays so, report it"
-_SAMPLE = f"Measure a sample of the table, or {LARGER}"
+_SAMPLE = f"Measure a sample of the table, or {anatomy.LARGER}"
 _NOTE = (
     "The table stayed on {place} and was grouped in {chunks:,} chunks of up to {chunk_rows:,} rows; "
     "the error of count queries and the attacks were not measured."
@@ -69,15 +37,15 @@ _NOTE = (
 
 def refuse_in_chunks(table: Table, what: str) -> None:
     """Say before any long work that something cannot be measured, because the table is too large for memory."""
-    if needs_chunks(table):
+    if anatomy.needs_chunks(table):
         raise BadInput(f"{table.source} is too large for memory, and in chunks {what} can be measured", hint=_SAMPLE)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
-class AnatomizedRelease(Release):
+class AnatomizedRelease(publish.Release):
     """What will be published."""
 
-    groups: Grouping
+    groups: anatomy.Grouping
     roles: Roles
     left_out: Mapping[str, str]
     """The columns of the source that are not published, each with the reason."""
@@ -85,17 +53,17 @@ class AnatomizedRelease(Release):
     seed_given: bool
 
     @property
-    def levels(self) -> Reached:
+    def levels(self) -> anatomy.Reached:
         """What the release reaches, exactly."""
         return self.summary.levels
 
     @property
-    def model(self) -> AlphaBetaGammaDelta:
+    def model(self) -> anatomy.AlphaBetaGammaDelta:
         """What it promises."""
         return self.groups.model
 
     @property
-    def summary(self) -> GroupSummary:
+    def summary(self) -> anatomy.GroupSummary:
         """How many groups and records there are, how large groups are, and what they reach."""
         return self.groups.summary
 
@@ -116,12 +84,12 @@ class AnatomizedRelease(Release):
         return (_NOTE.format(place=self.engine.place, **self.groups.settings),) if chunked else ()
 
     @cached_property
-    def held(self) -> HeldTables:
+    def held(self) -> anatomy.HeldTables:
         """The tables as they will be published; the order of their rows, or the numbers of their groups, come from a secret."""
         return self.groups.hold(None)
 
     @cached_property
-    def published(self) -> Published:
+    def published(self) -> anatomy.Published:
         """The tables as whoever gets the release can read them, in memory."""
         self._whole(
             "It cannot be asked before it is written", hint="Write the release, and ask it with query(folder, ...)"
@@ -129,47 +97,49 @@ class AnatomizedRelease(Release):
         opened = [table_of(self.engine, f"({table.query})", source=table.name) for table in self.held.tables]
         return self._joined(opened)
 
-    def query(self, condition: str = "true", *, total: str | None = None, average: str | None = None) -> Estimate:
+    def query(
+        self, condition: str = "true", *, total: str | None = None, average: str | None = None
+    ) -> answers.Estimate:
         """What the release answers: a count, or the sum or average of an expression."""
-        return estimate(AnatomizedSource(self.published), condition, total=total, average=average)
+        return answers.estimate(answers.AnatomizedSource(self.published), condition, total=total, average=average)
 
-    def recq(self, workload: Workload | None = None) -> Recq:
+    def recq(self, workload: anatomy.Workload | None = None) -> anatomy.Recq:
         """The relative error of count queries (eq. 13)."""
-        return recq_of(self._whole("the error of count queries cannot be measured"), workload)
+        return anatomy.recq_of(self._whole("the error of count queries cannot be measured"), workload)
 
-    def associations(self) -> list[KeptAssociation]:
+    def associations(self) -> list[anatomy.KeptAssociation]:
         """How closely each pair of columns goes together, in the table and as the release lets it be reconstructed."""
-        return associations(self._whole("the reconstruction of associations cannot be measured"))
+        return anatomy.associations(self._whole("the reconstruction of associations cannot be measured"))
 
-    def attack(self, effort: Effort | None = None) -> Attacks:
+    def attack(self, effort: attacks.Effort | None = None) -> attacks.Attacks:
         """What the four attacks achieve."""
-        return attack_anatomized(self._whole("attacks cannot be measured"), effort=effort)
+        return attacks.attack_anatomized(self._whole("attacks cannot be measured"), effort=effort)
 
-    def parts(self, seed: int | None) -> Sequence[ReleasePart]:
+    def parts(self, seed: int | None) -> Sequence[publish.ReleasePart]:
         """Its tables, if they hold the tuples of the source; a seed fixes the order of rows, and of the groups where there is one chunk."""
-        held = self.held if seed is None else self.groups.hold(draw_secret(seed))
+        held = self.held if seed is None else self.groups.hold(publish.draw_secret(seed))
         self._compare_with_source(held)
         return [
-            ReleasePart(
+            publish.ReleasePart(
                 table.name,
                 table.query,
-                Fingerprint.of(self.engine, f"({table.query})"),
+                publish.Fingerprint.of(self.engine, f"({table.query})"),
                 files=self.engine.files_for(table.rows),
                 counted=table.columns,
             )
             for table in held.tables
         ]
 
-    def measure_again(self, tables: Sequence[Table], engine: OwnEngine) -> GroupSummary:
+    def measure_again(self, tables: Sequence[Table], engine: OwnEngine) -> anatomy.GroupSummary:
         """Groups, sizes and levels from the tables alone: what was decided, and what was promised."""
         del engine
-        found = measure_tables(self._joined(tables), self.model)
+        found = anatomy.measure_tables(self._joined(tables), self.model)
         if found != self.summary or found.breaking:
             told = ", ".join(self.model.broken_by(found.levels)) or "the levels differ"
-            raise Unverified(f"the staged tables are not what was promised: {told}", hint=_HINT)
+            raise publish.Unverified(f"the staged tables are not what was promised: {told}", hint=_HINT)
         return found
 
-    def document(self, measured: GroupSummary, written: Written) -> dict[str, Any]:
+    def document(self, measured: anatomy.GroupSummary, written: publish.Written) -> dict[str, Any]:
         """What the manifest says; no seed is in it."""
         drawn = "a seed given by the publisher" if self.seed_given or written.seed_given else "a secret"
         chunked = f"by group, whose numbers are drawn from {drawn}, then by value"
@@ -209,23 +179,23 @@ class AnatomizedRelease(Release):
             "notes": list(self.notes),
         }
 
-    def _whole(self, told: str, *, hint: str = _SAMPLE) -> Anatomized:
+    def _whole(self, told: str, *, hint: str = _SAMPLE) -> anatomy.Anatomized:
         """All rows, which are in memory where there is one chunk."""
         if self.groups.only is None:
             raise BadInput(f"{told} where the table is too large for memory", hint=hint)
         return self.groups.only
 
-    def _joined(self, tables: Sequence[Table]) -> Published:
-        return join_tables(tables, sensitive=self.roles.sensitive, group=self.held.group, count=self.held.count)
+    def _joined(self, tables: Sequence[Table]) -> anatomy.Published:
+        return anatomy.join_tables(tables, sensitive=self.roles.sensitive, group=self.held.group, count=self.held.count)
 
-    def _compare_with_source(self, held: HeldTables) -> None:
+    def _compare_with_source(self, held: anatomy.HeldTables) -> None:
         """Each table holds the tuples of the rows that were grouped, each as often as it occurs there."""
         engine = self.engine
         for table in held.tables:
             times = f"CAST({engine.quote(held.count)} AS BIGINT)" if table.counted else "1"
-            ours = Fingerprint.of(engine, f"({table.query})", columns=table.columns, times=times)
-            if ours != Fingerprint.of(engine, held.origin, columns=table.columns):
-                raise Unverified(f"{table.name} does not hold the values of {self.source.source}", hint=_HINT)
+            ours = publish.Fingerprint.of(engine, f"({table.query})", columns=table.columns, times=times)
+            if ours != publish.Fingerprint.of(engine, held.origin, columns=table.columns):
+                raise publish.Unverified(f"{table.name} does not hold the values of {self.source.source}", hint=_HINT)
 
 
 # --- anatomize --------------------------------------------------------------------------------------------------------
@@ -253,19 +223,19 @@ def anatomize(
     sensitive: Names,
     quasi_identifiers: Names = (),
     identifier: Names = (),
-    alpha: Share | None = None,
-    beta: Share | None = None,
-    gamma: Share | None = None,
-    delta: Share | None = None,
+    alpha: anatomy.Share | None = None,
+    beta: anatomy.Share | None = None,
+    gamma: anatomy.Share | None = None,
+    delta: anatomy.Share | None = None,
     tables: Tables | None = None,
     method: Method = "slppa",
-    linkage: Linkage | None = None,
-    association: Association | None = None,
+    linkage: anatomy.Linkage | None = None,
+    association: anatomy.Association | None = None,
     max_table_size: int | None = None,
-    algorithm: Algorithm | None = None,
+    algorithm: anatomy.Algorithm | None = None,
     locality: bool | None = None,
     group_size: int | None = None,
-    check: Check | None = None,
+    check: anatomy.Check | None = None,
     nulls: Nulls = "category",
     seed: int | None = None,
     engine: Any = None,
@@ -304,9 +274,9 @@ def anatomize(
     roles, left_out = anatomy_roles(
         source, quasi_identifiers=quasi_identifiers, sensitive=sensitive, identifier=identifier
     )
-    if tables is None and len(roles.quasi_identifiers) == 1 and isinstance(chosen, Slppa | Slicing):
+    if tables is None and len(roles.quasi_identifiers) == 1 and isinstance(chosen, anatomy.Slppa | anatomy.Slicing):
         chosen = replace(chosen, tables=1)  # nobody asked for two
-    groups = group_table(
+    groups = anatomy.group_table(
         source,
         chosen,
         quasi_identifiers=roles.quasi_identifiers,
@@ -314,7 +284,7 @@ def anatomize(
         nulls=nulls,
         seed=seed,
         # A seed given for tests also fixes the order of rows; otherwise the order has a secret of its own.
-        numbering=draw_secret(None if seed is None else seed % (1 << 62)),
+        numbering=publish.draw_secret(None if seed is None else seed % (1 << 62)),
     )
     return AnatomizedRelease(
         groups=groups,
@@ -375,30 +345,30 @@ def _refuse_unknown(name: str, bounds: Mapping[str, Any], settings: Mapping[str,
         raise BadInput("no bound was given, so there is nothing to keep", hint="Give beta, for example beta = 1/4")
 
 
-def _method(name: str, bounds: dict[str, Any], settings: dict[str, Any]) -> AnyMethod:
+def _method(name: str, bounds: dict[str, Any], settings: dict[str, Any]) -> anatomy.Method:
     """The method with its settings."""
     _refuse_unknown(name, bounds, settings)
-    model = AlphaBetaGammaDelta(**bounds)
+    model = anatomy.AlphaBetaGammaDelta(**bounds)
     if name == "slppa":
         return _slppa(model, settings)
     if name == "asn":
-        return Asn(beta=model.beta, presence=model.gamma)
+        return anatomy.Asn(beta=model.beta, presence=model.gamma)
     if name == "permutation":
-        return RandomPermutation(group_size=settings.get("group_size", 4))
+        return anatomy.RandomPermutation(group_size=settings.get("group_size", 4))
     l_diversity = _diversity(model.beta)
     if name == "anatomy":
-        return Anatomy(l_diversity)
+        return anatomy.Anatomy(l_diversity)
     tables = settings.get("tables", 2)
     if not isinstance(tables, int):
         raise BadInput("the method slicing divides the columns itself", hint="Say how many tables, not which")
-    return Slicing(l_diversity, tables=tables, check=settings.get("check", "frequency"))
+    return anatomy.Slicing(l_diversity, tables=tables, check=settings.get("check", "frequency"))
 
 
-def _slppa(model: AlphaBetaGammaDelta, settings: dict[str, Any]) -> Slppa:
+def _slppa(model: anatomy.AlphaBetaGammaDelta, settings: dict[str, Any]) -> anatomy.Slppa:
     tables = settings.pop("tables", 2)
     if not isinstance(tables, int):
         tables = tuple(tuple(names) for names in tables)
-    return Slppa(model, tables=tables, **settings)
+    return anatomy.Slppa(model, tables=tables, **settings)
 
 
 def _diversity(beta: Fraction) -> int:

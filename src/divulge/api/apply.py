@@ -17,6 +17,7 @@ from typing import Any, Literal
 import numpy as np
 import pyarrow as pa
 
+from divulge import publish
 from divulge.arrays import Floats, Ints
 from divulge.belief import Assumptions
 from divulge.count import Cells, Contingency, Domain, Request, align, count, count_in_memory
@@ -24,27 +25,7 @@ from divulge.engines import OwnEngine
 from divulge.errors import BadInput
 from divulge.metrics import Measurement, measure_counts
 from divulge.policy import Policy, Promise, Verdict, judge
-from divulge.publish import NAME as MANIFEST
-from divulge.publish import (
-    Earlier,
-    Fingerprint,
-    Format,
-    Release,
-    ReleasePart,
-    Unverified,
-    Written,
-    choose_format,
-    compare,
-    describe_policy,
-    draw_secret,
-    hold,
-    place,
-    recoded_rows,
-    sha256,
-    shuffled,
-    writable,
-)
-from divulge.publish import numbers as numbers_of
+from divulge.publish import place
 from divulge.results import Result
 from divulge.search import Recoding, published
 from divulge.table import Roles, Table, own_table, read, table_of
@@ -91,7 +72,7 @@ def apply(
     With unseen="suppress", rows with values that the release does not know, and rows whose class would break a promise, are left out.
     `engine` is as in `generalize`.
     """
-    earlier = Earlier.open(release)
+    earlier = publish.Earlier.open(release)
     source, own = _source(*own_table(read(table, engine=engine)), earlier)
     roles = Roles(earlier.quasi_identifiers, earlier.sensitive, (), earlier.weight, None)
     counted = count_in_memory(Request(source, roles, earlier.settings["nulls"], earlier.document["joint"]))
@@ -108,7 +89,7 @@ def apply(
     return Applied(folder, counted.rows, left_out, together, verdict, alone, unchecked)
 
 
-def _source(table: Table, engine: OwnEngine, earlier: Earlier) -> tuple[Table, OwnEngine]:
+def _source(table: Table, engine: OwnEngine, earlier: publish.Earlier) -> tuple[Table, OwnEngine]:
     """The columns that the release has, with its types; others are not published."""
     missing = [name for name in earlier.columns if name not in table.names]
     if missing:
@@ -143,7 +124,7 @@ def _refuse_misfits(table: Table, engine: OwnEngine, types: Mapping[str, str]) -
         raise BadInput(f"{table.source} has values of other types than the release: {told}", hint="Correct them first")
 
 
-def _recode(earlier: Earlier, counted: Contingency, *, unseen: Unseen) -> Recoding:
+def _recode(earlier: publish.Earlier, counted: Contingency, *, unseen: Unseen) -> Recoding:
     """The label of each raw class, by the mappings; classes with unseen values are left out, or all of the values are named."""
     unchanged = tuple(name in earlier.unchanged for name in earlier.quasi_identifiers)
     if earlier.boxes:
@@ -186,7 +167,7 @@ def _unseen(strange: Mapping[str, list[str]]) -> BadInput:
 class _Later:
     """New rows, on their way to be published."""
 
-    earlier: Earlier
+    earlier: publish.Earlier
     source: Table
     engine: OwnEngine
     roles: Roles
@@ -198,7 +179,7 @@ class _Later:
         """Leave out new rows until old and new rows together keep the promises, or refuse."""
         while True:
             if not recoding.kept.any():
-                raise Unverified(
+                raise publish.Unverified(
                     "no new row can be published by this release", hint="Generalize old and new rows together"
                 )
             together = self.measure(self.rows(recoding))
@@ -229,7 +210,7 @@ class _Later:
 
     def rows(self, recoding: Recoding) -> str:
         """A query for the new rows as they are published."""
-        return recoded_rows(
+        return publish.recoded_rows(
             self.source, self.engine, self.counted, recoding, roles=self.roles, nulls=self.earlier.settings["nulls"]
         )
 
@@ -245,7 +226,7 @@ class _Later:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class _LaterRelease(Release):
+class _LaterRelease(publish.Release):
     """New rows that may be published."""
 
     later: _Later
@@ -253,55 +234,59 @@ class _LaterRelease(Release):
     promises: tuple[Promise, ...]
     unchecked: tuple[str, ...]
 
-    def form(self, wanted: str | None) -> Format:
+    def form(self, wanted: str | None) -> publish.Format:
         """That of the earlier release, unless another is asked for."""
-        return choose_format(self.source, wanted) if wanted else writable(self.engine, self.later.earlier.form)
+        return (
+            publish.choose_format(self.source, wanted)
+            if wanted
+            else publish.writable(self.engine, self.later.earlier.form)
+        )
 
-    def parts(self, seed: int | None) -> list[ReleasePart]:
+    def parts(self, seed: int | None) -> list[publish.ReleasePart]:
         rows = self.later.rows(self.recoding)
-        expected = Fingerprint.of(self.engine, f"({rows})")
+        expected = publish.Fingerprint.of(self.engine, f"({rows})")
         files = self.engine.files_for(expected.rows)
-        query = shuffled(self.engine, rows, secret=draw_secret(seed), files=files)
-        return [ReleasePart("table", query, expected, files=files, counted=self.later.roles.counted)]
+        query = publish.shuffled(self.engine, rows, secret=publish.draw_secret(seed), files=files)
+        return [publish.ReleasePart("table", query, expected, files=files, counted=self.later.roles.counted)]
 
     def measure_again(self, tables: Sequence[Table], engine: OwnEngine) -> Measurement:
         (table,) = tables
         later = self.later
         request = Request(table, later.roles, "category", later.earlier.document["joint"])
-        compare(count_in_memory(request), published(later.counted, self.recoding))
+        publish.compare(count_in_memory(request), published(later.counted, self.recoding))
         measured = later.measure(f"SELECT * FROM {table.relation}", engine=engine)
         if self.promises:
-            hold(measured, Policy(self.promises))
+            publish.hold(measured, Policy(self.promises))
         return measured
 
-    def document(self, measured: Measurement, written: Written) -> dict[str, Any]:
+    def document(self, measured: Measurement, written: publish.Written) -> dict[str, Any]:
         later = self.later
         return {
             "kind": "applied",
-            "release": sha256(later.earlier.folder / MANIFEST),
-            "policy": describe_policy(Policy(self.promises)),
+            "release": publish.sha256(later.earlier.folder / publish.NAME),
+            "policy": publish.describe_policy(Policy(self.promises)),
             "unchecked": list(self.unchecked),
             "table": written.describe(next(iter(written.types))),
             "rows": {"original": later.counted.rows, "published": published(later.counted, self.recoding).rows},
             "row_order": written.row_order,
             "engine": self.engine.name,
-            "together": numbers_of(measured),
+            "together": publish.numbers(measured),
         }
 
 
-def _broken(verdict: Verdict) -> Unverified:
+def _broken(verdict: Verdict) -> publish.Unverified:
     told = ", ".join(
         f"{outcome.promise.text} (would be {outcome.value:.4g}, {outcome.breaking_classes} classes)"
         for outcome in verdict.outcomes
         if not outcome.holds
     )
-    return Unverified(
+    return publish.Unverified(
         f"the earlier release and the new rows together would break {told}",
         hint="Nothing was published. Leave out the rows of these classes (--suppress-unseen), or generalize old and new rows together",
     )
 
 
-def _measure(earlier: Earlier, table: Table, later: Contingency) -> Measurement:
+def _measure(earlier: publish.Earlier, table: Table, later: Contingency) -> Measurement:
     """Count and measure published rows, new or old and new; the prior is that of the old original and all new rows."""
     roles = Roles(earlier.quasi_identifiers, earlier.sensitive, (), earlier.weight, None)
     counted = count(table, roles, joint=earlier.document["joint"])

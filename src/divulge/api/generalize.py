@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, get_args
 
+from divulge import publish
 from divulge.api.hierarchies import suggest
 from divulge.api.profile import names_quasi_identifier, suggest_role
 from divulge.belief import Adversary, Assumptions, adversary_in_force
@@ -31,7 +32,6 @@ from divulge.hierarchy import (
 )
 from divulge.metrics import Identity, Measurement, count_population, identity, measure_counts
 from divulge.policy import Policy, Protection, choose, judge
-from divulge.publish import Fingerprint, GeneralizedRelease, Original, follow
 from divulge.results import Result
 from divulge.search import Cuts, Front, Plan, UserFunction, optimal_cuts, pareto_front
 from divulge.table import (
@@ -219,7 +219,7 @@ def generalize(
     adversary: Adversary | None = None,
     announce: Callable[[Mapping[str, Suggestion]], None] | None = None,
     engine: Any = None,
-) -> GeneralizedRelease:
+) -> publish.GeneralizedRelease:
     """Find the generalization that keeps the policy at the least loss; nothing is written before `GeneralizedRelease.write`.
 
     Roles, and what is said of the adversary, given here go before the policy's own. `hierarchies` is a folder, or for each column a
@@ -254,10 +254,10 @@ def generalize(
     plan = _search(original.people, before, levels, policy=kept, method=method, **options)
     original = replace(original, assumptions=_of_release(original, plan, levels))
     after = original.measure(plan.published(original.people))
-    verdict = judge(after, kept.promises, protected=follow(protected, plan, original.people))
+    verdict = judge(after, kept.promises, protected=publish.follow(protected, plan, original.people))
     if not verdict.holds:
         raise InternalError("the plan does not keep the policy it was made for")
-    return GeneralizedRelease(
+    return publish.GeneralizedRelease(
         source=source,
         engine=own,
         before=before,
@@ -270,7 +270,7 @@ def generalize(
         plain=plain,
         original=original,
         protected=protected,
-        expected=Fingerprint.of(own, f"({original.recoded(plan.recoding)})"),
+        expected=publish.Fingerprint.of(own, f"({original.recoded(plan.recoding)})"),
     )
 
 
@@ -288,7 +288,7 @@ def roles_of(source: Table, policy: Policy, given: Mapping[str, Any]) -> Roles:
 
 def count_original(
     source: Table, engine: OwnEngine, roles: Roles, adversary: Adversary, *, joint: bool = False
-) -> tuple[Original, Measurement]:
+) -> tuple[publish.Original, Measurement]:
     """Count and measure the original; what a release is measured by is ready for classes that merge."""
     if adversary.original is not None:
         raise BadInput(
@@ -299,11 +299,13 @@ def count_original(
     everybody = count_population(source, adversary.population, roles, nulls)
     before = measure_counts(contingency, source, roles, assumptions=assumptions, nulls=nulls, population=everybody)
     assumptions = assumptions.as_joint(contingency)
-    original = Original.of(before, source, roles, engine=engine, assumptions=assumptions, nulls=nulls, joint=joint)
+    original = publish.Original.of(
+        before, source, roles, engine=engine, assumptions=assumptions, nulls=nulls, joint=joint
+    )
     return original, before
 
 
-def _of_release(original: Original, plan: Plan, hierarchies: Mapping[str, Hierarchy]) -> Assumptions:
+def _of_release(original: publish.Original, plan: Plan, hierarchies: Mapping[str, Hierarchy]) -> Assumptions:
     """The same adversary before the release: a prior that depends on columns, by their published labels."""
     assumptions = original.assumptions
     priors = dict(assumptions.priors)
@@ -367,7 +369,7 @@ def _labels_beyond(hierarchy: Hierarchy, spec: Spec, others: Sequence[str]) -> d
 
 
 def _levels(
-    original: Original, given: Hierarchies | None, policy: Policy, *, method: Method
+    original: publish.Original, given: Hierarchies | None, policy: Policy, *, method: Method
 ) -> tuple[dict[str, Hierarchy], dict[str, Suggestion]]:
     """The hierarchies that a method works with."""
     contingency, also = original.people, original.assumptions.condition_values()

@@ -8,22 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from divulge.anatomy import (
-    COUNT,
-    GROUP,
-    AlphaBetaGammaDelta,
-    Published,
-    Reached,
-    Share,
-    check_groups,
-    join_tables,
-    measure_tables,
-)
-from divulge.answers import AnatomizedSource, Estimate, GeneralizedSource, Source, estimate, leaf_relations
+from divulge import anatomy, answers, publish
 from divulge.api.anatomize import AnatomizedRelease
 from divulge.engines import DuckDBEngine, OwnEngine, choose_engine
 from divulge.errors import BadInput
-from divulge.publish import NAME, Format, read_manifest, read_rows
 from divulge.results import Result
 from divulge.table import Table, read
 
@@ -36,10 +24,10 @@ def query(
     *,
     total: str | None = None,
     average: str | None = None,
-    group: str = GROUP,
-    count: str = COUNT,
+    group: str = anatomy.GROUP,
+    count: str = anatomy.COUNT,
     hierarchies: str | Path | None = None,
-) -> Estimate:
+) -> answers.Estimate:
     """Count the records for which a condition holds, or sum up (`total`) or average an expression over them.
 
     `release` is the folder of a release (anatomized or generalized), an AnatomizedRelease, or the tables of another's anatomized
@@ -56,48 +44,48 @@ def query(
     (0.5, 0.0, 1.0)
     """
     source = open_release(release, group=group, count=count, hierarchies=hierarchies)
-    return estimate(source, condition, total=total, average=average)
+    return answers.estimate(source, condition, total=total, average=average)
 
 
 def open_release(
-    release: Any, *, group: str = GROUP, count: str = COUNT, hierarchies: str | Path | None = None
-) -> Source:
+    release: Any, *, group: str = anatomy.GROUP, count: str = anatomy.COUNT, hierarchies: str | Path | None = None
+) -> answers.Source:
     """A release that can be asked many times."""
     if isinstance(release, AnatomizedRelease):
-        return AnatomizedSource(release.published)
+        return answers.AnatomizedSource(release.published)
     document = manifest_of(release)
     if document is not None and document.get("kind") == "generalized":
         return _generalized(Path(release), document, hierarchies=hierarchies)
     published = open_anatomized(release, group=group, count=count)
-    check_groups(published)
-    return AnatomizedSource(published)
+    anatomy.check_groups(published)
+    return answers.AnatomizedSource(published)
 
 
 def open_anatomized(
     release: Any,
     *,
     sensitive: Sequence[str] = (),
-    group: str = GROUP,
-    count: str = COUNT,
+    group: str = anatomy.GROUP,
+    count: str = anatomy.COUNT,
     engine: OwnEngine | None = None,
-) -> Published:
+) -> anatomy.Published:
     """The tables of an anatomized release, ours or another's; what a manifest says about them goes before what is given."""
     if isinstance(release, AnatomizedRelease):
         return release.published
     reader = engine or DuckDBEngine()
     document = manifest_of(release)
     if document is None:
-        return join_tables(_foreign_tables(release, reader), sensitive=sensitive, group=group, count=count)
+        return anatomy.join_tables(_foreign_tables(release, reader), sensitive=sensitive, group=group, count=count)
     if document.get("kind") != "anatomized":
         raise BadInput(
             f"{release} is a release of the kind {document.get('kind')!r}", hint="Name an anatomized release"
         )
-    form = Format(document["format"], document["delimiter"])
+    form = publish.Format(document["format"], document["delimiter"])
     tables = [
-        read_rows(reader, Path(release) / table["file"], form=form, types=table["types"])
+        publish.read_rows(reader, Path(release) / table["file"], form=form, types=table["types"])
         for table in document["tables"]
     ]
-    return join_tables(
+    return anatomy.join_tables(
         tables,
         sensitive=document["roles"]["sensitive"],
         group=document["group_column"],
@@ -107,9 +95,9 @@ def open_anatomized(
 
 def manifest_of(release: Any) -> dict[str, Any] | None:
     """The manifest of a folder that has one; its files are held against their hashes."""
-    if not isinstance(release, str | Path) or not (Path(release) / NAME).is_file():
+    if not isinstance(release, str | Path) or not (Path(release) / publish.NAME).is_file():
         return None
-    return read_manifest(Path(release), handed_out=True)
+    return publish.read_manifest(Path(release), handed_out=True)
 
 
 def _foreign_tables(release: Any, engine: OwnEngine) -> list[Table]:
@@ -121,7 +109,7 @@ def _foreign_tables(release: Any, engine: OwnEngine) -> list[Table]:
         files = sorted(path for path in folder.iterdir() if path.suffix in _ENDINGS)
         if not files:
             raise BadInput(
-                f"{release} is not a release: it has no {NAME} and no tables ({', '.join(_ENDINGS)})",
+                f"{release} is not a release: it has no {publish.NAME} and no tables ({', '.join(_ENDINGS)})",
                 hint="Name the folder that holds its tables",
             )
         return [read(path, engine=engine) for path in files]
@@ -134,12 +122,16 @@ def _foreign_tables(release: Any, engine: OwnEngine) -> list[Table]:
     )
 
 
-def _generalized(folder: Path, document: Mapping[str, Any], *, hierarchies: str | Path | None) -> GeneralizedSource:
+def _generalized(
+    folder: Path, document: Mapping[str, Any], *, hierarchies: str | Path | None
+) -> answers.GeneralizedSource:
     engine = DuckDBEngine()
     described = document["table"]
-    form = Format(described["format"], described["delimiter"])
-    table = read_rows(engine, folder / described["file"], form=form, types=described["types"])
-    return GeneralizedSource(table, leaf_relations(engine, table, document, folder, hierarchies=hierarchies))
+    form = publish.Format(described["format"], described["delimiter"])
+    table = publish.read_rows(engine, folder / described["file"], form=form, types=described["types"])
+    return answers.GeneralizedSource(
+        table, answers.leaf_relations(engine, table, document, folder, hierarchies=hierarchies)
+    )
 
 
 # --- check anatomized -------------------------------------------------------------------------------------------------
@@ -150,8 +142,8 @@ class ReleaseCheck(Result):
 
     view = "releases"
 
-    levels: Reached
-    model: AlphaBetaGammaDelta
+    levels: anatomy.Reached
+    model: anatomy.AlphaBetaGammaDelta
     tables: tuple[tuple[str, ...], ...]
     groups: int
     smallest: int
@@ -168,13 +160,13 @@ class ReleaseCheck(Result):
 def check_anatomized(
     release: Any,
     *,
-    alpha: Share = 1,
-    beta: Share = 1,
-    gamma: Share = 1,
-    delta: Share = 1,
+    alpha: anatomy.Share = 1,
+    beta: anatomy.Share = 1,
+    gamma: anatomy.Share = 1,
+    delta: anatomy.Share = 1,
     sensitive: str | Sequence[str] = (),
-    group: str = GROUP,
-    count: str = COUNT,
+    group: str = anatomy.GROUP,
+    count: str = anatomy.COUNT,
     engine: Any = None,
 ) -> ReleaseCheck:
     """Work out the exact levels of a release from its tables and hold them against bounds.
@@ -183,10 +175,10 @@ def check_anatomized(
     the sensitive values over all groups, for an anatomized release leaves nobody out. With the engine "spark", or one of yours, groups are
     measured on the workers, which must see the files.
     """
-    model = AlphaBetaGammaDelta(alpha=alpha, beta=beta, gamma=gamma, delta=delta)
+    model = anatomy.AlphaBetaGammaDelta(alpha=alpha, beta=beta, gamma=gamma, delta=delta)
     names = [sensitive] if isinstance(sensitive, str) else list(sensitive)
     published = open_anatomized(release, sensitive=names, group=group, count=count, engine=choose_engine(engine))
-    found = measure_tables(published, model)
+    found = anatomy.measure_tables(published, model)
     return ReleaseCheck(
         levels=found.levels,
         model=model,

@@ -7,10 +7,10 @@ import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from divulge import ranking
 from divulge.belief import Adversary, Assumptions, adversary_in_force
 from divulge.count import Nulls, Request
 from divulge.errors import BadInput, nearest
-from divulge.ranking import Growth, Ranking, grow, rank_columns
 from divulge.table import Names, read, read_beside, resolve_roles
 
 _WITHOUT_EFFECT = ("distances", "taxonomies", "orders", "population", "recursive_l")
@@ -29,7 +29,7 @@ def rank(
     prune: bool = False,
     progress: Callable[[int, int], None] | None = None,
     engine: Any = None,
-) -> Ranking:
+) -> ranking.Ranking:
     """Rank attributes and their combinations up to a size; `progress` is called with (done, total).
 
     `prune` counts only combinations that can be among the smallest at the threshold: none that holds a smaller one, and none whose
@@ -51,7 +51,7 @@ def rank(
         her, roles, original=None if her.original is None else read_beside(source, her.original)
     )
     nulls = her.nulls or "category"
-    return rank_columns(
+    return ranking.rank_columns(
         source,
         roles,
         assumptions,
@@ -73,7 +73,7 @@ def growing(
     every: int = 1,
     progress: Callable[[int, int], None] | None = None,
     engine: Any = None,
-) -> Growth:
+) -> ranking.Growth:
     """Measure the first n quasi-identifiers together, in the order in which they are given.
 
     `every` says for which n: 1, its multiples, and all of them. `progress` is called with (columns done, all columns).
@@ -89,7 +89,7 @@ def growing(
     source = read(table, engine=engine)
     roles = resolve_roles(source, quasi_identifiers=quasi_identifiers, sensitive=sensitive)
     request = Request(source, roles, nulls, joint=False)
-    return grow(request, every=every, progress=progress)
+    return ranking.grow(request, every=every, progress=progress)
 
 
 def _check(up_to: int, threshold: float) -> None:

@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from divulge.anatomy import AlphaBetaGammaDelta, Anatomized, GroupLevels, tally
+from divulge import anatomy
 from divulge.arrays import Codes, Floats, Ints, class_ids, how_many_alike
 from divulge.attacks.linkage import Effort, attribute_linkage, record_linkage, sampled
 from divulge.attacks.outcome import AttackOutcome, Trial, Victims, drawn_arrangement, every_arrangement, how_many
@@ -23,7 +23,7 @@ from divulge.attacks.outcome import AttackOutcome, Trial, Victims, drawn_arrange
 _TARGET = "the record of a person, by one row drawn from each table of the group"
 
 
-def table_linkage(victims: Victims, model: AlphaBetaGammaDelta, effort: Effort) -> AttackOutcome:
+def table_linkage(victims: Victims, model: anatomy.AlphaBetaGammaDelta, effort: Effort) -> AttackOutcome:
     """Infer that a person is in the release."""
     size = victims.group_size
     rate = np.maximum.reduce(victims.alike_sensitive) / size
@@ -114,7 +114,9 @@ def _occurs(columns: list[Codes], rebuilt: list[Codes]) -> np.ndarray[tuple[int]
 _SHIFT_TARGET = "the difference between prior and posterior belief in any sensitive value"
 
 
-def probabilistic_attack(victims: Victims, model: AlphaBetaGammaDelta, levels: GroupLevels) -> AttackOutcome:
+def probabilistic_attack(
+    victims: Victims, model: anatomy.AlphaBetaGammaDelta, levels: anatomy.GroupLevels
+) -> AttackOutcome:
     """Compare beliefs before and after."""
     gains = np.maximum.reduce([_gain(victims, attribute) for attribute in range(len(victims.sensitive))])
     moved = np.maximum.reduce(levels.shift) / (levels.rows * levels.sizes.astype(np.float64))
@@ -145,7 +147,7 @@ def _gain(victims: Victims, attribute: int) -> Floats:
 def _between_groups(victims: Victims, attribute: int) -> float:
     ids = victims.sensitive[attribute]
     values, groups = int(ids.max()) + 1, len(victims.sizes)
-    counted = tally(ids, victims.group, groups=values, values=groups)
+    counted = anatomy.tally(ids, victims.group, groups=values, values=groups)
     share = counted.count / victims.sizes[counted.value]
     begins = np.searchsorted(counted.group, np.arange(values))
     present = np.bincount(counted.group, minlength=values)
@@ -171,7 +173,7 @@ class Attacks:
         return (self.record_linkage, self.attribute_linkage, self.table_linkage, self.probabilistic)
 
 
-def attack_anatomized(anatomized: Anatomized, *, effort: Effort | None = None) -> Attacks:
+def attack_anatomized(anatomized: anatomy.Anatomized, *, effort: Effort | None = None) -> Attacks:
     """Attack every person of a release."""
     victims, model, work = Victims.of(anatomized), anatomized.model, effort or Effort()
     return Attacks(

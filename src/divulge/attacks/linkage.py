@@ -19,7 +19,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from divulge.anatomy import AlphaBetaGammaDelta, tally
+from divulge import anatomy
 from divulge.arrays import Codes, Floats, Ints
 from divulge.attacks.outcome import (
     AttackOutcome,
@@ -62,7 +62,7 @@ class _ByTuple:
 def _by_tuple(victims: Victims, ids: Codes) -> _ByTuple:
     # A tally sorts by its first column, so tuples take the place of groups.
     values = int(ids.max()) + 1
-    counted = tally(ids, victims.group, groups=values, values=len(victims.sizes))
+    counted = anatomy.tally(ids, victims.group, groups=values, values=len(victims.sizes))
     return _ByTuple(np.searchsorted(counted.group, np.arange(values + 1)), counted.value, counted.count)
 
 
@@ -110,7 +110,7 @@ class Effort:
     seed: int = 0
 
 
-def record_linkage(victims: Victims, model: AlphaBetaGammaDelta, effort: Effort) -> AttackOutcome:
+def record_linkage(victims: Victims, model: anatomy.AlphaBetaGammaDelta, effort: Effort) -> AttackOutcome:
     """Put the quasi-identifiers of each person together."""
     size = victims.group_size
     if len(victims.tuples) == 1:
@@ -134,7 +134,7 @@ def record_linkage(victims: Victims, model: AlphaBetaGammaDelta, effort: Effort)
     )
 
 
-def attribute_linkage(victims: Victims, model: AlphaBetaGammaDelta, effort: Effort) -> AttackOutcome:
+def attribute_linkage(victims: Victims, model: anatomy.AlphaBetaGammaDelta, effort: Effort) -> AttackOutcome:
     """Infer the sensitive value of each person."""
     size = victims.group_size
     worst = max(_largest_share(alike, size) for alike in victims.alike_sensitive)

@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from divulge.anatomy import Anatomized
+from divulge import anatomy
 from divulge.arrays import Codes, Ints, Members, class_ids, how_many_alike, lay_out
 
 _Z = 1.959963984540054  # 95 %
@@ -122,7 +122,7 @@ class Victims:
     sensitive: tuple[Codes, ...] = field(repr=False)
 
     @classmethod
-    def of(cls, anatomized: Anatomized) -> Victims:
+    def of(cls, anatomized: anatomy.Anatomized) -> Victims:
         """All people of a release."""
         return cls(
             group=anatomized.group,

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
+import divulge as dv
 from divulge.cli.options import JsonOption, TableOptions, emit_json, new_app, takes_groups, tell
 
 app = new_app()
@@ -152,19 +153,17 @@ def anatomize(
     if check:
         _check(table, model.given(), sensitive or [], json_=json_)
         return
-    from divulge.anatomy import InfeasibleModel, Workload
-    from divulge.api.anatomize import anatomize as run_anatomize
+    from divulge import anatomy, publish
     from divulge.api.anatomize import refuse_in_chunks
-    from divulge.publish import refuse_target
     from divulge.table import split_names
 
     if out is not None and not dry_run:
-        refuse_target(out, force=force)
+        publish.refuse_target(out, force=force)
     opened = table.read()
     if attack or queries:
         refuse_in_chunks(opened, "neither attacks nor the error of queries")
     try:
-        release = run_anatomize(
+        release = dv.anatomize(
             opened,
             sensitive=split_names(opened, sensitive or []),
             quasi_identifiers=split_names(opened, qi or []),
@@ -174,22 +173,21 @@ def anatomize(
             **model.given(),
             **method.given(),
         )
-    except InfeasibleModel as error:
+    except anatomy.InfeasibleModel as error:
         if not json_:
             raise
         emit_json({"infeasible": error.as_json()})
         raise typer.Exit(error.exit_code) from None
     measured = queries != 0 and release.groups.only is not None
-    recq = release.recq(Workload(kind=workload, queries=queries)) if measured else None
+    recq = release.recq(anatomy.Workload(kind=workload, queries=queries)) if measured else None
     attacks = release.attack() if attack else None
     written = None if out is None or dry_run else release.write(out, force=force, format=format_)
     tell(release, json_=json_, recq=recq, attacks=attacks, written=written)
 
 
 def _check(table: TableOptions, bounds: dict[str, str], sensitive: list[str], *, json_: bool) -> None:
-    from divulge.api.query import check_anatomized
 
-    found = check_anatomized(table.source, sensitive=sensitive, engine=table.chosen_engine(), **bounds)
+    found = dv.check_anatomized(table.source, sensitive=sensitive, engine=table.chosen_engine(), **bounds)
     tell(found, json_=json_)
     if not found.holds:
         raise typer.Exit(1)

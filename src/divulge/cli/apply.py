@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+import divulge as dv
 from divulge.cli.options import JsonOption, TableOptions, new_app, takes_groups, tell
 
 app = new_app()
@@ -39,9 +40,7 @@ def apply(
       divulge apply release/ new-patients.csv --out release-2/
       divulge apply /shared/release/ clinic.visits --engine spark --out /shared/release-2/
     """
-    from divulge.api.apply import apply as run_apply
-
-    applied = run_apply(
+    applied = dv.apply(
         release, table.read(), out, unseen="suppress" if suppress_unseen else "refuse", force=force, seed=seed
     )
     tell(applied, json_=json_)

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+import divulge as dv
 from divulge.cli.options import (
     BeliefOptions,
     JointOption,
@@ -46,12 +47,10 @@ def check(
       divulge check patients.csv --policy divulge.toml
       divulge check patients.csv --qi zip,age --sensitive disease --k-anonymity 5 --entropy-leakage 0.5
     """
-    from divulge.api.measure import check as run_check
-
     opened = table.read()
     kept = policy_of(policy, bounds, protect=protect)
     her = adversary.resolve(opened.names)
-    verdict = run_check(opened, kept, **roles.resolve(opened), joint=joint, adversary=her, sample=sample)
+    verdict = dv.check(opened, kept, **roles.resolve(opened), joint=joint, adversary=her, sample=sample)
     tell(verdict, json_=json_, text={"sample": sample})
     if not verdict.holds:
         raise typer.Exit(1)

@@ -30,7 +30,7 @@ def datasets(
     from dataclasses import asdict
 
     from divulge import datasets as library
-    from divulge.views import grid
+    from divulge.views.words import grid
 
     if name is None:
         found = library.available()

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
+import divulge as dv
 from divulge.cli.options import JsonOption, emit_json, new_app, show
 
 app = new_app()
@@ -39,9 +40,6 @@ def demo(
     """
     import pyarrow.csv
 
-    from divulge.api.generalize import generalize
-    from divulge.api.measure import check, measure
-    from divulge.api.profile import profile
     from divulge.datasets import QUASI_IDENTIFIERS, SENSITIVE, generalized, patients
     from divulge.policy import Policy
 
@@ -50,15 +48,15 @@ def demo(
     (folder / "divulge.toml").write_text(_POLICY, encoding="utf-8")
     pyarrow.csv.write_csv(patients(rows=rows, seed=seed), folder / "patients.csv")
     pyarrow.csv.write_csv(generalized(patients(rows=rows, seed=seed)), folder / "generalized.csv")
-    before = measure(
+    before = dv.measure(
         folder / "patients.csv", quasi_identifiers=QUASI_IDENTIFIERS, sensitive=SENSITIVE, identifier="patient_id"
     )
     policy = Policy.load(folder / "divulge.toml")
-    verdict = check(folder / "generalized.csv", policy)
+    verdict = dv.check(folder / "generalized.csv", policy)
     after = verdict.measurement
-    columns = profile(folder / "patients.csv")
+    columns = dv.profile(folder / "patients.csv")
     others = [item.column for item in columns if item.column not in (*QUASI_IDENTIFIERS, SENSITIVE)]
-    release = generalize(folder / "patients.csv", policy=policy, identifier=others, suppression=0.01)
+    release = dv.generalize(folder / "patients.csv", policy=policy, identifier=others, suppression=0.01)
     published = release.write(folder / "release", force=True)
     written = [*_write(folder, after), str(folder / "divulge.toml"), str(folder / "demo.json"), str(folder / "release")]
     document = {
@@ -81,7 +79,7 @@ def _write(folder: Path, after: Any) -> list[str]:
 
     from divulge.datasets import SENSITIVE
     from divulge.metrics import distribution_leakage
-    from divulge.views import before_and_after_chart, leakage_chart, save_chart
+    from divulge.views.charts import before_and_after_chart, leakage_chart, save_chart
 
     pyarrow.csv.write_csv(after.class_table(), folder / "classes.csv")
     belief = after.beliefs[SENSITIVE]
@@ -95,7 +93,7 @@ def _write(folder: Path, after: Any) -> list[str]:
 
 
 def _tell(columns: Any, before: Any, verdict: Any, release: Any, files: list[str]) -> None:
-    from divulge.views import story_text
+    from divulge.views.measurement import story_text
 
     show(
         "Nobody in this demonstration exists: the patients are invented.",

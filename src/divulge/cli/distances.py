@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+import divulge as dv
 from divulge.cli.options import JsonOption, new_app, tell
 
 app = new_app()
@@ -26,11 +27,10 @@ def distances(
     Example:
       divulge distances --chart distances.svg
     """
-    from divulge.papers import compare_distances
-
-    comparison = compare_distances(values=values, pairs=pairs, seed=seed)
+    comparison = dv.compare_distances(values=values, pairs=pairs, seed=seed)
     if chart is not None:
-        from divulge.views import distances_chart, save_chart
+        from divulge.views.charts import save_chart
+        from divulge.views.papers import distances_chart
 
         save_chart(distances_chart(comparison), chart)
     tell(comparison, json_=json_)

@@ -4,10 +4,11 @@
 from __future__ import annotations
 
 from dataclasses import asdict, replace
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
+import divulge as dv
 from divulge.cli.dossier_options import (
     AdversaryOptions,
     DatabaseOption,
@@ -20,9 +21,6 @@ from divulge.cli.dossier_options import (
 )
 from divulge.cli.options import JsonOption, emit_json, new_app, progress_bar, show, takes_groups
 from divulge.errors import BadInput
-
-if TYPE_CHECKING:
-    from divulge.dossier import Measure
 
 
 # --- dossier plan -----------------------------------------------------------------------------------------------------
@@ -53,19 +51,18 @@ def disinform(
       divulge dossier disinform --database shops.json --reference p.json --resolve N --budget 5
       divulge dossier disinform --database shops.json --reference p.json --resolve N --budget 6 --candidates decoys.json
     """
-    from divulge.dossier import candidates_of, choose_disinformation, plan_disinformation, read_database, read_record
     from divulge.views import dossier as views
 
-    records, truth, options = read_database(database), read_record(reference), measure.read()
+    records, truth, options = dv.dossier.read_database(database), dv.dossier.read_record(reference), measure.read()
     adversary.warn_about_labels(records)
     if not candidates:
         adversary.only_rule()
     with progress_bar("looking for disinformation"):
         if candidates:
-            found = choose_disinformation(
+            found = dv.dossier.choose_disinformation(
                 records,
                 truth,
-                candidates_of(read_database(candidates), costs=numbers(cost or [], "--cost")),
+                dv.dossier.candidates_of(dv.dossier.read_database(candidates), costs=numbers(cost or [], "--cost")),
                 budget=budget,
                 operator=adversary.operator(options),
                 measure=options,
@@ -73,7 +70,9 @@ def disinform(
                 steps=steps,
             )
         else:
-            found = plan_disinformation(records, truth, rule=adversary.match_rule(), budget=budget, measure=options)
+            found = dv.dossier.plan_disinformation(
+                records, truth, rule=adversary.match_rule(), budget=budget, measure=options
+            )
     emit_json(views.disinformation_document(found)) if json_ else show(views.disinformation_text(found))
 
 
@@ -91,18 +90,17 @@ def enhance(
     Example:
       divulge dossier enhance --database facts.json --resolve N
     """
-    from divulge.dossier import enhance_each, read_database, read_weights
     from divulge.views import dossier as views
 
-    records = read_database(database)
+    records = dv.dossier.read_database(database)
     adversary.warn_about_labels(records)
     rule = adversary.match_rule() if adversary.resolve else None
-    found = enhance_each(
+    found = dv.dossier.enhance_each(
         records,
         rule=rule,
         method=adversary.er,  # type: ignore[arg-type]
         about=about,
-        weights=read_weights(weights) if weights else None,
+        weights=dv.dossier.read_weights(weights) if weights else None,
     )
     if json_:
         emit_json({"composites": [views.enhancement_document(each) for each in found]})
@@ -131,27 +129,26 @@ def simulate(
       divulge dossier simulate --table5
       divulge dossier simulate --figure a
     """
-    from divulge.papers import simulate as simulation
-    from divulge.views import dossier as views
+    from divulge.views import papers as views
 
     if table5 and figure:
         raise BadInput("--table5 and --figure were both given", hint="ask for one of them")
     chosen = range(seeds)
     with progress_bar("simulating"):
         if table5:
-            rows = simulation.table5(seeds=chosen, records=records)
+            rows = dv.papers.simulate.table5(seeds=chosen, records=records)
             document, text = views.table5_document(rows), views.table5_text(rows)
         elif figure == "d":
-            timings = simulation.figure3d()
+            timings = dv.papers.simulate.figure3d()
             document = {"figure": "3d", "timings": [asdict(each) for each in timings]}
             text = views.timings_text(timings)
         elif figure:
-            runs = simulation.figure3(figure, seeds=chosen, records=records)  # type: ignore[arg-type]
+            runs = dv.papers.simulate.figure3(figure, seeds=chosen, records=records)  # type: ignore[arg-type]
             document = {"figure": f"3{figure}", "runs": [views.simulation_document(run) for run in runs]}
             text = views.simulation_text(runs)
         else:
-            parameters = simulation.Parameters(n, records, p_c, p_p, p_b, m, w)  # type: ignore[arg-type]
-            run = simulation.run(parameters, seeds=chosen)
+            parameters = dv.papers.simulate.Parameters(n, records, p_c, p_p, p_b, m, w)  # type: ignore[arg-type]
+            run = dv.papers.simulate.run(parameters, seeds=chosen)
             document, text = views.simulation_document(run), views.simulation_text([run])
     emit_json(document) if json_ else show(text)
 
@@ -200,7 +197,6 @@ def leakage(
       divulge dossier leakage --database shops.json --reference p.json --resolve N+C,N+P --without --timeline
       divulge dossier leakage --table release.csv --qi Zip,Age --background known.csv --reference p.json
     """
-    from divulge.dossier import read_record
     from divulge.views import dossier as views
 
     sources = [
@@ -222,32 +218,30 @@ def leakage(
     else:
         if adversary.resolve or adversary.link or adversary.augment or timeline or without:
             raise BadInput("one record was given, and an analysis of many was asked for", hint="use --database")
-        found = options.one(read_record(str(record)), read_record(reference))
+        found = options.one(dv.dossier.read_record(str(record)), dv.dossier.read_record(reference))
         emit_json(views.leakage_document(found)) if json_ else show(views.leakage_text(found))
 
 
 def _database_leakage(
     database: str,
     reference: str,
-    options: Measure,
+    options: dv.dossier.Measure,
     *,
     adversary: AdversaryOptions,
     grow: bool,
     without: bool,
     json_: bool,
 ) -> None:
-    from divulge.dossier import attack, read_database, read_record
-    from divulge.dossier import what_if as decide
     from divulge.views import dossier as views
 
-    records, truth = read_database(database), read_record(reference)
+    records, truth = dv.dossier.read_database(database), dv.dossier.read_record(reference)
     adversary.warn_about_labels(records)
     operator = adversary.operator(options)
     explain = without or (not json_ and adversary.merges and len(records) <= EXPLAINED)
     with progress_bar("linking records"):
-        found = attack(records, truth, operator, measure=options)
-        kept = decide.without(records, truth, operator=operator, measure=options) if explain else ()
-    growing = decide.timeline(records, truth, operator=operator, measure=options) if grow else ()
+        found = dv.dossier.attack(records, truth, operator, measure=options)
+        kept = dv.dossier.without(records, truth, operator=operator, measure=options) if explain else ()
+    growing = dv.dossier.timeline(records, truth, operator=operator, measure=options) if grow else ()
     steps = tuple(tracked(growing, len(records), what="timeline"))
     if json_:
         graph = adversary.merge(records, options)[1] if adversary.merges else None
@@ -275,14 +269,13 @@ def resolve(
       divulge dossier resolve --database shops.json --resolve N+C,N+P --json
       divulge dossier resolve --database shops.jsonl --link N~1,P,C --probability 0.95 --out people.json
     """
-    from divulge.dossier import read_database, write_database
     from divulge.views import dossier as views
 
-    records = read_database(database)
+    records = dv.dossier.read_database(database)
     adversary.warn_about_labels(records)
     merged, graph, settings = adversary.merge(records, measure.read())
     if out:
-        write_database(merged, out)
+        dv.dossier.write_database(merged, out)
     if json_:
         documents = [views.record_document(record) for record in merged]
         emit_json({"given": len(records), "records": documents, "graph": graph, **settings})
@@ -306,15 +299,13 @@ def dip(
     Example:
       divulge dossier dip --database shops.json --query q.json --resolve N --reference p.json
     """
-    from divulge.dossier import dip as run_dip
-    from divulge.dossier import read_database, read_record
     from divulge.views import dossier as views
 
-    records, start, options = read_database(database), read_record(query), measure.read()
+    records, start, options = dv.dossier.read_database(database), dv.dossier.read_record(query), measure.read()
     adversary.warn_about_labels([*records, start])
-    found = run_dip(records, start, adversary.operator(options))
+    found = dv.dossier.dip(records, start, adversary.operator(options))
     document = {"record": views.record_document(found.record), "reached": sorted(found.reached)}
-    leaked = float(options.each([found.record], read_record(reference))[0]) if reference else None
+    leaked = float(options.each([found.record], dv.dossier.read_record(reference))[0]) if reference else None
     if json_:
         emit_json(document if leaked is None else {**document, "leakage": leaked})
     else:
@@ -339,13 +330,14 @@ def release(
     Example:
       divulge dossier release --database shops.json --reference p.json --resolve N+C,N+P --release card1=u.json --release card2=v.json
     """
-    from divulge.dossier import compare, read_database, read_record
     from divulge.views import dossier as views
 
-    records, options = read_database(database), measure.read()
-    offered = {name: read_record(path) for name, path in named_files(alternatives).items()}
+    records, options = dv.dossier.read_database(database), measure.read()
+    offered = {name: dv.dossier.read_record(path) for name, path in named_files(alternatives).items()}
     adversary.warn_about_labels([*records, *offered.values()])
-    found = compare(records, read_record(reference), offered, operator=adversary.operator(options), measure=options)
+    found = dv.dossier.compare(
+        records, dv.dossier.read_record(reference), offered, operator=adversary.operator(options), measure=options
+    )
     emit_json(views.release_document(found)) if json_ else show(views.release_text(found))
 
 

@@ -7,16 +7,13 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import typer
 
+import divulge as dv
 from divulge.cli.options import progress_bar
 from divulge.errors import BadInput
-
-if TYPE_CHECKING:
-    from divulge.dossier import Compared, Database, MatchRule, Measure, Operator, Record, TableLeakage
-
 
 Item = TypeVar("Item")
 DatabaseOption = Annotated[
@@ -37,14 +34,12 @@ class MeasureOptions:
         str | None, typer.Option(metavar="FILE", help='Values that mean the same: {"Zip": ["11*"], "Age": [">=50"]}.')
     ] = None
 
-    def read(self) -> Measure:
+    def read(self) -> dv.dossier.Measure:
         """The files opened."""
-        from divulge.dossier import Equivalence, Measure, read_weights
-
-        return Measure(
-            weights=read_weights(self.weights) if self.weights else None,
+        return dv.dossier.Measure(
+            weights=dv.dossier.read_weights(self.weights) if self.weights else None,
             beta=self.beta,
-            equivalence=Equivalence.read(self.equivalence) if self.equivalence else None,
+            equivalence=dv.dossier.Equivalence.read(self.equivalence) if self.equivalence else None,
         )
 
 
@@ -78,37 +73,30 @@ class AdversaryOptions:
         """Whether records are put together."""
         return bool(self.resolve or self.link)
 
-    def operator(self, measure: Measure) -> Operator:
+    def operator(self, measure: dv.dossier.Measure) -> dv.dossier.Operator:
         """The steps in order: canonical values, inferred values, then merging."""
-        from divulge.dossier import Chain, Resolve
-
         if self.resolve and self.link:
             raise BadInput("--resolve and --link were both given", hint="merge by a rule or by probability, not both")
         steps = list(self._preparations(measure))
         if self.resolve:
-            steps.append(Resolve(self.match_rule(), method=self.er))  # type: ignore[arg-type]
+            steps.append(dv.dossier.Resolve(self.match_rule(), method=self.er))  # type: ignore[arg-type]
         if self.link:
-            from divulge.dossier import Link
+            steps.append(dv.dossier.Link(self.compared(), threshold=self.probability, prior=self.prior))
+        return steps[0] if len(steps) == 1 else dv.dossier.Chain(tuple(steps))
 
-            steps.append(Link(self.compared(), threshold=self.probability, prior=self.prior))
-        return steps[0] if len(steps) == 1 else Chain(tuple(steps))
-
-    def merge(self, records: Database, measure: Measure) -> tuple[Database, dict[str, Any], dict[str, Any]]:
+    def merge(
+        self, records: dv.dossier.Database, measure: dv.dossier.Measure
+    ) -> tuple[dv.dossier.Database, dict[str, Any], dict[str, Any]]:
         """The merged records, the graph of what joined, and how it was done."""
-        from divulge.dossier import Chain
-
-        prepared = Chain(tuple(self._preparations(measure)))(records)
+        prepared = dv.dossier.Chain(tuple(self._preparations(measure)))(records)
         if self.link:
-            from divulge.dossier import link
-
-            linkage = link(prepared, self.compared(), threshold=self.probability, prior=self.prior)
+            linkage = dv.dossier.link(prepared, self.compared(), threshold=self.probability, prior=self.prior)
             settings = {"method": "splink", "model": linkage.model, "prior": linkage.prior, "engine": linkage.engine}
             return linkage.records, linkage.graph(), settings
-        from divulge.dossier import resolve
 
         rule = self.match_rule()
         watched = tracked(prepared, len(prepared), what="linking records")
-        found = resolve(watched, rule, method=self.er)  # type: ignore[arg-type]
+        found = dv.dossier.resolve(watched, rule, method=self.er)  # type: ignore[arg-type]
         return found.records, found.graph(), {"method": found.method, "rule": str(rule)}
 
     def only_rule(self) -> None:
@@ -119,38 +107,33 @@ class AdversaryOptions:
                 hint="drop --link, --augment and --er, or choose among --candidates",
             )
 
-    def _preparations(self, measure: Measure) -> Iterator[Operator]:
-        from divulge.dossier import Augment, Correct
+    def _preparations(self, measure: dv.dossier.Measure) -> Iterator[dv.dossier.Operator]:
 
         if measure.equivalence:
-            yield Correct(measure.equivalence)
+            yield dv.dossier.Correct(measure.equivalence)
         for text in self.augment or []:
             source, target, lookup = _lookup(text)
-            yield Augment(source, target, lookup)
+            yield dv.dossier.Augment(source, target, lookup)
 
-    def match_rule(self) -> MatchRule:
+    def match_rule(self) -> dv.dossier.MatchRule:
         """The rule, which a command may insist on."""
-        from divulge.dossier import MatchRule
-
         if not self.resolve:
             raise BadInput(
                 "there is no match rule", hint="say when two records are about one person: --resolve N+C,N+P"
             )
-        return MatchRule.parse(self.resolve, threshold=self.trust)
+        return dv.dossier.MatchRule.parse(self.resolve, threshold=self.trust)
 
-    def compared(self) -> tuple[Compared, ...]:
+    def compared(self) -> tuple[dv.dossier.Compared, ...]:
         """The labels of --link: N~1 allows one typing error."""
-        from divulge.dossier import Compared
-
         found = []
         for part in (self.link or "").split(","):
             label, _, edits = part.strip().partition("~")
             if not label or not (edits or "0").isdecimal():
                 raise BadInput(f"--link {self.link!r} is not a list of labels", hint="write N~1,P,C")
-            found.append(Compared(label, edits=int(edits or 0)))
+            found.append(dv.dossier.Compared(label, edits=int(edits or 0)))
         return tuple(found)
 
-    def warn_about_labels(self, records: Iterable[Record]) -> None:
+    def warn_about_labels(self, records: Iterable[dv.dossier.Record]) -> None:
         """One line on standard error for labels of the rule that no record has: they join nothing."""
         if self.resolve and (unknown := self.match_rule().unknown_labels(records)):
             sys.stderr.write(
@@ -173,15 +156,13 @@ class ReleaseOptions:
         typer.Option(metavar="TABLE", help="With --table: what the adversary knows besides; repeatable."),
     ] = None
 
-    def measure(self, reference: str, options: Measure) -> tuple[TableLeakage, ...]:
+    def measure(self, reference: str, options: dv.dossier.Measure) -> tuple[dv.dossier.TableLeakage, ...]:
         """The leakage of each person of the reference file."""
-        from divulge.dossier import read_database, table_leakage
-
         if not self.qi:
             raise BadInput("--table needs --qi", hint="name the columns by which rows are about the same people")
         columns = [name.strip() for name in self.qi.split(",")]
-        people = read_database(reference)
-        return table_leakage(
+        people = dv.dossier.read_database(reference)
+        return dv.dossier.table_leakage(
             self.table, people, quasi_identifiers=columns, background=self.background or (), measure=options
         )
 

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
+import divulge as dv
 from divulge.belief import Adversary
 from divulge.cli.options import (
     BeliefOptions,
@@ -108,16 +109,15 @@ def generalize(
 
     With --engine spark the workers write the table, as a folder of files; --out must be on storage that they share.
     """
-    from divulge.api.generalize import generalize as run_generalize
-    from divulge.publish import choose_format, refuse_target
+    from divulge import publish
     from divulge.search import NothingFits
     from divulge.table import split_names
-    from divulge.views import suggestions_text
+    from divulge.views.releases import suggestions_text
 
     if out is not None and not dry_run:
-        refuse_target(out, force=force)
+        publish.refuse_target(out, force=force)
     opened = table.read()
-    choose_format(opened, format_)
+    publish.choose_format(opened, format_)
     kept = policy_of(policy, bounds, protect=protect, suppression=suppression)
     given = roles.resolve(opened)
     levels, her = _hierarchies(opened, kept, given, hierarchies=hierarchies, adversary=adversary)
@@ -134,7 +134,7 @@ def generalize(
         _show_front(opened, pareto, common, json_=json_, unused=any(option is not None for option in unused))
         return
     try:
-        release = run_generalize(
+        release = dv.generalize(
             opened,
             **common,
             method=method,
@@ -155,14 +155,13 @@ def generalize(
 
 
 def _show_front(opened: Any, metric: str, asked: dict[str, Any], *, json_: bool, unused: bool) -> None:
-    from divulge.api.generalize import tradeoff
 
     if unused:
         raise BadInput(
             "--pareto publishes nothing and looks at one level per column",
             hint="Leave out --out, --method, --time-limit, --optima, --nodes and --keep",
         )
-    tell(tradeoff(opened, metric, **asked), json_=json_)
+    tell(dv.tradeoff(opened, metric, **asked), json_=json_)
 
 
 def _hierarchies(

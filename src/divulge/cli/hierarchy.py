@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
+import divulge as dv
 from divulge.cli.options import (
     BeliefOptions,
     JsonOption,
@@ -175,13 +176,12 @@ def cut(
     Example:
       divulge hierarchy cut patients.csv --column age --about disease --ranges 4 --surprise 0.5 --k-anonymity 5 --out age.csv
     """
-    from divulge.api.generalize import cut as run_cut
     from divulge.api.hierarchies import write_to
 
     opened, promised = table.read(), policy_of(policy, bounds)
     her = adversary.resolve(opened.names, order_of=column)
     scale = adversary.orders(opened.names).get(column)
-    found = run_cut(opened, column, about=about, policy=promised, most=ranges, order=scale, adversary=her)
+    found = dv.cut(opened, column, about=about, policy=promised, most=ranges, order=scale, adversary=her)
     written = [] if out is None else write_to({column: found.hierarchy}, out, to=to, force=force)
     tell(found, json_=json_, text={"most": most}, written=written)
 
@@ -229,7 +229,7 @@ def convert(
       divulge hierarchy convert study.deid study/
     """
     from divulge.api.hierarchies import convert as run_convert
-    from divulge.views import written_text
+    from divulge.views.words import written_text
 
     written = run_convert(source, target, to=to, force=force, encoding=encoding)
     if json_:
@@ -251,7 +251,7 @@ def show_levels(
       divulge hierarchy show adult_hierarchy_age.csv
     """
     from divulge.api.hierarchies import load_any
-    from divulge.views import hierarchy_document, hierarchy_text
+    from divulge.views.columns import hierarchy_document, hierarchy_text
 
     found = load_any(source)
     if json_:

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+import divulge as dv
 from divulge.cli.options import (
     BeliefOptions,
     JointOption,
@@ -56,11 +57,10 @@ def measure(
       divulge measure patients.csv --qi zip,age --sensitive disease
       divulge measure patients.csv --about age --given zip,disease --json
     """
-    from divulge.api.measure import measure as run_measure
     from divulge.metrics import conditions_of
 
     opened = table.read()
-    measurement = run_measure(
+    measurement = dv.measure(
         opened, **_roles(roles, opened, about, given), joint=joint, adversary=adversary.resolve(opened.names)
     )
     if (l_value is not None and l_value < 1) or (t is not None and t < 0):

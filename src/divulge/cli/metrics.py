@@ -34,7 +34,7 @@ def metrics(
     if json_:
         emit_json({"metrics": [_facts(metric) for metric in METRICS]})
         return
-    from divulge.views import Listing
+    from divulge.views.words import Listing
 
     if markdown:
         sys.stdout.write(_reference())

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+import divulge as dv
 from divulge.cli.options import JsonOption, new_app, tell
 
 app = new_app()
@@ -32,8 +33,7 @@ def perturbed(
     Example:
       divulge perturbed original.csv published.csv --columns age,income --key id
     """
-    from divulge.api.perturbed import perturbed as run_perturbed
     from divulge.table import read, split_names
 
     names = split_names(read(original), columns)
-    tell(run_perturbed(original, published, columns=names, key=key), json_=json_, worst=worst)
+    tell(dv.perturbed(original, published, columns=names, key=key), json_=json_, worst=worst)

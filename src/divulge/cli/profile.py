@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import divulge as dv
 from divulge.cli.options import JsonOption, TableOptions, new_app, takes_groups, tell
 
 app = new_app()
@@ -17,6 +18,4 @@ def profile(table: TableOptions, json_: JsonOption = False) -> None:
     Example:
       divulge profile patients.csv
     """
-    from divulge.api.profile import profile as run_profile
-
-    tell(run_profile(table.read()), json_=json_)
+    tell(dv.profile(table.read()), json_=json_)

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+import divulge as dv
 from divulge.cli.options import JsonOption, new_app, tell
 
 app = new_app()
@@ -44,9 +45,7 @@ def query(
       divulge query release/ "age > 30 and job = 'Doctor' and salary = 6700"
       divulge query release/ "job = 'Doctor'" --average salary --json
     """
-    from divulge.api.query import query as run_query
-
-    found = run_query(
+    found = dv.query(
         release, condition, total=total, average=average, group=group, count=count, hierarchies=hierarchies
     )
     tell(found, json_=json_)

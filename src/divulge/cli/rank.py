@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+import divulge as dv
 from divulge.cli.options import (
     BeliefOptions,
     JsonOption,
@@ -68,11 +69,10 @@ def rank(
     if growing:
         _growing(opened, given, her, every=every, json_=json_)
         return
-    from divulge.api.rank import rank as run_rank
     from divulge.table import split_names
 
     with progress_bar("combinations") as progress:
-        ranking = run_rank(
+        ranking = dv.rank(
             opened,
             quasi_identifiers=given["quasi_identifiers"],
             sensitive=given["sensitive"],
@@ -88,14 +88,13 @@ def rank(
 
 
 def _growing(opened: Table, given: dict[str, Any], her: Adversary, *, every: int, json_: bool) -> None:
-    from divulge.api.rank import growing
     from divulge.errors import BadInput
 
     if given["person"] is not None:
         raise BadInput("--growing counts rows, not people", hint="reduce the table to one row per person first")
     her.refuse(set(her.given) - {"nulls"}, "growing sets are held against the table's own distribution")
     with progress_bar("columns") as progress:
-        found = growing(
+        found = dv.growing(
             opened,
             quasi_identifiers=given["quasi_identifiers"],
             sensitive=given["sensitive"],

@@ -87,7 +87,7 @@ DISTANCES: dict[str, Pairwise] = {
 class Comparison(Result):
     """How sensitive each distance is, and how far each goes along with the others."""
 
-    view = "columns"
+    view = "papers"
 
     names: tuple[str, ...]
     sensitivity: dict[str, float]

@@ -13,14 +13,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from divulge.anatomy import Recq, Share, Workload, as_share, recq
-from divulge.answers import generalized_estimator, largest_shift
+from divulge import anatomy, answers, publish
+from divulge.anatomy import recq
 from divulge.api.anatomize import anatomize, anatomy_roles
 from divulge.api.generalize import Hierarchies, generalize
 from divulge.api.generalize import Method as GeneralizeMethod
 from divulge.errors import Infeasible
 from divulge.policy import Policy
-from divulge.publish import GeneralizedRelease
 from divulge.table import Names, read
 
 
@@ -37,7 +36,7 @@ class Side:
     """Groups, or classes."""
     published: int | None
     """Records that were not left out."""
-    recq: Recq | None
+    recq: anatomy.Recq | None
     refused: str | None = None
     """Why there is no such release."""
 
@@ -46,17 +45,17 @@ def side_by_side(
     table: Any,
     *,
     sensitive: str,
-    beta: Share,
+    beta: anatomy.Share,
     quasi_identifiers: Names = (),
     identifier: Names = (),
     hierarchies: Hierarchies | None = None,
     suppression: float = 0.0,
     tables: int = 2,
-    workload: Workload | None = None,
+    workload: anatomy.Workload | None = None,
     seed: int | None = None,
 ) -> list[Side]:
     """Anatomize (with and without locality) and generalize (full-domain and Mondrian) a table, and ask all four the same queries."""
-    source, bound = read(table), as_share("beta", beta)
+    source, bound = read(table), anatomy.as_share("beta", beta)
     roles, _ = anatomy_roles(source, quasi_identifiers=quasi_identifiers, sensitive=sensitive, identifier=identifier)
     policy = Policy(alpha=float(bound), suppression=suppression)
 
@@ -95,23 +94,25 @@ def side_by_side(
     ]
 
 
-def _generalized_side(name: str, release: GeneralizedRelease, sensitive: str, workload: Workload | None) -> Side:
-    from divulge.anatomy import read_rows
+def _generalized_side(
+    name: str, release: publish.GeneralizedRelease, sensitive: str, workload: anatomy.Workload | None
+) -> Side:
+    from divulge import anatomy
 
     counted = release.original
     names = list(counted.roles.quasi_identifiers)
-    rows = read_rows(counted.source, [*names, sensitive], nulls=counted.nulls)
+    rows = anatomy.read_rows(counted.source, [*names, sensitive], nulls=counted.nulls)
     published = release.plan.published(counted.people)
     prior = {attribute: cells.marginal for attribute, cells in counted.people.cells.items()}
     return Side(
         name=name,
         beta=float(release.after.sensitive[sensitive]["alpha"].value),
-        delta=largest_shift(published, prior),
+        delta=answers.largest_shift(published, prior),
         groups=len(published),
         published=published.rows,
         recq=recq(
             rows,
-            generalized_estimator(rows, counted.people, release.plan.recoding),
+            answers.generalized_estimator(rows, counted.people, release.plan.recoding),
             quasi_identifiers=names,
             sensitive=[sensitive],
             workload=workload,

@@ -16,18 +16,8 @@ from typing import Literal
 
 import numpy as np
 
+from divulge import dossier
 from divulge.arrays import Floats, Ints
-from divulge.dossier import (
-    NO_SHIELDS,
-    Attribute,
-    Batch,
-    Database,
-    Record,
-    algorithm1_printed,
-    expected_f,
-    naive,
-    taylor,
-)
 from divulge.errors import BadInput
 
 
@@ -57,7 +47,7 @@ class Parameters:
 class Simulation:
     """One run of the generator, as numbers."""
 
-    batch: Batch
+    batch: dossier.Batch
     label_weights: Floats
     """Weights of the n labels of the reference, then of the n bogus labels."""
     column: Ints
@@ -70,11 +60,11 @@ class Simulation:
 
     def exact(self) -> Floats:
         """The exact leakage of every record."""
-        return expected_f(self.batch, self.reference_weight).value
+        return dossier.expected_f(self.batch, self.reference_weight).value
 
     def approximate(self) -> Floats:
         """The Taylor approximation for every record."""
-        return taylor(self.batch, self.reference_weight)
+        return dossier.taylor(self.batch, self.reference_weight)
 
     def weights(self) -> dict[str, float]:
         """The weights per label, for the records below."""
@@ -82,19 +72,21 @@ class Simulation:
         names = [f"L{i}" for i in range(half)] + [f"X{i}" for i in range(half)]
         return dict(zip(names, self.label_weights.tolist(), strict=True))
 
-    def reference(self) -> Record:
+    def reference(self) -> dossier.Record:
         """The reference as a record."""
-        return Record({Attribute(f"L{i}", "true"): 1.0 for i in range(len(self.label_weights) // 2)}, "p")
+        return dossier.Record(
+            {dossier.Attribute(f"L{i}", "true"): 1.0 for i in range(len(self.label_weights) // 2)}, "p"
+        )
 
-    def records(self) -> Database:
+    def records(self) -> dossier.Database:
         """The records as such."""
         half = len(self.label_weights) // 2
-        found: list[dict[Attribute, float]] = [{} for _ in range(self.batch.size)]
+        found: list[dict[dossier.Attribute, float]] = [{} for _ in range(self.batch.size)]
         parts = zip(self.batch.row, self.column, self.batch.credit > 0, self.batch.confidence.tolist(), strict=True)
         for row, place, correct, confidence in parts:
             label = f"L{place}" if place < half else f"X{place - half}"
-            found[row][Attribute(label, "true" if correct else f"false in r{row + 1}")] = confidence
-        return tuple(Record(attributes, f"r{number}") for number, attributes in enumerate(found, start=1))
+            found[row][dossier.Attribute(label, "true" if correct else f"false in r{row + 1}")] = confidence
+        return tuple(dossier.Record(attributes, f"r{number}") for number, attributes in enumerate(found, start=1))
 
 
 def generate(parameters: Parameters, *, seed: int) -> Simulation:
@@ -110,7 +102,9 @@ def generate(parameters: Parameters, *, seed: int) -> Simulation:
     label_weights = np.ones(labels) if parameters.w == "C" else random.random(labels)
     weight = label_weights[column]
     credit = weight * np.hstack([correct, np.zeros(shape, dtype=bool)])[row, column]
-    return Simulation(Batch(parameters.records, row, confidence, weight, credit, NO_SHIELDS), label_weights, column)
+    return Simulation(
+        dossier.Batch(parameters.records, row, confidence, weight, credit, dossier.NO_SHIELDS), label_weights, column
+    )
 
 
 @dataclass(frozen=True)
@@ -243,10 +237,10 @@ def figure3d(
         found = np.flatnonzero(batch.credit > 0).tolist()
         places = [*found, *[None] * (n - len(found))]
         work: dict[str, Callable[[], object]] = {
-            "naive": lambda: naive(batch, total),  # noqa: B023 - used within this turn of the loop
-            "algorithm1": lambda: algorithm1_printed(confidence, places),  # noqa: B023
-            "taylor": lambda: taylor(batch, total),  # noqa: B023
-            "exact": lambda: expected_f(batch, total),  # noqa: B023
+            "naive": lambda: dossier.naive(batch, total),  # noqa: B023 - used within this turn of the loop
+            "algorithm1": lambda: dossier.algorithm1_printed(confidence, places),  # noqa: B023
+            "taylor": lambda: dossier.taylor(batch, total),  # noqa: B023
+            "exact": lambda: dossier.expected_f(batch, total),  # noqa: B023
         }
         due = [(name, call) for name, call in work.items() if n <= FIGURE_3D_LIMITS[name]]
         timings += [Timing(n, name, _best(call, repeat)) for name, call in due]

@@ -10,7 +10,6 @@ import numpy as np
 
 from divulge.errors import BadInput
 from divulge.metrics import Measurement, distribution_leakage, entropy_leakage
-from divulge.papers import Comparison
 from divulge.views.measurement import shifts
 from divulge.views.words import class_name
 
@@ -35,7 +34,7 @@ def leakage_chart(measurement: Measurement, attribute: str) -> Any:
         for index in order
     ]
     return (
-        alt.Chart(_data(rows), title=f"What each class gives away about {attribute}", width=460, height=320)
+        alt.Chart(data_of(rows), title=f"What each class gives away about {attribute}", width=460, height=320)
         .mark_circle(opacity=0.65)
         .encode(
             x=alt.X("distribution leakage:Q"),
@@ -64,7 +63,7 @@ def before_and_after_chart(measurement: Measurement, index: int, attribute: str)
     size = int(measurement.contingency.sizes[index])
     title = f"{class_name(measurement.contingency.class_key(index))} ({size} people): {len(ruled_out)} values ruled out"
     return (
-        alt.Chart(_data(rows), title=title, width=460, height=320)
+        alt.Chart(data_of(rows), title=title, width=460, height=320)
         .mark_bar()
         .encode(
             y=alt.Y("value:N", sort=None, title=attribute),
@@ -84,27 +83,8 @@ def save_chart(chart: Any, path: str | Path) -> Path:
     return target
 
 
-def distances_chart(comparison: Comparison) -> Any:
-    """How each distance grows as belief moves from prior to target (Afifi et al. 2018, Fig. 1)."""
-    import altair as alt
-
-    return (
-        alt.Chart(
-            _data(comparison.curves),
-            title="Distances as belief moves from prior to target",
-            width=460,
-            height=320,
-        )
-        .mark_line()
-        .encode(
-            x=alt.X("way:Q", title="way from prior to target"),
-            y=alt.Y("mean:Q", title="mean distance", scale=alt.Scale(type="symlog")),
-            color=alt.Color("distance:N", sort=list(comparison.names)),
-        )
-    )
-
-
-def _data(rows: list[dict[str, Any]]) -> Any:
+def data_of(rows: list[dict[str, Any]]) -> Any:
+    """Rows as Altair takes them."""
     import altair as alt
 
     return alt.Data(values=rows)  # type: ignore[no-untyped-call]

@@ -18,7 +18,6 @@ from divulge.api.perturbed import Perturbed
 from divulge.api.profile import Profile
 from divulge.hierarchy import Hierarchy
 from divulge.metrics import RankingTable, ordering_metric, ranked_metrics
-from divulge.papers import Comparison
 from divulge.ranking import BESIDE_METRICS, Combination, Growth, Numbers, Ranking
 from divulge.results import document_of, plain, text_of
 from divulge.values import as_text, toml_key, toml_value
@@ -179,40 +178,6 @@ def perturbed_document(found: Perturbed, *, worst: int = 10) -> dict[str, Any]:
             for index in order
         ],
     }
-
-
-@document_of.register(Comparison)
-def distances_document(comparison: Comparison) -> dict[str, Any]:
-    """Everything `divulge distances --json` prints."""
-    names = comparison.names
-    return {
-        "settings": comparison.settings,
-        "distances": [
-            {"name": name, "sensitivity": comparison.sensitivity[name], "independence": comparison.independence(name)}
-            for name in names
-        ],
-        "correlation": {
-            name: dict(zip(names, map(float, row), strict=True))
-            for name, row in zip(names, comparison.correlation, strict=True)
-        },
-        "curves": comparison.curves,
-    }
-
-
-@text_of.register(Comparison)
-def distances_text(comparison: Comparison) -> RenderableType:
-    """Each distance, the most sensitive first."""
-    table = grid("distance", "sensitivity", "independence", right=[1, 2])
-    for name in sorted(comparison.names, key=lambda name: -comparison.sensitivity[name]):
-        table.add_row(name, f"{comparison.sensitivity[name]:.3f}", f"{comparison.independence(name):.3f}")
-    settings = comparison.settings
-    return Group(
-        table,
-        "",
-        "sensitivity: growth of the distance per step of belief at the start of the way; "
-        "independence: 1 - mean |rank correlation| with the others.",
-        f"{settings['pairs']:,} random pairs of distributions over {settings['values']} values, seed {settings['seed']}.",
-    )
 
 
 def levels_document(hierarchy: Hierarchy) -> list[dict[str, Any]]:

@@ -8,27 +8,11 @@ joined them, one point for each record in the order in which the records came.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict
 from typing import Any
 
 from rich.console import Group, RenderableType
 
-from divulge.dossier import (
-    Attack,
-    Dip,
-    Disinformation,
-    Enhancement,
-    Increment,
-    Leakage,
-    Record,
-    TableLeakage,
-    TimelineStep,
-    Without,
-    name_of,
-    record_to_json,
-    show,
-)
-from divulge.papers import Run, Table5Row, Timing
+from divulge import dossier
 from divulge.views.words import grid, people
 
 SHOWN = 20
@@ -45,7 +29,7 @@ def share(value: float) -> str:
     return f"{percent:.0f} %" if percent == 0 or abs(percent) >= 1 else f"{percent:.2g} %"
 
 
-def leakage_text(found: Leakage) -> str:
+def leakage_text(found: dossier.Leakage) -> str:
     """What one record gives away, in a sentence."""
     nearly = "about " if found.method == "taylor" else ""
     return (
@@ -54,22 +38,28 @@ def leakage_text(found: Leakage) -> str:
     )
 
 
-def attack_text(found: Attack, *, kept: Sequence[Without] = (), linked: bool = False) -> RenderableType:
+def attack_text(found: dossier.Attack, *, kept: Sequence[dossier.Without] = (), linked: bool = False) -> RenderableType:
     """Who knows most, why, and the records behind it."""
     table = grid("record", "leakage", "made of", right=[1])
     ranked = sorted(zip(found.records, found.each, strict=True), key=lambda pair: -pair[1])
     for record, leakage in ranked[:SHOWN]:
-        table.add_row(short(name_of(record)), share(leakage), listed(sorted(record.sources)))
+        table.add_row(short(dossier.name_of(record)), share(leakage), listed(sorted(record.sources)))
     more = [f"... and {len(ranked) - SHOWN:,} more records"] if len(ranked) > SHOWN else []
     return Group(_witness_sentence(found, kept), *(_before_sentence(found) if linked else []), "", table, *more)
 
 
-def resolution_text(records: Sequence[Record], given: int, edges: Sequence[Mapping[str, Any]]) -> RenderableType:
+def resolution_text(
+    records: Sequence[dossier.Record], given: int, edges: Sequence[Mapping[str, Any]]
+) -> RenderableType:
     """How many records became how many, and which joined."""
     merged = [record for record in records if len(record.sources) > 1]
     table = grid("merged record", "of", "says")
     for record in sorted(merged, key=lambda record: -len(record.sources))[:SHOWN]:
-        table.add_row(short(name_of(record)), f"{len(record.sources)} records", listed(map(show, record.attributes)))
+        table.add_row(
+            short(dossier.name_of(record)),
+            f"{len(record.sources)} records",
+            listed(map(dossier.show, record.attributes)),
+        )
     joins = [f"  {edge['source']} and {edge['target']}: {_reason(edge)}" for edge in edges[:SHOWN]]
     parts: list[RenderableType] = [
         f"{given:,} records are about {people(len(records))}, as far as the adversary can tell."
@@ -79,7 +69,7 @@ def resolution_text(records: Sequence[Record], given: int, edges: Sequence[Mappi
     return Group(*parts)
 
 
-def dip_text(found: Dip, leakage: float | None) -> RenderableType:
+def dip_text(found: dossier.Dip, leakage: float | None) -> RenderableType:
     """What was found out about the query."""
     reached = (
         f"leads to {len(found.reached)} records: {listed(sorted(found.reached))}" if found.reached else "leads nowhere"
@@ -91,7 +81,7 @@ def dip_text(found: Dip, leakage: float | None) -> RenderableType:
     return Group(f"The query {reached}.", *known, "", table)
 
 
-def timeline_text(steps: Sequence[TimelineStep]) -> RenderableType:
+def timeline_text(steps: Sequence[dossier.TimelineStep]) -> RenderableType:
     """How the leakage grew."""
     table = grid("after record", "leakage", "change", "joined with", right=[1, 2])
     for step in steps[-SHOWN:]:
@@ -100,7 +90,7 @@ def timeline_text(steps: Sequence[TimelineStep]) -> RenderableType:
     return Group(head, table)
 
 
-def release_text(found: Sequence[Increment]) -> RenderableType:
+def release_text(found: Sequence[dossier.Increment]) -> RenderableType:
     """Which alternative to choose."""
     best = found[0]
     table = grid("release", "leakage", "change", "would be joined with", right=[1, 2])
@@ -114,7 +104,7 @@ def release_text(found: Sequence[Increment]) -> RenderableType:
     return Group(advice, "", table)
 
 
-def disinformation_text(found: Disinformation) -> RenderableType:
+def disinformation_text(found: dossier.Disinformation) -> RenderableType:
     """What to release against the adversary."""
     if not found.chosen:
         head = f"Nothing that a budget of {found.budget:g} buys lowers the leakage of {share(found.before)}."
@@ -122,7 +112,7 @@ def disinformation_text(found: Disinformation) -> RenderableType:
         head = f"The leakage falls from {share(found.before)} to {share(found.leakage)} for a cost of {found.cost:g}."
     table = grid("release", "cost", "says", right=[1])
     for each in found.chosen:
-        table.add_row(each.name, f"{each.cost:g}", listed(map(show, each.record.attributes)))
+        table.add_row(each.name, f"{each.cost:g}", listed(map(dossier.show, each.record.attributes)))
     if found.optimal:
         quality = f"Nothing better is possible with this budget ({found.method})."
     else:
@@ -132,56 +122,27 @@ def disinformation_text(found: Disinformation) -> RenderableType:
     return Group(head, *choice, quality, *baseline)
 
 
-def enhancement_text(found: Sequence[Enhancement]) -> RenderableType:
+def enhancement_text(found: Sequence[dossier.Enhancement]) -> RenderableType:
     """What to verify next."""
     parts: list[RenderableType] = []
     for each in found:
-        parts.append(f"{short(name_of(each.record))} is {share(each.certainty)} certain.")
+        parts.append(f"{short(dossier.name_of(each.record))} is {share(each.certainty)} certain.")
         table = grid("verify", "in record", "confidence", "gain", "cost", "gain per cost", right=[2, 3, 4, 5])
         for option in each.options[:SHOWN]:
             gain, ratio = f"{option.gain:.4f}", f"{option.ratio:.4f}"
             table.add_row(
-                show(option.attribute), option.source, f"{option.confidence:g}", gain, f"{option.cost:.3g}", ratio
+                dossier.show(option.attribute),
+                option.source,
+                f"{option.confidence:g}",
+                gain,
+                f"{option.cost:.3g}",
+                ratio,
             )
         parts += [table, ""] if each.options else ["Nothing is in doubt.", ""]
     return Group(*parts)
 
 
-def simulation_text(runs: Sequence[Run]) -> RenderableType:
-    """Mean and spread of the leakage for each set of parameters."""
-    table = grid("n", "|R|", "p_c", "p_p", "p_b", "m", "w", "leakage", "spread", "Taylor", right=range(10))
-    for run in runs:
-        p, found = run.parameters, run.leakage
-        given = [f"{value:g}" for value in (p.n, p.records, p.p_c, p.p_p, p.p_b, p.m)]
-        table.add_row(*given, p.w, f"{found.mean:.5f}", f"{found.deviation:.5f}", f"{run.approximate.mean:.5f}")
-    return Group(table)
-
-
-def table5_text(rows: Sequence[Table5Row]) -> RenderableType:
-    """Table 5, the printed values beside ours."""
-    table = grid("n", "p_c", "p_p", "p_b", "m", "w", "printed", "ours", "spread", "|R| = 1000", right=range(10))
-    notes: list[str] = []
-    for row in rows:
-        p, found = row.as_stated.parameters, row.as_stated.leakage
-        mark = ""
-        if row.note:
-            mark = "*" * (len(notes) + 1)
-            notes.append(f"{mark} {row.note}")
-        given = [f"{value:g}" for value in (p.n, p.p_c, p.p_p, p.p_b, p.m)]
-        ours = [f"{found.mean:.5f}", f"{found.deviation:.5f}", f"{row.with_1000.leakage.mean:.5f}"]
-        table.add_row(*given, p.w, f"{row.printed_exact:.5f}{mark}", *ours)
-    return Group(table, *notes)
-
-
-def timings_text(timings: Sequence[Timing]) -> RenderableType:
-    """Fig. 3d as a table."""
-    table = grid("n", "method", "seconds", right=[0, 2])
-    for each in timings:
-        table.add_row(str(each.n), each.method, f"{each.seconds:.2e}")
-    return Group(table)
-
-
-def people_text(found: Sequence[TableLeakage]) -> RenderableType:
+def people_text(found: Sequence[dossier.TableLeakage]) -> RenderableType:
     """What a table says about each person."""
     table = grid("person", "leakage", "rows behind it", right=[1])
     for each in found[:SHOWN]:
@@ -212,51 +173,51 @@ def _reason(edge: Mapping[str, Any]) -> str:
     return f"about one person with probability {edge['probability']:.3g}"
 
 
-def _witness_sentence(found: Attack, kept: Sequence[Without]) -> str:
+def _witness_sentence(found: dossier.Attack, kept: Sequence[dossier.Without]) -> str:
     if not found.witnesses:
         return "Nothing in these records is true of you."
     sources = sorted(found.witnesses[0].sources)
     if len(sources) > 1:
         who = f"An adversary who links these {len(sources)} records ({listed(sources)})"
     else:
-        who = f"An adversary who holds the record {name_of(found.witnesses[0])}"
+        who = f"An adversary who holds the record {dossier.name_of(found.witnesses[0])}"
     helpful = [each for each in kept if each.leakage < found.leakage]
     rest = "".join(f"; without {each.label}, {share(each.leakage)}" for each in helpful[:3])
     return f"{who} knows {share(found.leakage)} of you{rest}."
 
 
-def _before_sentence(found: Attack) -> list[str]:
+def _before_sentence(found: dossier.Attack) -> list[str]:
     if found.leakage < found.before:
         return [f"Linking misleads here: the most telling single record gives away {share(found.before)}."]
     return [f"Without linking, the most telling record gives away {share(found.before)}."]
 
 
-def record_document(record: Record) -> dict[str, Any]:
+def record_document(record: dossier.Record) -> dict[str, Any]:
     """A record with its provenance."""
-    return {**record_to_json(record), "id": name_of(record), "sources": sorted(record.sources)}
+    return {**dossier.record_to_json(record), "id": dossier.name_of(record), "sources": sorted(record.sources)}
 
 
-def leakage_document(found: Leakage) -> dict[str, Any]:
+def leakage_document(found: dossier.Leakage) -> dict[str, Any]:
     """The three numbers of one record; an approximation says so."""
     document: dict[str, Any] = {"leakage": found.leakage, "precision": found.precision, "recall": found.recall}
     return {**document, "approximate": True} if found.method == "taylor" else document
 
 
 def attack_document(
-    found: Attack,
+    found: dossier.Attack,
     *,
     graph: Mapping[str, Any] | None = None,
-    kept: Sequence[Without] = (),
-    steps: Sequence[TimelineStep] = (),
+    kept: Sequence[dossier.Without] = (),
+    steps: Sequence[dossier.TimelineStep] = (),
 ) -> dict[str, Any]:
     """The leakage of a database, every record's own, and the witnesses; with what else was asked for."""
     return {
         "leakage": found.leakage,
         "records": [
-            {"id": name_of(record), "leakage": leakage, "sources": sorted(record.sources)}
+            {"id": dossier.name_of(record), "leakage": leakage, "sources": sorted(record.sources)}
             for record, leakage in zip(found.records, found.each, strict=True)
         ],
-        "witnesses": [name_of(record) for record in found.witnesses],
+        "witnesses": [dossier.name_of(record) for record in found.witnesses],
         "witness_records": [record_document(record) for record in found.witnesses],
         "before": found.before,
         "cost": found.cost,
@@ -266,7 +227,7 @@ def attack_document(
     }
 
 
-def timeline_document(steps: Iterable[TimelineStep]) -> list[dict[str, Any]]:
+def timeline_document(steps: Iterable[dossier.TimelineStep]) -> list[dict[str, Any]]:
     """One point for each record."""
     return [
         {
@@ -281,12 +242,12 @@ def timeline_document(steps: Iterable[TimelineStep]) -> list[dict[str, Any]]:
     ]
 
 
-def without_document(found: Iterable[Without]) -> list[dict[str, Any]]:
+def without_document(found: Iterable[dossier.Without]) -> list[dict[str, Any]]:
     """One entry for each label, the most helpful first."""
     return [{"label": each.label, "leakage": each.leakage, "change": each.change} for each in found]
 
 
-def release_document(found: Sequence[Increment]) -> dict[str, Any]:
+def release_document(found: Sequence[dossier.Increment]) -> dict[str, Any]:
     """The alternatives, the least revealing first."""
     return {
         "before": found[0].before,
@@ -296,7 +257,7 @@ def release_document(found: Sequence[Increment]) -> dict[str, Any]:
                 "after": each.after,
                 "change": each.change,
                 "joined": sorted(each.joined),
-                "witnesses": [name_of(record) for record in each.witnesses],
+                "witnesses": [dossier.name_of(record) for record in each.witnesses],
             }
             for each in found
         ],
@@ -304,7 +265,7 @@ def release_document(found: Sequence[Increment]) -> dict[str, Any]:
     }
 
 
-def disinformation_document(found: Disinformation) -> dict[str, Any]:
+def disinformation_document(found: dossier.Disinformation) -> dict[str, Any]:
     """The choice and how good it can be."""
     return {
         "before": found.before,
@@ -317,16 +278,16 @@ def disinformation_document(found: Disinformation) -> dict[str, Any]:
         "gap": found.gap,
         "examined": found.examined,
         "chosen": [
-            {"name": each.name, "cost": each.cost, "attributes": record_to_json(each.record)["attributes"]}
+            {"name": each.name, "cost": each.cost, "attributes": dossier.record_to_json(each.record)["attributes"]}
             for each in found.chosen
         ],
     }
 
 
-def enhancement_document(found: Enhancement) -> dict[str, Any]:
+def enhancement_document(found: dossier.Enhancement) -> dict[str, Any]:
     """A composite record and what to verify, best first."""
     return {
-        "id": name_of(found.record),
+        "id": dossier.name_of(found.record),
         "certainty": found.certainty,
         "options": [
             {
@@ -343,7 +304,7 @@ def enhancement_document(found: Enhancement) -> dict[str, Any]:
     }
 
 
-def people_document(found: Sequence[TableLeakage]) -> dict[str, Any]:
+def people_document(found: Sequence[dossier.TableLeakage]) -> dict[str, Any]:
     """The leakage of each person through a table."""
     return {
         "leakage": max((each.leakage for each in found), default=0.0),
@@ -355,31 +316,4 @@ def people_document(found: Sequence[TableLeakage]) -> dict[str, Any]:
             }
             for each in found
         ],
-    }
-
-
-def simulation_document(found: Run) -> dict[str, Any]:
-    """One run of the generator over several seeds."""
-    return {
-        "parameters": asdict(found.parameters),
-        "seeds": list(found.seeds),
-        "leakage": asdict(found.leakage),
-        "approximate": asdict(found.approximate),
-        "mean_record": asdict(found.mean_record),
-        "taylor_error": found.taylor_error,
-    }
-
-
-def table5_document(rows: Sequence[Table5Row]) -> dict[str, Any]:
-    """Table 5, the printed values beside ours."""
-    return {
-        "table5": [
-            {
-                "printed": {"exact": row.printed_exact, "approximate": row.printed_approximate},
-                "as_stated": simulation_document(row.as_stated),
-                "with_1000_records": simulation_document(row.with_1000),
-                "note": row.note,
-            }
-            for row in rows
-        ]
     }

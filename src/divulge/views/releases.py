@@ -13,8 +13,7 @@ from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
-from divulge.anatomy import AlphaBetaGammaDelta, Division, Reached, Recq
-from divulge.answers import Estimate
+from divulge import anatomy, answers, publish
 from divulge.api.anatomize import AnatomizedRelease
 from divulge.api.apply import Applied
 from divulge.api.profile import names_quasi_identifier
@@ -22,7 +21,6 @@ from divulge.api.query import ReleaseCheck
 from divulge.attacks import Attacks
 from divulge.hierarchy import SUPPRESSED, Suggestion
 from divulge.policy import judge
-from divulge.publish import GeneralizedRelease
 from divulge.results import document_of, text_of
 from divulge.search import Front
 from divulge.views.measurement import measurement_document, promises_document, settings_sentence
@@ -38,8 +36,8 @@ _MEANINGS = {
 }
 
 
-@text_of.register(GeneralizedRelease)
-def release_text(release: GeneralizedRelease, *, written: Path | None = None) -> RenderableType:
+@text_of.register(publish.GeneralizedRelease)
+def release_text(release: publish.GeneralizedRelease, *, written: Path | None = None) -> RenderableType:
     """What was done to each column, what it does to the promises, what it costs, and where it lies."""
     parts: list[RenderableType] = [
         Text(f"{release.before.settings['source']}: {release.before.rows:,} rows, {people(release.before.people)}"),
@@ -63,7 +61,7 @@ def release_text(release: GeneralizedRelease, *, written: Path | None = None) ->
     return Group(*parts, Padding(Text(settings_sentence(release.after.settings), style="dim"), (1, 0, 0, 0)))
 
 
-def _on_request(release: GeneralizedRelease) -> list[RenderableType]:
+def _on_request(release: publish.GeneralizedRelease) -> list[RenderableType]:
     """All optima, and all combinations that were looked at, where they were asked for."""
     plan, parts = release.plan, []
     names = list(plan.levels)
@@ -82,7 +80,7 @@ def _on_request(release: GeneralizedRelease) -> list[RenderableType]:
     return parts
 
 
-def _columns(release: GeneralizedRelease) -> Iterator[str]:
+def _columns(release: publish.GeneralizedRelease) -> Iterator[str]:
     """One sentence per column."""
     roles, recoding = release.original.roles, release.plan.recoding
     published = {key.name: key for key in release.after.contingency.keys}
@@ -106,7 +104,7 @@ def _columns(release: GeneralizedRelease) -> Iterator[str]:
         yield f"{', '.join(known)}: no promise covers what others may know of a person by this; name it with --qi."
 
 
-def _promises(release: GeneralizedRelease) -> RenderableType:
+def _promises(release: publish.GeneralizedRelease) -> RenderableType:
     table = grid("promise", "before", "after", "", right=[1, 2])
     before = judge(release.before, release.policy.promises, protected=release.protected)
     for old, new in zip(before.outcomes, release.verdict.outcomes, strict=True):
@@ -114,7 +112,7 @@ def _promises(release: GeneralizedRelease) -> RenderableType:
     return table
 
 
-def _costs(release: GeneralizedRelease) -> Iterator[str]:
+def _costs(release: publish.GeneralizedRelease) -> Iterator[str]:
     plan, before, after = release.plan, release.before, release.after
     if plan.gap and plan.method != "mondrian":
         searched = f", the best of {plan.checked:,} looked at among {plan.lattice:,} combinations"
@@ -131,8 +129,8 @@ def _costs(release: GeneralizedRelease) -> Iterator[str]:
     yield from (f"Note: {note}." for note in after.notes)
 
 
-@document_of.register(GeneralizedRelease)
-def release_document(release: GeneralizedRelease, *, written: Path | None = None) -> dict[str, Any]:
+@document_of.register(publish.GeneralizedRelease)
+def release_document(release: publish.GeneralizedRelease, *, written: Path | None = None) -> dict[str, Any]:
     """Everything `divulge generalize --json` prints; before and after as `divulge measure --json` prints them."""
     plan = release.plan
     document = {
@@ -226,7 +224,11 @@ def applied_document(applied: Applied) -> dict[str, Any]:
 
 @text_of.register(AnatomizedRelease)
 def anatomized_text(
-    release: AnatomizedRelease, *, recq: Recq | None = None, attacks: Attacks | None = None, written: Path | None = None
+    release: AnatomizedRelease,
+    *,
+    recq: anatomy.Recq | None = None,
+    attacks: Attacks | None = None,
+    written: Path | None = None,
 ) -> RenderableType:
     """The tables, what they promise and reach, what they still answer, and where they lie."""
     summary, division = release.summary, release.groups.division
@@ -262,7 +264,7 @@ def _tables(release: AnatomizedRelease) -> Iterator[str]:
         yield f"left out: {name} ({reason})"
 
 
-def _coefficients(division: Division) -> RenderableType:
+def _coefficients(division: anatomy.Division) -> RenderableType:
     table = grid("column", "weight (bits)", "with", "coefficient", right=[1, 3])
     weights = dict(division.weights)
     for pair in division.coefficients[:_SHOWN_PAIRS]:
@@ -272,7 +274,7 @@ def _coefficients(division: Division) -> RenderableType:
     return Group(table, Text(f"... and {more} more (--json has them all)", style="dim")) if more > 0 else table
 
 
-def _levels(model: AlphaBetaGammaDelta, levels: Reached) -> RenderableType:
+def _levels(model: anatomy.AlphaBetaGammaDelta, levels: anatomy.Reached) -> RenderableType:
     table = grid("", "promised", "reached", "", "meaning", right=[1, 2], whole=[0, 3])
     for name, meaning in _MEANINGS.items():
         promised, reached = getattr(model, name), getattr(levels, name)
@@ -298,7 +300,7 @@ def _attacks(attacks: Attacks) -> Iterator[RenderableType]:
             yield Padding(bullet(f"{told}: {number(value)}"), (0, 0, 0, 2))
 
 
-def _recq_sentence(recq: Recq) -> str:
+def _recq_sentence(recq: anatomy.Recq) -> str:
     fewest, most = recq.workload.quasi_identifiers
     zero = f" {recq.below_floor} of them match fewer than {recq.workload.floor} records." if recq.below_floor else ""
     return (
@@ -310,7 +312,11 @@ def _recq_sentence(recq: Recq) -> str:
 
 @document_of.register(AnatomizedRelease)
 def anatomized_document(
-    release: AnatomizedRelease, *, recq: Recq | None = None, attacks: Attacks | None = None, written: Path | None = None
+    release: AnatomizedRelease,
+    *,
+    recq: anatomy.Recq | None = None,
+    attacks: Attacks | None = None,
+    written: Path | None = None,
 ) -> dict[str, Any]:
     """What `divulge anatomize --json` prints; levels as exact fractions."""
     summary = release.summary
@@ -333,7 +339,7 @@ def anatomized_document(
     }
 
 
-def _division_document(division: Division) -> dict[str, Any]:
+def _division_document(division: anatomy.Division) -> dict[str, Any]:
     return {
         "linkage": division.linkage,
         "association": division.association,
@@ -374,8 +380,8 @@ def check_document(check: ReleaseCheck) -> dict[str, Any]:
     }
 
 
-@text_of.register(Estimate)
-def estimate_text(found: Estimate) -> RenderableType:
+@text_of.register(answers.Estimate)
+def estimate_text(found: answers.Estimate) -> RenderableType:
     """One line."""
     if found.estimate is None or found.low is None or found.high is None or found.standard_error is None:
         return Text(f"{found.what}: no record can satisfy the condition")
@@ -387,8 +393,8 @@ def estimate_text(found: Estimate) -> RenderableType:
     )
 
 
-@document_of.register(Estimate)
-def estimate_document(found: Estimate) -> dict[str, Any]:
+@document_of.register(answers.Estimate)
+def estimate_document(found: answers.Estimate) -> dict[str, Any]:
     """What `divulge query --json` prints."""
     return {
         "estimate": found.estimate,
