@@ -17,6 +17,7 @@ from itertools import product
 import numpy as np
 import numpy.typing as npt
 
+from divulge import arrays
 from divulge.anatomy.model import AlphaBetaGammaDelta, GroupTally, commonest_absent, floors, tally
 from divulge.anatomy.problem import (
     SMALL,
@@ -29,7 +30,7 @@ from divulge.anatomy.problem import (
 )
 from divulge.anatomy.repair import Grouped, merge, repair
 from divulge.anatomy.rows import RowCodes
-from divulge.arrays import Bools, Codes, Ints, Members, lay_out, stable_order
+from divulge.arrays import Bools, Codes, Ints, Members
 from divulge.errors import InternalError
 
 
@@ -107,11 +108,11 @@ def deal(problem: GroupingProblem, *, groups: Ints, rng: np.random.Generator, re
     """
     order = rng.permutation(len(problem))
     for attribute in reversed(problem.sensitive):
-        order = order[stable_order(attribute.ids[order], len(attribute.totals))]
+        order = order[arrays.stable_order(attribute.ids[order], len(attribute.totals))]
     if region is None:
         place, home = np.arange(len(order)), np.zeros(1, dtype=np.int64)
     else:
-        order = order[stable_order(region[order], len(groups))]
+        order = order[arrays.stable_order(region[order], len(groups))]
         sizes = np.bincount(region, minlength=len(groups))
         home = region[order].astype(np.int64)
         place = np.arange(len(order)) - (np.cumsum(sizes) - sizes)[home]
@@ -147,7 +148,7 @@ def balanced_deal(problem: GroupingProblem, groups: int, *, rng: np.random.Gener
     if len(carried) == 0 or groups == 1 or len(problem.sensitive) > 1:
         return found
     values = problem.sensitive[0]
-    blocks = lay_out(values.ids, len(values.totals))
+    blocks = arrays.lay_out(values.ids, len(values.totals))
     few = values.ids >= _MOST_VALUES
     load = np.stack([np.bincount(found[has & few], minlength=groups) for has in carried]).astype(np.float64)
     for value in reversed(range(min(len(values.totals), _MOST_VALUES))):
@@ -221,7 +222,7 @@ def mondrian(rows: RowCodes, columns: Sequence[str], *, allowed: Allowed) -> Reg
     cell = np.zeros(len(rows), dtype=np.int32)
     count, growing = 1, np.zeros(1, dtype=np.int64)
     while len(growing):
-        layout = lay_out(cell, count)
+        layout = arrays.lay_out(cell, count)
         widths = _widths(codes, layout, growing) / spans[:, None]
         preference = np.argsort(-widths, axis=0, kind="stable")
         waiting, halves = np.arange(len(growing)), []

@@ -19,12 +19,13 @@ from typing import Any, ClassVar, Literal, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from divulge import arrays
 from divulge.anatomy.division import Coefficient, Division, Linkage, check_table_count, divide, given_division
 from divulge.anatomy.grouping import group_records, mondrian
 from divulge.anatomy.model import AlphaBetaGammaDelta, GroupLevels, GroupSummary, Reached, tally
 from divulge.anatomy.problem import GroupingProblem, Groups, SensitiveTotals, check_feasible, problem_of, refusal
 from divulge.anatomy.rows import Association, ColumnCounts, RowCodes, associate
-from divulge.arrays import Bools, Ints, lay_out, stable_order
+from divulge.arrays import Bools, Ints
 from divulge.errors import BadInput, InternalError, nearest
 
 
@@ -384,9 +385,9 @@ class Anatomy:
         values = _values_of_groups(attribute.totals, self.l_diversity)
         group_of = np.repeat(np.arange(len(values)), self.l_diversity)
         # The groups of each value in order; the records of each value in random order; both laid side by side.
-        slots = lay_out(values.ravel(), len(attribute.totals))
+        slots = arrays.lay_out(values.ravel(), len(attribute.totals))
         order = rng.permutation(len(problem))
-        order = order[stable_order(attribute.ids[order], len(attribute.totals))]
+        order = order[arrays.stable_order(attribute.ids[order], len(attribute.totals))]
         used = np.diff(slots.start)
         place = np.arange(len(problem)) - np.repeat(np.cumsum(attribute.totals) - attribute.totals, attribute.totals)
         given = place < np.repeat(used, attribute.totals)

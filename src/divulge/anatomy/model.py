@@ -18,7 +18,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from divulge.arrays import Bools, Codes, Ints, exact_sums, inverse, run_starts
+from divulge import arrays
+from divulge.arrays import Bools, Codes, Ints
 from divulge.errors import BadInput
 
 Share = Fraction | str | float | int
@@ -121,13 +122,13 @@ class GroupTally:
         """The largest entry of each group."""
         found = np.zeros(self.groups, dtype=np.int64)
         if len(self.group):
-            begins = run_starts(self.group)
+            begins = arrays.run_starts(self.group)
             found[self.group[begins]] = np.maximum.reduceat(per_entry, begins)
         return found
 
     def sizes(self) -> Ints:
         """The records of each group."""
-        return exact_sums(self.group, self.count, self.groups)
+        return arrays.exact_sums(self.group, self.count, self.groups)
 
 
 def tally(group: Codes, value: Codes, *, groups: int, values: int, count: Ints | None = None) -> GroupTally:
@@ -138,14 +139,14 @@ def tally(group: Codes, value: Codes, *, groups: int, values: int, count: Ints |
     key |= value
     if count is not None:
         found, place = np.unique(key, return_inverse=True)
-        counts = exact_sums(place, count, len(found))
+        counts = arrays.exact_sums(place, count, len(found))
     elif groups << bits <= max(len(key), _SMALLEST_GRID):
         grid = np.bincount(key)
         found = np.flatnonzero(grid)
         counts = grid[found]
     else:
         key.sort()
-        begins = run_starts(key)
+        begins = arrays.run_starts(key)
         found = key[begins]
         counts = np.append(begins[1:], len(key)) - begins
     return GroupTally(groups, found >> bits, found & ((1 << bits) - 1), counts)
@@ -263,7 +264,7 @@ class GroupSummary:
 def by_frequency(totals: Ints) -> tuple[Ints, Ints]:
     """The rank of each value, the commonest first, and the totals in that order."""
     order = np.argsort(-totals, kind="stable")
-    return inverse(order), totals[order]
+    return arrays.inverse(order), totals[order]
 
 
 def largest_shift(ranked: GroupTally, sizes: Ints, totals: Ints, *, rows: int) -> Ints:
@@ -314,7 +315,7 @@ def _worst_share(numerators: npt.NDArray[Any], sizes: Ints, denominator: Callabl
     """The largest numerator / denominator(size): the largest numerator of each size, then exact fractions."""
     order = np.argsort(sizes, kind="stable")
     ordered = sizes[order]
-    begins = run_starts(ordered)
+    begins = arrays.run_starts(ordered)
     largest = np.maximum.reduceat(numerators[order], begins)
     pairs = zip(largest.tolist(), ordered[begins].tolist(), strict=True)
     return max(Fraction(int(numerator), denominator(size)) for numerator, size in pairs)

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 import numpy.typing as npt
 
+from divulge import arrays
 from divulge.anatomy.model import AlphaBetaGammaDelta, GroupLevels, Reached, by_frequency, largest_shift, tally
 from divulge.anatomy.rows import RowCodes, Together, Tuples, select_rows, sum_of_squares
-from divulge.arrays import Bools, Codes, Ints, exact_sums
+from divulge.arrays import Bools, Codes, Ints
 from divulge.count import Domain, Nulls, domain_codes, encode
 from divulge.engines import Held, OwnEngine
 from divulge.errors import BadInput, Infeasible
@@ -58,7 +59,7 @@ class SensitiveTotals:
 def totals_of(counted: pa.Table, *, name: str, kind: Kind) -> SensitiveTotals:
     """From a table of values v, each once, and how many records n have them."""
     domain, codes = encode(counted.column("v"), name=name, kind=kind)
-    return SensitiveTotals(domain, exact_sums(codes, counted.column("n").to_numpy(), len(domain)))
+    return SensitiveTotals(domain, arrays.exact_sums(codes, counted.column("n").to_numpy(), len(domain)))
 
 
 @dataclass(frozen=True)
@@ -504,5 +505,5 @@ def _squares_of(pairs: pa.Table) -> float:
     totals = []
     for side in ("i", "j"):
         domain, codes = encode(pairs.column(side), name=side, kind="text")
-        totals.append(exact_sums(codes, n, len(domain))[codes])
+        totals.append(arrays.exact_sums(codes, n, len(domain))[codes])
     return sum_of_squares(n, *totals)

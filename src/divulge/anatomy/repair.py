@@ -15,9 +15,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from divulge import arrays
 from divulge.anatomy.model import GroupLevels, floors, tally
 from divulge.anatomy.problem import GroupingProblem, Groups
-from divulge.arrays import Bools, Codes, Ints, Members, lay_out, ranges
+from divulge.arrays import Bools, Codes, Ints, Members
 
 _ROUNDS = 200
 _PATIENCE = 40
@@ -84,7 +85,7 @@ def repair(
     judged = judge_groups(problem, problem.measure(found, groups=groups))
     if judged.valid.all():
         return Grouped(found, judged.valid)
-    layout = lay_out(found, groups)
+    layout = arrays.lay_out(found, groups)
     members, place = layout.members.copy(), np.empty(len(found), dtype=np.int64)
     place[members] = np.arange(len(members))
     layout = Members(members, layout.start)
@@ -132,7 +133,7 @@ class _Partners:
         if region is not None:
             pool += region.astype(np.int64) * len(attribute.totals)
             pool = np.unique(pool, return_inverse=True)[1]
-        return cls(pool, lay_out(pool, int(pool.max()) + 1))
+        return cls(pool, arrays.lay_out(pool, int(pool.max()) + 1))
 
     def draw(self, records: Ints, rng: np.random.Generator) -> Ints:
         """For each record a random one of its pool, perhaps itself."""
@@ -209,7 +210,7 @@ def merge(
     group, valid, groups = grouped.group, grouped.valid.copy(), len(grouped.valid)
     if valid.all():
         return grouped
-    base = lay_out(group, groups)
+    base = arrays.lay_out(group, groups)
     home = np.zeros(groups, dtype=np.int64)
     if region is not None:
         home[group] = region
@@ -221,7 +222,7 @@ def merge(
         if len(broken) == 0:
             number = np.searchsorted(alive, label)
             return Grouped(number.astype(np.int32)[group], valid[alive])
-        parts = lay_out(label, groups)
+        parts = arrays.lay_out(label, groups)
         pairs = _candidates(broken, alive, home=home, tries=_CANDIDATES if looks > 0 else 1, rng=rng)
         judged = _unions(problem, base, parts, pairs)
         looks -= int(judged.sizes.sum())
@@ -262,7 +263,7 @@ def _unions(problem: GroupingProblem, base: Members, parts: Members, pairs: tupl
     both = np.concatenate(pairs)
     of_pair = np.tile(np.arange(count), 2)
     pieces, place = parts.gather(both)
-    records = base.members[ranges(base.start[pieces], np.diff(base.start)[pieces])]
+    records = base.members[arrays.ranges(base.start[pieces], np.diff(base.start)[pieces])]
     owner = np.repeat(of_pair[place], np.diff(base.start)[pieces])
     return judge_groups(problem, problem.measure(owner, groups=count, records=records))
 

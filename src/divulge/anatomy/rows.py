@@ -17,7 +17,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from divulge.arrays import Codes, Ints, combined_key, renumber
+from divulge import arrays
+from divulge.arrays import Codes, Ints
 from divulge.count import Domain, Nulls, encode
 from divulge.errors import BadInput, nearest
 from divulge.table import Column, Table, kind_of
@@ -195,7 +196,7 @@ class RowCodes:
         codes, radices = [self.column(name) for name in names], [len(self.domain(name)) for name in names]
         if len(names) == 1:
             return Tuples(codes[0].astype(np.int32), radices[0])
-        ids, distinct = renumber(combined_key(codes, radices, rows=len(self)), math.prod(radices))
+        ids, distinct = arrays.renumber(arrays.combined_key(codes, radices, rows=len(self)), math.prod(radices))
         return Tuples(ids.astype(np.int32), distinct)
 
     def take(self, rows: Ints) -> RowCodes:

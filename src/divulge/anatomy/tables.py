@@ -15,10 +15,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from divulge import arrays
 from divulge.anatomy.methods import Anatomized
 from divulge.anatomy.model import AlphaBetaGammaDelta, GroupLevels, GroupSummary, by_frequency, largest_shift, tally
 from divulge.anatomy.problem import SensitiveTotals, totals_of
-from divulge.arrays import Codes, Ints, exact_sums, run_starts
+from divulge.arrays import Codes, Ints
 from divulge.count import domain_codes, encode
 from divulge.engines import Engine, Held
 from divulge.errors import BadInput, nearest
@@ -273,7 +274,7 @@ def _table(
     key += ids
     order = np.argsort(key)
     ordered = key[order]
-    begins = run_starts(ordered)
+    begins = arrays.run_starts(ordered)
     counts, first = np.diff(begins, append=len(key)), order[begins]
     del key, order, ordered
     shuffled = rng.permutation(len(first))
@@ -388,10 +389,10 @@ def _summary(measure: _Measure, rows: pa.Table) -> GroupSummary:
     part, n = rows.column("part").to_numpy(), rows.column("n").to_numpy()
     size = rows.column("size").to_numpy()
     own = [part == place for place in range(len(measure.sources))]
-    each = [exact_sums(group[rows_of], size[rows_of], len(groups)) for rows_of in own]
+    each = [arrays.exact_sums(group[rows_of], size[rows_of], len(groups)) for rows_of in own]
     for source, sizes in zip(measure.sources[1:], each[1:], strict=True):
         check_sizes(groups.values, each[0], sizes, sources=(measure.sources[0], source))
-    modal = [exact_sums(group[own[place]], n[own[place]], len(groups)) for place in range(measure.divided)]
+    modal = [arrays.exact_sums(group[own[place]], n[own[place]], len(groups)) for place in range(measure.divided)]
     common, shift = [], []
     for place, totals in enumerate(measure.totals):
         its = own[measure.divided + place]

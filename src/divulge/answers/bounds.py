@@ -17,7 +17,8 @@ from typing import Protocol
 
 import numpy as np
 
-from divulge.arrays import Floats, Ints, class_ids, sum_by_id
+from divulge import arrays
+from divulge.arrays import Floats, Ints
 
 _HALVINGS = 60
 
@@ -109,7 +110,7 @@ class Arrangements:
         return sizes
 
     def _by_group(self, per_hit: Floats) -> Floats:
-        return sum_by_id(self.group, per_hit, self._groups)
+        return arrays.sum_by_id(self.group, per_hit, self._groups)
 
     def _pairs_of_separate(self, value: Floats) -> Floats:
         """For each group, the expected sum of value times value over all ordered pairs of different records.
@@ -141,8 +142,8 @@ class Arrangements:
             free = np.prod([shares[table] for table in tables if table not in chosen], axis=0) * value
             tied = np.prod([shares[table] for table in chosen], axis=0) if chosen else np.ones(len(value))
             columns = [self.group, *(self.parts[table] for table in sorted(chosen))]
-            keys, first = class_ids(columns, [int(column.max()) + 1 for column in columns], rows=len(value))
-            inner = sum_by_id(keys, free, len(first))
+            keys, first = arrays.class_ids(columns, [int(column.max()) + 1 for column in columns], rows=len(value))
+            inner = arrays.sum_by_id(keys, free, len(first))
             total += (-1 / sizes) ** len(chosen) * self._sum_of(first, tied[first] * inner * inner)
         several = np.maximum(sizes, 2.0)
         scaled = several * (several - 1) * (several / (several - 1)) ** len(self.counts) * total
@@ -150,7 +151,7 @@ class Arrangements:
 
     def _sum_of(self, hits: Ints, numbers: Floats) -> Floats:
         """Sums by group over some of the hits."""
-        return sum_by_id(self.group[hits], numbers, self._groups)
+        return arrays.sum_by_id(self.group[hits], numbers, self._groups)
 
     def _choice(self, value: Floats) -> Callable[[float], tuple[float, float]]:
         """Each table answers for itself: of the carrier's records, any set of a possible size can be the matching one.
@@ -188,7 +189,7 @@ class Arrangements:
 
     def _best_partners(self, table: int, value: Floats) -> Floats:
         part = self.parts[table]
-        keys, first = class_ids([part], [int(part.max()) + 1], rows=len(value))
+        keys, first = arrays.class_ids([part], [int(part.max()) + 1], rows=len(value))
         best = np.full(len(first), -np.inf)
         np.maximum.at(best, keys, value)
         partners = np.zeros(len(first), dtype=object)

@@ -20,11 +20,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from divulge import anatomy, publish
+from divulge import anatomy, arrays, publish
 from divulge.answers.anatomized import floats_of, ints_of
 from divulge.answers.bounds import raise_average
 from divulge.answers.condition import Terms, Tree, split, write
-from divulge.arrays import Floats, Ints, class_ids, sum_by_id
+from divulge.arrays import Floats, Ints
 from divulge.count import Contingency, Domain
 from divulge.engines import DuckDBEngine, Engine
 from divulge.errors import BadInput, InternalError
@@ -226,8 +226,8 @@ class LeafHits:
         if len(value) == 0:
             return 0.0
         kinds, first = self._kinds
-        means = sum_by_id(kinds, value * self.share, len(first))
-        squares = sum_by_id(kinds, value * value * self.share, len(first))
+        means = arrays.sum_by_id(kinds, value * self.share, len(first))
+        squares = arrays.sum_by_id(kinds, value * value * self.share, len(first))
         return max(float(((squares - means * means) * self.records[first]).sum()), 0.0)
 
     def most(self, value: Floats) -> float:
@@ -243,7 +243,7 @@ class LeafHits:
 
     @cached_property
     def _kinds(self) -> tuple[Ints, Ints]:
-        return class_ids([self.kind], [int(self.kind.max()) + 1], rows=len(self.kind))
+        return arrays.class_ids([self.kind], [int(self.kind.max()) + 1], rows=len(self.kind))
 
     def _choice(self, value: Floats) -> Callable[[float], tuple[float, float]]:
         kinds, first = self._kinds
@@ -265,7 +265,7 @@ def _always(kind: Ints, taken: list[Ints], all_leaves: list[Ints]) -> npt.NDArra
     ways, whole = np.ones(len(kind), dtype=object), np.ones(len(kind), dtype=object)
     for some, leaves in zip(taken, all_leaves, strict=True):
         ways, whole = ways * some.astype(object), whole * leaves.astype(object)
-    kinds, first = class_ids([kind], [int(kind.max()) + 1], rows=len(kind))
+    kinds, first = arrays.class_ids([kind], [int(kind.max()) + 1], rows=len(kind))
     sums = np.zeros(len(first), dtype=object)
     np.add.at(sums, kinds, ways)
     return np.asarray(sums == whole[first], dtype=np.bool_)[kinds]

@@ -17,7 +17,7 @@ from typing import Any, Literal
 import numpy as np
 import pyarrow as pa
 
-from divulge import publish
+from divulge import publish, search
 from divulge.arrays import Floats, Ints
 from divulge.belief import Assumptions
 from divulge.count import Cells, Contingency, Domain, Request, align, count, count_in_memory
@@ -27,7 +27,7 @@ from divulge.metrics import Measurement, measure_counts
 from divulge.policy import Policy, Promise, Verdict, judge
 from divulge.publish import place
 from divulge.results import Result
-from divulge.search import Recoding, published
+from divulge.search import Recoding
 from divulge.table import Roles, Table, own_table, read, table_of
 from divulge.values import as_text
 
@@ -85,7 +85,7 @@ def apply(
         source=source, engine=own, later=later, recoding=recoding, promises=promises, unchecked=unchecked
     )
     folder = release_of.write(out, force=force, seed=seed)
-    left_out = counted.rows - published(counted, recoding).rows
+    left_out = counted.rows - search.published(counted, recoding).rows
     return Applied(folder, counted.rows, left_out, together, verdict, alone, unchecked)
 
 
@@ -253,7 +253,7 @@ class _LaterRelease(publish.Release):
         (table,) = tables
         later = self.later
         request = Request(table, later.roles, "category", later.earlier.document["joint"])
-        publish.compare(count_in_memory(request), published(later.counted, self.recoding))
+        publish.compare(count_in_memory(request), search.published(later.counted, self.recoding))
         measured = later.measure(f"SELECT * FROM {table.relation}", engine=engine)
         if self.promises:
             publish.hold(measured, Policy(self.promises))
@@ -267,7 +267,7 @@ class _LaterRelease(publish.Release):
             "policy": publish.describe_policy(Policy(self.promises)),
             "unchecked": list(self.unchecked),
             "table": written.describe(next(iter(written.types))),
-            "rows": {"original": later.counted.rows, "published": published(later.counted, self.recoding).rows},
+            "rows": {"original": later.counted.rows, "published": search.published(later.counted, self.recoding).rows},
             "row_order": written.row_order,
             "engine": self.engine.name,
             "together": publish.numbers(measured),

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from divulge import publish
+from divulge import metrics, publish, search
 from divulge.api.hierarchies import suggest
 from divulge.api.profile import names_quasi_identifier, suggest_role
 from divulge.belief import Adversary, Assumptions, adversary_in_force
@@ -30,10 +30,10 @@ from divulge.hierarchy import (
     build_hierarchy,
     load_hierarchies,
 )
-from divulge.metrics import Identity, Measurement, count_population, identity, measure_counts
+from divulge.metrics import Identity, Measurement
 from divulge.policy import Policy, Protection, choose, judge
 from divulge.results import Result
-from divulge.search import Cuts, Front, Plan, UserFunction, optimal_cuts, pareto_front
+from divulge.search import Plan
 from divulge.table import (
     Column,
     Declared,
@@ -57,7 +57,7 @@ class CutColumn(Result):
 
     view = "columns"
 
-    cuts: Cuts
+    cuts: search.Cuts
     rule: Mapping[str, Any]
     """As it would stand in a policy file."""
     hierarchy: Hierarchy
@@ -95,12 +95,14 @@ def cut(
     original = None if her.original is None else read_beside(source, her.original)
     assumptions, nulls = Assumptions.of(her, roles, original=original), her.nulls or "category"
     contingency = count(source, roles, nulls=nulls)
-    everybody = count_population(source, her.population, roles, nulls)
-    before = measure_counts(contingency, source, roles, assumptions=assumptions, nulls=nulls, population=everybody)
+    everybody = metrics.count_population(source, her.population, roles, nulls)
+    before = metrics.measure_counts(
+        contingency, source, roles, assumptions=assumptions, nulls=nulls, population=everybody
+    )
     contingency = replace(contingency, population=before.identity_view.population)
     merging = assumptions.as_joint(contingency)
     name, attribute = roles.quasi_identifiers[0], roles.sensitive[0]
-    found = optimal_cuts(
+    found = search.optimal_cuts(
         contingency, kept.promises, column=name, attribute=attribute, most=most, order=order, beliefs=before.beliefs
     )
     rule = _rule(found, contingency.keys[0], order)
@@ -113,7 +115,7 @@ def cut(
     )
 
 
-def _rule(cuts: Cuts, domain: Domain, order: Sequence[str] | None) -> dict[str, Any]:
+def _rule(cuts: search.Cuts, domain: Domain, order: Sequence[str] | None) -> dict[str, Any]:
     """Cut points for numbers, which fit any number; else every value with the range it lies in."""
     if not cuts.cut_points:
         return {"suppress": True}
@@ -164,7 +166,7 @@ def _objection(table: Table, column: Column, spectrum: ValueCounts | None) -> st
     # Eight people may well be 30, 31, ..., 37 years old: a name that says so counts for more than the pattern.
     if not names_quasi_identifier(column.name) and _numbers_rows(table, column, spectrum):
         return "numbers the rows"
-    rate = identity.discrimination_rate(Identity.of_spectrum(spectrum.sizes, spectrum.repeats))
+    rate = metrics.identity.discrimination_rate(Identity.of_spectrum(spectrum.sizes, spectrum.repeats))
     role, reason = suggest_role(column, spectrum, rate)
     return f"looks like an identifier: {reason}" if role == "identifier" else None
 
@@ -208,7 +210,7 @@ def generalize(
     person: str | None = None,
     hierarchies: Hierarchies | None = None,
     suppression: float | None = None,
-    objective: str | UserFunction = "loss",
+    objective: str | search.UserFunction = "loss",
     method: Method = "full-domain",
     time_limit: float | None = None,
     all_optima: bool = False,
@@ -296,8 +298,10 @@ def count_original(
         )
     assumptions, nulls = Assumptions.of(adversary, roles), adversary.nulls or "category"
     contingency = count_in_memory(Request(source, roles, nulls, joint))
-    everybody = count_population(source, adversary.population, roles, nulls)
-    before = measure_counts(contingency, source, roles, assumptions=assumptions, nulls=nulls, population=everybody)
+    everybody = metrics.count_population(source, adversary.population, roles, nulls)
+    before = metrics.measure_counts(
+        contingency, source, roles, assumptions=assumptions, nulls=nulls, population=everybody
+    )
     assumptions = assumptions.as_joint(contingency)
     original = publish.Original.of(
         before, source, roles, engine=engine, assumptions=assumptions, nulls=nulls, joint=joint
@@ -399,9 +403,9 @@ def _search(
     **options: Any,
 ) -> Plan:
     if method in ("full-domain", "columns"):
-        from divulge.search import search
+        from divulge import search
 
-        plan = search(
+        plan = search.search(
             contingency,
             hierarchies,
             policy.promises,
@@ -424,9 +428,9 @@ def _search(
             f"Mondrian takes no {' or '.join(name for name in usual if options[name] != usual[name])}",
             hint="Use the method full-domain",
         )
-    from divulge.search import mondrian
+    from divulge import search
 
-    return mondrian(
+    return search.mondrian(
         contingency,
         policy.promises,
         hierarchies=hierarchies,
@@ -452,12 +456,12 @@ def tradeoff(
     person: str | None = None,
     hierarchies: Hierarchies | None = None,
     suppression: float | None = None,
-    objective: str | UserFunction = "loss",
+    objective: str | search.UserFunction = "loss",
     joint: bool = False,
     adversary: Adversary | None = None,
     announce: Callable[[Mapping[str, Suggestion]], None] | None = None,
     engine: Any = None,
-) -> Front:
+) -> search.Front:
     """Every combination of levels as a point (metric, objective), among those that keep the policy, if one is given.
 
     `metric` is about `attribute`, or about the worst of the sensitive attributes; the other arguments are as in `generalize`. Nothing is
@@ -481,7 +485,7 @@ def tradeoff(
     levels, suggestions = choose_hierarchies(original.people, hierarchies, kept, declared=source.declared, also=also)
     if suggestions and announce is not None:
         announce(suggestions)
-    found = pareto_front(
+    found = search.pareto_front(
         original.people,
         levels,
         metric,

@@ -10,23 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from divulge import hierarchy as levels
 from divulge.count import Contingency, count
 from divulge.errors import BadInput
-from divulge.hierarchy import (
-    Flavour,
-    Gap,
-    Hierarchy,
-    Spec,
-    Suggestion,
-    build_hierarchies,
-    column_of,
-    file_name,
-    find_gaps,
-    load_hierarchies,
-    read_hierarchy,
-    suggest_hierarchy,
-    write_hierarchy,
-)
 from divulge.results import Result
 from divulge.table import ArxProject, Table, read, read_project, resolve_roles
 from divulge.values import toml_value
@@ -38,8 +24,8 @@ class Built(Result):
 
     view = "columns"
 
-    hierarchies: Mapping[str, Hierarchy]
-    suggestions: Mapping[str, Suggestion]
+    hierarchies: Mapping[str, levels.Hierarchy]
+    suggestions: Mapping[str, levels.Suggestion]
     """For the columns that no rule was given for."""
     rules: Mapping[str, Any]
     """What each column was asked to become."""
@@ -51,10 +37,10 @@ class Coverage(Result):
 
     view = "columns"
 
-    hierarchies: Mapping[str, Hierarchy]
+    hierarchies: Mapping[str, levels.Hierarchy]
     distinct: Mapping[str, int]
     """How many values the data has, null not counted."""
-    gaps: tuple[Gap, ...]
+    gaps: tuple[levels.Gap, ...]
 
     def refuse_gaps(self) -> None:
         """Raise, naming every missing value of every column, if there is one."""
@@ -63,21 +49,23 @@ class Coverage(Result):
 
 
 def build(
-    table: Any, columns: Sequence[str], *, specs: Mapping[str, Spec] | None = None, folder: Path | None = None
+    table: Any, columns: Sequence[str], *, specs: Mapping[str, levels.Spec] | None = None, folder: Path | None = None
 ) -> Built:
     """Build the hierarchies of some columns; a column without a rule gets the default for its values."""
     counted = _count_each(table, columns)
     given = dict(specs or {})
     suggestions = {name: suggest(counted[name])[0] for name in columns if name not in given}
-    chosen: dict[str, Spec] = {name: suggestions[name].spec if name in suggestions else given[name] for name in columns}
+    chosen: dict[str, levels.Spec] = {
+        name: suggestions[name].spec if name in suggestions else given[name] for name in columns
+    }
     values = {name: contingency.keys[0].labels for name, contingency in counted.items()}
-    return Built(build_hierarchies(chosen, values, folder=folder), suggestions, chosen)
+    return Built(levels.build_hierarchies(chosen, values, folder=folder), suggestions, chosen)
 
 
-def suggest(contingency: Contingency, columns: Sequence[str] | None = None) -> tuple[Suggestion, ...]:
+def suggest(contingency: Contingency, columns: Sequence[str] | None = None) -> tuple[levels.Suggestion, ...]:
     """The default rule of each counted column, or of those named."""
     return tuple(
-        suggest_hierarchy(
+        levels.suggest_hierarchy(
             key.name,
             key.labels,
             np.bincount(codes, weights=contingency.sizes, minlength=len(key)).astype(np.int64).tolist(),
@@ -87,32 +75,32 @@ def suggest(contingency: Contingency, columns: Sequence[str] | None = None) -> t
     )
 
 
-def cover(table: Any, hierarchies: Mapping[str, Hierarchy]) -> Coverage:
+def cover(table: Any, hierarchies: Mapping[str, levels.Hierarchy]) -> Coverage:
     """Hold hierarchies against the columns they are of."""
     counted = _count_each(table, list(hierarchies))
     values = {name: contingency.keys[0].labels for name, contingency in counted.items()}
     distinct = {name: sum(value is not None for value in labels) for name, labels in values.items()}
-    return Coverage(dict(hierarchies), distinct, tuple(find_gaps(hierarchies, values)))
+    return Coverage(dict(hierarchies), distinct, tuple(levels.find_gaps(hierarchies, values)))
 
 
-def load_any(source: str | Path) -> dict[str, Hierarchy]:
+def load_any(source: str | Path) -> dict[str, levels.Hierarchy]:
     """The hierarchies of a file, a folder or an ARX project, by column."""
     path = Path(source)
     if path.suffix.lower() == ".deid":
         return dict(read_project(path).hierarchies)
     if path.is_dir():
-        return load_hierarchies(path)
-    return {column_of(path): read_hierarchy(path, column_of(path))}
+        return levels.load_hierarchies(path)
+    return {levels.column_of(path): levels.read_hierarchy(path, levels.column_of(path))}
 
 
-def load_for(table: Table, folder: Path | None, files: Mapping[str, str]) -> dict[str, Hierarchy]:
+def load_for(table: Table, folder: Path | None, files: Mapping[str, str]) -> dict[str, levels.Hierarchy]:
     """The hierarchies of a table's columns, from a folder and one by one; a file of one column goes before the folder's."""
     for name in files:
         table.column(name)
-    found = {name: read_hierarchy(Path(path), name) for name, path in files.items()}
+    found = {name: levels.read_hierarchy(Path(path), name) for name, path in files.items()}
     rest = [name for name in table.names if name not in files]
     if folder is not None:
-        found |= load_hierarchies(folder, columns=rest)
+        found |= levels.load_hierarchies(folder, columns=rest)
     if not found:
         raise BadInput(
             "no hierarchy was named", hint="Give a folder with --hierarchies, or files with --hierarchy COLUMN=FILE"
@@ -126,7 +114,7 @@ def _count_each(table: Any, columns: Sequence[str]) -> dict[str, Contingency]:
 
 
 def convert(
-    source: str | Path, target: str | Path, *, to: Flavour = "arx", force: bool = False, encoding: str = "utf-8"
+    source: str | Path, target: str | Path, *, to: levels.Flavour = "arx", force: bool = False, encoding: str = "utf-8"
 ) -> list[Path]:
     """Rewrite a hierarchy file, a folder of them, or an ARX project; returns what was written.
 
@@ -136,31 +124,35 @@ def convert(
     if origin.suffix.lower() == ".deid":
         return _unpack(read_project(origin, encoding=encoding), goal, to=to, force=force)
     if origin.is_dir():
-        return write_all(load_hierarchies(origin), goal, to=to, force=force)
+        return write_all(levels.load_hierarchies(origin), goal, to=to, force=force)
     return write_to(load_any(origin), goal, to=to, force=force)
 
 
-def write_to(hierarchies: Mapping[str, Hierarchy], target: Path, *, to: Flavour, force: bool) -> list[Path]:
+def write_to(
+    hierarchies: Mapping[str, levels.Hierarchy], target: Path, *, to: levels.Flavour, force: bool
+) -> list[Path]:
     """Write one hierarchy to a .csv file, or several to a folder."""
     if len(hierarchies) > 1 or target.suffix.lower() != ".csv" or target.is_dir():
         return write_all(hierarchies, target, to=to, force=force)
     _refuse_existing([target], force=force)
     _make_folder(target.parent)
-    write_hierarchy(next(iter(hierarchies.values())), target, flavour=to)
+    levels.write_hierarchy(next(iter(hierarchies.values())), target, flavour=to)
     return [target]
 
 
-def write_all(hierarchies: Mapping[str, Hierarchy], folder: Path, *, to: Flavour, force: bool) -> list[Path]:
+def write_all(
+    hierarchies: Mapping[str, levels.Hierarchy], folder: Path, *, to: levels.Flavour, force: bool
+) -> list[Path]:
     """Write each hierarchy to `<column>.csv` in a folder; nothing is written if a file is there already, unless forced."""
-    paths = {name: folder / file_name(name) for name in hierarchies}
+    paths = {name: folder / levels.file_name(name) for name in hierarchies}
     _refuse_existing(paths.values(), force=force)
     _make_folder(folder)
     for name, path in paths.items():
-        write_hierarchy(hierarchies[name], path, flavour=to)
+        levels.write_hierarchy(hierarchies[name], path, flavour=to)
     return list(paths.values())
 
 
-def _unpack(project: ArxProject, folder: Path, *, to: Flavour, force: bool) -> list[Path]:
+def _unpack(project: ArxProject, folder: Path, *, to: levels.Flavour, force: bool) -> list[Path]:
     data, policy = folder / "data.csv", folder / "divulge.toml"
     _refuse_existing([data, policy], force=force)
     written = write_all(project.hierarchies, folder / "hierarchies", to=to, force=force)

@@ -8,8 +8,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from divulge import anatomy
-from divulge.arrays import Codes, Floats, Ints, class_ids, how_many_alike
+from divulge import anatomy, arrays
+from divulge.arrays import Codes, Floats, Ints
 from divulge.attacks.linkage import Effort, attribute_linkage, record_linkage, sampled
 from divulge.attacks.outcome import AttackOutcome, Trial, Victims, drawn_arrangement, every_arrangement, how_many
 
@@ -60,7 +60,7 @@ def _worst(victims: Victims) -> Fraction:
 
 def _only_one(ids: Codes) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
     """Whose tuple nobody else has."""
-    alone: np.ndarray[tuple[int], np.dtype[np.bool_]] = how_many_alike(ids) == 1
+    alone: np.ndarray[tuple[int], np.dtype[np.bool_]] = arrays.how_many_alike(ids) == 1
     return alone
 
 
@@ -97,7 +97,7 @@ def _occurs(columns: list[Codes], rebuilt: list[Codes]) -> np.ndarray[tuple[int]
     """Whose record is among the rebuilt ones."""
     people = len(columns[0])
     both = [np.concatenate([own, made]).astype(np.int64) for own, made in zip(columns, rebuilt, strict=True)]
-    numbers, first = class_ids(both, [int(column.max()) + 1 for column in both], rows=len(both[0]))
+    numbers, first = arrays.class_ids(both, [int(column.max()) + 1 for column in both], rows=len(both[0]))
     there = np.zeros(len(first), dtype=np.bool_)
     there[numbers[people:]] = True
     found: np.ndarray[tuple[int], np.dtype[np.bool_]] = there[numbers[:people]]
@@ -140,7 +140,7 @@ def probabilistic_attack(
 def _gain(victims: Victims, attribute: int) -> Floats:
     """For each person, the share of the own value in the group less its share in the table."""
     ids = victims.sensitive[attribute]
-    gain: Floats = victims.alike_sensitive[attribute] / victims.group_size - how_many_alike(ids) / len(victims)
+    gain: Floats = victims.alike_sensitive[attribute] / victims.group_size - arrays.how_many_alike(ids) / len(victims)
     return gain
 
 

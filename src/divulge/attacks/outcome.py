@@ -13,8 +13,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from divulge import anatomy
-from divulge.arrays import Codes, Ints, Members, class_ids, how_many_alike, lay_out
+from divulge import anatomy, arrays
+from divulge.arrays import Codes, Ints, Members
 
 _Z = 1.959963984540054  # 95 %
 
@@ -152,10 +152,12 @@ class Victims:
     @cached_property
     def layout(self) -> Members:
         """People by group."""
-        return lay_out(self.group, len(self.sizes))
+        return arrays.lay_out(self.group, len(self.sizes))
 
     def _alike(self, ids: Codes) -> Ints:
-        return how_many_alike(class_ids([self.group, ids], [len(self.sizes), int(ids.max()) + 1], rows=len(self))[0])
+        return arrays.how_many_alike(
+            arrays.class_ids([self.group, ids], [len(self.sizes), int(ids.max()) + 1], rows=len(self))[0]
+        )
 
 
 def how_many(victims: Victims, tables: int) -> int:

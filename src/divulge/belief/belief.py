@@ -18,7 +18,8 @@ from typing import Literal
 import numpy as np
 import pyarrow as pa
 
-from divulge.arrays import Floats, Ints, sum_by_id
+from divulge import arrays
+from divulge.arrays import Floats, Ints
 from divulge.belief.prior import PriorBelief
 from divulge.count import Cells, Domain
 from divulge.errors import BadInput
@@ -67,7 +68,7 @@ class Whole:
             marginal=marginal,
             classes=len(cells.start) - 1,
             class_entropy=-float((share * np.log2(share)).sum()),
-            class_entropy_of_value=sum_by_id(cells.value, -of_value * np.log2(of_value), len(cells.domain)),
+            class_entropy_of_value=arrays.sum_by_id(cells.value, -of_value * np.log2(of_value), len(cells.domain)),
             remaining_entropy=-float(share @ cells.sum_by_class(within * np.log2(within))),
             fewest_values=int(np.diff(cells.start).min()),
         )

@@ -109,8 +109,7 @@ def generalize(
 
     With --engine spark the workers write the table, as a folder of files; --out must be on storage that they share.
     """
-    from divulge import publish
-    from divulge.search import NothingFits
+    from divulge import publish, search
     from divulge.table import split_names
     from divulge.views.releases import suggestions_text
 
@@ -143,7 +142,7 @@ def generalize(
             keep_nodes=nodes,
             keep=split_names(opened, keep or []),
         )
-    except NothingFits as error:
+    except search.NothingFits as error:
         if not json_:
             raise
         emit_json({"infeasible": error.document()})

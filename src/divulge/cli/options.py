@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from divulge import metrics
 from divulge.errors import BadInput
-from divulge.metrics import METRICS, find_metric
 from divulge.policy import Policy, Promise, Protection
 from divulge.results import Result, plain
 
@@ -405,7 +405,7 @@ ProtectOption = Annotated[
 
 def takes_promises(command: Callable[..., None]) -> Callable[..., None]:
     """Add a flag for every metric that can be promised; the command receives them as `bounds`."""
-    names = sorted({metric.name for metric in METRICS if metric.kind == "risk"})
+    names = sorted({metric.name for metric in metrics.METRICS if metric.kind == "risk"})
     signature = inspect.signature(command)
     flags = [
         inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=_flag(name)) for name in names
@@ -424,7 +424,7 @@ def takes_promises(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def _flag(name: str) -> Any:
-    metric = find_metric(name)
+    metric = metrics.find_metric(name)
     bound = "c,l" if metric.takes_l else ("at most" if metric.worse == "high" else "at least")
     return Annotated[
         str | None,

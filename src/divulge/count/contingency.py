@@ -17,7 +17,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from divulge.arrays import Floats, Ints, class_ids, exact_sums, run_starts, sum_by_id
+from divulge import arrays
+from divulge.arrays import Floats, Ints
 from divulge.errors import BadInput, nearest
 from divulge.table import Kind
 
@@ -69,7 +70,7 @@ class Cells:
     @cached_property
     def marginal(self) -> Floats:
         """The mass of each value over the whole table."""
-        return sum_by_id(self.value, self.mass, len(self.domain))
+        return arrays.sum_by_id(self.value, self.mass, len(self.domain))
 
     def sum_by_class(self, per_cell: Floats) -> Floats:
         """Sum an array over the cells of each class."""
@@ -133,19 +134,19 @@ class Contingency:
                 hint="count again with the coarser columns",
             )
         keys, codes = self._recoded(columns, coarser or {})
-        merged, first = class_ids(codes, [len(key) for key in keys], rows=len(self))
+        merged, first = arrays.class_ids(codes, [len(key) for key in keys], rows=len(self))
         count = len(first)
         return Contingency(
             keys=keys,
             codes=tuple(column[first] for column in codes),
-            sizes=exact_sums(merged, self.sizes, count),
+            sizes=arrays.exact_sums(merged, self.sizes, count),
             cells={
                 name: build_cells(cells.domain, merged[cells.class_index], cells.value, cells.mass, classes=count)
                 for name, cells in self.cells.items()
             },
             rows=self.rows,
             people=self.people,
-            population=None if self.population is None else sum_by_id(merged, self.population, count),
+            population=None if self.population is None else arrays.sum_by_id(merged, self.population, count),
             notes=self.notes,
         )
 
@@ -176,7 +177,7 @@ def build_cells(domain: Domain, class_index: Ints, value: Ints, mass: Floats, *,
     key = class_index * radix + value
     order = np.argsort(key)
     key, mass = key[order], mass[order]
-    begins = run_starts(key)
+    begins = arrays.run_starts(key)
     if len(begins) < len(key):
         key, mass = key[begins], np.add.reduceat(mass, begins)
     starts = np.searchsorted(key, np.arange(classes + 1) * radix)

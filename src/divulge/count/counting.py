@@ -17,7 +17,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from divulge.arrays import Floats, Ints, class_ids, combined_key, sum_by_id
+from divulge import arrays
+from divulge.arrays import Floats, Ints
 from divulge.count.contingency import Cells, Contingency, Domain, build_cells
 from divulge.errors import BadInput, InternalError
 from divulge.table import Column, Kind, Roles, Table
@@ -92,7 +93,7 @@ class ValueNumbers:
             position = found[0]
         else:
             radices = [len(part) for part in self.parts]
-            position = np.searchsorted(self.tuples, combined_key(found, radices, rows=len(found[0])))
+            position = np.searchsorted(self.tuples, arrays.combined_key(found, radices, rows=len(found[0])))
         return position if self.codes is None else self.codes[position]
 
 
@@ -108,7 +109,7 @@ def assemble_part(
     coded = _encode_columns(layout, counted, values=codings is None)
     keys = tuple(coded[f"k{i}"][0] for i in range(len(layout.keys)))
     codes = tuple(coded[f"k{i}"][1] for i in range(len(layout.keys)))
-    class_of_row, first = class_ids(codes, [len(key) for key in keys], rows=counted.num_rows)
+    class_of_row, first = arrays.class_ids(codes, [len(key) for key in keys], rows=counted.num_rows)
     n = counted.column("n").to_numpy().astype(np.int64, copy=False)
     weights = counted.column("w").to_numpy() if layout.weighted else None
     in_set = _rows_of_sets(layout, counted)
@@ -117,7 +118,7 @@ def assemble_part(
     np.add.at(sizes, class_of_row[size_rows], n[size_rows])
     population = None
     if weights is not None:
-        population = sum_by_id(class_of_row[size_rows], weights[size_rows], len(first))
+        population = arrays.sum_by_id(class_of_row[size_rows], weights[size_rows], len(first))
     mass = n.astype(np.float64) if weights is None else weights
     cells: dict[str, Cells] = {}
     for target in layout.targets:
@@ -183,7 +184,7 @@ def _rows_of_sets(layout: CountedColumns, counted: pa.Table) -> dict[tuple[str, 
 def joint_domain(parts: Sequence[tuple[Domain, Ints]]) -> tuple[Domain, Ints]:
     """Several attributes as one: the tuples that occur."""
     codes = [column for _, column in parts]
-    ids, first = class_ids(codes, [len(domain) for domain, _ in parts], rows=len(codes[0]))
+    ids, first = arrays.class_ids(codes, [len(domain) for domain, _ in parts], rows=len(codes[0]))
     labels = [JOINT.join(str(domain.labels[column[row]]) for domain, column in parts) for row in first.tolist()]
     name = JOINT.join(domain.name for domain, _ in parts)
     return Domain(name, pa.array(labels, type=pa.string()), "text"), ids
@@ -445,7 +446,7 @@ def population_sizes(sample: Contingency, population: Contingency) -> Floats:
         radices.append(len(domain))
         ours.append(left[sample.codes[position]])
         theirs.append(right[population.codes[position]])
-    both = combined_key(
+    both = arrays.combined_key(
         [np.concatenate(pair) for pair in zip(ours, theirs, strict=True)], radices, rows=len(sample) + len(population)
     )
     wanted, known = both[: len(sample)], both[len(sample) :]

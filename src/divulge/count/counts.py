@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from divulge.arrays import combined_key
+from divulge import arrays
 from divulge.count.contingency import Contingency, Domain
 from divulge.count.counting import (
     JOINT,
@@ -181,7 +181,7 @@ def _joint_coding(
     )
     rows = counted.filter(pa.array(together))
     codes = [domain_codes(part, rows.column(f"s{place}")) for place, part in enumerate(parts)]
-    tuples = np.unique(combined_key(codes, radices, rows=rows.num_rows))
+    tuples = np.unique(arrays.combined_key(codes, radices, rows=rows.num_rows))
     return ValueNumbers(marginals.cells[JOINT.join(part.name for part in parts)].domain, tuple(parts), tuples)
 
 

@@ -21,7 +21,8 @@ from functools import cache
 import numpy as np
 import numpy.typing as npt
 
-from divulge.arrays import Floats, Ints, sum_by_id
+from divulge import arrays
+from divulge.arrays import Floats, Ints
 
 # --- exponential sums -------------------------------------------------------------------------------------------------
 # 1/u as a sum of few exponentials: sum of weight * exp(-node * u) for u in [1, ratio], as (node, weight) pairs per ratio.
@@ -248,7 +249,7 @@ def expected_share(batch: Batch, base: float) -> Expectation:
 
 def _per_record(batch: Batch, amount: npt.NDArray[np.generic]) -> Floats:
     """The sum over each record of an amount per attribute."""
-    return sum_by_id(batch.row, amount, batch.size)
+    return arrays.sum_by_id(batch.row, amount, batch.size)
 
 
 def _lightest_credit(batch: Batch, certain: npt.NDArray[np.bool_]) -> Floats:

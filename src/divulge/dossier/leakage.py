@@ -19,7 +19,8 @@ from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 
-from divulge.arrays import Floats, sum_by_id
+from divulge import arrays
+from divulge.arrays import Floats
 from divulge.dossier.equivalence import Background, Equivalence, Grade, check_graded, grade, rarity_factors
 from divulge.dossier.expectation import Batch, Expectation, expected_share
 from divulge.dossier.record import Attribute, Record, check_reference, check_weights
@@ -254,7 +255,7 @@ def _expected_recall(batch: Batch, reference_weight: float) -> Floats:
     """E[X] / W_p; 0 when the reference weighs nothing. A shielded attribute counts where its shields are absent."""
     earned = batch.credit * batch.confidence
     np.multiply.at(earned, batch.shields[:, 0], 1 - batch.confidence[batch.shields[:, 1]])
-    found = sum_by_id(batch.row, earned, batch.size)
+    found = arrays.sum_by_id(batch.row, earned, batch.size)
     return np.minimum(found / reference_weight, 1.0) if reference_weight > 0 else np.zeros(batch.size)
 
 

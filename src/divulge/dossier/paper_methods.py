@@ -14,7 +14,8 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from divulge.arrays import Floats, sum_by_id
+from divulge import arrays
+from divulge.arrays import Floats
 from divulge.dossier.expectation import UNIT, Batch
 from divulge.dossier.record import Attribute, Record
 from divulge.errors import BadInput
@@ -111,10 +112,10 @@ def taylor(batch: Batch, reference_weight: float) -> Floats:
     variance = batch.weight**2 * batch.confidence * (1 - batch.confidence)
     correct = batch.credit > 0
     row, weight = batch.row[correct], batch.weight[correct]
-    center = sum_by_id(batch.row, mean, batch.size)[row] - mean[correct] + weight + reference_weight
-    spread = sum_by_id(batch.row, variance, batch.size)[row] - variance[correct]
+    center = arrays.sum_by_id(batch.row, mean, batch.size)[row] - mean[correct] + weight + reference_weight
+    spread = arrays.sum_by_id(batch.row, variance, batch.size)[row] - variance[correct]
     terms = 2 * batch.confidence[correct] * (weight / center + weight / center**3 * spread)
-    return sum_by_id(row, terms, batch.size)
+    return arrays.sum_by_id(row, terms, batch.size)
 
 
 def _reference_size(batch: Batch, reference_weight: float) -> float:

@@ -13,7 +13,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from divulge.arrays import Floats, Ints, without_residue
+from divulge import arrays
+from divulge.arrays import Floats, Ints
 from divulge.belief import Belief
 from divulge.count import Cells, build_cells
 from divulge.errors import InternalError
@@ -24,7 +25,7 @@ _TOLERANCE = 1e-9
 def t_closeness(belief: Belief) -> Floats:
     """The earth mover's distance between class and prior, under the attribute's ground distance."""
     if belief.ground.distance == "ordered":
-        return without_residue(_ordered(belief))
+        return arrays.without_residue(_ordered(belief))
     if belief.ground.distance == "hierarchical":
         return _hierarchical(belief)
     return _equal(belief)

@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from divulge.arrays import Floats, Ints, never_negative, without_residue
+from divulge import arrays
+from divulge.arrays import Floats, Ints
 
 _PIECE = 2**15
 """Cells that are looked at together."""
@@ -35,7 +36,7 @@ class Marginal:
         shares = counts / total
         numbers = np.arange(int(counts.max()) + 1, dtype=np.float64)
         n_log_n = numbers * np.log2(np.maximum(numbers, 1.0))
-        return cls(shares, never_negative(-float(shares @ np.log2(shares))), total, n_log_n)
+        return cls(shares, arrays.never_negative(-float(shares @ np.log2(shares))), total, n_log_n)
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,10 +68,10 @@ class DenseSums:
             piece = table[:, start : start + step]
             totals = piece.sum(axis=0)
             # -sum x log2 x with x = n/t is log2 t - sum n log2 n / t.
-            entropies = without_residue(np.log2(totals) - marginal.n_log_n.take(piece).sum(axis=0) / totals)
+            entropies = arrays.without_residue(np.log2(totals) - marginal.n_log_n.take(piece).sum(axis=0) / totals)
             bits = totals * entropies
             left, least = left + float(bits.sum()), min(least, float(bits.min()))
-            fall = max(fall, float(np.abs(without_residue(marginal.entropy - entropies)).max()))
+            fall = max(fall, float(np.abs(arrays.without_residue(marginal.entropy - entropies)).max()))
             away = piece / totals
             away -= marginal.shares[:, None]
             away *= away
@@ -84,7 +85,7 @@ class DenseSums:
 
 def mutual_information(sums: DenseSums) -> float:
     """I(W; class)."""
-    return never_negative(sums.marginal.entropy - sums.left / sums.marginal.total)
+    return arrays.never_negative(sums.marginal.entropy - sums.left / sums.marginal.total)
 
 
 def discrimination_rate(sums: DenseSums) -> float:
@@ -95,7 +96,7 @@ def discrimination_rate(sums: DenseSums) -> float:
 def itpr(sums: DenseSums) -> float:
     """ITPR, of the class that leaves least."""
     bits = sums.marginal.entropy - sums.least * sums.classes / sums.marginal.total
-    return sums.relative(float(without_residue(np.asarray(bits))))
+    return sums.relative(float(arrays.without_residue(np.asarray(bits))))
 
 
 def distribution_leakage(sums: DenseSums) -> float:

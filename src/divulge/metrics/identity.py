@@ -13,7 +13,8 @@ from functools import cached_property
 
 import numpy as np
 
-from divulge.arrays import Floats, never_negative, without_residue
+from divulge import arrays
+from divulge.arrays import Floats
 from divulge.count import Contingency
 
 
@@ -82,7 +83,7 @@ class Identity:
     def mutual_information(self) -> float:
         """I(X; class) = H(X) - sum p H(X | class)."""
         whole = self.whole
-        return never_negative(self.person_entropy - float((whole.share * whole.repeats) @ whole.entropy))
+        return arrays.never_negative(self.person_entropy - float((whole.share * whole.repeats) @ whole.entropy))
 
 
 def size(identity: Identity) -> Floats:
@@ -155,7 +156,7 @@ def conditional_entropy(identity: Identity) -> Floats:
 
 def specific_information(identity: Identity) -> Floats:
     """I2(X, class) = H(X) - H(X | class) (eq. 6: at most log2(N/k))."""
-    return without_residue(identity.person_entropy - identity.entropy)
+    return arrays.without_residue(identity.person_entropy - identity.entropy)
 
 
 def discrimination_rate(identity: Identity) -> float:
@@ -175,7 +176,7 @@ def conditional_privacy(identity: Identity) -> float:
 
 def entropy_fall_printed(identity: Identity) -> Floats:
     """H(X) - p(class) H(X | class)."""
-    return without_residue(identity.person_entropy - identity.share * identity.entropy)
+    return arrays.without_residue(identity.person_entropy - identity.share * identity.entropy)
 
 
 def certainty(identity: Identity) -> Floats:
@@ -208,7 +209,7 @@ def separation(identity: Identity) -> float:
 
 def _relative(identity: Identity, bits: Floats) -> Floats:
     return (
-        without_residue(bits) / identity.person_entropy
+        arrays.without_residue(bits) / identity.person_entropy
         if identity.person_entropy > 0
         else np.zeros(len(identity.sizes))
     )

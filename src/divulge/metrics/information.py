@@ -13,7 +13,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from divulge.arrays import Floats, never_negative, without_residue
+from divulge import arrays
+from divulge.arrays import Floats
 from divulge.belief import Belief
 
 
@@ -24,13 +25,13 @@ def surprise(belief: Belief) -> Floats:
 
 def specific_information(belief: Belief) -> Floats:
     """I2: the fall of entropy from prior to class; negative where the class is more uncertain."""
-    return without_residue(belief.prior_entropy - belief.entropy)
+    return arrays.without_residue(belief.prior_entropy - belief.entropy)
 
 
 def averaged_information(belief: Belief) -> Floats:
     """I3: the fall of the class's entropy that its values bring, averaged over them."""
     per_value = belief.whole.class_entropy - belief.whole.class_entropy_of_value
-    return without_residue(belief.cells.sum_by_class(belief.posterior * per_value[belief.cells.value]))
+    return arrays.without_residue(belief.cells.sum_by_class(belief.posterior * per_value[belief.cells.value]))
 
 
 def set_information(belief: Belief) -> Floats:
@@ -52,7 +53,7 @@ def set_information(belief: Belief) -> Floats:
 
 def mutual_information(belief: Belief) -> float:
     """I(W; class) of the published table: the average of I1, I2 and I3."""
-    return never_negative(belief.whole.entropy - belief.whole.remaining_entropy)
+    return arrays.never_negative(belief.whole.entropy - belief.whole.remaining_entropy)
 
 
 def discrimination_rate(belief: Belief) -> float:
@@ -72,12 +73,12 @@ def conditional_privacy(belief: Belief) -> float:
 
 def entropy_fall(belief: Belief) -> Floats:
     """H(W) - H(W | class) against the table's own marginal; MIL is its maximum (Calmon and Fawaz 2012)."""
-    return without_residue(belief.whole.entropy - belief.entropy)
+    return arrays.without_residue(belief.whole.entropy - belief.entropy)
 
 
 def entropy_fall_printed(belief: Belief) -> Floats:
     """H(W) - p(class) H(W | class): the variant behind the printed re-identification rows of Bkakria's Table 4."""
-    return without_residue(belief.whole.entropy - belief.class_share * belief.entropy)
+    return arrays.without_residue(belief.whole.entropy - belief.class_share * belief.entropy)
 
 
 def certainty(belief: Belief) -> Floats:
@@ -111,7 +112,11 @@ def l_of_t(entropy: float, t: float) -> float:
 
 
 def _relative(belief: Belief, bits: Floats) -> Floats:
-    return without_residue(bits) / belief.whole.entropy if belief.whole.entropy > 0 else np.zeros(len(belief.classes))
+    return (
+        arrays.without_residue(bits) / belief.whole.entropy
+        if belief.whole.entropy > 0
+        else np.zeros(len(belief.classes))
+    )
 
 
 # --- leakage ----------------------------------------------------------------------------------------------------------
@@ -128,4 +133,4 @@ def distribution_leakage(belief: Belief) -> Floats:
 
 def entropy_leakage(belief: Belief) -> Floats:
     """L_E: the absolute change of entropy, in bits."""
-    return np.abs(without_residue(belief.prior_entropy - belief.entropy))
+    return np.abs(arrays.without_residue(belief.prior_entropy - belief.entropy))

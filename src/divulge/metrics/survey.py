@@ -16,7 +16,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from divulge.arrays import Floats, Ints, never_negative
+from divulge import arrays
+from divulge.arrays import Floats, Ints
 from divulge.belief import Belief, GivenPrior, Ground, Knowledge, PriorBelief, Whole
 from divulge.count import (
     Contingency,
@@ -393,7 +394,7 @@ def _hidden_by_averages(plan: SurveyPlan) -> tuple[Question, ...]:
     metric = leading_metric("sensitive")
     wholes = {name: outlook.whole for name, outlook in plan.outlooks.items() if outlook.whole is not None}
     return tuple(
-        Question(metric, 2 * never_negative(whole.entropy - whole.remaining_entropy), name)
+        Question(metric, 2 * arrays.never_negative(whole.entropy - whole.remaining_entropy), name)
         for name, whole in wholes.items()
     )
 

@@ -8,8 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from divulge import metrics
 from divulge.errors import BadInput
-from divulge.metrics import Metric, Scope, find_metric
+from divulge.metrics import Metric
 
 
 @dataclass(frozen=True)
@@ -24,9 +25,11 @@ class Promise:
     """The l of recursive (c,l)-diversity."""
 
     @classmethod
-    def make(cls, name: str, bound: Any, *, attribute: str | None = None, scope: Scope | None = None) -> Promise:
+    def make(
+        cls, name: str, bound: Any, *, attribute: str | None = None, scope: metrics.Scope | None = None
+    ) -> Promise:
         """Check and build; recursive (c,l)-diversity takes {c = ..., l = ...} or the text "c,l"."""
-        metric = find_metric(name, scope)
+        metric = metrics.find_metric(name, scope)
         if metric.kind != "risk":
             raise BadInput(
                 f"{name!r} is a {metric.kind} and cannot be promised", hint="`divulge metrics` lists what can"
@@ -41,7 +44,9 @@ class Promise:
         """For people: k_anonymity >= 5, entropy_leakage of disease <= 0.5."""
         sign = "<" if self.metric.strict else ("<=" if self.metric.worse == "high" else ">=")
         scope = (
-            "identity " if self.metric.scope == "identity" and find_metric(self.metric.name) is not self.metric else ""
+            "identity "
+            if self.metric.scope == "identity" and metrics.find_metric(self.metric.name) is not self.metric
+            else ""
         )
         about = f" of {self.attribute}" if self.attribute else ""
         with_l = f" (l = {self.l_value})" if self.l_value else ""

@@ -7,9 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from divulge import metrics
 from divulge.belief import Belief
 from divulge.errors import BadInput, BrokenPromise, nearest
-from divulge.metrics import Answer, Measurement, Question, answer, as_number
+from divulge.metrics import Measurement, answer
 from divulge.policy.promise import Promise
 from divulge.policy.protection import Protected
 from divulge.results import Result
@@ -75,7 +76,9 @@ def judge(
     if not promises and not protected:
         raise BadInput("the policy makes no promise, so there is nothing to check", hint="for example k_anonymity = 5")
     held = [pair for promise in promises for pair in _spread(measurement, promise, measurement.beliefs)]
-    questions = [Question(promise.metric, promise.bound, attribute, promise.l_value) for promise, attribute in held]
+    questions = [
+        metrics.Question(promise.metric, promise.bound, attribute, promise.l_value) for promise, attribute in held
+    ]
     answers = measurement.ask(questions, most=sample)
     outcomes = [_outcome(*pair, answer) for pair, answer in zip(held, answers, strict=True)]
     further = (outcome for item in protected for outcome in _held(measurement, item, sample))
@@ -87,7 +90,7 @@ def _held(measurement: Measurement, protected: Protected, sample: int) -> Iterat
     beliefs, promises = protected.about(measurement.beliefs)
     held = [pair for promise in promises for pair in _spread(measurement, promise, beliefs)]
     for promise, attribute in held:
-        question = Question(promise.metric, promise.bound, attribute, promise.l_value, protected.only)
+        question = metrics.Question(promise.metric, promise.bound, attribute, promise.l_value, protected.only)
         view = question.view(measurement.identity_view, beliefs)
         found = answer(question, measurement.contingency, view, most=sample)
         yield replace(_outcome(promise, attribute, found), protects=protected.protection.who)
@@ -118,14 +121,16 @@ def _spread(
         yield promise, attribute
 
 
-def _outcome(promise: Promise, attribute: str | None, found: Answer) -> Outcome:
+def _outcome(promise: Promise, attribute: str | None, found: metrics.Answer) -> Outcome:
     metric = promise.metric
     return Outcome(
         promise=promise,
         attribute=attribute,
-        value=as_number(metric, found.value),
+        value=metrics.as_number(metric, found.value),
         holds=bool(metric.holds(found.value, promise.bound)),
         breaking_classes=found.tally.classes,
         breaking_people=found.tally.people,
-        sample=tuple(BreakingClass(dict(item.key), item.size, as_number(metric, item.value)) for item in found.worst),
+        sample=tuple(
+            BreakingClass(dict(item.key), item.size, metrics.as_number(metric, item.value)) for item in found.worst
+        ),
     )

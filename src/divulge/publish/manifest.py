@@ -23,13 +23,14 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from divulge import search
 from divulge.arrays import Bools, Ints
 from divulge.count import Contingency, Domain
 from divulge.errors import BadInput
 from divulge.hierarchy import Hierarchy
 from divulge.metrics import Measurement
 from divulge.policy import Policy, Promise
-from divulge.search import Box, Recoding
+from divulge.search import Recoding
 from divulge.values import as_text
 from divulge.version import __version__
 
@@ -261,7 +262,7 @@ class Placed:
     """Per column: {"from": low, "to": high}, {"values": [...]}, or None for anything."""
 
 
-def write_boxes(path: Path, boxes: Sequence[Box]) -> None:
+def write_boxes(path: Path, boxes: Sequence[search.Box]) -> None:
     """One entry per class."""
     document = [{"labels": box.labels, "spans": [_span(span) for span in box.spans]} for box in boxes]
     path.write_text(json.dumps(document, ensure_ascii=False) + "\n", encoding="utf-8")

@@ -16,7 +16,8 @@ from functools import cached_property, partial
 
 import numpy as np
 
-from divulge.arrays import Floats, Ints, sum_by_id
+from divulge import arrays
+from divulge.arrays import Floats, Ints
 from divulge.belief import Belief, Ground, PriorBelief, Whole
 from divulge.count import Cells, Domain, build_cells
 from divulge.metrics import Identity, Marginal
@@ -34,7 +35,7 @@ def belief_of(partition: Refinement, attribute: Coded, *, repeats: Ints | None =
     """The belief under the table's own marginal; `repeats` says how many people each row stands for, by default one."""
     value = attribute.codes.astype(np.int64, copy=False)
     mass = np.ones(len(value)) if repeats is None else repeats.astype(np.float64)
-    marginal = sum_by_id(value, mass, attribute.values)
+    marginal = arrays.sum_by_id(value, mass, attribute.values)
     cells = build_cells(
         attribute.domain,
         partition.ids,
@@ -64,7 +65,7 @@ def _alone(value: Ints, mass: Floats, marginal: Floats) -> Whole:
         marginal=marginal,
         classes=len(mass),
         class_entropy=-float((share * np.log2(share)).sum()),
-        class_entropy_of_value=sum_by_id(value, -of_value * np.log2(of_value), len(marginal)),
+        class_entropy_of_value=arrays.sum_by_id(value, -of_value * np.log2(of_value), len(marginal)),
         remaining_entropy=0.0,
         fewest_values=1,
     )

@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from divulge import metrics
 from divulge.belief import Assumptions
 from divulge.count import Counts, Nulls, Request, count_in_memory
 from divulge.errors import BadInput, nearest
-from divulge.metrics import TOLERANCE, ordering_metric
 from divulge.ranking.distinct_rows import hold_distinct_rows, read_distinct_rows
 from divulge.ranking.from_counts import RolledUp
 from divulge.ranking.score import Combination, OneByOne, Scorer
@@ -103,7 +103,7 @@ def rank_columns(
             "up_to": up_to,
             "prune": prune,
             "threshold": threshold,
-            "threshold_metric": ordering_metric().name,
+            "threshold_metric": metrics.ordering_metric().name,
             "log_base": 2,
         },
         pruned=pruned,
@@ -173,6 +173,6 @@ def _smallest(combinations: Sequence[Combination], threshold: float) -> Iterator
     passing: list[frozenset[str]] = []
     for item in sorted(combinations, key=lambda item: (len(item.columns), -item.rate)):
         columns = frozenset(item.columns)
-        if item.rate >= threshold - TOLERANCE and not any(part < columns for part in passing):
+        if item.rate >= threshold - metrics.TOLERANCE and not any(part < columns for part in passing):
             passing.append(columns)
             yield item

@@ -16,7 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from divulge.arrays import Bools, Floats, Ints, sum_by_id
+from divulge import arrays
+from divulge.arrays import Bools, Floats, Ints
 from divulge.belief import Belief, PriorBelief
 from divulge.count import Cells, Contingency, Domain
 from divulge.errors import BadInput, Infeasible, nearest
@@ -154,14 +155,14 @@ class _Line:
 
         def table(cells: Cells, raw_class: Ints) -> Floats:
             place = codes[raw_class] * len(cells.domain) + cells.value
-            return sum_by_id(place, cells.mass, values * len(cells.domain)).reshape(values, -1)
+            return arrays.sum_by_id(place, cells.mass, values * len(cells.domain)).reshape(values, -1)
 
         behind = contingency.population
         return cls(
             column=column,
             labels=tuple(domain.labels[i] for i in np.argsort(rank)),
-            sizes=sum_by_id(codes, contingency.sizes.astype(np.float64), values),
-            population=None if behind is None else sum_by_id(codes, behind, values),
+            sizes=arrays.sum_by_id(codes, contingency.sizes.astype(np.float64), values),
+            population=None if behind is None else arrays.sum_by_id(codes, behind, values),
             beliefs=beliefs,
             tables={
                 name: table(belief.cells, belief.classes[belief.cells.class_index]) for name, belief in beliefs.items()

@@ -15,7 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from divulge.arrays import Bools, Floats, Ints, renumber, slots, sum_by_id
+from divulge import arrays
+from divulge.arrays import Bools, Floats, Ints
 from divulge.belief import Belief, PriorBelief
 from divulge.count import Cells, Contingency, Domain, build_cells
 from divulge.errors import BadInput, InternalError
@@ -203,8 +204,8 @@ class ValueTally:
             index, value, mass = renumbered[index[chosen]], value[chosen], mass[chosen]
             classes = int(renumbered[-1]) + 1
         values = len(self.domain)
-        if classes * values <= slots(len(value)):
-            table = sum_by_id(index * values + value, mass, classes * values)
+        if classes * values <= arrays.slots(len(value)):
+            table = arrays.sum_by_id(index * values + value, mass, classes * values)
             place = np.flatnonzero(table)
             start = np.searchsorted(place, np.arange(classes + 1) * values)
             cells = Cells(self.domain, start, place % values, table[place])
@@ -241,7 +242,7 @@ class Classes:
 
     def sums(self, per_raw: Floats) -> Floats:
         """Sum a number of the raw classes over each class."""
-        return sum_by_id(self.of_raw, per_raw, len(self))
+        return arrays.sum_by_id(self.of_raw, per_raw, len(self))
 
 
 @dataclass(frozen=True, eq=False)
@@ -297,11 +298,11 @@ class Rollup:
         span = 1
         for position, level in zip(self._halves[half], levels, strict=True):
             step = self.lattice.ladders[position].levels[level]
-            if span > 1 and span * len(step.labels) > slots(len(key)):
-                key, span = renumber(key, span)
+            if span > 1 and span * len(step.labels) > arrays.slots(len(key)):
+                key, span = arrays.renumber(key, span)
             key = key * len(step.labels) + step.codes[self.contingency.codes[position]]
             span *= len(step.labels)
-        return renumber(key, span)
+        return arrays.renumber(key, span)
 
     def classes(self, node: Node) -> Classes:
         """Merge the raw classes that have the same labels at these levels."""
@@ -309,8 +310,8 @@ class Rollup:
         second, radix = self._numbered_half(1, tuple(node[i] for i in self._halves[1]))
         key = first * radix
         key += second
-        of_raw, _ = renumber(key, count * radix)
-        return Classes(node, of_raw, sum_by_id(of_raw, self.sizes))
+        of_raw, _ = arrays.renumber(key, count * radix)
+        return Classes(node, of_raw, arrays.sum_by_id(of_raw, self.sizes))
 
     def identity(self, classes: Classes, kept: Bools) -> Identity:
         """Class sizes of what is published."""

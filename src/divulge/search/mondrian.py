@@ -14,7 +14,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from divulge.arrays import Bools, Floats, Ints, Members, class_ids, lay_out, renumber, sum_by_id
+from divulge import arrays
+from divulge.arrays import Bools, Floats, Ints, Members
 from divulge.belief import Belief
 from divulge.count import Contingency
 from divulge.errors import BadInput
@@ -54,7 +55,7 @@ def mondrian(
     axes = _axes(contingency, hierarchies or {}, orders or {}, strict=strict)
 
     def spans(of_raw: Ints) -> dict[str, list[Span]]:
-        parts = lay_out(of_raw, int(of_raw.max()) + 1)
+        parts = arrays.lay_out(of_raw, int(of_raw.max()) + 1)
         return {
             key.name: [span for _, span in axis.written(parts)]
             for key, axis in zip(contingency.keys, axes, strict=True)
@@ -97,20 +98,20 @@ class _Cutter:
         raw = len(self.judge.rollup.contingency)
         part = np.zeros(raw, dtype=np.int64)
         self._refuse_hopeless(part)
-        active = lay_out(part, 1)
+        active = arrays.lay_out(part, 1)
         while True:
             part, is_cut = self._cut_once(active, part)
             members = active.members[is_cut[active.numbers]]
             if not len(members):
-                return renumber(part, int(part.max()) + 1)[0]
-            active = lay_out(*renumber(part[members], int(part.max()) + 1), members)
+                return arrays.renumber(part, int(part.max()) + 1)[0]
+            active = arrays.lay_out(*arrays.renumber(part[members], int(part.max()) + 1), members)
 
     def _refuse_hopeless(self, part: Ints) -> None:
         if self.judge.first_broken(self._classes(part)) is not None:
             raise nothing_fits(self.judge, proved=True)
 
     def _classes(self, part: Ints) -> Classes:
-        return Classes((), part, sum_by_id(part, self.people))
+        return Classes((), part, arrays.sum_by_id(part, self.people))
 
     def _cut_once(self, active: Members, part: Ints) -> tuple[Ints, Bools]:
         """Each active part in the widest column in which it may be cut: the new part of each raw class, and which parts were cut."""
@@ -124,7 +125,7 @@ class _Cutter:
                 continue
             here = np.flatnonzero(tried[numbers])
             key = numbers[here] * self._most_pieces + self._pieces(active, tried, choice)[here]
-            child, _ = renumber(key, count * self._most_pieces)
+            child, _ = arrays.renumber(key, count * self._most_pieces)
             fine = self._fine(active, here, child) & tried
             if self.judge.looks_at_the_table:
                 fine = self._accepted(part, active, here, child, fine)
@@ -153,7 +154,7 @@ class _Cutter:
         members = active.members[here]
         of_raw = _with(np.full(len(self.people), children), members, child)
         kept: Bools = np.arange(children + 1) < children
-        sizes = sum_by_id(of_raw, self.people, children + 1)
+        sizes = arrays.sum_by_id(of_raw, self.people, children + 1)
         broken = self.judge.breaking(Classes((), of_raw, sizes), kept)[:children]
         parent = np.empty(children, dtype=np.int64)
         parent[child] = active.numbers[here]
@@ -174,7 +175,7 @@ class _Cutter:
             trial = accepted | np.isin(np.arange(len(fine)), some)
             cut = trial[active.numbers[here]]
             trial_part = _with(part, active.members[here[cut]], int(part.max()) + 1 + child[cut])
-            of_raw, _ = renumber(trial_part, int(trial_part.max()) + 1)
+            of_raw, _ = arrays.renumber(trial_part, int(trial_part.max()) + 1)
             rule, broken = self.judge.broken_within(self._classes(of_raw))
             if rule is None:
                 accepted = trial
@@ -197,12 +198,12 @@ def _with(numbers: Ints, places: Ints, new: Ints) -> Ints:
 
 def _plan(cutter: _Cutter, part: Ints, *, strict: bool) -> Plan:
     rollup, people = cutter.judge.rollup, cutter.people
-    parts = lay_out(part, int(part.max()) + 1)
+    parts = arrays.lay_out(part, int(part.max()) + 1)
     written = [axis.written(parts) for axis in cutter.axes]
     recoding = _recoding(rollup.contingency, written, part)
     classes = _refuse_broken_by_labels(cutter, recoding, len(parts))
     total = float(rollup.people)
-    sizes = sum_by_id(part, people)
+    sizes = arrays.sum_by_id(part, people)
     loss = [_relative_loss(float(sizes @ axis.shares(parts)), total, axis.leaves) for axis in cutter.axes]
     rules = cutter.judge.rules
     return Plan(
@@ -235,9 +236,11 @@ def _plan(cutter: _Cutter, part: Ints, *, strict: bool) -> Plan:
 
 def _refuse_broken_by_labels(cutter: _Cutter, recoding: Recoding, parts: int) -> int:
     """How many classes the labels make; parts that share all labels become one, which must keep the promises too."""
-    of_raw, first = class_ids(recoding.codes, [len(labels) for labels in recoding.labels], rows=len(recoding.kept))
+    of_raw, first = arrays.class_ids(
+        recoding.codes, [len(labels) for labels in recoding.labels], rows=len(recoding.kept)
+    )
     if len(first) < parts:
-        rule = cutter.judge.first_broken(Classes((), of_raw, sum_by_id(of_raw, cutter.people)))
+        rule = cutter.judge.first_broken(Classes((), of_raw, arrays.sum_by_id(of_raw, cutter.people)))
         if rule is not None:
             raise BadInput(
                 f"different nodes of a hierarchy have one label, and their classes together break {rule.text}",

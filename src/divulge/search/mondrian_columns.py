@@ -15,7 +15,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from divulge.arrays import Floats, Ints, Members, ranks
+from divulge import arrays
+from divulge.arrays import Floats, Ints, Members
 from divulge.count import Domain
 from divulge.errors import BadInput
 from divulge.hierarchy import SUPPRESSED, Hierarchy
@@ -193,7 +194,7 @@ def places_in_order(domain: Domain, order: Sequence[str] | None) -> Ints:
     if missing:
         raise BadInput(f"the order of {domain.name!r} misses {', '.join(missing)}")
     wanted = [len(order) if text is None else list(order).index(text) for text in texts]
-    return ranks(wanted)
+    return arrays.ranks(wanted)
 
 
 def _places(labels: Sequence[Any]) -> Floats:

@@ -21,7 +21,8 @@ from typing import Literal, Protocol
 
 import numpy as np
 
-from divulge.arrays import Bools, Floats, sum_by_id
+from divulge import arrays
+from divulge.arrays import Bools, Floats
 from divulge.count import Contingency
 from divulge.errors import BadInput, nearest
 from divulge.search.judge import Candidate
@@ -208,7 +209,7 @@ class Columnwise:
         """For each column the total cost at each level, nobody suppressed."""
         counted = self.rollup.contingency
         people = [
-            sum_by_id(codes, self.rollup.sizes, len(key))
+            arrays.sum_by_id(codes, self.rollup.sizes, len(key))
             for key, codes in zip(counted.keys, counted.codes, strict=True)
         ]
         return tuple(
@@ -286,8 +287,8 @@ def _precision(rollup: Rollup) -> Columnwise:
 def _non_uniform_entropy(rollup: Rollup) -> Columnwise:
     columns = []
     for ladder, codes in zip(rollup.lattice.ladders, rollup.contingency.codes, strict=True):
-        often = sum_by_id(codes, rollup.sizes, len(ladder.levels[0].codes))
-        published = tuple(np.log2(sum_by_id(level.codes, often)[level.codes] / often) for level in ladder.levels)
+        often = arrays.sum_by_id(codes, rollup.sizes, len(ladder.levels[0].codes))
+        published = tuple(np.log2(arrays.sum_by_id(level.codes, often)[level.codes] / often) for level in ladder.levels)
         suppressed = np.log2(rollup.people / often)
         columns.append(ColumnCost(published, suppressed, 0.0, float(often @ suppressed)))
     most = np.array([column.most for column in columns])

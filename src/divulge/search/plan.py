@@ -15,7 +15,8 @@ from typing import Any, Literal
 import numpy as np
 import pyarrow as pa
 
-from divulge.arrays import Bools, Ints, class_ids, inverse, sum_by_id
+from divulge import arrays
+from divulge.arrays import Bools, Ints
 from divulge.belief import Key
 from divulge.count import Cells, Contingency, Domain, build_cells
 from divulge.hierarchy import Hierarchy
@@ -162,7 +163,7 @@ def published(contingency: Contingency, recoding: Recoding) -> Contingency:
     """The counts of the table that a recoding publishes: merged by labels, without what is left out."""
     keys, codes, of_raw = _merged_classes(contingency, recoding)
     place, kept = of_raw[recoding.kept], recoding.kept
-    people = sum_by_id(place, contingency.sizes[kept].astype(np.float64)).astype(np.int64)
+    people = arrays.sum_by_id(place, contingency.sizes[kept].astype(np.float64)).astype(np.int64)
     total = int(people.sum())
     return Contingency(
         keys=keys,
@@ -171,7 +172,7 @@ def published(contingency: Contingency, recoding: Recoding) -> Contingency:
         cells={name: _merged_cells(cells, of_raw[cells.class_index]) for name, cells in contingency.cells.items()},
         rows=total,
         people=total,
-        population=None if contingency.population is None else sum_by_id(place, contingency.population[kept]),
+        population=None if contingency.population is None else arrays.sum_by_id(place, contingency.population[kept]),
         notes=contingency.notes,
     )
 
@@ -180,7 +181,9 @@ def _merged_classes(contingency: Contingency, recoding: Recoding) -> tuple[tuple
     """Key columns and codes of the published classes, in the order of their values, and the class of each raw class (-1: none)."""
     columns = [_published_column(contingency, recoding, position) for position in range(len(recoding.columns))]
     keys = tuple(domain for domain, _ in columns)
-    ids, first = class_ids([codes for _, codes in columns], [len(key) for key in keys], rows=int(recoding.kept.sum()))
+    ids, first = arrays.class_ids(
+        [codes for _, codes in columns], [len(key) for key in keys], rows=int(recoding.kept.sum())
+    )
     of_raw = np.full(len(recoding.kept), -1, dtype=np.int64)
     of_raw[recoding.kept] = ids
     return keys, tuple(codes[first] for _, codes in columns), of_raw
@@ -195,7 +198,7 @@ def _published_column(contingency: Contingency, recoding: Recoding, position: in
     labels = recoding.labels[position]
     used, codes = np.unique(recoding.codes[position][recoding.kept], return_inverse=True)
     order = sorted(range(len(used)), key=lambda i: (labels[used[i]] is None, labels[used[i]] or ""))
-    rank = inverse(np.array(order, dtype=np.int64))
+    rank = arrays.inverse(np.array(order, dtype=np.int64))
     values = pa.array([labels[used[i]] for i in order], pa.string())
     return Domain(recoding.columns[position], values, "text"), rank[codes]
 

@@ -27,11 +27,12 @@ from typing import Any
 
 import numpy as np
 
+from divulge import metrics
 from divulge.arrays import Bools, Floats
 from divulge.belief import Belief
 from divulge.count import Cells, Contingency
 from divulge.errors import BadInput, nearest
-from divulge.metrics import IDENTITY, TOLERANCE, Convex, Identity, LooksAt, Metric
+from divulge.metrics import Identity, Metric
 from divulge.policy import Promise, Protection, choose
 
 View = Identity | Belief
@@ -59,7 +60,7 @@ class Rule:
         return self.promise.metric
 
     @property
-    def looks_at(self) -> LooksAt:
+    def looks_at(self) -> metrics.LooksAt:
         """A class by itself, a class within what is published, or the whole table."""
         return self.metric.looks_at
 
@@ -109,10 +110,10 @@ class Rule:
             return least
         return np.maximum(least, self._owed_by_convexity(convex, view, values, people))
 
-    def _owed_by_convexity(self, convex: Convex, belief: Belief, values: Floats, people: Floats) -> Floats:
+    def _owed_by_convexity(self, convex: metrics.Convex, belief: Belief, values: Floats, people: Floats) -> Floats:
         here = convex.scale(values) if convex.half is None else convex.half(belief)
         with np.errstate(divide="ignore"):
-            bound = float(convex.scale(np.array([self.promise.bound]))[0]) + TOLERANCE
+            bound = float(convex.scale(np.array([self.promise.bound]))[0]) + metrics.TOLERANCE
         if not np.isfinite(bound):
             return np.zeros(len(values))
         corners = np.asarray(self.corners)
@@ -149,7 +150,7 @@ def _attributes(promise: Promise, beliefs: Mapping[str, Belief], *, has_populati
     if metric.scope == "identity":
         return [None]
     if not beliefs:
-        if promise.attribute is None and any(other.name == metric.name for other in IDENTITY):
+        if promise.attribute is None and any(other.name == metric.name for other in metrics.IDENTITY):
             return [None]
         raise BadInput(
             f"{promise.text} is about a sensitive attribute, and none was named", hint="name it with sensitive="
@@ -166,7 +167,7 @@ def _attributes(promise: Promise, beliefs: Mapping[str, Belief], *, has_populati
 
 def _metric(promise: Promise, about: str | None) -> Metric[Any]:
     if about is None and promise.metric.scope == "sensitive":
-        return next(metric for metric in IDENTITY if metric.name == promise.metric.name)
+        return next(metric for metric in metrics.IDENTITY if metric.name == promise.metric.name)
     return promise.metric
 
 

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from divulge import metrics
 from divulge.errors import BadInput
-from divulge.metrics import Measurement, distribution_leakage, entropy_leakage
+from divulge.metrics import Measurement
 from divulge.views.measurement import shifts
 from divulge.views.words import class_name
 
@@ -22,7 +23,7 @@ def leakage_chart(measurement: Measurement, attribute: str) -> Any:
 
     belief = measurement.beliefs[attribute]
     classes, sizes = belief.classes, measurement.contingency.sizes
-    distribution, entropy = distribution_leakage(belief), entropy_leakage(belief)
+    distribution, entropy = metrics.distribution_leakage(belief), metrics.entropy_leakage(belief)
     order = np.argsort(-(distribution + entropy))[:_MOST_CLASSES]
     rows = [
         {

@@ -12,12 +12,12 @@ import numpy as np
 from rich.console import Group, RenderableType
 from rich.text import Text
 
+from divulge import metrics
 from divulge.api.generalize import CutColumn
 from divulge.api.hierarchies import Built, Coverage
 from divulge.api.perturbed import Perturbed
 from divulge.api.profile import Profile
 from divulge.hierarchy import Hierarchy
-from divulge.metrics import RankingTable, ordering_metric, ranked_metrics
 from divulge.ranking import BESIDE_METRICS, Combination, Growth, Numbers, Ranking
 from divulge.results import document_of, plain, text_of
 from divulge.values import as_text, toml_key, toml_value
@@ -46,7 +46,7 @@ def profile_text(profile: Profile) -> RenderableType:
 @text_of.register(Ranking)
 def ranking_text(ranking: Ranking, *, most: int = 15) -> RenderableType:
     """Attributes, combinations, and the smallest sets that identify."""
-    symbol, heads = ordering_metric().symbol, _identity_heads("combinations")
+    symbol, heads = metrics.ordering_metric().symbol, _identity_heads("combinations")
     attributes = grid("attribute", *heads, "adds to the rest", right=range(1, len(heads) + 2))
     for item in ranking.attributes:
         attributes.add_row(
@@ -124,8 +124,8 @@ def _combinations(items: Sequence[Combination], sensitive: Sequence[str]) -> Ren
     return table
 
 
-def _identity_cells(numbers: Numbers, where: RankingTable) -> list[str]:
-    return [_cell(numbers[metric.name]) for metric in ranked_metrics("identity", where)] + [
+def _identity_cells(numbers: Numbers, where: metrics.RankingTable) -> list[str]:
+    return [_cell(numbers[metric.name]) for metric in metrics.ranked_metrics("identity", where)] + [
         _cell(numbers[name]) for name in BESIDE_METRICS
     ]
 
@@ -308,16 +308,16 @@ def _levels(count: int) -> str:
     return f"{count} level" if count == 1 else f"{count} levels"
 
 
-def _identity_heads(where: RankingTable) -> list[str]:
-    return [*(metric.ranked for metric in ranked_metrics("identity", where)), *BESIDE_METRICS]
+def _identity_heads(where: metrics.RankingTable) -> list[str]:
+    return [*(metric.ranked for metric in metrics.ranked_metrics("identity", where)), *BESIDE_METRICS]
 
 
-def _sensitive_heads(where: RankingTable, attributes: Sequence[str]) -> list[str]:
-    return [f"{metric.ranked} {name}" for name in attributes for metric in ranked_metrics("sensitive", where)]
+def _sensitive_heads(where: metrics.RankingTable, attributes: Sequence[str]) -> list[str]:
+    return [f"{metric.ranked} {name}" for name in attributes for metric in metrics.ranked_metrics("sensitive", where)]
 
 
-def _sensitive_cells(sensitive: dict[str, Numbers], where: RankingTable) -> list[str]:
-    shown = ranked_metrics("sensitive", where)
+def _sensitive_cells(sensitive: dict[str, Numbers], where: metrics.RankingTable) -> list[str]:
+    shown = metrics.ranked_metrics("sensitive", where)
     return [_cell(numbers[metric.name]) for numbers in sensitive.values() for metric in shown]
 
 

@@ -12,19 +12,9 @@ from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
+from divulge import metrics
 from divulge.errors import BadInput
-from divulge.metrics import (
-    Conditions,
-    Measurement,
-    Question,
-    Score,
-    as_number,
-    find_metric,
-    leading_metric,
-    mutual_information,
-    uniques,
-    worst_first,
-)
+from divulge.metrics import Measurement
 from divulge.policy import Outcome, Verdict
 from divulge.results import document_of, text_of
 from divulge.views.words import Listing, bullet, class_name, classes, grid, heading, number, people, percent, rows
@@ -38,7 +28,7 @@ def measurement_text(
     *,
     worst: int = 10,
     by: str | None = None,
-    conditions: Mapping[str, Conditions] | None = None,
+    conditions: Mapping[str, metrics.Conditions] | None = None,
 ) -> RenderableType:
     """What is worst and why, then every number, and what the numbers depend on."""
     parts: list[RenderableType] = [
@@ -56,7 +46,7 @@ def story_text(
     *,
     worst: int = 10,
     by: str | None = None,
-    conditions: Mapping[str, Conditions] | None = None,
+    conditions: Mapping[str, metrics.Conditions] | None = None,
 ) -> RenderableType:
     """In words: the size of the table, the short answer, and the worst classes."""
     settings = measurement.settings
@@ -82,7 +72,7 @@ def story_text(
 
 def _identity_in_short(measurement: Measurement) -> str:
     whole = measurement.identity_view.whole
-    alone, k = int(uniques(whole)), int(whole.sizes.min())
+    alone, k = int(metrics.uniques(whole)), int(whole.sizes.min())
     if alone and measurement.settings["person"]:
         # Somebody with rows in several classes may be alone in each of them.
         return (
@@ -101,7 +91,7 @@ def _identity_in_short(measurement: Measurement) -> str:
     )
 
 
-def _scores(scores: Mapping[str, Score]) -> Listing:
+def _scores(scores: Mapping[str, metrics.Score]) -> Listing:
     return Listing(
         ("metric", "value", "unit", "meaning"),
         [(name, number(score.value), score.metric.unit, score.metric.plain) for name, score in scores.items()],
@@ -113,11 +103,11 @@ def _scores(scores: Mapping[str, Score]) -> Listing:
 
 def _average_and_worst(measurement: Measurement, attribute: str) -> str:
     """When an average hides a class, say so."""
-    average = mutual_information(measurement.beliefs[attribute])
-    worst = measurement.sensitive[attribute][leading_metric("sensitive").name]
+    average = metrics.mutual_information(measurement.beliefs[attribute])
+    worst = measurement.sensitive[attribute][metrics.leading_metric("sensitive").name]
     if worst.worst is None:
         return f"{attribute}: {number(average)} bits on average."
-    answer = measurement.ask([Question(worst.metric, 2 * average, attribute)], most=1)[0]
+    answer = measurement.ask([metrics.Question(worst.metric, 2 * average, attribute)], most=1)[0]
     hidden = answer.tally
     # In a tie the class with the most people, as in the list of the worst classes.
     key = answer.worst[0].key if answer.worst else worst.worst.key
@@ -132,7 +122,7 @@ def _average_and_worst(measurement: Measurement, attribute: str) -> str:
     )
 
 
-def _conditions_sentence(item: Conditions) -> str:
+def _conditions_sentence(item: metrics.Conditions) -> str:
     asked = [f"t = {number(item.t)} bits"] if item.t is not None else []
     asked += [f"entropy l = {number(item.l_value)}"] if item.l_value is not None else []
     average = "keeps" if item.necessary else "breaks"
@@ -207,7 +197,7 @@ def measurement_document(
     classes: bool = False,
     worst: int = 10,
     by: str | None = None,
-    conditions: Mapping[str, Conditions] | None = None,
+    conditions: Mapping[str, metrics.Conditions] | None = None,
 ) -> dict[str, Any]:
     """Everything `divulge measure --json` prints."""
     document: dict[str, Any] = {
@@ -231,11 +221,11 @@ def measurement_document(
     return document
 
 
-def _numbers(scores: Mapping[str, Score]) -> dict[str, float | int]:
+def _numbers(scores: Mapping[str, metrics.Score]) -> dict[str, float | int]:
     return {name: score.number for name, score in scores.items()}
 
 
-def _worst(scores: Mapping[str, Score]) -> dict[str, Any]:
+def _worst(scores: Mapping[str, metrics.Score]) -> dict[str, Any]:
     return {
         name: {"class": dict(score.worst.key), "size": score.worst.size}
         for name, score in scores.items()
@@ -318,8 +308,8 @@ class Finding:
 def worst_classes(measurement: Measurement, *, most: int = 10, by: str | None = None) -> list[Finding]:
     """The classes that are worst by one metric, by default the one that leads its scope, most people first in a tie."""
     attributes: list[str | None] = list(measurement.beliefs) or [None]
-    name = by or leading_metric("identity" if attributes == [None] else "sensitive").name
-    metric = find_metric(name)
+    name = by or metrics.leading_metric("identity" if attributes == [None] else "sensitive").name
+    metric = metrics.find_metric(name)
     if attributes == [None] and name in measurement.identity:
         metric = measurement.identity[name].metric
     if metric.scope == "identity":
@@ -332,7 +322,7 @@ def worst_classes(measurement: Measurement, *, most: int = 10, by: str | None = 
     for attribute in attributes:
         numbers = measurement.per_class(name, attribute)
         badness = np.where(np.isnan(numbers), -np.inf, numbers if metric.worse == "high" else -numbers)
-        order = worst_first(badness, sizes, most=most)
+        order = metrics.worst_first(badness, sizes, most=most)
         candidates += [
             (round(-float(badness[i]), 12), -int(sizes[i]), int(i), attribute) for i in order if badness[i] > -np.inf
         ]
@@ -344,8 +334,8 @@ def explain(measurement: Measurement, index: int, attribute: str | None, metric_
     """Why one class stands out."""
     contingency = measurement.contingency
     key, size = contingency.class_key(index), int(contingency.sizes[index])
-    metric = find_metric(metric_name, "identity" if attribute is None else "sensitive")
-    value = as_number(metric, float(measurement.per_class(metric_name, attribute)[index]))
+    metric = metrics.find_metric(metric_name, "identity" if attribute is None else "sensitive")
+    value = metrics.as_number(metric, float(measurement.per_class(metric_name, attribute)[index]))
     if attribute is None:
         return Finding(key, size, None, metric_name, value, (), (), _identity_sentence(key, size))
     ruled_out, over = shifts(measurement, index, attribute)

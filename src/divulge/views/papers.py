@@ -9,14 +9,14 @@ from typing import Any
 
 from rich.console import Group, RenderableType
 
-from divulge.papers import Comparison, Run, Table5Row, Timing
+from divulge import papers
 from divulge.results import document_of, text_of
 from divulge.views.charts import data_of
 from divulge.views.words import grid
 
 
-@document_of.register(Comparison)
-def distances_document(comparison: Comparison) -> dict[str, Any]:
+@document_of.register(papers.Comparison)
+def distances_document(comparison: papers.Comparison) -> dict[str, Any]:
     """Everything `divulge distances --json` prints."""
     names = comparison.names
     return {
@@ -33,8 +33,8 @@ def distances_document(comparison: Comparison) -> dict[str, Any]:
     }
 
 
-@text_of.register(Comparison)
-def distances_text(comparison: Comparison) -> RenderableType:
+@text_of.register(papers.Comparison)
+def distances_text(comparison: papers.Comparison) -> RenderableType:
     """Each distance, the most sensitive first."""
     table = grid("distance", "sensitivity", "independence", right=[1, 2])
     for name in sorted(comparison.names, key=lambda name: -comparison.sensitivity[name]):
@@ -49,7 +49,7 @@ def distances_text(comparison: Comparison) -> RenderableType:
     )
 
 
-def distances_chart(comparison: Comparison) -> Any:
+def distances_chart(comparison: papers.Comparison) -> Any:
     """How each distance grows as belief moves from prior to target (Afifi et al. 2018, Fig. 1)."""
     import altair as alt
 
@@ -69,7 +69,7 @@ def distances_chart(comparison: Comparison) -> Any:
     )
 
 
-def simulation_text(runs: Sequence[Run]) -> RenderableType:
+def simulation_text(runs: Sequence[papers.Run]) -> RenderableType:
     """Mean and spread of the leakage for each set of parameters."""
     table = grid("n", "|R|", "p_c", "p_p", "p_b", "m", "w", "leakage", "spread", "Taylor", right=range(10))
     for run in runs:
@@ -79,7 +79,7 @@ def simulation_text(runs: Sequence[Run]) -> RenderableType:
     return Group(table)
 
 
-def table5_text(rows: Sequence[Table5Row]) -> RenderableType:
+def table5_text(rows: Sequence[papers.Table5Row]) -> RenderableType:
     """Table 5, the printed values beside ours."""
     table = grid("n", "p_c", "p_p", "p_b", "m", "w", "printed", "ours", "spread", "|R| = 1000", right=range(10))
     notes: list[str] = []
@@ -95,7 +95,7 @@ def table5_text(rows: Sequence[Table5Row]) -> RenderableType:
     return Group(table, *notes)
 
 
-def timings_text(timings: Sequence[Timing]) -> RenderableType:
+def timings_text(timings: Sequence[papers.Timing]) -> RenderableType:
     """Fig. 3d as a table."""
     table = grid("n", "method", "seconds", right=[0, 2])
     for each in timings:
@@ -103,7 +103,7 @@ def timings_text(timings: Sequence[Timing]) -> RenderableType:
     return Group(table)
 
 
-def simulation_document(found: Run) -> dict[str, Any]:
+def simulation_document(found: papers.Run) -> dict[str, Any]:
     """One run of the generator over several seeds."""
     return {
         "parameters": asdict(found.parameters),
@@ -115,7 +115,7 @@ def simulation_document(found: Run) -> dict[str, Any]:
     }
 
 
-def table5_document(rows: Sequence[Table5Row]) -> dict[str, Any]:
+def table5_document(rows: Sequence[papers.Table5Row]) -> dict[str, Any]:
     """Table 5, the printed values beside ours."""
     return {
         "table5": [

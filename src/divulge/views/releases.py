@@ -13,7 +13,7 @@ from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
-from divulge import anatomy, answers, publish
+from divulge import anatomy, answers, publish, search
 from divulge.api.anatomize import AnatomizedRelease
 from divulge.api.apply import Applied
 from divulge.api.profile import names_quasi_identifier
@@ -22,7 +22,6 @@ from divulge.attacks import Attacks
 from divulge.hierarchy import SUPPRESSED, Suggestion
 from divulge.policy import judge
 from divulge.results import document_of, text_of
-from divulge.search import Front
 from divulge.views.measurement import measurement_document, promises_document, settings_sentence
 from divulge.views.words import bullet, grid, heading, number, people, percent
 
@@ -165,8 +164,8 @@ def suggestions_text(suggestions: Mapping[str, Suggestion]) -> RenderableType:
     )
 
 
-@text_of.register(Front)
-def front_text(front: Front) -> RenderableType:
+@text_of.register(search.Front)
+def front_text(front: search.Front) -> RenderableType:
     """The trade-off as a table, the cheapest first."""
     about = f" of {front.attribute}" if front.attribute else ""
     columns = list(front.points[0].levels) if front.points else []
