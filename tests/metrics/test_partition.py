@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 import divulge as dv
 from divulge.belief import Belief
-from divulge.count import Request, ValueNumbers, assemble, whole_classes
+from divulge.count import Request, ValueNumbers, whole_classes
 from divulge.metrics import IDENTITY, Identity, Question
 from divulge.metrics.catalogue import SENSITIVE
 from divulge.metrics.survey import (
@@ -42,7 +42,7 @@ def counted(table: pa.Table) -> tuple[SurveyPlan, pa.Table]:
     request = Request(source, resolve_roles(source, quasi_identifiers=KEYS, sensitive=SECRETS), "category", joint=False)
     found = source.engine.query(f"SELECT * FROM ({request.sql()}) ORDER BY k0 NULLS LAST, k1 NULLS LAST")
     layout = request.layout
-    marginals = assemble(replace(layout, keys=()), found)
+    marginals = replace(layout, keys=()).assemble(found)
     codings = {name: ValueNumbers(cells.domain, (cells.domain,)) for name, cells in marginals.cells.items()}
     outlooks = {name: outlook_of(Belief.of_table(cells)) for name, cells in marginals.cells.items()}
     return SurveyPlan(layout, codings, outlooks, rows_at_once=7), found

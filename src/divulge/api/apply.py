@@ -17,15 +17,14 @@ from typing import Any, Literal
 import numpy as np
 import pyarrow as pa
 
-from divulge import publish, search
+from divulge import metrics, publish, search
 from divulge.arrays import Floats, Ints
 from divulge.belief import Assumptions
 from divulge.count import Cells, Contingency, Domain, Request, align, count, count_in_memory
 from divulge.engines import OwnEngine
 from divulge.errors import BadInput
-from divulge.metrics import Measurement, measure_counts
+from divulge.metrics import Measurement
 from divulge.policy import Policy, Promise, Verdict, judge
-from divulge.publish import place
 from divulge.results import Result
 from divulge.search import Recoding
 from divulge.table import Roles, Table, own_table, read, table_of
@@ -128,7 +127,7 @@ def _recode(earlier: publish.Earlier, counted: Contingency, *, unseen: Unseen) -
     """The label of each raw class, by the mappings; classes with unseen values are left out, or all of the values are named."""
     unchanged = tuple(name in earlier.unchanged for name in earlier.quasi_identifiers)
     if earlier.boxes:
-        recoding = place(earlier.boxes, counted, unchanged=unchanged)
+        recoding = publish.place(earlier.boxes, counted, unchanged=unchanged)
         if unseen == "refuse" and not recoding.kept.all():
             raise BadInput(
                 f"{int((~recoding.kept).sum())} combinations of values in the new rows lie in no class of the release",
@@ -295,7 +294,7 @@ def _measure(earlier: publish.Earlier, table: Table, later: Contingency) -> Meas
     for name, found in counted.cells.items():
         cells[name], masses[name] = _with_prior(found, earlier.masses[name], later.cells[name])
     assumptions = Assumptions(original_masses=masses)
-    return measure_counts(replace(counted, cells=cells), table, roles, assumptions=assumptions)
+    return metrics.measure_counts(replace(counted, cells=cells), table, roles, assumptions=assumptions)
 
 
 def _with_prior(cells: Cells, before: dict[str | None, float], later: Cells) -> tuple[Cells, Floats]:

@@ -6,9 +6,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from divulge import metrics
 from divulge.belief import Adversary, Assumptions, adversary_in_force
 from divulge.count import Request
-from divulge.metrics import Measurement, measure_request
+from divulge.metrics import Measurement
 from divulge.policy import Policy, Verdict, choose_measured, judge
 from divulge.table import Names, read, read_beside, resolve_roles
 
@@ -52,7 +53,7 @@ def measure(
     )
     request = Request(source, roles, her.nulls or "category", joint)
     everybody = None if her.population is None else read_beside(source, her.population)
-    return measure_request(request, assumptions=assumptions, population=everybody)
+    return metrics.measure_request(request, assumptions=assumptions, population=everybody)
 
 
 # --- check ------------------------------------------------------------------------------------------------------------

@@ -12,9 +12,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from divulge import metrics
 from divulge.count import ValueCounts, value_counts
 from divulge.errors import BadInput, nearest
-from divulge.metrics import Identity, identity
+from divulge.metrics import Identity
 from divulge.results import Result
 from divulge.table import Column, read
 
@@ -94,7 +95,7 @@ def _describe(column: Column, spectrum: ValueCounts | None) -> ColumnProfile:
         reason = "its values are nested; take out the parts that matter to measure it"
         return ColumnProfile(column.name, column.type, 0, 0, 0.0, 0.0, 0.0, 0, "plain", reason)
     view = Identity.of_spectrum(spectrum.sizes, spectrum.repeats)
-    rate = identity.discrimination_rate(view)
+    rate = metrics.identity.discrimination_rate(view)
     role, reason = suggest_role(column, spectrum, rate)
     return ColumnProfile(
         column=column.name,
@@ -103,8 +104,8 @@ def _describe(column: Column, spectrum: ValueCounts | None) -> ColumnProfile:
         nulls=spectrum.nulls,
         entropy=view.mutual_information,
         discrimination_rate=rate,
-        itpr=float(identity.itpr(view).max()),
-        uniques=int(identity.uniques(view)),
+        itpr=float(metrics.identity.itpr(view).max()),
+        uniques=int(metrics.identity.uniques(view)),
         role=role,
         reason=reason,
     )

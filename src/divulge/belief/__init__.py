@@ -3,7 +3,7 @@
 
 from divulge.belief.adversary import Adversary, Assumptions, MarginalOf, adversary_in_force
 from divulge.belief.belief import Belief, Ground, Whole
-from divulge.belief.prior import GivenPrior, Key, Knowledge, PriorBelief
+from divulge.belief.prior import GivenPrior, Knowledge, PriorBelief
 
 __all__ = [
     "Adversary",
@@ -11,7 +11,6 @@ __all__ = [
     "Belief",
     "GivenPrior",
     "Ground",
-    "Key",
     "Knowledge",
     "MarginalOf",
     "PriorBelief",

@@ -30,14 +30,14 @@ def datasets(
     from dataclasses import asdict
 
     from divulge import datasets as library
-    from divulge.views.words import grid
+    from divulge.views import words
 
     if name is None:
         found = library.available()
         if json_:
             emit_json({"datasets": [asdict(item) for item in found]})
             return
-        table = grid("name", "rows", "columns", "cached", "source", right=[1, 2])
+        table = words.grid("name", "rows", "columns", "cached", "source", right=[1, 2])
         for item in found:
             table.add_row(item.name, f"{item.rows:,}", str(item.columns), "yes" if item.cached else "no", item.source)
         show(table)

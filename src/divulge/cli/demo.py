@@ -40,22 +40,26 @@ def demo(
     """
     import pyarrow.csv
 
-    from divulge.datasets import QUASI_IDENTIFIERS, SENSITIVE, generalized, patients
-    from divulge.policy import Policy
-
     folder = Path(out)
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "divulge.toml").write_text(_POLICY, encoding="utf-8")
-    pyarrow.csv.write_csv(patients(rows=rows, seed=seed), folder / "patients.csv")
-    pyarrow.csv.write_csv(generalized(patients(rows=rows, seed=seed)), folder / "generalized.csv")
-    before = dv.measure(
-        folder / "patients.csv", quasi_identifiers=QUASI_IDENTIFIERS, sensitive=SENSITIVE, identifier="patient_id"
+    pyarrow.csv.write_csv(dv.datasets.patients(rows=rows, seed=seed), folder / "patients.csv")
+    pyarrow.csv.write_csv(
+        dv.datasets.generalized(dv.datasets.patients(rows=rows, seed=seed)), folder / "generalized.csv"
     )
-    policy = Policy.load(folder / "divulge.toml")
+    before = dv.measure(
+        folder / "patients.csv",
+        quasi_identifiers=dv.datasets.QUASI_IDENTIFIERS,
+        sensitive=dv.datasets.SENSITIVE,
+        identifier="patient_id",
+    )
+    policy = dv.Policy.load(folder / "divulge.toml")
     verdict = dv.check(folder / "generalized.csv", policy)
     after = verdict.measurement
     columns = dv.profile(folder / "patients.csv")
-    others = [item.column for item in columns if item.column not in (*QUASI_IDENTIFIERS, SENSITIVE)]
+    others = [
+        item.column for item in columns if item.column not in (*dv.datasets.QUASI_IDENTIFIERS, dv.datasets.SENSITIVE)
+    ]
     release = dv.generalize(folder / "patients.csv", policy=policy, identifier=others, suppression=0.01)
     published = release.write(folder / "release", force=True)
     written = [*_write(folder, after), str(folder / "divulge.toml"), str(folder / "demo.json"), str(folder / "release")]
@@ -77,23 +81,24 @@ def demo(
 def _write(folder: Path, after: Any) -> list[str]:
     import pyarrow.csv
 
-    from divulge.datasets import SENSITIVE
-    from divulge.metrics import distribution_leakage
-    from divulge.views.charts import before_and_after_chart, leakage_chart, save_chart
+    from divulge import metrics
+    from divulge.views import charts
 
     pyarrow.csv.write_csv(after.class_table(), folder / "classes.csv")
-    belief = after.beliefs[SENSITIVE]
-    worst = int(belief.classes[distribution_leakage(belief).argmax()])
-    charts = [
-        save_chart(leakage_chart(after, SENSITIVE), folder / "leakage.png"),
-        save_chart(before_and_after_chart(after, worst, SENSITIVE), folder / "worst-class.png"),
+    belief = after.beliefs[dv.datasets.SENSITIVE]
+    worst = int(belief.classes[metrics.distribution_leakage(belief).argmax()])
+    drawn = [
+        charts.save_chart(charts.leakage_chart(after, dv.datasets.SENSITIVE), folder / "leakage.png"),
+        charts.save_chart(
+            charts.before_and_after_chart(after, worst, dv.datasets.SENSITIVE), folder / "worst-class.png"
+        ),
     ]
     tables = [folder / name for name in ("patients.csv", "generalized.csv", "classes.csv")]
-    return [str(path) for path in (*tables, *charts)]
+    return [str(path) for path in (*tables, *drawn)]
 
 
 def _tell(columns: Any, before: Any, verdict: Any, release: Any, files: list[str]) -> None:
-    from divulge.views.measurement import story_text
+    from divulge.views import measurement
 
     show(
         "Nobody in this demonstration exists: the patients are invented.",
@@ -102,10 +107,10 @@ def _tell(columns: Any, before: Any, verdict: Any, release: Any, files: list[str
         columns.text(),
         "",
         "2. The raw table, to somebody who knows a patient's zip, age and sex",
-        story_text(before, worst=3),
+        measurement.story_text(before, worst=3),
         "",
         "3. A usual attempt at anonymity: zips cut to three digits, ages in decades",
-        story_text(verdict.measurement, worst=5),
+        measurement.story_text(verdict.measurement, worst=5),
         "",
         "4. Does that keep what the hospital promises (divulge.toml)? k and l are the usual promises; the leakages see more",
         verdict.text(sample=3),

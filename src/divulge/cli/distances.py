@@ -29,8 +29,7 @@ def distances(
     """
     comparison = dv.compare_distances(values=values, pairs=pairs, seed=seed)
     if chart is not None:
-        from divulge.views.charts import save_chart
-        from divulge.views.papers import distances_chart
+        from divulge.views import charts, papers
 
-        save_chart(distances_chart(comparison), chart)
+        charts.save_chart(papers.distances_chart(comparison), chart)
     tell(comparison, json_=json_)

@@ -111,7 +111,7 @@ def generalize(
     """
     from divulge import publish, search
     from divulge.table import split_names
-    from divulge.views.releases import suggestions_text
+    from divulge.views import releases
 
     if out is not None and not dry_run:
         publish.refuse_target(out, force=force)
@@ -126,7 +126,7 @@ def generalize(
         "objective": objective,
         "joint": joint,
         "adversary": her,
-        "announce": None if json_ else lambda suggestions: show(suggestions_text(suggestions)),
+        "announce": None if json_ else lambda suggestions: show(releases.suggestions_text(suggestions)),
     }
     if pareto is not None:
         unused = (out, time_limit, optima or None, nodes or None, keep, None if method == "full-domain" else method)

@@ -137,15 +137,14 @@ def build(
       divulge hierarchy build patients.csv --column age --intervals 5,10,20 --top 90 --out age.csv
       divulge hierarchy build patients.csv --column grade --order A,B,C,D --groups 2 --out hierarchies/
     """
-    from divulge.api.hierarchies import build as run_build
-    from divulge.api.hierarchies import write_to
+    from divulge.api import hierarchies as work
     from divulge.table import split_names
 
     opened = table.read()
     columns = split_names(opened, column)
     spec = rules.spec()
-    built = run_build(opened, columns, specs={} if spec is None else dict.fromkeys(columns, spec))
-    written = [] if out is None else write_to(built.hierarchies, out, to=to, force=force)
+    built = work.build(opened, columns, specs={} if spec is None else dict.fromkeys(columns, spec))
+    written = [] if out is None else work.write_to(built.hierarchies, out, to=to, force=force)
     tell(built, json_=json_, text={"most": most}, written=written)
 
 
@@ -176,13 +175,13 @@ def cut(
     Example:
       divulge hierarchy cut patients.csv --column age --about disease --ranges 4 --surprise 0.5 --k-anonymity 5 --out age.csv
     """
-    from divulge.api.hierarchies import write_to
+    from divulge.api import hierarchies as work
 
     opened, promised = table.read(), policy_of(policy, bounds)
     her = adversary.resolve(opened.names, order_of=column)
     scale = adversary.orders(opened.names).get(column)
     found = dv.cut(opened, column, about=about, policy=promised, most=ranges, order=scale, adversary=her)
-    written = [] if out is None else write_to({column: found.hierarchy}, out, to=to, force=force)
+    written = [] if out is None else work.write_to({column: found.hierarchy}, out, to=to, force=force)
     tell(found, json_=json_, text={"most": most}, written=written)
 
 
@@ -204,10 +203,10 @@ def check(
     Example:
       divulge hierarchy check adult.csv --hierarchies hierarchies/
     """
-    from divulge.api.hierarchies import cover, load_for
+    from divulge.api import hierarchies as work
 
     opened = table.read()
-    coverage = cover(opened, load_for(opened, hierarchies, pairs(hierarchy or [], "--hierarchy")))
+    coverage = work.cover(opened, work.load_for(opened, hierarchies, pairs(hierarchy or [], "--hierarchy")))
     tell(coverage, json_=json_)
     coverage.refuse_gaps()
 
@@ -228,14 +227,14 @@ def convert(
       divulge hierarchy convert adult_hierarchy_age.csv age.csv --to anjana
       divulge hierarchy convert study.deid study/
     """
-    from divulge.api.hierarchies import convert as run_convert
-    from divulge.views.words import written_text
+    from divulge.api import hierarchies as work
+    from divulge.views import words
 
-    written = run_convert(source, target, to=to, force=force, encoding=encoding)
+    written = work.convert(source, target, to=to, force=force, encoding=encoding)
     if json_:
         emit_json({"written": [str(path) for path in written]})
     else:
-        show(*written_text(written))
+        show(*words.written_text(written))
 
 
 @app.command(name="show")
@@ -250,11 +249,11 @@ def show_levels(
     Example:
       divulge hierarchy show adult_hierarchy_age.csv
     """
-    from divulge.api.hierarchies import load_any
-    from divulge.views.columns import hierarchy_document, hierarchy_text
+    from divulge.api import hierarchies as work
+    from divulge.views import columns
 
-    found = load_any(source)
+    found = work.load_any(source)
     if json_:
-        emit_json({"hierarchies": {name: hierarchy_document(hierarchy) for name, hierarchy in found.items()}})
+        emit_json({"hierarchies": {name: columns.hierarchy_document(hierarchy) for name, hierarchy in found.items()}})
     else:
-        show(*(hierarchy_text(hierarchy, most=most) for hierarchy in found.values()))
+        show(*(columns.hierarchy_text(hierarchy, most=most) for hierarchy in found.values()))

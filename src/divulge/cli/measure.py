@@ -57,7 +57,7 @@ def measure(
       divulge measure patients.csv --qi zip,age --sensitive disease
       divulge measure patients.csv --about age --given zip,disease --json
     """
-    from divulge.metrics import conditions_of
+    from divulge import metrics
 
     opened = table.read()
     measurement = dv.measure(
@@ -67,7 +67,7 @@ def measure(
         raise BadInput("--l must be at least 1 and --t at least 0")
     asked = t is not None or l_value is not None
     held = (
-        {name: conditions_of(measurement, name, t=t, l_value=l_value) for name in measurement.beliefs}
+        {name: metrics.conditions_of(measurement, name, t=t, l_value=l_value) for name in measurement.beliefs}
         if asked
         else None
     )

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+import divulge as dv
 from divulge.cli.options import JsonOption, emit_json, new_app, show
 
 if TYPE_CHECKING:
     from divulge.metrics import Metric
-
 
 app = new_app()
 _SCOPES = {"identity": "Identity: who is this?", "sensitive": "Sensitive attributes: what does this person have?"}
@@ -29,12 +29,10 @@ def metrics(
     Example:
       divulge metrics --json
     """
-    from divulge.metrics import METRICS
-
     if json_:
-        emit_json({"metrics": [_facts(metric) for metric in METRICS]})
+        emit_json({"metrics": [_facts(metric) for metric in dv.METRICS]})
         return
-    from divulge.views.words import Listing
+    from divulge.views import words
 
     if markdown:
         sys.stdout.write(_reference())
@@ -42,11 +40,11 @@ def metrics(
     for scope, heading in _SCOPES.items():
         rows = [
             (metric.name, metric.symbol, metric.unit, metric.worse, metric.plain, metric.source)
-            for metric in METRICS
+            for metric in dv.METRICS
             if metric.scope == scope
         ]
         heads = ("metric", "symbol", "unit", "worse", "meaning", "source")
-        show(heading, Listing(heads, rows, prose=2, whole=[0, 1, 2, 3]), "")
+        show(heading, words.Listing(heads, rows, prose=2, whole=[0, 1, 2, 3]), "")
 
 
 def _facts(metric: Metric[Any]) -> dict[str, object]:
@@ -66,8 +64,6 @@ def _facts(metric: Metric[Any]) -> dict[str, object]:
 
 def _reference() -> str:
     """docs/reference/metrics.md, written from METRICS so that it cannot go stale."""
-    from divulge.metrics import METRICS
-
     lines = [
         "# Every metric",
         "",
@@ -85,7 +81,7 @@ def _reference() -> str:
         lines += [
             f"| `{metric.name}` | {metric.symbol.replace('|', '&#124;')} | {metric.unit} | {metric.worse} "
             f"| {_yes(metric.monotone)} | {_yes(metric.per_class is not None)} | {metric.plain.replace('|', '&#124;')} | {metric.source} |"
-            for metric in METRICS
+            for metric in dv.METRICS
             if metric.scope == scope
         ]
         lines.append("")

@@ -73,6 +73,41 @@ class CountedColumns:
         """The sensitive part of each grouping set; the empty one stands for the classes themselves."""
         return (*self.targets, ()) if self.needs_class_sizes else self.targets
 
+    def assemble(self, counted: pa.Table) -> Contingency:
+        """The contingency of counted rows."""
+        return self.assemble_part(counted)[0]
+
+    def assemble_part(
+        self, counted: pa.Table, *, codings: Mapping[str, ValueNumbers] | None = None
+    ) -> tuple[Contingency, Ints]:
+        """The same, with the class of each row; `codings` number the values of each target where the rows are a part of a table."""
+        coded = _encode_columns(self, counted, values=codings is None)
+        keys = tuple(coded[f"k{i}"][0] for i in range(len(self.keys)))
+        codes = tuple(coded[f"k{i}"][1] for i in range(len(self.keys)))
+        class_of_row, first = arrays.class_ids(codes, [len(key) for key in keys], rows=counted.num_rows)
+        n = counted.column("n").to_numpy().astype(np.int64, copy=False)
+        weights = counted.column("w").to_numpy() if self.weighted else None
+        in_set = _rows_of_sets(self, counted)
+        size_rows = in_set[self.sets[-1] if self.needs_class_sizes else self.sets[0]]
+        sizes = np.zeros(len(first), dtype=np.int64)
+        np.add.at(sizes, class_of_row[size_rows], n[size_rows])
+        population = None
+        if weights is not None:
+            population = arrays.sum_by_id(class_of_row[size_rows], weights[size_rows], len(first))
+        mass = n.astype(np.float64) if weights is None else weights
+        cells: dict[str, Cells] = {}
+        for target in self.targets:
+            rows, name = in_set[target], JOINT.join(target)
+            if codings is None:
+                domain, value = _own_codes(self, coded, target, rows)
+            else:
+                domain = codings[name].domain
+                value = codings[name].of([_take(counted.column(alias), rows) for alias in _aliases(self, target)])
+            cells[name] = build_cells(domain, class_of_row[rows], value, mass[rows], classes=len(first))
+        total = int(sizes.sum())
+        found = Contingency(keys, tuple(column[first] for column in codes), sizes, cells, total, total, population)
+        return found, class_of_row
+
 
 @dataclass(frozen=True, eq=False)
 class ValueNumbers:
@@ -95,43 +130,6 @@ class ValueNumbers:
             radices = [len(part) for part in self.parts]
             position = np.searchsorted(self.tuples, arrays.combined_key(found, radices, rows=len(found[0])))
         return position if self.codes is None else self.codes[position]
-
-
-def assemble(layout: CountedColumns, counted: pa.Table) -> Contingency:
-    """The contingency of counted rows."""
-    return assemble_part(layout, counted)[0]
-
-
-def assemble_part(
-    layout: CountedColumns, counted: pa.Table, *, codings: Mapping[str, ValueNumbers] | None = None
-) -> tuple[Contingency, Ints]:
-    """The same, with the class of each row; `codings` number the values of each target where the rows are a part of a table."""
-    coded = _encode_columns(layout, counted, values=codings is None)
-    keys = tuple(coded[f"k{i}"][0] for i in range(len(layout.keys)))
-    codes = tuple(coded[f"k{i}"][1] for i in range(len(layout.keys)))
-    class_of_row, first = arrays.class_ids(codes, [len(key) for key in keys], rows=counted.num_rows)
-    n = counted.column("n").to_numpy().astype(np.int64, copy=False)
-    weights = counted.column("w").to_numpy() if layout.weighted else None
-    in_set = _rows_of_sets(layout, counted)
-    size_rows = in_set[layout.sets[-1] if layout.needs_class_sizes else layout.sets[0]]
-    sizes = np.zeros(len(first), dtype=np.int64)
-    np.add.at(sizes, class_of_row[size_rows], n[size_rows])
-    population = None
-    if weights is not None:
-        population = arrays.sum_by_id(class_of_row[size_rows], weights[size_rows], len(first))
-    mass = n.astype(np.float64) if weights is None else weights
-    cells: dict[str, Cells] = {}
-    for target in layout.targets:
-        rows, name = in_set[target], JOINT.join(target)
-        if codings is None:
-            domain, value = _own_codes(layout, coded, target, rows)
-        else:
-            domain = codings[name].domain
-            value = codings[name].of([_take(counted.column(alias), rows) for alias in _aliases(layout, target)])
-        cells[name] = build_cells(domain, class_of_row[rows], value, mass[rows], classes=len(first))
-    total = int(sizes.sum())
-    found = Contingency(keys, tuple(column[first] for column in codes), sizes, cells, total, total, population)
-    return found, class_of_row
 
 
 def _aliases(layout: CountedColumns, target: Sequence[str]) -> list[str]:
@@ -318,6 +316,56 @@ class Request:
         selected = ", ".join(f"{name} AS {letter}" for name, letter in zip(quoted, letters, strict=True))
         return f"SELECT {selected}, COUNT(*) AS n FROM {self.table.relation}{self.where()} GROUP BY {', '.join(quoted)}"
 
+    def no_rows(self) -> BadInput:
+        """There is nothing to count."""
+        table = self.table
+        if self.nulls == "drop":
+            return BadInput(
+                f"{table.source}: no row is left", hint="nulls='drop' left out every row, or the table has none"
+            )
+        return BadInput(f"{table.source} has no rows", hint="there is nothing to measure in an empty table")
+
+    def totals(self, counted: int) -> tuple[int, int, float | None]:
+        """Rows counted, people among them and, where a person may own several rows, the entropy of the person."""
+        person = self.roles.person
+        if person is None:
+            return counted, counted, None
+        engine, quote = self.table.engine, self.table.engine.quote
+        source = f"{self.table.relation}{self.where()}"
+        found = engine.query(f"SELECT COUNT(*) AS n, COUNT({quote(person)}) AS known FROM {source}").to_pylist()[0]
+        if found["n"] != found["known"]:
+            raise BadInput(
+                f"{found['n'] - found['known']} rows have no {person!r}, so it is not known whose they are",
+                hint="fill the column in or remove these rows",
+            )
+        keys = ", ".join(quote(name) for name in self.roles.quasi_identifiers)
+        spectrum = engine.query(
+            f"SELECT m, COUNT(*) AS people FROM (SELECT p, COUNT(*) AS m FROM "
+            f"(SELECT DISTINCT {quote(person)} AS p, {keys} FROM {source}) AS pairs GROUP BY p) AS owners GROUP BY m"
+        )
+        classes_of_person = spectrum.column("m").to_numpy().astype(np.float64)
+        people = spectrum.column("people").to_numpy().astype(np.float64)
+        pairs = float(classes_of_person @ people)
+        share = classes_of_person / pairs
+        return int(found["n"]), int(people.sum()), float(people @ (-share * np.log2(share)))
+
+    def notes(self, rows: int, constant: Mapping[str, Any], domains: Sequence[Domain]) -> tuple[str, ...]:
+        """What a user should know about the counts; `constant` holds the quasi-identifiers with one value only."""
+        notes = [
+            f"quasi-identifier {name!r} has one value only ({_shown(value)}): it separates nobody"
+            for name, value in constant.items()
+        ]
+        notes += [
+            f"sensitive attribute {domain.name!r} has one value only ({_shown(domain.labels[0])}): there is nothing left to learn about it"
+            for domain in domains
+            if len(domain) == 1
+        ]
+        if self.nulls == "drop":
+            total = self.table.engine.query(f"SELECT COUNT(*) AS n FROM {self.table.relation}").to_pylist()[0]["n"]
+            if total > rows:
+                notes.append(f"{total - rows} of {total} rows were left out because of nulls")
+        return tuple(notes)
+
 
 def count(table: Table, roles: Roles, *, nulls: Nulls = "category", joint: bool = False) -> Contingency:
     """Count the people of each class and, for each sensitive attribute, the people with each value in each class."""
@@ -328,54 +376,19 @@ def count(table: Table, roles: Roles, *, nulls: Nulls = "category", joint: bool 
 def contingency_of(request: Request, counted: pa.Table) -> Contingency:
     """The contingency of everything a request has counted."""
     if counted.num_rows == 0:
-        raise no_rows(request)
+        raise request.no_rows()
     if request.roles.weight is not None:
         check_weights(counted, request)
-    found = assemble(request.layout, counted)
-    rows, people, person_entropy = totals(request, found.rows)
+    found = request.layout.assemble(counted)
+    rows, people, person_entropy = request.totals(found.rows)
     constant = {key.name: key.labels[0] for key in found.keys if len(key) == 1}
     return replace(
         found,
         rows=rows,
         people=people,
         person_entropy=person_entropy,
-        notes=notes_on(request, rows, constant, [cells.domain for cells in found.cells.values()]),
+        notes=request.notes(rows, constant, [cells.domain for cells in found.cells.values()]),
     )
-
-
-def no_rows(request: Request) -> BadInput:
-    """There is nothing to count."""
-    table = request.table
-    if request.nulls == "drop":
-        return BadInput(
-            f"{table.source}: no row is left", hint="nulls='drop' left out every row, or the table has none"
-        )
-    return BadInput(f"{table.source} has no rows", hint="there is nothing to measure in an empty table")
-
-
-def totals(request: Request, counted: int) -> tuple[int, int, float | None]:
-    """Rows counted, people among them and, where a person may own several rows, the entropy of the person."""
-    person = request.roles.person
-    if person is None:
-        return counted, counted, None
-    engine, quote = request.table.engine, request.table.engine.quote
-    source = f"{request.table.relation}{request.where()}"
-    found = engine.query(f"SELECT COUNT(*) AS n, COUNT({quote(person)}) AS known FROM {source}").to_pylist()[0]
-    if found["n"] != found["known"]:
-        raise BadInput(
-            f"{found['n'] - found['known']} rows have no {person!r}, so it is not known whose they are",
-            hint="fill the column in or remove these rows",
-        )
-    keys = ", ".join(quote(name) for name in request.roles.quasi_identifiers)
-    spectrum = engine.query(
-        f"SELECT m, COUNT(*) AS people FROM (SELECT p, COUNT(*) AS m FROM "
-        f"(SELECT DISTINCT {quote(person)} AS p, {keys} FROM {source}) AS pairs GROUP BY p) AS owners GROUP BY m"
-    )
-    classes_of_person = spectrum.column("m").to_numpy().astype(np.float64)
-    people = spectrum.column("people").to_numpy().astype(np.float64)
-    pairs = float(classes_of_person @ people)
-    share = classes_of_person / pairs
-    return int(found["n"]), int(people.sum()), float(people @ (-share * np.log2(share)))
 
 
 def check_weights(counted: pa.Table, request: Request) -> None:
@@ -396,24 +409,6 @@ def check_weights(counted: pa.Table, request: Request) -> None:
             f"weights in {weight!r} must be finite and greater than 0; {found}",
             hint="a weight says how many people of the population a row stands for",
         )
-
-
-def notes_on(request: Request, rows: int, constant: Mapping[str, Any], domains: Sequence[Domain]) -> tuple[str, ...]:
-    """What a user should know about the counts; `constant` holds the quasi-identifiers with one value only."""
-    notes = [
-        f"quasi-identifier {name!r} has one value only ({_shown(value)}): it separates nobody"
-        for name, value in constant.items()
-    ]
-    notes += [
-        f"sensitive attribute {domain.name!r} has one value only ({_shown(domain.labels[0])}): there is nothing left to learn about it"
-        for domain in domains
-        if len(domain) == 1
-    ]
-    if request.nulls == "drop":
-        total = request.table.engine.query(f"SELECT COUNT(*) AS n FROM {request.table.relation}").to_pylist()[0]["n"]
-        if total > rows:
-            notes.append(f"{total - rows} of {total} rows were left out because of nulls")
-    return tuple(notes)
 
 
 def _shown(value: Any) -> str:

@@ -23,11 +23,9 @@ from divulge.count.counting import (
     CountedColumns,
     Request,
     ValueNumbers,
-    assemble,
     check_weights,
     contingency_of,
     domain_codes,
-    no_rows,
     plain_values,
 )
 from divulge.engines import Held
@@ -54,7 +52,7 @@ class Counts:
         engine = request.table.engine if by is None else by.engine
         found = cls(request, engine.hold(sql, together=request.layout.key_names, source=request.table.source))
         if found.cells == 0:
-            raise no_rows(request)
+            raise request.no_rows()
         if request.roles.weight is not None and not found.is_small:
             check_weights(found._whole, request)
         return found
@@ -90,7 +88,7 @@ class Counts:
     def one_class(self) -> tuple[Contingency, dict[str, ValueNumbers]]:
         """The whole table as one class, that is its marginals, and how it numbers the values of each target."""
         layout = replace(self.layout, keys=())
-        found = assemble(layout, self._whole)
+        found = layout.assemble(self._whole)
         return found, _codings(layout, found, self._whole)
 
     def with_population(self, population: Counts | None) -> Held:

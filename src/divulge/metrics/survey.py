@@ -24,12 +24,8 @@ from divulge.count import (
     CountedColumns,
     Counts,
     ValueNumbers,
-    assemble,
-    assemble_part,
     domain_codes,
-    notes_on,
     population_sizes,
-    totals,
     whole_classes,
 )
 from divulge.engines import Held
@@ -127,7 +123,7 @@ def part_of(plan: SurveyPlan, rows: pa.Table) -> SurveyPart | None:
         rows = _with_population(plan, rows)
     if rows.num_rows == 0:
         return None
-    contingency, class_of_row = assemble_part(plan.layout, rows, codings=plan.codings)
+    contingency, class_of_row = plan.layout.assemble_part(rows, codings=plan.codings)
     population = None
     if _POPULATION in rows.column_names:
         population = np.empty(len(contingency))
@@ -149,13 +145,13 @@ def _with_population(plan: SurveyPlan, rows: pa.Table) -> pa.Table:
     own = rows.filter(pc.invert(is_register)).drop_columns(["p"])
     if own.num_rows == 0:
         return own
-    contingency, class_of_row = assemble_part(plan.layout, own, codings=plan.codings)
+    contingency, class_of_row = plan.layout.assemble_part(own, codings=plan.codings)
     if register.num_rows == 0:
         raise BadInput(
             f"the population has nobody in {len(contingency)} classes of the table, for example {contingency.class_key(0)}",
             hint="a population table holds everybody the table was drawn from",
         )
-    sizes = population_sizes(contingency, assemble(CountedColumns(plan.layout.keys, ()), register))
+    sizes = population_sizes(contingency, CountedColumns(plan.layout.keys, ()).assemble(register))
     return own.append_column(_POPULATION, pa.array(sizes[class_of_row]))
 
 
@@ -330,14 +326,14 @@ def survey_classes(
     fold = held.engine.fold
     plan = SurveyPlan(counts.layout, codings, outlooks)
     sums = fold(held, partial(add_up, plan), merge_totals)
-    rows, people, person_entropy = totals(counts.request, int(sums.sizes @ sums.repeats))
+    rows, people, person_entropy = counts.request.totals(int(sums.sizes @ sums.repeats))
     plan = _with_whole(plan, sums, person_entropy)
     criteria = _criteria(plan, population=register is not None or counts.layout.weighted, metrics=metrics)
     hidden = _hidden_by_averages(plan) if metrics is None else ()
     findings = fold(held, partial(find_worst, plan, criteria, hidden), partial(merge_findings, plan, criteria))
     sample = _part(plan, findings.rows)
     alone = [coding.parts[0] for coding in codings.values() if coding.tuples is None]
-    notes = notes_on(counts.request, rows, _constant(counts, sums), alone)
+    notes = counts.request.notes(rows, _constant(counts, sums), alone)
     kept = (
         f"the counts stayed on {held.engine.place}: {len(sample.contingency):,} of {int(sums.repeats.sum()):,} classes are here, "
         f"the {plan.kept} worst by each metric"

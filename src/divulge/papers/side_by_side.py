@@ -14,10 +14,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from divulge import anatomy, answers, publish
-from divulge.anatomy import recq
-from divulge.api.anatomize import anatomize, anatomy_roles
-from divulge.api.generalize import Hierarchies, generalize
-from divulge.api.generalize import Method as GeneralizeMethod
+from divulge.api import anatomize as api_anatomize
+from divulge.api import generalize as api_generalize
 from divulge.errors import Infeasible
 from divulge.policy import Policy
 from divulge.table import Names, read
@@ -48,7 +46,7 @@ def side_by_side(
     beta: anatomy.Share,
     quasi_identifiers: Names = (),
     identifier: Names = (),
-    hierarchies: Hierarchies | None = None,
+    hierarchies: api_generalize.Hierarchies | None = None,
     suppression: float = 0.0,
     tables: int = 2,
     workload: anatomy.Workload | None = None,
@@ -56,12 +54,14 @@ def side_by_side(
 ) -> list[Side]:
     """Anatomize (with and without locality) and generalize (full-domain and Mondrian) a table, and ask all four the same queries."""
     source, bound = read(table), anatomy.as_share("beta", beta)
-    roles, _ = anatomy_roles(source, quasi_identifiers=quasi_identifiers, sensitive=sensitive, identifier=identifier)
+    roles, _ = api_anatomize.anatomy_roles(
+        source, quasi_identifiers=quasi_identifiers, sensitive=sensitive, identifier=identifier
+    )
     policy = Policy(alpha=float(bound), suppression=suppression)
 
     def anatomized(*, locality: bool) -> Side:
         name = "anatomized, records alike" if locality else "anatomized"
-        release = anatomize(
+        release = api_anatomize.anatomize(
             source,
             sensitive=sensitive,
             quasi_identifiers=roles.quasi_identifiers,
@@ -74,8 +74,8 @@ def side_by_side(
         groups, rows = release.summary.groups, release.summary.records
         return Side(name, float(reached.beta), float(reached.delta), groups, rows, release.recq(workload))
 
-    def generalized(method: GeneralizeMethod) -> Side:
-        release = generalize(
+    def generalized(method: api_generalize.Method) -> Side:
+        release = api_generalize.generalize(
             source,
             policy=policy,
             quasi_identifiers=roles.quasi_identifiers,
@@ -110,7 +110,7 @@ def _generalized_side(
         delta=answers.largest_shift(published, prior),
         groups=len(published),
         published=published.rows,
-        recq=recq(
+        recq=anatomy.recq(
             rows,
             answers.generalized_estimator(rows, counted.people, release.plan.recoding),
             quasi_identifiers=names,

@@ -33,9 +33,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from divulge import metrics
 from divulge.belief import Adversary, adversary_in_force
 from divulge.errors import BadInput, nearest
-from divulge.metrics import METRICS
 from divulge.policy.promise import Promise
 from divulge.policy.protection import Protection, protections_of
 
@@ -43,7 +43,7 @@ _LISTS = ("quasi_identifiers", "sensitive", "identifier")
 _TEXTS = ("person", "weight")
 _ROLES = (*_LISTS, *_TEXTS)
 _TABLES = ("roles", "adversary", "hierarchies", "protect")
-_METRIC_NAMES = frozenset(metric.name for metric in METRICS)
+_METRIC_NAMES = frozenset(metric.name for metric in metrics.METRICS)
 
 
 @dataclass(frozen=True, init=False)

@@ -8,13 +8,14 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any
 
+from divulge import metrics
 from divulge.arrays import Floats
 from divulge.belief import Assumptions
 from divulge.count import Contingency, Nulls, Request, count_in_memory
 from divulge.engines import OwnEngine
 from divulge.errors import BadInput
 from divulge.hierarchy import Hierarchy, Suggestion, file_name
-from divulge.metrics import Measurement, measure_counts
+from divulge.metrics import Measurement
 from divulge.policy import Policy, Protected, Verdict
 from divulge.publish.manifest import (
     BOXES,
@@ -97,7 +98,9 @@ class Original:
     def measure(self, published: Contingency) -> Measurement:
         """What a release of this table tells, against the prior of the original."""
         released = replace(self.source, source=f"{self.source.source}, generalized")
-        measured = measure_counts(published, released, self.roles, assumptions=self.assumptions, nulls=self.nulls)
+        measured = metrics.measure_counts(
+            published, released, self.roles, assumptions=self.assumptions, nulls=self.nulls
+        )
         if self.roles.weight is not None or self.people.population is None:
             return measured
         return replace(

@@ -14,9 +14,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from divulge import metrics
 from divulge.engines import OwnEngine
 from divulge.errors import BadInput, DivulgeError
-from divulge.metrics import as_frame
 from divulge.publish.files import Format, choose_format, read_rows
 from divulge.publish.manifest import read_manifest, refuse_unless_release, seal, write_manifest
 from divulge.publish.staging import check_target, stage
@@ -151,7 +151,7 @@ class Release(Result, ABC):
             fresh.close()
         kind = self.source.frame
         return {
-            part.name: rows if kind == "none" else as_frame(self.engine.collect(rows), kind)
+            part.name: rows if kind == "none" else metrics.as_frame(self.engine.collect(rows), kind)
             for part, rows in zip(parts, found, strict=True)
         }
 

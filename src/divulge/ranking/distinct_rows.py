@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from divulge.arrays import Ints
-from divulge.count import Domain, Request, no_rows, plain_values
+from divulge.count import Domain, Request, plain_values
 from divulge.engines import Held, LinedUp
 from divulge.errors import BadInput, InternalError
 from divulge.table import Column, Table
@@ -68,7 +68,7 @@ def hold_distinct_rows(request: Request) -> Held:
         request.sql_of_distinct_rows(), together=request.layout.key_names, source=request.table.source
     )
     if found.rows == 0:
-        raise no_rows(request)
+        raise request.no_rows()
     return found
 
 
@@ -134,7 +134,7 @@ class Columns:
         self._kept = self._rows_without_null(names) if request.nulls == "drop" else None
         self.rows = lined_up.rows if self._kept is None else len(self._kept)
         if self.rows == 0:
-            raise no_rows(request)
+            raise request.no_rows()
 
     def coded(self, name: str) -> Coded:
         """One column with its values."""

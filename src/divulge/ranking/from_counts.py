@@ -16,11 +16,11 @@ from functools import cached_property, partial
 
 import numpy as np
 
-from divulge import arrays
+from divulge import arrays, metrics
 from divulge.arrays import Floats, Ints
 from divulge.belief import Belief, Ground, PriorBelief, Whole
 from divulge.count import Cells, Domain, build_cells
-from divulge.metrics import Identity, Marginal
+from divulge.metrics import Identity
 from divulge.ranking.distinct_rows import Coded, DistinctRows, Refinement, count_cubes, cover, refine
 from divulge.ranking.score import Combination, Names, Numbers, belief_numbers, dense_numbers, identity_numbers, without
 
@@ -108,12 +108,12 @@ class RolledUp:
         return self.entries.rows
 
     @cached_property
-    def marginals(self) -> dict[str, Marginal]:
+    def marginals(self) -> dict[str, metrics.Marginal]:
         """Each sensitive attribute in the whole table."""
         columns = {name: self.entries.columns[name] for name in self.sensitive}
         repeats = self.entries.repeats.astype(np.float64)
         return {
-            name: Marginal.of(np.bincount(column.codes, weights=repeats).astype(np.int64))
+            name: metrics.Marginal.of(np.bincount(column.codes, weights=repeats).astype(np.int64))
             for name, column in columns.items()
         }
 
@@ -198,7 +198,7 @@ class RolledUp:
 
 
 def sensitive_in(
-    partition: Refinement, attribute: Coded, marginal: Marginal, *, repeats: Ints | None = None
+    partition: Refinement, attribute: Coded, marginal: metrics.Marginal, *, repeats: Ints | None = None
 ) -> Numbers:
     """What a ranking shows about an attribute in these classes: from a dense table of counts, or cell by cell where that is too large."""
     classes = len(partition.sizes)

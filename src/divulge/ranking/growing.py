@@ -13,8 +13,9 @@ from typing import Any
 
 import numpy as np
 
+from divulge import metrics
 from divulge.count import Counts, Request
-from divulge.metrics import Identity, Marginal
+from divulge.metrics import Identity
 from divulge.ranking.distinct_rows import Coded, Codes, Columns, Refinement, refine
 from divulge.ranking.from_counts import identity_view, sensitive_in, spectrum_of
 from divulge.ranking.score import Combination, Numbers, OneByOne, identity_numbers
@@ -116,11 +117,11 @@ class _Attribute:
     """A sensitive attribute of all rows."""
 
     coded: Coded
-    marginal: Marginal
+    marginal: metrics.Marginal
 
     @classmethod
     def of(cls, coded: Coded) -> _Attribute:
-        return cls(coded, Marginal.of(np.bincount(coded.codes, minlength=coded.values)))
+        return cls(coded, metrics.Marginal.of(np.bincount(coded.codes, minlength=coded.values)))
 
 
 def _numbers(partition: Refinement, attributes: list[_Attribute]) -> tuple[Numbers, dict[str, Numbers]]:

@@ -8,26 +8,18 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Protocol
 
+from divulge import metrics
 from divulge.arrays import Ints
 from divulge.belief import Assumptions, Belief
 from divulge.count import Contingency, Counts
-from divulge.metrics import (
-    DenseSums,
-    Identity,
-    Marginal,
-    Metric,
-    as_number,
-    beliefs_by,
-    distinction,
-    ordering_metric,
-    ranked_metrics,
-    separation,
-    survey_of,
-)
+from divulge.metrics import Identity, Metric
 
 Names = tuple[str, ...]
 Numbers = dict[str, float | int]
-BESIDE_METRICS: dict[str, Callable[[Identity], float]] = {"distinction": distinction, "separation": separation}
+BESIDE_METRICS: dict[str, Callable[[Identity], float]] = {
+    "distinction": metrics.distinction,
+    "separation": metrics.separation,
+}
 """What ARX says of quasi-identifiers: a ranking shows them beside the metrics."""
 
 
@@ -42,7 +34,7 @@ class Combination:
     @property
     def rate(self) -> float:
         """The discrimination rate: the share of the bits that name a person."""
-        return float(self.identity[ordering_metric().name])
+        return float(self.identity[metrics.ordering_metric().name])
 
 
 class Scorer(Protocol):
@@ -99,35 +91,35 @@ class OneByOne:
             contingency = counts.collect()
             return Identity.of(contingency), self._beliefs(contingency)
         known = self.assumptions.known_to(counts.request.roles.quasi_identifiers)
-        sample = survey_of(counts, None, known, metrics=ranked_names()).sample
+        sample = metrics.survey_of(counts, None, known, metrics=ranked_names()).sample
         return sample.identity, sample.beliefs
 
     @cached_property
     def _beliefs(self) -> Callable[[Contingency], dict[str, Belief]]:
-        return beliefs_by(self.assumptions, self.counts.request.roles, self.counts.request.nulls)
+        return metrics.beliefs_by(self.assumptions, self.counts.request.roles, self.counts.request.nulls)
 
 
 def identity_numbers(view: Identity) -> Numbers:
     """What a ranking shows about identity."""
-    return _numbers(ranked_metrics("identity"), view) | {name: of(view) for name, of in BESIDE_METRICS.items()}
+    return _numbers(metrics.ranked_metrics("identity"), view) | {name: of(view) for name, of in BESIDE_METRICS.items()}
 
 
 def belief_numbers(belief: Belief) -> Numbers:
     """What a ranking shows about a sensitive attribute."""
-    return _numbers(ranked_metrics("sensitive"), belief)
+    return _numbers(metrics.ranked_metrics("sensitive"), belief)
 
 
-def dense_numbers(table: Ints, marginal: Marginal, belief: Callable[[], Belief], *, classes: int) -> Numbers:
+def dense_numbers(table: Ints, marginal: metrics.Marginal, belief: Callable[[], Belief], *, classes: int) -> Numbers:
     """The same from a table of values by classes (see DenseSums.of); the belief is formed only if some metric needs it."""
-    metrics = ranked_metrics("sensitive")
-    sums = DenseSums.of(table, marginal, classes=classes)
-    slow = belief_numbers(belief()) if any(metric.dense is None for metric in metrics) else {}
-    return {metric.name: slow[metric.name] if metric.dense is None else metric.dense(sums) for metric in metrics}
+    shown = metrics.ranked_metrics("sensitive")
+    sums = metrics.DenseSums.of(table, marginal, classes=classes)
+    slow = belief_numbers(belief()) if any(metric.dense is None for metric in shown) else {}
+    return {metric.name: slow[metric.name] if metric.dense is None else metric.dense(sums) for metric in shown}
 
 
 def ranked_names() -> tuple[str, ...]:
     """The metrics of a ranking."""
-    return tuple(metric.name for metric in (*ranked_metrics("identity"), *ranked_metrics("sensitive")))
+    return tuple(metric.name for metric in (*metrics.ranked_metrics("identity"), *metrics.ranked_metrics("sensitive")))
 
 
 def without(columns: Names, left_out: str) -> Names:
@@ -135,5 +127,5 @@ def without(columns: Names, left_out: str) -> Names:
     return tuple(name for name in columns if name != left_out)
 
 
-def _numbers(metrics: Sequence[Metric[Any]], view: Identity | Belief) -> Numbers:
-    return {metric.name: as_number(metric, metric.value(view)[0]) for metric in metrics}
+def _numbers(shown: Sequence[Metric[Any]], view: Identity | Belief) -> Numbers:
+    return {metric.name: metrics.as_number(metric, metric.value(view)[0]) for metric in shown}

@@ -12,7 +12,7 @@ import itertools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from divulge.metrics import TOLERANCE
+from divulge import metrics
 from divulge.ranking.score import Combination, Scorer
 
 Names = tuple[str, ...]
@@ -40,7 +40,7 @@ def search_smallest(
         for columns in level:
             if any(part not in bounds for part in itertools.combinations(columns, size - 1)):
                 larger += 1  # a part identifies, or holds one that does
-            elif size > 1 and (limits := _limits(columns, bounds))[1] < threshold - TOLERANCE:
+            elif size > 1 and (limits := _limits(columns, bounds))[1] < threshold - metrics.TOLERANCE:
                 bounds[columns] = limits
                 unreachable += 1
             else:
@@ -48,7 +48,7 @@ def search_smallest(
         done = len(counted) + larger + unreachable
         for item in scorer.score_all(candidates):
             counted.append(item)
-            if item.rate < threshold - TOLERANCE:
+            if item.rate < threshold - metrics.TOLERANCE:
                 bounds[item.columns] = (item.rate, item.rate)
             done += 1
             if progress is not None:

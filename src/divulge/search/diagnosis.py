@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
+from divulge import metrics
 from divulge.arrays import Floats
 from divulge.belief import Belief
 from divulge.errors import Infeasible
-from divulge.metrics import TOLERANCE
 from divulge.search.judge import Judge, all_published
 from divulge.search.lattice import Classes, Lattice, Node, Rollup, with_drop
 from divulge.search.rules import Rule
@@ -282,4 +282,4 @@ def _telling_value(belief: Belief, number: int) -> str | None:
     here = belief.cells.of_class(number)
     share[list(here)] = np.array(list(here.values())) / sum(here.values())
     apart = np.abs(share - belief.prior.of_class(number))
-    return as_text(belief.cells.domain.labels[int(np.argmax(apart))]) if apart.max() > TOLERANCE else None
+    return as_text(belief.cells.domain.labels[int(np.argmax(apart))]) if apart.max() > metrics.TOLERANCE else None

@@ -15,9 +15,10 @@ from functools import cached_property
 
 import numpy as np
 
+from divulge import metrics
 from divulge.arrays import Bools, Floats, Ints
 from divulge.errors import BadInput
-from divulge.metrics import TOLERANCE, Identity
+from divulge.metrics import Identity
 from divulge.search.lattice import Classes, Node, Rollup
 from divulge.search.rules import Rule, View
 
@@ -81,7 +82,7 @@ class Judge:
     @cached_property
     def limit(self) -> int:
         """How many people may be left out."""
-        return int(np.floor(self.suppression * self.rollup.people + TOLERANCE))
+        return int(np.floor(self.suppression * self.rollup.people + metrics.TOLERANCE))
 
     @cached_property
     def _alone(self) -> list[tuple[str | None, list[Rule]]]:

@@ -17,9 +17,8 @@ import pyarrow as pa
 
 from divulge import arrays
 from divulge.arrays import Bools, Ints
-from divulge.belief import Key
 from divulge.count import Cells, Contingency, Domain, build_cells
-from divulge.hierarchy import Hierarchy
+from divulge.hierarchy import Hierarchy, Labels
 from divulge.search.judge import Candidate
 from divulge.search.lattice import Rollup, held
 
@@ -102,10 +101,10 @@ class Plan:
     def labels_holding(
         self,
         columns: Sequence[str],
-        keys: Sequence[Key],
+        keys: Sequence[Labels],
         hierarchies: Mapping[str, Hierarchy],
         contingency: Contingency,
-    ) -> dict[Key, list[Key]]:
+    ) -> dict[Labels, list[Labels]]:
         """Under which published labels of these columns each combination of their values lies, whether somebody has it or not."""
         if not self.boxes:
             return {key: _labels_at(key, [(hierarchies[name], self.levels[name]) for name in columns]) for key in keys}
@@ -139,7 +138,7 @@ class Plan:
         return found
 
 
-def _labels_at(key: Key, levels: Sequence[tuple[Hierarchy, int]]) -> list[Key]:
+def _labels_at(key: Labels, levels: Sequence[tuple[Hierarchy, int]]) -> list[Labels]:
     """The labels of one combination; none where a hierarchy does not know a value, which nobody in the table has then."""
     try:
         return [tuple(hierarchy.label_of(text, level) for text, (hierarchy, level) in zip(key, levels, strict=True))]

@@ -12,13 +12,12 @@ import numpy as np
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from divulge import metrics
+from divulge import metrics, ranking
 from divulge.api.generalize import CutColumn
 from divulge.api.hierarchies import Built, Coverage
 from divulge.api.perturbed import Perturbed
 from divulge.api.profile import Profile
 from divulge.hierarchy import Hierarchy
-from divulge.ranking import BESIDE_METRICS, Combination, Growth, Numbers, Ranking
 from divulge.results import document_of, plain, text_of
 from divulge.values import as_text, toml_key, toml_value
 from divulge.views.words import Listing, bullet, class_name, grid, heading, number, people, written_text
@@ -43,51 +42,49 @@ def profile_text(profile: Profile) -> RenderableType:
     return Group(Text(f"{profile.settings['source']}: {len(columns)} columns"), table, Text(legend, style="dim"))
 
 
-@text_of.register(Ranking)
-def ranking_text(ranking: Ranking, *, most: int = 15) -> RenderableType:
+@text_of.register(ranking.Ranking)
+def ranking_text(found: ranking.Ranking, *, most: int = 15) -> RenderableType:
     """Attributes, combinations, and the smallest sets that identify."""
     symbol, heads = metrics.ordering_metric().symbol, _identity_heads("combinations")
     attributes = grid("attribute", *heads, "adds to the rest", right=range(1, len(heads) + 2))
-    for item in ranking.attributes:
+    for item in found.attributes:
         attributes.add_row(
             item.attribute, *_identity_cells(item.alone.identity, "combinations"), f"{item.contribution:.4f}"
         )
     parts: list[RenderableType] = [
-        Text(
-            f"{ranking.settings['source']}: {ranking.rows:,} rows; all together: {symbol} {ranking.everything.rate:.4f}"
-        ),
+        Text(f"{found.settings['source']}: {found.rows:,} rows; all together: {symbol} {found.everything.rate:.4f}"),
         heading("Each attribute"),
         attributes,
-        heading(f"Combinations of up to {ranking.settings['up_to']}, the most identifying first"),
-        _combinations(ranking.combinations[:most], ranking.settings["sensitive"]),
+        heading(f"Combinations of up to {found.settings['up_to']}, the most identifying first"),
+        _combinations(found.combinations[:most], found.settings["sensitive"]),
     ]
-    if len(ranking.combinations) > most:
-        parts.append(Text(f"... and {len(ranking.combinations) - most:,} more"))
-    if ranking.pruned is not None:
+    if len(found.combinations) > most:
+        parts.append(Text(f"... and {len(found.combinations) - most:,} more"))
+    if found.pruned is not None:
         parts.append(
             Text(
-                f"Not counted: {ranking.pruned.hold_a_smaller_one:,} that contain an identifying combination, "
-                f"{ranking.pruned.cannot_reach:,} that cannot reach the threshold"
+                f"Not counted: {found.pruned.hold_a_smaller_one:,} that contain an identifying combination, "
+                f"{found.pruned.cannot_reach:,} that cannot reach the threshold"
             )
         )
-    parts.append(heading(f"The smallest combinations with {symbol} of at least {ranking.threshold:g}"))
-    if ranking.smallest:
-        parts += [bullet(f"{' + '.join(item.columns)}: {item.rate:.4f}") for item in ranking.smallest[:most]]
+    parts.append(heading(f"The smallest combinations with {symbol} of at least {found.threshold:g}"))
+    if found.smallest:
+        parts += [bullet(f"{' + '.join(item.columns)}: {item.rate:.4f}") for item in found.smallest[:most]]
     else:
-        parts.append(bullet(f"none of up to {ranking.settings['up_to']} attributes"))
-    if ranking.sets:
-        parts += [heading("Your sets, side by side"), _combinations(ranking.sets, ranking.settings["sensitive"])]
-    return Group(*parts, *(bullet(f"Note: {note}.") for note in ranking.notes))
+        parts.append(bullet(f"none of up to {found.settings['up_to']} attributes"))
+    if found.sets:
+        parts += [heading("Your sets, side by side"), _combinations(found.sets, found.settings["sensitive"])]
+    return Group(*parts, *(bullet(f"Note: {note}.") for note in found.notes))
 
 
-@document_of.register(Ranking)
-def ranking_document(ranking: Ranking) -> dict[str, Any]:
+@document_of.register(ranking.Ranking)
+def ranking_document(found: ranking.Ranking) -> dict[str, Any]:
     """Everything `divulge rank --json` prints; the smallest combinations by their columns alone."""
-    return plain(ranking) | {"smallest": [list(item.columns) for item in ranking.smallest]}  # type: ignore[no-any-return]
+    return plain(found) | {"smallest": [list(item.columns) for item in found.smallest]}  # type: ignore[no-any-return]
 
 
-@text_of.register(Growth)
-def growth_text(growth: Growth) -> RenderableType:
+@text_of.register(ranking.Growth)
+def growth_text(growth: ranking.Growth) -> RenderableType:
     """Each attribute by itself, and the first n together."""
     heads = [*_identity_heads("growth"), *_sensitive_heads("growth", growth.settings["sensitive"])]
     alone = grid("attribute", *heads, right=range(1, len(heads) + 1))
@@ -112,7 +109,7 @@ def growth_text(growth: Growth) -> RenderableType:
     )
 
 
-def _combinations(items: Sequence[Combination], sensitive: Sequence[str]) -> RenderableType:
+def _combinations(items: Sequence[ranking.Combination], sensitive: Sequence[str]) -> RenderableType:
     heads = [*_identity_heads("combinations"), *_sensitive_heads("combinations", sensitive)]
     table = grid("combination", *heads, right=range(1, len(heads) + 1))
     for item in items:
@@ -124,9 +121,9 @@ def _combinations(items: Sequence[Combination], sensitive: Sequence[str]) -> Ren
     return table
 
 
-def _identity_cells(numbers: Numbers, where: metrics.RankingTable) -> list[str]:
+def _identity_cells(numbers: ranking.Numbers, where: metrics.RankingTable) -> list[str]:
     return [_cell(numbers[metric.name]) for metric in metrics.ranked_metrics("identity", where)] + [
-        _cell(numbers[name]) for name in BESIDE_METRICS
+        _cell(numbers[name]) for name in ranking.BESIDE_METRICS
     ]
 
 
@@ -309,14 +306,14 @@ def _levels(count: int) -> str:
 
 
 def _identity_heads(where: metrics.RankingTable) -> list[str]:
-    return [*(metric.ranked for metric in metrics.ranked_metrics("identity", where)), *BESIDE_METRICS]
+    return [*(metric.ranked for metric in metrics.ranked_metrics("identity", where)), *ranking.BESIDE_METRICS]
 
 
 def _sensitive_heads(where: metrics.RankingTable, attributes: Sequence[str]) -> list[str]:
     return [f"{metric.ranked} {name}" for name in attributes for metric in metrics.ranked_metrics("sensitive", where)]
 
 
-def _sensitive_cells(sensitive: dict[str, Numbers], where: metrics.RankingTable) -> list[str]:
+def _sensitive_cells(sensitive: dict[str, ranking.Numbers], where: metrics.RankingTable) -> list[str]:
     shown = metrics.ranked_metrics("sensitive", where)
     return [_cell(numbers[metric.name]) for numbers in sensitive.values() for metric in shown]
 
