@@ -56,7 +56,7 @@ ORDER = (
     "__main__",
 )
 # Rooms without a front door: one file for each question or command, imported by those who ask.
-OPEN_ROOMS = {"api": ("__init__", "papers", "cli"), "cli": ("__main__",)}
+OPEN_ROOMS = {"api": ("__init__", "papers", "views", "cli"), "views": ("cli",), "cli": ("__main__",)}
 
 
 class Budget(NamedTuple):
@@ -68,7 +68,7 @@ class Budget(NamedTuple):
 
 
 # These may fall. A number that rises needs a reason in the commit that raises it.
-BUDGETS = {}
+BUDGETS: dict[str, Budget] = {}
 MOST_NAMES_ACROSS = 999
 
 LONGEST_FILE = 600
@@ -151,8 +151,13 @@ def room_named(module: str) -> str:
     return [*module.split("."), "__init__"][1]
 
 
-def imports(path: Path) -> Iterator[Import]:
+@cache
+def imports(path: Path) -> tuple[Import, ...]:
     """Every import of ours in a file, also inside functions."""
+    return tuple(_imports(path))
+
+
+def _imports(path: Path) -> Iterator[Import]:
     for node in ast.walk(tree(path)):
         if isinstance(node, ast.Import):
             yield from (
@@ -177,7 +182,7 @@ def exported(room: str) -> set[str]:
         if isinstance(node, ast.Assign) and [target.id for target in node.targets if isinstance(target, ast.Name)] == [
             "__all__"
         ]:
-            return {constant.value for constant in ast.walk(node.value) if isinstance(constant, ast.Constant)}
+            return {str(constant.value) for constant in ast.walk(node.value) if isinstance(constant, ast.Constant)}
     return set()
 
 
@@ -242,7 +247,7 @@ def test_no_name_is_exported_that_no_other_room_uses() -> None:
                     if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)
                 }
                 used[f"divulge.{item.name}"] |= names
-    public = set(dir(divulge)) | set(dir(divulge.dossier)) | set(dir(divulge.datasets))
+    public = {*dir(divulge), *dir(divulge.datasets), *dir(divulge.dossier), *dir(divulge.papers)}
     unused = [
         f"{room}: {name}"
         for room in ORDER

@@ -14,7 +14,7 @@ import divulge as dv
 from divulge.anatomy import Workload
 from divulge.answers import Estimate
 from divulge.errors import BadInput
-from divulge.papers.side_by_side import side_by_side
+from divulge.papers import side_by_side
 from tests.anatomy.literature import COLUMNS, RECORDS
 from tests.anatomy.public import public
 

@@ -152,7 +152,7 @@ PAGE = Page(
             "Section 2.3: uncertain attributes",
             "A record with confidences stands for possible worlds. The text sets w_N = 2 and then computes "
             "with equal weights.",
-            "`divulge.dossier.paper_methods.possible_worlds`; `dv.dossier.leakage(…, weights=…)`.",
+            "`dv.dossier.possible_worlds`; `dv.dossier.leakage(…, weights=…)`.",
             "quantity",
             section_2_3,
         ),
