@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
+from typer import Option
 
 import divulge as dv
-from divulge.cli.options import JsonOption, TableOptions, emit_json, new_app, takes_groups, tell
+from divulge.cli.options import JsonOption, TableOptions, Text, Texts, emit_json, new_app, takes_groups, tell
 
 app = new_app()
 
@@ -19,16 +20,10 @@ app = new_app()
 class ModelOptions:
     """What every group must keep."""
 
-    alpha: Annotated[
-        str | None, typer.Option(help="Record linkage: the commonest tuple of a table in a group; 0.5 or 1/2.")
-    ] = None
-    beta: Annotated[str | None, typer.Option(help="Attribute linkage: the commonest sensitive value in a group.")] = (
-        None
-    )
-    gamma: Annotated[str | None, typer.Option(help="Table linkage: the commonest combination in a group.")] = None
-    delta: Annotated[
-        str | None, typer.Option(help="Probabilistic attack: how far the share of a sensitive value may move.")
-    ] = None
+    alpha: Annotated[Text, Option(help="Record linkage: the commonest tuple of a table in a group; 0.5 or 1/2.")] = None
+    beta: Annotated[Text, Option(help="Attribute linkage: the commonest sensitive value in a group.")] = None
+    gamma: Annotated[Text, Option(help="Table linkage: the commonest combination in a group.")] = None
+    delta: Annotated[Text, Option(help="Probabilistic attack: how far the share of a sensitive value may move.")] = None
 
     def given(self) -> dict[str, Any]:
         """The bounds that were given."""
@@ -42,32 +37,28 @@ class MethodOptions:
 
     method: Annotated[
         Literal["slppa", "anatomy", "slicing", "asn", "permutation"],
-        typer.Option(help="All four bounds, or a method to compare with; anatomy and slicing take their l from beta."),
+        Option(help="All four bounds, or a method to compare with; anatomy and slicing take their l from beta."),
     ] = "slppa"
     tables: Annotated[
-        str | None,
-        typer.Option(
-            help="How many tables for the quasi-identifiers (2, if there are two), or which: 'age,zip;gender,job'."
-        ),
+        Text,
+        Option(help="How many tables for the quasi-identifiers (2, if there are two), or which: 'age,zip;gender,job'."),
     ] = None
     linkage: Annotated[
         Literal["average", "first"] | None,
-        typer.Option(help="A column joins the table it goes with best: on average, or by its first column."),
+        Option(help="A column joins the table it goes with best: on average, or by its first column."),
     ] = None
-    association: Annotated[
-        Literal["phi2", "cramers_v2"] | None, typer.Option(help="How closely columns go together.")
-    ] = None
-    max_table_size: Annotated[int | None, typer.Option(help="The most columns of a table.", min=1)] = None
+    association: Annotated[Literal["phi2", "cramers_v2"] | None, Option(help="How closely columns go together.")] = None
+    max_table_size: Annotated[int | None, Option(help="The most columns of a table.", min=1)] = None
     algorithm: Annotated[
         Literal["guaranteed", "paper"] | None,
-        typer.Option(help="Our group division, or Algorithm 1 of the paper as printed."),
+        Option(help="Our group division, or Algorithm 1 of the paper as printed."),
     ] = None
     locality: Annotated[
-        bool, typer.Option("--locality", help="Group records that are alike: better answers, same bounds.")
+        bool, Option("--locality", help="Group records that are alike: better answers, same bounds.")
     ] = False
-    group_size: Annotated[int | None, typer.Option(help="The fewest records of a group.", min=1)] = None
+    group_size: Annotated[int | None, Option(help="The fewest records of a group.", min=1)] = None
     bucket_check: Annotated[
-        Literal["distinct", "frequency"] | None, typer.Option(help="What makes a bucket of slicing l-diverse.")
+        Literal["distinct", "frequency"] | None, Option(help="What makes a bucket of slicing l-diverse.")
     ] = None
 
     def given(self) -> dict[str, Any]:
@@ -92,49 +83,43 @@ def anatomize(
     table: TableOptions,
     model: ModelOptions,
     method: MethodOptions,
-    sensitive: Annotated[
-        list[str] | None, typer.Option(help="Sensitive column; it gets a table of its own. Repeatable.")
-    ] = None,
+    sensitive: Annotated[Texts, Option(help="Sensitive column; it gets a table of its own. Repeatable.")] = None,
     qi: Annotated[
-        list[str] | None,
-        typer.Option(
+        Texts,
+        Option(
             help="Quasi-identifier. If none is named: all columns but the sensitive ones, identifiers, and what looks like one."
         ),
     ] = None,
-    identifier: Annotated[
-        list[str] | None, typer.Option(help="Column that names a person directly; it is left out.")
-    ] = None,
+    identifier: Annotated[Texts, Option(help="Column that names a person directly; it is left out.")] = None,
     nulls: Annotated[
-        Literal["category", "drop"], typer.Option(help="A null is a value of its own, or its row is left out.")
+        Literal["category", "drop"], Option(help="A null is a value of its own, or its row is left out.")
     ] = "category",
     out: Annotated[
         Path | None,
-        typer.Option(
-            metavar="DIR", help="The folder to publish in; it must not exist yet. Without it nothing is written."
-        ),
+        Option(metavar="DIR", help="The folder to publish in; it must not exist yet. Without it nothing is written."),
     ] = None,
     format_: Annotated[
         Literal["csv", "parquet", "arrow"] | None,
-        typer.Option(
+        Option(
             "--format", help="How the tables are written; as the table came, if that is one of these, else Parquet."
         ),
     ] = None,
     seed: Annotated[
-        int | None, typer.Option(help="Makes the release repeatable, for tests; do not publish with it.", min=0)
+        int | None, Option(help="Makes the release repeatable, for tests; do not publish with it.", min=0)
     ] = None,
     queries: Annotated[
-        int | None, typer.Option(help="How many count queries the error is measured by; 0 for none.", min=0)
+        int | None, Option(help="How many count queries the error is measured by; 0 for none.", min=0)
     ] = None,
     workload: Annotated[
-        Literal["anchored", "range"], typer.Option(help="Queries for the values of a record, or for ranges of values.")
+        Literal["anchored", "range"], Option(help="Queries for the values of a record, or for ranges of values.")
     ] = "anchored",
-    attack: Annotated[bool, typer.Option("--attack", help="Also carry out the four attacks.")] = False,
+    attack: Annotated[bool, Option("--attack", help="Also carry out the four attacks.")] = False,
     check: Annotated[
         bool,
-        typer.Option("--check", help="TABLE is an anatomized release: hold it against the bounds; exit code 0 or 1."),
+        Option("--check", help="TABLE is an anatomized release: hold it against the bounds; exit code 0 or 1."),
     ] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Divide, group and report; write nothing.")] = False,
-    force: Annotated[bool, typer.Option("--force", help="Replace the release that is there.")] = False,
+    dry_run: Annotated[bool, Option("--dry-run", help="Divide, group and report; write nothing.")] = False,
+    force: Annotated[bool, Option("--force", help="Replace the release that is there.")] = False,
     json_: JsonOption = False,
 ) -> None:
     """Publish a table as several tables, tied together only by groups of records: exit code 3 if no grouping keeps the bounds.

@@ -6,7 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Argument, Option
 
 import divulge as dv
 from divulge.cli.options import JsonOption, TableOptions, new_app, takes_groups, tell
@@ -17,20 +17,20 @@ app = new_app()
 @app.command()
 @takes_groups
 def apply(
-    release: Annotated[Path, typer.Argument(metavar="RELEASE", help="The folder of a release, with its mappings.")],
+    release: Annotated[Path, Argument(metavar="RELEASE", help="The folder of a release, with its mappings.")],
     table: TableOptions,
-    out: Annotated[Path, typer.Option(metavar="DIR", help="The folder to publish in; it must not exist yet.")],
+    out: Annotated[Path, Option(metavar="DIR", help="The folder to publish in; it must not exist yet.")],
     suppress_unseen: Annotated[
         bool,
-        typer.Option(
+        Option(
             "--suppress-unseen",
             help="Leave out rows with values the release does not know, or whose class breaks a promise.",
         ),
     ] = False,
     seed: Annotated[
-        int | None, typer.Option(help="Fixes the order of the rows, for tests; a fresh secret if not given.", min=0)
+        int | None, Option(help="Fixes the order of the rows, for tests; a fresh secret if not given.", min=0)
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace the release that is there.")] = False,
+    force: Annotated[bool, Option("--force", help="Replace the release that is there.")] = False,
     json_: JsonOption = False,
 ) -> None:
     """Publish new rows as an earlier release was published, if both together still keep its promises (else exit code 1).

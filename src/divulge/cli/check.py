@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import Annotated
 
 import typer
+from typer import Option
 
 import divulge as dv
 from divulge.cli.options import (
@@ -35,7 +36,7 @@ def check(
     adversary: BeliefOptions,
     policy: PolicyOption = None,
     protect: ProtectOption = None,
-    sample: Annotated[int, typer.Option(help="How many of the classes that break a promise to name.", min=0)] = 10,
+    sample: Annotated[int, Option(help="How many of the classes that break a promise to name.", min=0)] = 10,
     joint: JointOption = False,
     json_: JsonOption = False,
     bounds: dict[str, str] | None = None,

@@ -5,19 +5,17 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-import typer
+from typer import Argument, Option
 
-from divulge.cli.options import JsonOption, emit_json, new_app, show
+from divulge.cli.options import JsonOption, Text, emit_json, new_app, show
 
 app = new_app()
 
 
 @app.command()
 def datasets(
-    name: Annotated[
-        str | None, typer.Argument(metavar="NAME", help="The data set to fetch; without it, all are listed.")
-    ] = None,
-    out: Annotated[str | None, typer.Option(metavar="FILE", help="Write the table as .csv or .parquet.")] = None,
+    name: Annotated[Text, Argument(metavar="NAME", help="The data set to fetch; without it, all are listed.")] = None,
+    out: Annotated[Text, Option(metavar="FILE", help="Write the table as .csv or .parquet.")] = None,
     json_: JsonOption = False,
 ) -> None:
     """List public data sets, or fetch one into the cache and, with --out, write it as a table.

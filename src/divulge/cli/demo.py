@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
+from typer import Option
 
 import divulge as dv
 from divulge.cli.options import JsonOption, emit_json, new_app, show
@@ -27,9 +27,9 @@ distribution_leakage = 0.5
 
 @app.command()
 def demo(
-    out: Annotated[str, typer.Option(help="Folder for the table, the charts and the numbers.")] = "divulge-demo",
-    rows: Annotated[int, typer.Option(help="How many patients to invent.", min=100)] = 20_000,
-    seed: Annotated[int, typer.Option(help="The same seed invents the same people.")] = 2026,
+    out: Annotated[str, Option(help="Folder for the table, the charts and the numbers.")] = "divulge-demo",
+    rows: Annotated[int, Option(help="How many patients to invent.", min=100)] = 20_000,
+    seed: Annotated[int, Option(help="The same seed invents the same people.")] = 2026,
     json_: JsonOption = False,
 ) -> None:
     """Invent 20,000 patients, measure what their table gives away, tell it in plain words, and publish a table that tells less.

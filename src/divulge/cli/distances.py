@@ -5,20 +5,20 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
+from typer import Option
 
 import divulge as dv
-from divulge.cli.options import JsonOption, new_app, tell
+from divulge.cli.options import JsonOption, Text, new_app, tell
 
 app = new_app()
 
 
 @app.command()
 def distances(
-    values: Annotated[int, typer.Option(help="How many values the distributions have.", min=2)] = 5,
-    pairs: Annotated[int, typer.Option(help="How many random pairs of distributions.", min=2)] = 2000,
-    seed: Annotated[int, typer.Option(help="The same seed draws the same pairs.")] = 0,
-    chart: Annotated[str | None, typer.Option(metavar="FILE", help="Write the curves as .svg, .png or .json.")] = None,
+    values: Annotated[int, Option(help="How many values the distributions have.", min=2)] = 5,
+    pairs: Annotated[int, Option(help="How many random pairs of distributions.", min=2)] = 2000,
+    seed: Annotated[int, Option(help="The same seed draws the same pairs.")] = 0,
+    chart: Annotated[Text, Option(metavar="FILE", help="Write the curves as .svg, .png or .json.")] = None,
     json_: JsonOption = False,
 ) -> None:
     """Compare distances between distributions for sensitivity and independence (Afifi et al. 2018, Fig. 1).

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
+from typer import Option
 
 import divulge as dv
 from divulge.belief import Adversary
@@ -18,6 +19,8 @@ from divulge.cli.options import (
     ProtectOption,
     RoleOptions,
     TableOptions,
+    Text,
+    Texts,
     emit_json,
     new_app,
     policy_of,
@@ -32,14 +35,14 @@ from divulge.policy import Policy
 app = new_app()
 FormatOption = Annotated[
     Literal["csv", "parquet", "arrow"] | None,
-    typer.Option(
+    Option(
         "--format",
         help="How the table is written; as it came, if that is one of these, else Parquet. Spark does not write Arrow.",
     ),
 ]
-ForceOption = Annotated[bool, typer.Option("--force", help="Replace the release that is there.")]
+ForceOption = Annotated[bool, Option("--force", help="Replace the release that is there.")]
 SeedOption = Annotated[
-    int | None, typer.Option(help="Fixes the order of the rows, for tests; a fresh secret if not given.", min=0)
+    int | None, Option(help="Fixes the order of the rows, for tests; a fresh secret if not given.", min=0)
 ]
 
 
@@ -54,41 +57,35 @@ def generalize(
     protect: ProtectOption = None,
     out: Annotated[
         Path | None,
-        typer.Option(
-            metavar="DIR", help="The folder to publish in; it must not exist yet. Without it nothing is written."
-        ),
+        Option(metavar="DIR", help="The folder to publish in; it must not exist yet. Without it nothing is written."),
     ] = None,
     hierarchies: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Folder of <column>.csv or *_hierarchy_<column>.csv.")
+        Path | None, Option(metavar="DIR", help="Folder of <column>.csv or *_hierarchy_<column>.csv.")
     ] = None,
     suppression: Annotated[
-        float | None, typer.Option(help="The share of records that may be left out: 0.05 for 5 %.", min=0, max=1)
+        float | None, Option(help="The share of records that may be left out: 0.05 for 5 %.", min=0, max=1)
     ] = None,
-    objective: Annotated[
-        str, typer.Option(help="What is to be lost least: loss, discernibility, precision, ...")
-    ] = "loss",
+    objective: Annotated[str, Option(help="What is to be lost least: loss, discernibility, precision, ...")] = "loss",
     method: Annotated[
         Literal["full-domain", "columns", "mondrian", "relaxed-mondrian"],
-        typer.Option(
-            help="One level per column; each column as it is or not at all; boxes; boxes that may share values."
-        ),
+        Option(help="One level per column; each column as it is or not at all; boxes; boxes that may share values."),
     ] = "full-domain",
-    time_limit: Annotated[float | None, typer.Option(metavar="SECONDS", help="When to stop searching.", min=0)] = None,
-    optima: Annotated[bool, typer.Option("--optima", help="Also tell all solutions that cost the same.")] = False,
-    nodes: Annotated[bool, typer.Option("--nodes", help="Also tell every combination of levels looked at.")] = False,
+    time_limit: Annotated[float | None, Option(metavar="SECONDS", help="When to stop searching.", min=0)] = None,
+    optima: Annotated[bool, Option("--optima", help="Also tell all solutions that cost the same.")] = False,
+    nodes: Annotated[bool, Option("--nodes", help="Also tell every combination of levels looked at.")] = False,
     pareto: Annotated[
-        str | None,
-        typer.Option(
+        Text,
+        Option(
             metavar="METRIC",
             help="Instead of a release: what each combination of levels costs and tells by this metric, and the best trade-offs.",
         ),
     ] = None,
     keep: Annotated[
-        list[str] | None, typer.Option(help="Column without a role to publish although it looks like an identifier.")
+        Texts, Option(help="Column without a role to publish although it looks like an identifier.")
     ] = None,
     format_: FormatOption = None,
     seed: SeedOption = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Search and report; write nothing.")] = False,
+    dry_run: Annotated[bool, Option("--dry-run", help="Search and report; write nothing.")] = False,
     force: ForceOption = False,
     joint: JointOption = False,
     json_: JsonOption = False,

@@ -6,7 +6,7 @@ from __future__ import annotations
 import sys
 from typing import Annotated, Any
 
-import typer
+from typer import Option
 
 import divulge as dv
 from divulge.cli.options import (
@@ -15,6 +15,8 @@ from divulge.cli.options import (
     JsonOption,
     RoleOptions,
     TableOptions,
+    Text,
+    Texts,
     new_app,
     takes_groups,
     tell,
@@ -30,23 +32,19 @@ def measure(
     table: TableOptions,
     roles: RoleOptions,
     adversary: BeliefOptions,
-    about: Annotated[
-        str | None, typer.Option(help="Any column, measured as if it were sensitive, with --given.")
-    ] = None,
-    given: Annotated[
-        list[str] | None, typer.Option(metavar="COLUMNS", help="The columns the adversary knows, with --about.")
-    ] = None,
+    about: Annotated[Text, Option(help="Any column, measured as if it were sensitive, with --given.")] = None,
+    given: Annotated[Texts, Option(metavar="COLUMNS", help="The columns the adversary knows, with --about.")] = None,
     t: Annotated[
-        float | None, typer.Option("--t", help="Hold t (in bits, as I1) against the average and against every class.")
+        float | None, Option("--t", help="Hold t (in bits, as I1) against the average and against every class.")
     ] = None,
     l_value: Annotated[
-        float | None, typer.Option("--l", help="Hold an entropy l against the average and against every class.")
+        float | None, Option("--l", help="Hold an entropy l against the average and against every class.")
     ] = None,
     classes: Annotated[
-        bool, typer.Option("--classes", help="With --json: also one entry per class. Else: one row per class as CSV.")
+        bool, Option("--classes", help="With --json: also one entry per class. Else: one row per class as CSV.")
     ] = False,
-    worst: Annotated[int, typer.Option(help="How many of the worst classes to tell.", min=0)] = 10,
-    by: Annotated[str | None, typer.Option(help="The metric that says which classes are worst.")] = None,
+    worst: Annotated[int, Option(help="How many of the worst classes to tell.", min=0)] = 10,
+    by: Annotated[Text, Option(help="The metric that says which classes are worst.")] = None,
     joint: JointOption = False,
     json_: JsonOption = False,
 ) -> None:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Option
 
 import divulge as dv
 from divulge.cli.options import JsonOption, emit_json, new_app, show
@@ -20,7 +20,7 @@ _SCOPES = {"identity": "Identity: who is this?", "sensitive": "Sensitive attribu
 
 @app.command()
 def metrics(
-    markdown: Annotated[bool, typer.Option("--markdown", help="Print the reference page.")] = False,
+    markdown: Annotated[bool, Option("--markdown", help="Print the reference page.")] = False,
     json_: JsonOption = False,
 ) -> None:
     """List every metric with its definition.

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer import Argument, Option
 
 from divulge import metrics
 from divulge.errors import BadInput
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
 
 # --- common -----------------------------------------------------------------------------------------------------------
 # What all commands share: one JSON object on standard output, a console for people, and column lists from flags.
+Text = str | None
+Texts = list[str] | None
 _TERMINAL = threading.Lock()
 """Held by the bar that is shown."""
 
@@ -125,43 +128,39 @@ class TableOptions:
 
     source: Annotated[
         str,
-        typer.Argument(
+        Argument(
             metavar="TABLE",
             help="CSV, TSV, Parquet (file, folder or glob), Arrow, JSON lines, SQLite file, ARX project (.deid) or postgresql:// URL.",
         ),
     ]
-    table: Annotated[str | None, typer.Option(help="The table to read in a SQLite file or a PostgreSQL database.")] = (
+    table: Annotated[Text, Option(help="The table to read in a SQLite file or a PostgreSQL database.")] = None
+    header: Annotated[
+        bool | None, Option("--header/--no-header", help="Whether a CSV file begins with column names.")
+    ] = None
+    delimiter: Annotated[Text, Option(help="What separates the cells of a CSV file; found by itself if not given.")] = (
         None
     )
-    header: Annotated[
-        bool | None, typer.Option("--header/--no-header", help="Whether a CSV file begins with column names.")
-    ] = None
-    delimiter: Annotated[
-        str | None, typer.Option(help="What separates the cells of a CSV file; found by itself if not given.")
-    ] = None
-    encoding: Annotated[str, typer.Option(help="The encoding of a CSV file.")] = "utf-8"
+    encoding: Annotated[str, Option(help="The encoding of a CSV file.")] = "utf-8"
     engine: Annotated[
-        str | None,
-        typer.Option(help="What counts: duckdb (default) or spark. With spark, TABLE may name a catalog's table."),
+        Text,
+        Option(help="What counts: duckdb (default) or spark. With spark, TABLE may name a catalog's table."),
     ] = None
     master: Annotated[
-        str | None, typer.Option(metavar="URL", help="With spark: the cluster to run on, such as spark://host:7077.")
+        Text, Option(metavar="URL", help="With spark: the cluster to run on, such as spark://host:7077.")
     ] = None
     remote: Annotated[
-        str | None, typer.Option(metavar="URL", help="With spark: the Spark Connect server, such as sc://host:15002.")
+        Text, Option(metavar="URL", help="With spark: the Spark Connect server, such as sc://host:15002.")
     ] = None
 
     memory_limit: Annotated[
-        str | None,
-        typer.Option(
+        Text,
+        Option(
             metavar="SIZE", help="With duckdb: the memory to count in, such as 4GB; what needs more spills to disk."
         ),
     ] = None
     temp_directory: Annotated[
         Path | None,
-        typer.Option(
-            metavar="DIR", help="With duckdb: where to spill, in a private folder that is removed afterwards."
-        ),
+        Option(metavar="DIR", help="With duckdb: where to spill, in a private folder that is removed afterwards."),
     ] = None
 
     def read(self) -> Table:
@@ -204,28 +203,24 @@ class RoleOptions:
     """Which columns play which part."""
 
     qi: Annotated[
-        list[str] | None,
-        typer.Option(
+        Texts,
+        Option(
             metavar="COLUMNS",
             help="Quasi-identifier: a column an adversary may know. A name, a glob such as 'zip*', or several with commas; repeatable.",
         ),
     ] = None
     sensitive: Annotated[
-        list[str] | None,
-        typer.Option(metavar="COLUMNS", help="Sensitive column: what must not be learnt. As --qi."),
+        Texts,
+        Option(metavar="COLUMNS", help="Sensitive column: what must not be learnt. As --qi."),
     ] = None
     identifier: Annotated[
-        list[str] | None,
-        typer.Option(
+        Texts,
+        Option(
             metavar="COLUMNS", help="Column that names a person directly; never used as a quasi-identifier. As --qi."
         ),
     ] = None
-    weight: Annotated[
-        str | None, typer.Option(help="Survey weight: how many people of the population a row stands for.")
-    ] = None
-    person: Annotated[
-        str | None, typer.Option(help="Column that tells people apart where one may own several rows.")
-    ] = None
+    weight: Annotated[Text, Option(help="Survey weight: how many people of the population a row stands for.")] = None
+    person: Annotated[Text, Option(help="Column that tells people apart where one may own several rows.")] = None
 
     def resolve(self, table: Table) -> dict[str, Any]:
         """The roles as keyword arguments of the library's functions."""
@@ -245,39 +240,33 @@ class BeliefOptions:
     """What the adversary believes, rules out and holds."""
 
     original: Annotated[
-        str | None, typer.Option(metavar="TABLE", help="The original of a published table; its marginal is the prior.")
+        Text, Option(metavar="TABLE", help="The original of a published table; its marginal is the prior.")
     ] = None
     prior: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="[COLUMN=]FILE", help="CSV with a prior: column, probability (or joint), and any conditions."
-        ),
+        Texts,
+        Option(metavar="[COLUMN=]FILE", help="CSV with a prior: column, probability (or joint), and any conditions."),
     ] = None
-    rule_out: Annotated[
-        list[str] | None, typer.Option(metavar="COLUMN=VALUE", help="A value the adversary knows to be impossible.")
-    ] = None
-    rule_in: Annotated[
-        list[str] | None, typer.Option(metavar="COLUMN=VALUE", help="The only values the adversary holds possible.")
-    ] = None
+    rule_out: Annotated[Texts, Option(metavar="COLUMN=VALUE", help="A value the adversary knows to be impossible.")] = (
+        None
+    )
+    rule_in: Annotated[Texts, Option(metavar="COLUMN=VALUE", help="The only values the adversary holds possible.")] = (
+        None
+    )
     distance: Annotated[
-        list[str] | None,
-        typer.Option(metavar="COLUMN=KIND", help="Ground distance of t-closeness: equal, ordered or hierarchical."),
+        Texts,
+        Option(metavar="COLUMN=KIND", help="Ground distance of t-closeness: equal, ordered or hierarchical."),
     ] = None
     hierarchy: Annotated[
-        list[str] | None,
-        typer.Option(metavar="COLUMN=FILE", help="Taxonomy of a sensitive column (ARX or anjana CSV)."),
+        Texts,
+        Option(metavar="COLUMN=FILE", help="Taxonomy of a sensitive column (ARX or anjana CSV)."),
     ] = None
-    order: Annotated[
-        list[str] | None, typer.Option(metavar="COLUMN=LOW,..,HIGH", help="The order of a text column's values.")
-    ] = None
+    order: Annotated[Texts, Option(metavar="COLUMN=LOW,..,HIGH", help="The order of a text column's values.")] = None
     recursive_l: Annotated[
-        int | None, typer.Option(help="The l of recursive (c,l)-diversity; the table's own distinct l if not given.")
+        int | None, Option(help="The l of recursive (c,l)-diversity; the table's own distinct l if not given.")
     ] = None
-    population: Annotated[
-        str | None, typer.Option(metavar="TABLE", help="The population, for journalist risk and k-map.")
-    ] = None
+    population: Annotated[Text, Option(metavar="TABLE", help="The population, for journalist risk and k-map.")] = None
     nulls: Annotated[
-        str | None, typer.Option(help="A null is a 'category' of its own (default), or its row is left out: 'drop'.")
+        Text, Option(help="A null is a 'category' of its own (default), or its row is left out: 'drop'.")
     ] = None
 
     def resolve(
@@ -313,8 +302,8 @@ class BeliefOptions:
         return pairs(self.hierarchy or [], "--hierarchy", columns)
 
 
-JointOption = Annotated[bool, typer.Option("--joint", help="Also measure all sensitive columns together as one.")]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
+JointOption = Annotated[bool, Option("--joint", help="Also measure all sensitive columns together as one.")]
+JsonOption = Annotated[bool, Option("--json", help="Print one JSON object and nothing else.")]
 
 
 def pairs(given: list[str], option: str, columns: Sequence[str] = ()) -> dict[str, str]:
@@ -391,12 +380,10 @@ def _parameters(group: Any) -> list[inspect.Parameter]:
 
 # --- promises ---------------------------------------------------------------------------------------------------------
 # Promises on the command line: a flag for every metric that can be promised, beside those of a policy file.
-PolicyOption = Annotated[
-    str | None, typer.Option("--policy", metavar="FILE", help="Policy file (TOML) with roles and promises.")
-]
+PolicyOption = Annotated[Text, Option("--policy", metavar="FILE", help="Policy file (TOML) with roles and promises.")]
 ProtectOption = Annotated[
-    list[str] | None,
-    typer.Option(
+    Texts,
+    Option(
         metavar="WHO:PROMISE",
         help="Promises of their own for chosen people or values: \"age >= 75 and job = 'clerk': k_anonymity >= 20\". Repeatable.",
     ),
@@ -427,8 +414,8 @@ def _flag(name: str) -> Any:
     metric = metrics.find_metric(name)
     bound = "c,l" if metric.takes_l else ("at most" if metric.worse == "high" else "at least")
     return Annotated[
-        str | None,
-        typer.Option(
+        Text,
+        Option(
             f"--{name.replace('_', '-')}",
             metavar=bound.upper().replace(" ", "-"),
             help=f"{metric.plain}.",

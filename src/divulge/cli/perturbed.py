@@ -5,26 +5,24 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
+from typer import Argument, Option
 
 import divulge as dv
-from divulge.cli.options import JsonOption, new_app, tell
+from divulge.cli.options import JsonOption, Text, new_app, tell
 
 app = new_app()
 
 
 @app.command()
 def perturbed(
-    original: Annotated[str, typer.Argument(metavar="ORIGINAL", help="The original table.")],
-    published: Annotated[str, typer.Argument(metavar="PUBLISHED", help="The published table.")],
+    original: Annotated[str, Argument(metavar="ORIGINAL", help="The original table.")],
+    published: Annotated[str, Argument(metavar="PUBLISHED", help="The published table.")],
     columns: Annotated[
         list[str],
-        typer.Option(metavar="COLUMNS", help="Columns whose values were changed; names, globs or several with commas."),
+        Option(metavar="COLUMNS", help="Columns whose values were changed; names, globs or several with commas."),
     ],
-    key: Annotated[
-        str | None, typer.Option(help="Column that says which rows belong together; by position if not given.")
-    ] = None,
-    worst: Annotated[int, typer.Option(help="How many of the worst classes to tell.", min=0)] = 10,
+    key: Annotated[Text, Option(help="Column that says which rows belong together; by position if not given.")] = None,
+    worst: Annotated[int, Option(help="How many of the worst classes to tell.", min=0)] = 10,
     json_: JsonOption = False,
 ) -> None:
     """Measure what published values tell about the original ones, from their joint distribution.

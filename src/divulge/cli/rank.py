@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Option
 
 import divulge as dv
 from divulge.cli.options import (
@@ -13,6 +13,7 @@ from divulge.cli.options import (
     JsonOption,
     RoleOptions,
     TableOptions,
+    Texts,
     new_app,
     progress_bar,
     takes_groups,
@@ -33,25 +34,23 @@ def rank(
     table: TableOptions,
     roles: RoleOptions,
     adversary: BeliefOptions,
-    up_to: Annotated[int, typer.Option(help="The largest combination to look at.", min=1)] = 3,
+    up_to: Annotated[int, Option(help="The largest combination to look at.", min=1)] = 3,
     threshold: Annotated[
-        float, typer.Option(help="Discrimination rate from which a combination counts as identifying.", min=0, max=1)
+        float, Option(help="Discrimination rate from which a combination counts as identifying.", min=0, max=1)
     ] = 0.8,
     set_: Annotated[
-        list[str] | None,
-        typer.Option("--set", help="A combination to set side by side with others, as a,b; repeatable."),
+        Texts,
+        Option("--set", help="A combination to set side by side with others, as a,b; repeatable."),
     ] = None,
     prune: Annotated[
-        bool, typer.Option("--prune", help="Count only combinations that can be among the smallest identifying ones.")
+        bool, Option("--prune", help="Count only combinations that can be among the smallest identifying ones.")
     ] = False,
     growing: Annotated[
         bool,
-        typer.Option(
-            "--growing", help="Instead: the first n attributes together, for growing n, in the order of --qi."
-        ),
+        Option("--growing", help="Instead: the first n attributes together, for growing n, in the order of --qi."),
     ] = False,
-    every: Annotated[int, typer.Option(help="With --growing: by how many attributes the sets grow.", min=1)] = 1,
-    most: Annotated[int, typer.Option(help="How many combinations to show on a terminal.", min=1)] = 15,
+    every: Annotated[int, Option(help="With --growing: by how many attributes the sets grow.", min=1)] = 1,
+    most: Annotated[int, Option(help="How many combinations to show on a terminal.", min=1)] = 15,
     json_: JsonOption = False,
 ) -> None:
     """Rank quasi-identifiers by their own risk, by what they add to the others, and in combinations.
