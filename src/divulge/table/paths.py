@@ -67,8 +67,12 @@ def find_files(source: str) -> Files:
     if glob.has_magic(source):
         matches = glob.glob(str(path), recursive=True)  # noqa: PTH207 - Path.glob would match hidden files too
         hits = [hit for hit in map(Path, sorted(matches)) if hit.is_file()]
-        return _of_one_kind(hits, source, root=_fixed_part(path), empty=f"no file matches {source}")
-    raise _missing(path, source)
+        fixed = next(parent for parent in path.parents if not glob.has_magic(str(parent)))
+        return _of_one_kind(hits, source, root=fixed, empty=f"no file matches {source}")
+    if not path.parent.is_dir():
+        raise BadInput(f"there is no file {source}: its folder does not exist")
+    names = sorted(entry.name for entry in path.parent.iterdir() if not entry.name.startswith("."))
+    raise BadInput(f"there is no file {source}", hint=nearest(path.name, names) if names else "The folder is empty")
 
 
 def file_kind(path: Path, *, shown: str) -> FileKind:
@@ -135,18 +139,3 @@ def _of_one_kind(paths: list[Path], source: str, *, root: Path, empty: str) -> F
             f"{source} holds files of different kinds: {shown}", hint="Name one kind with a glob: '*.parquet'"
         )
     return Files(tuple(paths), kinds[paths[0]], root)
-
-
-def _fixed_part(pattern: Path) -> Path:
-    """The folders of a glob before its first wildcard."""
-    for parent in pattern.parents:
-        if not glob.has_magic(str(parent)):
-            return parent
-    return Path("/")
-
-
-def _missing(path: Path, source: str) -> BadInput:
-    if not path.parent.is_dir():
-        return BadInput(f"there is no file {source}: its folder does not exist")
-    names = sorted(entry.name for entry in path.parent.iterdir() if not entry.name.startswith("."))
-    return BadInput(f"there is no file {source}", hint=nearest(path.name, names) if names else "The folder is empty")
