@@ -23,9 +23,7 @@ def as_text(label: Any) -> str | None:
     """
     if label is None:
         return None
-    if isinstance(label, float) and label.is_integer():
-        return str(int(label))
-    return str(label)
+    return str(int(label) if isinstance(label, float) and label.is_integer() else label)
 
 
 def toml_key(name: str) -> str:

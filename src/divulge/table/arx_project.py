@@ -76,7 +76,10 @@ def read_project(path: str | Path, *, encoding: str = "utf-8") -> ArxProject:
     """Read roles and hierarchies; old projects are written in the encoding of the machine that wrote them."""
     codec_of(encoding)
     with _opened(Path(path)) as archive:
-        delimiter = _delimiter(archive, encoding) if _PROJECT in archive.namelist() else ";"
+        there = _PROJECT in archive.namelist()
+        delimiter = (_xml(archive, _PROJECT, encoding).findtext("separator") if there else None) or ";"
+        if len(delimiter) != 1:
+            raise BadInput(f"{path}: {_PROJECT} has the delimiter {delimiter!r}, which is not one character")
         roles = _roles(archive, encoding)
         return ArxProject(Path(path), roles, _hierarchies(archive, delimiter, encoding), delimiter, encoding)
 
@@ -112,13 +115,6 @@ def _hierarchies(archive: zipfile.ZipFile, delimiter: str, encoding: str) -> dic
 
 def _without_nulls(row: list[str]) -> list[str]:
     return ["" if cell == _NULL else cell for cell in row]
-
-
-def _delimiter(archive: zipfile.ZipFile, encoding: str) -> str:
-    found = _xml(archive, _PROJECT, encoding).findtext("separator") or ";"
-    if len(found) != 1:
-        raise BadInput(f"{archive.filename}: {_PROJECT} has the delimiter {found!r}, which is not one character")
-    return found
 
 
 def _xml(archive: zipfile.ZipFile, name: str, encoding: str) -> ET.Element:

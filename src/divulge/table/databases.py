@@ -40,9 +40,7 @@ _SQLITE_TABLES = (
 )
 _HOSTS = re.compile(r"[^:@/]*(:\d*)?|\[[0-9a-fA-F:.]*\](:\d*)?")
 _SECRET_OPTIONS = ("password", "sslpassword", "passfile", "oauth_client_secret")
-_AS_IT_IS = frozenset(
-    {"bool", "int2", "int4", "int8", "float4", "float8", "text", "varchar", "date", "timestamp", "timestamptz"}
-)
+_AS_IT_IS = "bool int2 int4 int8 float4 float8 text varchar date timestamp timestamptz".split()
 _MOST_DIGITS = 38
 _TABLES = """
     SELECT CASE WHEN pg_table_is_visible(c.oid) THEN c.relname ELSE n.nspname || '.' || c.relname END AS shown,
@@ -225,9 +223,13 @@ def read_postgres(address: str, *, engine: DuckDBEngine, table: str | None) -> T
 
 def _read(cursor: Any, url: PostgresUrl, *, engine: DuckDBEngine, table: str | None) -> Table:
     cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
-    schema, name, oid = _find(_rows(cursor, _TABLES), table, source=url.shown)
+    tables = {row["shown"]: row for row in _rows(cursor, _TABLES)}
+    # schema.table finds any, a bare name those on the search path first
+    known = {f"{row['schema']}.{row['name']}": row for row in tables.values()} | tables
+    picked = known[table if table in known else _pick(list(tables), table, source=url.shown)]
+    schema, name = picked["schema"], picked["name"]
     source = f"table {name!r} of {url.shown}"
-    fields = [_Field(**row) for row in _rows(cursor, _COLUMNS.format(oid=oid))]
+    fields = [_Field(**row) for row in _rows(cursor, _COLUMNS.format(oid=picked["oid"]))]
     check_names((column.name for column in fields), source=source)
     wanted = ", ".join(column.select() for column in fields)
     cursor.execute(f"SELECT {wanted} FROM {double_quoted(schema)}.{double_quoted(name)}")
@@ -240,14 +242,6 @@ def _rows(cursor: Any, sql: str) -> list[dict[str, Any]]:
     cursor.execute(sql)
     found: list[dict[str, Any]] = cursor.fetch_arrow_table().to_pylist()
     return found
-
-
-def _find(tables: list[dict[str, Any]], asked: str | None, *, source: str) -> tuple[str, str, int]:
-    """Schema, name and number of the table; schema.table finds any, a bare name those on the search path first."""
-    known = {f"{row['schema']}.{row['name']}": row for row in tables} | {row["shown"]: row for row in tables}
-    choices = [row["shown"] for row in tables]
-    picked = known[asked if asked in known and asked is not None else _pick(choices, asked, source=source)]
-    return picked["schema"], picked["name"], picked["oid"]
 
 
 def _numeric_types(engine: DuckDBEngine, relation: str, names: Sequence[str]) -> dict[str, str]:

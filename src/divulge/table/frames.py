@@ -45,10 +45,7 @@ def read_arrow(files: Files, *, source: str, engine: DuckDBEngine) -> Table:
     for schema, name in zip(schemas, files.shown(source), strict=True):
         # A dataset would fill a missing column with nulls without a word.
         if set(schema.names) != set(schemas[0].names):
-            raise BadInput(
-                f"{name} does not have the columns of {files.shown(source)[0]}",
-                hint="Files that are read as one table need the same columns",
-            )
+            raise other_columns(name, files.shown(source)[0])
     return table_of(engine, engine.register(engine.fresh_name("arrow"), dataset), source=source)
 
 
@@ -74,6 +71,12 @@ def check_schema(schema: pa.Schema, *, source: str) -> None:
                 f"the column {field.name!r} of {source} has the type {field.type}, which DuckDB does not know",
                 hint="Cast it to float32, float64 or decimal128",
             )
+
+
+def other_columns(name: str, first: str) -> BadInput:
+    """A file that does not fit the first one."""
+    hint = "Files that are read as one table need the same columns"
+    return BadInput(f"{name} does not have the columns of {first}", hint=hint)
 
 
 def _stored_schema(path: Path) -> pa.Schema:

@@ -16,7 +16,6 @@ from typing import Literal
 from divulge.errors import BadInput, nearest
 
 FileKind = Literal["csv", "json", "parquet", "arrow", "arrow stream", "sqlite"]
-_COMPRESSED = {".gz": "gzip", ".zst": "zstd"}
 _KINDS: dict[str, FileKind] = {
     ".csv": "csv", ".tsv": "csv", ".tab": "csv", ".txt": "csv", ".data": "csv", ".json": "json", ".jsonl": "json", ".ndjson": "json",
     ".parquet": "parquet", ".pq": "parquet", ".arrow": "arrow", ".feather": "arrow", ".ipc": "arrow", ".arrows": "arrow stream",
@@ -114,7 +113,7 @@ def compression(path: Path) -> str | None:
 def kind_by_name(path: Path) -> FileKind | None:
     """What the ending of a name says; None: nothing."""
     suffixes = [suffix.lower() for suffix in path.suffixes]
-    if suffixes and suffixes[-1] in _COMPRESSED:
+    if suffixes and suffixes[-1] in (".gz", ".zst"):
         suffixes.pop()
     return _KINDS.get(suffixes[-1]) if suffixes else None
 

@@ -18,7 +18,7 @@ import pyarrow as pa
 from divulge.engines import DuckDBEngine, SparkEngine, read_texts, uri
 from divulge.errors import BadInput
 from divulge.table.databases import SCHEMES
-from divulge.table.frames import hive_types
+from divulge.table.frames import hive_types, other_columns
 from divulge.table.paths import Files, compression, find_files
 from divulge.table.table import Table, check_names, table_of
 from divulge.table.text_files import UTF8, Dialect, TextOptions, codec_of, column_types, read_dialect
@@ -106,9 +106,7 @@ def _table(engine: SparkEngine, frame: DataFrame, shown: str) -> Table:
     # Texts are compared as they are, whatever collation a column has; a column of nothing but nulls is text.
     odd = [name for name, type_ in frame.dtypes if type_.startswith(("void", "string collate"))]
     if odd:
-        cells = {name: engine.quote(name) for name in names}
-        cells |= {name: f"CAST({cells[name]} AS STRING COLLATE UTF8_BINARY) AS {cells[name]}" for name in odd}
-        relation = f"(SELECT {', '.join(cells.values())} FROM {relation})"
+        relation = f"({_recast(engine, relation, names, dict.fromkeys(odd, 'STRING COLLATE UTF8_BINARY'))})"
     return table_of(engine, relation, source=shown)
 
 
@@ -138,15 +136,15 @@ def _read_parquet(source: SparkSource, *, engine: SparkEngine) -> Table:
         _check_columns(files, source.shown, seen=set(frame.columns))
     if hive:
         stored = [name for name in frame.columns if name not in hive]
-        frame = _recast(engine, engine.view(frame), (*stored, *sorted(hive)), hive)
+        frame = engine.frame(_recast(engine, engine.view(frame), (*stored, *sorted(hive)), hive))
     return _table(engine, frame, source.shown)
 
 
-def _recast(engine: SparkEngine, relation: str, names: Sequence[str], types: Mapping[str, str]) -> DataFrame:
-    """Columns of a relation, those with a type cast to it."""
+def _recast(engine: SparkEngine, relation: str, names: Sequence[str], types: Mapping[str, str]) -> str:
+    """SQL for columns of a relation, those with a type cast to it."""
     cells = {name: engine.quote(name) for name in names}
     cells |= {name: f"{engine.cast(cells[name], type_)} AS {cells[name]}" for name, type_ in types.items()}
-    return engine.frame(f"SELECT {', '.join(cells.values())} FROM {relation}")
+    return f"SELECT {', '.join(cells.values())} FROM {relation}"
 
 
 def _check_columns(files: Files, shown: str, *, seen: set[str]) -> None:
@@ -161,10 +159,7 @@ def _check_columns(files: Files, shown: str, *, seen: set[str]) -> None:
             raise BadInput(f"{name} is not a readable Parquet file", hint="Is it cut off?") from error
         check_names(names, source=name)
         if first is not None and set(names) != first:
-            raise BadInput(
-                f"{name} does not have the columns of {files.shown(shown)[0]}",
-                hint="Files that are read as one table need the same columns",
-            )
+            raise other_columns(name, files.shown(shown)[0])
         first = set(names)
         if first - seen:
             raise BadInput(
@@ -222,4 +217,6 @@ def _typed(engine: SparkEngine, frame: DataFrame, texts: Any, shown: str, *, num
     relation = engine.view(frame)
     types = column_types(engine, relation, list(texts), numbers=numbers)
     changed = {name: type_ for name, type_ in types.items() if type_ != "VARCHAR"}
-    return _table(engine, _recast(engine, relation, frame.columns, changed) if changed else frame, shown)
+    if changed:
+        frame = engine.frame(_recast(engine, relation, frame.columns, changed))
+    return _table(engine, frame, shown)

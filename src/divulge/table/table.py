@@ -96,11 +96,9 @@ def check_names(names: Iterable[str], *, source: str) -> None:
     for position, name in enumerate(names, start=1):
         if not name:
             raise BadInput(f"column {position} of {source} has no name", hint="Give it one")
-        folded = name.translate(_ASCII_LOWER)
-        if folded not in seen:
-            seen[folded] = (name, position)
+        first, earlier = seen.setdefault(name.translate(_ASCII_LOWER), (name, position))
+        if earlier == position:
             continue
-        first, earlier = seen[folded]
         places = f"(columns {earlier} and {position} of {source})"
         if first == name:
             raise BadInput(f"the column name {name!r} occurs twice {places}", hint="Rename one of them")

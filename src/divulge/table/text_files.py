@@ -89,9 +89,8 @@ def _sample(path: Path, *, shown: str) -> str:
     if len(data) == _SAMPLE_BYTES:
         data = data[: max(data.rfind(b"\n"), data.rfind(b"\r")) + 1] or data
     if b"\0" in data:
-        raise BadInput(
-            f"{shown} is not a text file", hint="Give it the usual ending, such as .parquet, if it is a data file"
-        )
+        hint = "Give it the usual ending, such as .parquet, if it is a data file"
+        raise BadInput(f"{shown} is not a text file", hint=hint)
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -304,9 +303,8 @@ def codec_of(encoding: str) -> codecs.CodecInfo:
     try:
         return codecs.lookup(encoding)
     except LookupError:
-        raise BadInput(
-            f"there is no encoding {encoding!r}", hint="Try 'utf-8', 'latin-1', 'cp1252' or 'utf-16'"
-        ) from None
+        hint = "Try 'utf-8', 'latin-1', 'cp1252' or 'utf-16'"
+        raise BadInput(f"there is no encoding {encoding!r}", hint=hint) from None
 
 
 def _difference(one: Dialect, other: Dialect) -> str:
