@@ -66,9 +66,8 @@ def generalized(table: pa.Table) -> pa.Table:
     zips = [f"{code[:3]}**" for code in table.column("zip").to_pylist()]
     decades = [age // 10 * 10 for age in table.column("age").to_pylist()]
     ages = [">=80" if decade >= 80 else f"{decade}-{decade + 9}" for decade in decades]
-    coarser = table.set_column(table.schema.get_field_index("zip"), "zip", pa.array(zips))
-    coarser = coarser.set_column(coarser.schema.get_field_index("age"), "age", pa.array(ages))
-    return coarser.drop_columns(["patient_id", "occupation"])
+    kept = table.drop_columns(["patient_id", "occupation"])
+    return pa.table(dict(zip(kept.column_names, kept.columns, strict=True)) | {"zip": zips, "age": ages})
 
 
 def _occupations(random: Generator, age: Ints, sex: Texts) -> Texts:

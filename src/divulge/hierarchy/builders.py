@@ -64,10 +64,8 @@ def coding(keys: Keys, _: Texts) -> Rule:
 def _ends(keys: Keys) -> tuple[Fraction | None, Fraction | None]:
     bottom, top = (_number(keys[key], key) if key in keys else None for key in ("bottom", "top"))
     if bottom is not None and top is not None and bottom >= top:
-        raise BadInput(
-            f"bottom = {number_text(bottom)} is not below top = {number_text(top)}",
-            hint="Values below bottom are written <bottom, values from top on >=top",
-        )
+        hint = "Values below bottom are written <bottom, values from top on >=top"
+        raise BadInput(f"bottom = {number_text(bottom)} is not below top = {number_text(top)}", hint=hint)
     return bottom, top
 
 
@@ -124,10 +122,8 @@ def cut_ranges(keys: Keys, _: Texts) -> Rule:
     for fine, coarse in pairwise(levels):
         added = [number_text(cut) for cut in coarse if cut not in fine]
         if added:
-            raise BadInput(
-                f"the coarser level has cut points that the finer one lacks: {', '.join(added)}",
-                hint="A coarser level leaves cut points out, it adds none",
-            )
+            hint = "A coarser level leaves cut points out, it adds none"
+            raise BadInput(f"the coarser level has cut points that the finer one lacks: {', '.join(added)}", hint=hint)
         if len(coarse) == len(fine):
             raise BadInput("two levels have the same cut points", hint="Leave one of them out")
 
@@ -241,10 +237,8 @@ def scale(keys: Keys, texts: Texts) -> Rule:
         raise BadInput(f"groups = {list(sizes)} does not say how many neighbours to join", hint="Such as 2, or [2, 4]")
     for small, large in pairwise(sizes):
         if large % small or large == small:
-            raise BadInput(
-                f"groups of {large} cannot be made of groups of {small}",
-                hint="Each number must be a multiple of the one before, such as [2, 4]",
-            )
+            hint = "Each number must be a multiple of the one before, such as [2, 4]"
+            raise BadInput(f"groups of {large} cannot be made of groups of {small}", hint=hint)
     places = {value: place for place, value in enumerate(order)}
 
     def group(place: int, size: int) -> str:
@@ -329,10 +323,7 @@ def _walk(tree: Any, above: Path) -> Iterator[Path]:
             yield from _walk(inner, (*above, str(name)))
     elif isinstance(tree, Sequence) and not isinstance(tree, str):
         for value in tree:
-            if isinstance(value, Mapping):
-                yield from _walk(value, above)
-            else:
-                yield (*above, _name(value, above))
+            yield from _walk(value, above) if isinstance(value, Mapping) else [(*above, _name(value, above))]
     elif tree is not None:
         yield (*above, _name(tree, above))
 

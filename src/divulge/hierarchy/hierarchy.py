@@ -118,9 +118,9 @@ class Hierarchy:
 
     def nodes_below_root(self, values: Sequence[str | None]) -> tuple[Ints, ...]:
         """For each level below the root, the node of each value; a root is added on top where the last level is not one."""
-        levels = [level.codes for level in self.level_codes(values)]
-        has_root = len({labels[-1] for labels in self.rows.values()}) == 1
-        return tuple(levels[:-1] if has_root and len(levels) > 1 else levels)
+        levels = tuple(level.codes for level in self.level_codes(values))
+        has_root = self.height > 0 and len({labels[-1] for labels in self.rows.values()}) == 1
+        return levels[:-1] if has_root else levels
 
 
 def _number(labels: Sequence[str | None]) -> LevelCodes:

@@ -153,10 +153,8 @@ class PostgresUrl:
         login, _, hosts = parts.netloc.rpartition("@")
         user, _, password = login.partition(":")
         if not all(map(_HOSTS.fullmatch, hosts.split(","))) or "@" in parts.path + parts.fragment:
-            raise BadInput(
-                "the PostgreSQL URL cannot be read",
-                hint="Write postgresql://user:password@host:port/database, with %-codes for / @ : ? # in the password",
-            )
+            hint = "Write postgresql://user:password@host:port/database, with %-codes for / @ : ? # in the password"
+            raise BadInput("the PostgreSQL URL cannot be read", hint=hint)
         secrets = [password, *(value for key, value in parse_qsl(parts.query) if key in _SECRET_OPTIONS)]
         shown = f"postgresql://{unquote(user)}{'@' if user else ''}{hosts}{parts.path}"
         spellings = {spelling for secret in secrets for spelling in (secret, unquote(secret)) if spelling}
@@ -208,9 +206,8 @@ def read_postgres(address: str, *, engine: DuckDBEngine, table: str | None) -> T
     try:
         driver = importlib.import_module("adbc_driver_postgresql.dbapi")
     except ImportError as error:
-        raise MissingDependency(
-            "reading PostgreSQL needs adbc-driver-postgresql", hint="Install it with: pip install 'divulge[postgres]'"
-        ) from error
+        hint = "Install it with: pip install 'divulge[postgres]'"
+        raise MissingDependency("reading PostgreSQL needs adbc-driver-postgresql", hint=hint) from error
     url = PostgresUrl.parse(address)
     try:
         with closing(driver.connect(address)) as connection, closing(connection.cursor()) as cursor:
@@ -223,10 +220,10 @@ def read_postgres(address: str, *, engine: DuckDBEngine, table: str | None) -> T
 
 def _read(cursor: Any, url: PostgresUrl, *, engine: DuckDBEngine, table: str | None) -> Table:
     cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
-    tables = {row["shown"]: row for row in _rows(cursor, _TABLES)}
+    tables = _rows(cursor, _TABLES)
     # schema.table finds any, a bare name those on the search path first
-    known = {f"{row['schema']}.{row['name']}": row for row in tables.values()} | tables
-    picked = known[table if table in known else _pick(list(tables), table, source=url.shown)]
+    known = {f"{row['schema']}.{row['name']}": row for row in tables} | {row["shown"]: row for row in tables}
+    picked = known[table if table in known else _pick([row["shown"] for row in tables], table, source=url.shown)]
     schema, name = picked["schema"], picked["name"]
     source = f"table {name!r} of {url.shown}"
     fields = [_Field(**row) for row in _rows(cursor, _COLUMNS.format(oid=picked["oid"]))]

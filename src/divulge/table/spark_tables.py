@@ -191,10 +191,8 @@ def _dialect(source: SparkSource, text: TextOptions, *, engine: SparkEngine) -> 
     )
     for other, name in zip(others, shown[1:], strict=True):
         if other.names != first.names or other.delimiter != first.delimiter:
-            raise BadInput(
-                f"{name} is not written like {shown[0]}",
-                hint="Files that are read as one table need the same columns in the same order",
-            )
+            hint = "Files that are read as one table need the same columns in the same order"
+            raise BadInput(f"{name} is not written like {shown[0]}", hint=hint)
     return first
 
 

@@ -253,10 +253,8 @@ def _refuse_unusable(table: Table, roles: Roles) -> None:
         column = table.column(name)
         if column.kind == "nested":
             type_ = column.type if len(column.type) <= 60 else column.type[:57] + "..."
-            raise BadInput(
-                f"the column {name!r} cannot be {role}: it holds nested values ({type_})",
-                hint="Make one plain column of the part that matters, or leave it out",
-            )
+            hint = "Make one plain column of the part that matters, or leave it out"
+            raise BadInput(f"the column {name!r} cannot be {role}: it holds nested values ({type_})", hint=hint)
         if role == "weight" and column.kind != "number":
             raise BadInput(
                 f"the column {name!r} cannot be the weight: it holds {column.kind} ({column.type}), not numbers",

@@ -70,7 +70,9 @@ def read_dialect(path: Path, *, delimiter: str | None, header: bool | None, show
     skip = len(text) - len(text.lstrip("\r\n"))
     if not text.strip():
         raise BadInput(f"{shown} has no text in it", hint="A table needs at least a header line")
-    chosen = _checked(delimiter) if delimiter is not None else _find_delimiter(text, path)
+    chosen = _find_delimiter(text, path) if delimiter is None else {"\\t": "\t", "tab": "\t"}.get(delimiter, delimiter)
+    if len(chosen) != 1 or chosen in '"\r\n\0':
+        raise BadInput(f"the delimiter {delimiter!r} cannot be used", hint="Give one character, such as ';' or '\\t'")
     first, *rest = _records(text, chosen)
     has_header = _looks_like_header(first, rest) if header is None else header
     names = tuple((has_header and cell) or f"column{i}" for i, cell in enumerate(first))
@@ -95,17 +97,8 @@ def _sample(path: Path, *, shown: str) -> str:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        raise BadInput(
-            f"{shown}, line {line}: the text is not UTF-8",
-            hint="Pass the file's encoding, for example encoding='latin-1' or encoding='cp1252'",
-        ) from error
-
-
-def _checked(delimiter: str) -> str:
-    plain = {"\\t": "\t", "tab": "\t"}.get(delimiter, delimiter)
-    if len(plain) != 1 or plain in '"\r\n\0':
-        raise BadInput(f"the delimiter {delimiter!r} cannot be used", hint="Give one character, such as ';' or '\\t'")
-    return plain
+        hint = "Pass the file's encoding, for example encoding='latin-1' or encoding='cp1252'"
+        raise BadInput(f"{shown}, line {line}: the text is not UTF-8", hint=hint) from error
 
 
 def _records(text: str, delimiter: str) -> list[list[str]]:
@@ -280,10 +273,8 @@ def read_delimited(files: Files, text: TextOptions, *, source: str, engine: Duck
     for path, name in zip(paths[1:], shown[1:], strict=True):
         other = read_dialect(path, delimiter=dialect.delimiter, header=dialect.header, shown=name)
         if other != dialect:
-            raise BadInput(
-                f"{name} is not written like {shown[0]}: {_difference(dialect, other)}",
-                hint="Files that are read as one table need the same columns in the same order, and the same line ends",
-            )
+            hint = "Files that are read as one table need the same columns in the same order, and the same line ends"
+            raise BadInput(f"{name} is not written like {shown[0]}: {_difference(dialect, other)}", hint=hint)
     listed = engine.files(paths, known_as=dict(zip(paths, shown, strict=True)))
     packed = packing(paths)
 
