@@ -23,9 +23,7 @@ def as_text(label: Any) -> str | None:
     """
     if label is None:
         return None
-    if isinstance(label, float) and label.is_integer():
-        return str(int(label))
-    return str(label)
+    return str(int(label) if isinstance(label, float) and label.is_integer() else label)
 
 
 def toml_key(name: str) -> str:
@@ -52,8 +50,6 @@ def toml_value(value: Any) -> str:
 
 
 # --- numbers ----------------------------------------------------------------------------------------------------------
-# Numbers read from text and written back without rounding.
-#
 # Binary floats put 0.3 below 3 * 0.1, so a value on a bound would fall into the wrong range. Fractions do not.
 _NUMBER = re.compile(r"[+-]?([0-9]+([.][0-9]*)?|[.][0-9]+)([eE][+-]?[0-9]{1,4})?")
 
@@ -82,8 +78,6 @@ def number_text(number: Fraction) -> str:
 
 
 # --- intervals --------------------------------------------------------------------------------------------------------
-# Ranges of numbers, left-closed: what they contain, how they are written, and how they are read back.
-#
 # `[20, 30)` holds 20 and not 30; `<20` and `>=90` are open to one side. ARX writes `[20, 30[` for the same range, which is read too.
 _CLOSED = re.compile(r"\[\s*([^,\[\]()]+?)\s*,\s*([^,\[\]()]+?)\s*[)\[]")
 _BELOW = re.compile(r"<\s*([^=\s].*)")
@@ -128,10 +122,8 @@ def parse_interval(label: str) -> Interval | None:
     if found := _CLOSED.fullmatch(label):
         low, high = as_number(found[1]), as_number(found[2])
         return Interval(low, high) if low is not None and high is not None and low < high else None
-    if found := _BELOW.fullmatch(label):
-        bound = as_number(found[1])
-        return None if bound is None else Interval(None, bound)
-    if found := _FROM.fullmatch(label):
-        bound = as_number(found[1])
-        return None if bound is None else Interval(bound, None)
+    if (found := _BELOW.fullmatch(label)) and (bound := as_number(found[1])) is not None:
+        return Interval(None, bound)
+    if (found := _FROM.fullmatch(label)) and (bound := as_number(found[1])) is not None:
+        return Interval(bound, None)
     return None

@@ -17,6 +17,9 @@ from divulge.results import Result
 from divulge.table import ArxProject, Table, read, read_project, resolve_roles
 from divulge.values import toml_value
 
+Levels = Mapping[str, levels.Hierarchy]
+"""By column."""
+
 
 @dataclass(frozen=True, repr=False)
 class Built(Result):
@@ -24,7 +27,7 @@ class Built(Result):
 
     view = "columns"
 
-    hierarchies: Mapping[str, levels.Hierarchy]
+    hierarchies: Levels
     suggestions: Mapping[str, levels.Suggestion]
     """For the columns that no rule was given for."""
     rules: Mapping[str, Any]
@@ -37,7 +40,7 @@ class Coverage(Result):
 
     view = "columns"
 
-    hierarchies: Mapping[str, levels.Hierarchy]
+    hierarchies: Levels
     distinct: Mapping[str, int]
     """How many values the data has, null not counted."""
     gaps: tuple[levels.Gap, ...]
@@ -52,12 +55,9 @@ def build(
     table: Any, columns: Sequence[str], *, specs: Mapping[str, levels.Spec] | None = None, folder: Path | None = None
 ) -> Built:
     """Build the hierarchies of some columns; a column without a rule gets the default for its values."""
-    counted = _count_each(table, columns)
-    given = dict(specs or {})
+    counted, given = _count_each(table, columns), specs or {}
     suggestions = {name: suggest(counted[name])[0] for name in columns if name not in given}
-    chosen: dict[str, levels.Spec] = {
-        name: suggestions[name].spec if name in suggestions else given[name] for name in columns
-    }
+    chosen = {name: suggestions[name].spec if name in suggestions else given[name] for name in columns}
     values = {name: contingency.keys[0].labels for name, contingency in counted.items()}
     return Built(levels.build_hierarchies(chosen, values, folder=folder), suggestions, chosen)
 
@@ -75,7 +75,7 @@ def suggest(contingency: Contingency, columns: Sequence[str] | None = None) -> t
     )
 
 
-def cover(table: Any, hierarchies: Mapping[str, levels.Hierarchy]) -> Coverage:
+def cover(table: Any, hierarchies: Levels) -> Coverage:
     """Hold hierarchies against the columns they are of."""
     counted = _count_each(table, list(hierarchies))
     values = {name: contingency.keys[0].labels for name, contingency in counted.items()}
@@ -98,13 +98,11 @@ def load_for(table: Table, folder: Path | None, files: Mapping[str, str]) -> dic
     for name in files:
         table.column(name)
     found = {name: levels.read_hierarchy(Path(path), name) for name, path in files.items()}
-    rest = [name for name in table.names if name not in files]
     if folder is not None:
-        found |= levels.load_hierarchies(folder, columns=rest)
+        found |= levels.load_hierarchies(folder, columns=[name for name in table.names if name not in files])
     if not found:
-        raise BadInput(
-            "no hierarchy was named", hint="Give a folder with --hierarchies, or files with --hierarchy COLUMN=FILE"
-        )
+        ways = "Give a folder with --hierarchies, or files with --hierarchy COLUMN=FILE"
+        raise BadInput("no hierarchy was named", hint=ways)
     return found
 
 
@@ -123,30 +121,19 @@ def convert(
     origin, goal = Path(source), Path(target)
     if origin.suffix.lower() == ".deid":
         return _unpack(read_project(origin, encoding=encoding), goal, to=to, force=force)
-    if origin.is_dir():
-        return write_all(levels.load_hierarchies(origin), goal, to=to, force=force)
-    return write_to(load_any(origin), goal, to=to, force=force)
+    return write_to(load_any(origin), goal, to=to, force=force, many=origin.is_dir())
 
 
-def write_to(
-    hierarchies: Mapping[str, levels.Hierarchy], target: Path, *, to: levels.Flavour, force: bool
-) -> list[Path]:
-    """Write one hierarchy to a .csv file, or several to a folder."""
-    if len(hierarchies) > 1 or target.suffix.lower() != ".csv" or target.is_dir():
-        return write_all(hierarchies, target, to=to, force=force)
-    _refuse_existing([target], force=force)
-    _make_folder(target.parent)
-    levels.write_hierarchy(next(iter(hierarchies.values())), target, flavour=to)
-    return [target]
-
-
-def write_all(
-    hierarchies: Mapping[str, levels.Hierarchy], folder: Path, *, to: levels.Flavour, force: bool
-) -> list[Path]:
-    """Write each hierarchy to `<column>.csv` in a folder; nothing is written if a file is there already, unless forced."""
-    paths = {name: folder / levels.file_name(name) for name in hierarchies}
+def write_to(hierarchies: Levels, target: Path, *, to: levels.Flavour, force: bool, many: bool = False) -> list[Path]:
+    """Write one hierarchy to a .csv file, or each to `<column>.csv` in a folder; nothing if a file is there, unless forced."""
+    many = many or len(hierarchies) > 1 or target.suffix.lower() != ".csv" or target.is_dir()
+    paths = {name: target / levels.file_name(name) if many else target for name in hierarchies}
     _refuse_existing(paths.values(), force=force)
-    _make_folder(folder)
+    folder = target if many else target.parent
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise BadInput(f"the folder {str(folder)!r} cannot be made: {error.strerror}") from None
     for name, path in paths.items():
         levels.write_hierarchy(hierarchies[name], path, flavour=to)
     return list(paths.values())
@@ -155,7 +142,7 @@ def write_all(
 def _unpack(project: ArxProject, folder: Path, *, to: levels.Flavour, force: bool) -> list[Path]:
     data, policy = folder / "data.csv", folder / "divulge.toml"
     _refuse_existing([data, policy], force=force)
-    written = write_all(project.hierarchies, folder / "hierarchies", to=to, force=force)
+    written = write_to(project.hierarchies, folder / "hierarchies", to=to, force=force, many=True)
     project.extract(data)
     roles = [f"{role} = {toml_value(list(names))}\n" for role, names in project.roles.items()]
     policy.write_text("".join(roles), encoding="utf-8")
@@ -166,10 +153,3 @@ def _refuse_existing(paths: Iterable[Path], *, force: bool) -> None:
     there = [str(path) for path in paths if path.exists()]
     if there and not force:
         raise BadInput(f"{', '.join(there)} exists already", hint="Choose another place, or overwrite it with --force")
-
-
-def _make_folder(folder: Path) -> None:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise BadInput(f"the folder {str(folder)!r} cannot be made: {error.strerror}") from None

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-import typer
+from typer import Argument, Option
 
 import divulge as dv
 from divulge.cli.options import (
@@ -39,66 +39,52 @@ def hierarchy() -> None:
     """
 
 
-ToOption = Annotated[
-    Literal["arx", "anjana"], typer.Option("--to", help="The kind of file to write: arx (;) or anjana (,).")
-]
-ForceOption = Annotated[bool, typer.Option("--force", help="Overwrite what is there.")]
-MostOption = Annotated[int, typer.Option(help="How many values to show.", min=1)]
+ToOption = Annotated[Literal["arx", "anjana"], Option("--to", help="The kind of file to write: arx (;) or anjana (,).")]
+ForceOption = Annotated[bool, Option("--force", help="Overwrite what is there.")]
+Text = str | None
+MostOption = Annotated[int, Option(help="How many values to show.", min=1)]
 
 
 @dataclass(frozen=True)
 class RuleOptions:
     """Which rule makes the levels; none of them: chosen from the data."""
 
-    intervals: Annotated[
-        str | None, typer.Option(metavar="5,10,20", help="Ranges of numbers: the width on each level.")
-    ] = None
-    start: Annotated[str | None, typer.Option(help="Where the ranges are counted from; 0 if not given.")] = None
-    bottom: Annotated[str | None, typer.Option(help="Numbers below it are written <BOTTOM.")] = None
-    top: Annotated[str | None, typer.Option(help="Numbers from it on are written >=TOP.")] = None
+    intervals: Annotated[Text, Option(metavar="5,10,20", help="Ranges of numbers: the width on each level.")] = None
+    start: Annotated[Text, Option(help="Where the ranges are counted from; 0 if not given.")] = None
+    bottom: Annotated[Text, Option(help="Numbers below it are written <BOTTOM.")] = None
+    top: Annotated[Text, Option(help="Numbers from it on are written >=TOP.")] = None
     cuts: Annotated[
         list[str] | None,
-        typer.Option(metavar="18,30,65", help="Cut points of a level; repeat for coarser levels, with fewer points."),
+        Option(metavar="18,30,65", help="Cut points of a level; repeat for coarser levels, with fewer points."),
     ] = None
-    prefix: Annotated[
-        bool, typer.Option("--prefix", help="Hide one character more on each level: 4767*, 476**, ...")
-    ] = False
-    dates: Annotated[
-        str | None, typer.Option(metavar="month,year,decade", help="Periods: day, month, quarter, year, decade.")
-    ] = None
-    format: Annotated[
-        str | None, typer.Option(metavar="%d.%m.%Y", help="How the dates are written; ISO if not given.")
-    ] = None
+    prefix: Annotated[bool, Option("--prefix", help="Hide one character more on each level: 4767*, 476**, ...")] = False
+    dates: Annotated[Text, Option(metavar="month,year,decade", help="Periods: day, month, quarter, year, decade.")] = (
+        None
+    )
+    format: Annotated[Text, Option(metavar="%d.%m.%Y", help="How the dates are written; ISO if not given.")] = None
     order: Annotated[
-        str | None, typer.Option(metavar="LOW,..,HIGH", help="The values of a scale, to be grouped with neighbours.")
+        Text, Option(metavar="LOW,..,HIGH", help="The values of a scale, to be grouped with neighbours.")
     ] = None
     groups: Annotated[
-        str | None, typer.Option(metavar="2,4", help="With --order: how many neighbours are joined on each level.")
+        Text, Option(metavar="2,4", help="With --order: how many neighbours are joined on each level.")
     ] = None
-    taxonomy: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Groups as indented text (.txt), or a hierarchy (.csv).")
-    ] = None
+    taxonomy: Annotated[Text, Option(metavar="FILE", help="Groups as indented text (.txt), or a hierarchy (.csv).")] = (
+        None
+    )
     rule: Annotated[
-        str | None, typer.Option(metavar="TOML", help="Any rule, as in a policy file: '{intervals = [5], top = 90}'.")
+        Text, Option(metavar="TOML", help="Any rule, as in a policy file: '{intervals = [5], top = 90}'.")
     ] = None
-    other: Annotated[
-        str | None, typer.Option(metavar="LABEL", help="The label of values that do not fit the rule.")
-    ] = None
-    no_suppress: Annotated[bool, typer.Option("--no-suppress", help="Leave out the top level *.")] = False
+    other: Annotated[Text, Option(metavar="LABEL", help="The label of values that do not fit the rule.")] = None
+    no_suppress: Annotated[bool, Option("--no-suppress", help="Leave out the top level *.")] = False
 
     def spec(self) -> dict[str, Any] | None:
         """The options as a table of keys; None if no rule was given."""
         from divulge.hierarchy import parse_inline
 
-        lists = {
-            name: given.split(",")
-            for name in ("intervals", "dates", "order")
-            if (given := getattr(self, name)) is not None
-        }
-        texts = {
-            name: given for name in ("start", "bottom", "top", "format") if (given := getattr(self, name)) is not None
-        }
-        keys: dict[str, Any] = {**lists, **texts, **(parse_inline(self.rule) if self.rule else {})}
+        said = {name: value for name, value in vars(self).items() if value is not None}
+        keys: dict[str, Any] = {name: said[name].split(",") for name in ("intervals", "dates", "order") if name in said}
+        keys |= {name: said[name] for name in ("start", "bottom", "top", "format") if name in said}
+        keys |= parse_inline(self.rule) if self.rule else {}
         if self.cuts:
             keys["cuts"] = [level.split(",") for level in self.cuts]
         if self.prefix:
@@ -118,11 +104,11 @@ class RuleOptions:
 @takes_groups
 def build(
     table: TableOptions,
-    column: Annotated[list[str], typer.Option(help="The column; a name, a glob, or several with commas; repeatable.")],
+    column: Annotated[list[str], Option(help="The column; a name, a glob, or several with commas; repeatable.")],
     rules: RuleOptions,
     out: Annotated[
         Path | None,
-        typer.Option(help="Where to write: a .csv file for one column, or a folder. Nothing is written without it."),
+        Option(help="Where to write: a .csv file for one column, or a folder. Nothing is written without it."),
     ] = None,
     to: ToOption = "arx",
     force: ForceOption = False,
@@ -153,16 +139,12 @@ def build(
 @takes_groups
 def cut(
     table: TableOptions,
-    column: Annotated[
-        str, typer.Option(help="The column of numbers or dates, or of text with --order COLUMN=LOW,..,HIGH.")
-    ],
-    about: Annotated[
-        str, typer.Option(metavar="COLUMN", help="The sensitive column that the ranges are to tell about.")
-    ],
+    column: Annotated[str, Option(help="The column of numbers or dates, or of text with --order COLUMN=LOW,..,HIGH.")],
+    about: Annotated[str, Option(metavar="COLUMN", help="The sensitive column that the ranges are to tell about.")],
     adversary: BeliefOptions,
     policy: PolicyOption = None,
-    ranges: Annotated[int | None, typer.Option(help="The most ranges; any number if not given.", min=1)] = None,
-    out: Annotated[Path | None, typer.Option(help="Where to write the hierarchy: a .csv file, or a folder.")] = None,
+    ranges: Annotated[int | None, Option(help="The most ranges; any number if not given.", min=1)] = None,
+    out: Annotated[Path | None, Option(help="Where to write the hierarchy: a .csv file, or a folder.")] = None,
     to: ToOption = "arx",
     force: ForceOption = False,
     most: MostOption = 10,
@@ -190,10 +172,10 @@ def cut(
 def check(
     table: TableOptions,
     hierarchies: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Folder of <column>.csv or *_hierarchy_<column>.csv.")
+        Path | None, Option(metavar="DIR", help="Folder of <column>.csv or *_hierarchy_<column>.csv.")
     ] = None,
     hierarchy: Annotated[
-        list[str] | None, typer.Option(metavar="COLUMN=FILE", help="The hierarchy of one column; repeatable.")
+        list[str] | None, Option(metavar="COLUMN=FILE", help="The hierarchy of one column; repeatable.")
     ] = None,
     json_: JsonOption = False,
 ) -> None:
@@ -213,10 +195,10 @@ def check(
 
 @app.command()
 def convert(
-    source: Annotated[Path, typer.Argument(help="A hierarchy file, a folder of them, or an ARX project (.deid).")],
-    target: Annotated[Path, typer.Argument(help="The file to write; the folder, if a folder or a project is read.")],
+    source: Annotated[Path, Argument(help="A hierarchy file, a folder of them, or an ARX project (.deid).")],
+    target: Annotated[Path, Argument(help="The file to write; the folder, if a folder or a project is read.")],
     to: ToOption = "arx",
-    encoding: Annotated[str, typer.Option(help="The encoding of an ARX project's files.")] = "utf-8",
+    encoding: Annotated[str, Option(help="The encoding of an ARX project's files.")] = "utf-8",
     force: ForceOption = False,
     json_: JsonOption = False,
 ) -> None:
@@ -239,7 +221,7 @@ def convert(
 
 @app.command(name="show")
 def show_levels(
-    source: Annotated[Path, typer.Argument(help="A hierarchy file, a folder of them, or an ARX project (.deid).")],
+    source: Annotated[Path, Argument(help="A hierarchy file, a folder of them, or an ARX project (.deid).")],
     most: MostOption = 10,
     json_: JsonOption = False,
 ) -> None:

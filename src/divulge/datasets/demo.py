@@ -38,15 +38,11 @@ def patients(*, rows: int = ROWS, seed: int = 2026) -> pa.Table:
     occupation = _occupations(random, age, sex)
     education = random.choice(_EDUCATION, size=rows, p=[0.1, 0.35, 0.25, 0.2, 0.1])
     diagnosis = _diagnoses(random, age, sex, occupation)
-    income = np.round(
-        random.lognormal(7.6, 0.35, rows) * (1 + 0.12 * np.searchsorted(_EDUCATION, education)), -2
-    ).astype(np.int64)
+    schooling = 1 + 0.12 * np.searchsorted(_EDUCATION, education)
+    income = np.round(random.lognormal(7.6, 0.35, rows) * schooling, -2).astype(np.int64)
     _plant(random, age, town, occupation, diagnosis)
-    marital = np.where(
-        age < 25,
-        "single",
-        random.choice(["single", "married", "divorced", "widowed"], size=rows, p=[0.3, 0.5, 0.14, 0.06]),
-    )
+    status = random.choice(["single", "married", "divorced", "widowed"], size=rows, p=[0.3, 0.5, 0.14, 0.06])
+    marital = np.where(age < 25, "single", status)
     insured = random.choice(["public", "private"], size=rows, p=[0.86, 0.14]).astype(object)
     insured[random.random(rows) < 0.03] = None
     return pa.table(
@@ -68,12 +64,10 @@ def patients(*, rows: int = ROWS, seed: int = 2026) -> pa.Table:
 def generalized(table: pa.Table) -> pa.Table:
     """A usual attempt at anonymity: no identifier, no occupation, three digits of the zip, ages in decades up to 80 and more."""
     zips = [f"{code[:3]}**" for code in table.column("zip").to_pylist()]
-    ages = [
-        ">=80" if age >= 80 else f"{age // 10 * 10}-{age // 10 * 10 + 9}" for age in table.column("age").to_pylist()
-    ]
-    coarser = table.set_column(table.schema.get_field_index("zip"), "zip", pa.array(zips))
-    coarser = coarser.set_column(coarser.schema.get_field_index("age"), "age", pa.array(ages))
-    return coarser.drop_columns(["patient_id", "occupation"])
+    decades = [age // 10 * 10 for age in table.column("age").to_pylist()]
+    ages = [">=80" if decade >= 80 else f"{decade}-{decade + 9}" for decade in decades]
+    kept = table.drop_columns(["patient_id", "occupation"])
+    return pa.table(dict(zip(kept.column_names, kept.columns, strict=True)) | {"zip": zips, "age": ages})
 
 
 def _occupations(random: Generator, age: Ints, sex: Texts) -> Texts:

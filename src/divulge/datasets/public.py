@@ -36,20 +36,15 @@ class Available:
 
 
 def available() -> list[Available]:
-    """All public data sets, without fetching any."""
-    return [
-        Available(
-            name=dataset.name,
-            title=dataset.title,
-            rows=dataset.rows,
-            columns=len(dataset.columns),
-            source=dataset.source,
-            licence=dataset.licence,
-            sha256=dataset.sha256,
-            cached=_looks_cached(dataset),
-        )
-        for dataset in DATASETS
-    ]
+    """All public data sets, without fetching any; one counts as cached by its size, since a listing need not read 100 MB."""
+    same = ("name", "title", "rows", "source", "licence", "sha256")
+    listed = []
+    for dataset in DATASETS:
+        path = _cached_path(cache_folder(), dataset)
+        cached = path.is_file() and path.stat().st_size == dataset.size
+        shared = {name: getattr(dataset, name) for name in same}
+        listed.append(Available(**shared, columns=len(dataset.columns), cached=cached))
+    return listed
 
 
 def load(name: str) -> pa.Table:
@@ -57,23 +52,19 @@ def load(name: str) -> pa.Table:
 
     Whole numbers are int64, the survey weight is float64, everything else (codes too) is text.
     """
-    dataset = find(name)
-    return read(fetch(name), dataset=dataset)
+    return read(fetch(name), dataset=_find(name))
 
 
 def fetch(name: str) -> Path:
     """The verified original file of the data set, from the cache or else from the first source that has it."""
-    dataset = find(name)
-    return fetch_into(cache_folder(), dataset=dataset)
+    return fetch_into(cache_folder(), dataset=_find(name))
 
 
-def find(name: str) -> Dataset:
-    """The catalogue's record of that name."""
-    for dataset in DATASETS:
-        if dataset.name == name:
-            return dataset
-    known = [dataset.name for dataset in DATASETS]
-    raise BadInput(f"there is no public data set {name!r}", hint=nearest(name, known))
+def _find(name: str) -> Dataset:
+    known = {dataset.name: dataset for dataset in DATASETS}
+    if name not in known:
+        raise BadInput(f"there is no public data set {name!r}", hint=nearest(name, list(known)))
+    return known[name]
 
 
 def cache_folder() -> Path:
@@ -91,7 +82,7 @@ def cache_folder() -> Path:
 
 def fetch_into(folder: Path, *, dataset: Dataset) -> Path:
     """The verified file in this folder. A file that is not what it should be is fetched again, never used."""
-    path = _cached_path(folder, dataset=dataset)
+    path = _cached_path(folder, dataset)
     if path.is_file() and _sha256(path.read_bytes()) == dataset.sha256:
         return path
     _write_atomically(path, _first_good(dataset))
@@ -113,7 +104,7 @@ def _first_good(dataset: Dataset) -> bytes:
     raise MissingDependency(
         f"the data set {dataset.name!r} is not cached and could not be fetched (tried {'; '.join(tried)})",
         hint="Connect this machine to the network once, or point DIVULGE_CACHE to a folder that holds the original "
-        f"file as {_cached_path(Path(), dataset=dataset)}",
+        f"file as {_cached_path(Path(), dataset)}",
     )
 
 
@@ -126,20 +117,12 @@ def _write_atomically(path: Path, content: bytes) -> None:
             staged.write_bytes(content)
             staged.replace(path)
     except OSError as error:
-        raise BadInput(
-            f"the cache folder {path.parent} cannot be written ({error.strerror})",
-            hint="Point DIVULGE_CACHE to a folder of yours",
-        ) from error
+        problem = f"the cache folder {path.parent} cannot be written ({error.strerror})"
+        raise BadInput(problem, hint="Point DIVULGE_CACHE to a folder of yours") from error
 
 
-def _cached_path(folder: Path, *, dataset: Dataset) -> Path:
+def _cached_path(folder: Path, dataset: Dataset) -> Path:
     return folder / f"{dataset.name}.csv"
-
-
-def _looks_cached(dataset: Dataset) -> bool:
-    """A file of the right size is there. `fetch` checks its content; a listing need not read 100 MB."""
-    path = _cached_path(cache_folder(), dataset=dataset)
-    return path.is_file() and path.stat().st_size == dataset.size
 
 
 def _sha256(content: bytes) -> str:
@@ -159,11 +142,10 @@ def read(path: Path, *, dataset: Dataset) -> pa.Table:
         convert_options=csv.ConvertOptions(column_types=dict.fromkeys(dataset.columns, pa.string())),
     )
     types = dict.fromkeys(dataset.integers, pa.int64()) | dict.fromkeys(dataset.decimals, pa.float64())
-    label = dataset.columns[-1]
     columns = {}
     for name in dataset.columns:
         text = pc.utf8_trim_whitespace(raw[name])
-        if name == label:
+        if name == dataset.columns[-1]:
             text = pc.utf8_rtrim(text, characters=".")
         known = pc.if_else(pc.equal(text, "?"), pa.scalar(None, pa.string()), text)
         columns[name] = known.cast(types.get(name, pa.string()))

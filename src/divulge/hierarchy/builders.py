@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Levels of a numeric column: ranges of growing width, ranges between cut points, top and bottom coding.
+"""Rules that give each value of a column its levels, one function for each kind, from the keys that a user writes.
 
 Bounds are compared as fractions, so a value on a bound lands in the range that begins there. A level is coarser than the one below
 only if every bound of it is a bound there too; anything else is refused, since a label would have two parents.
@@ -11,9 +11,9 @@ import datetime as dt
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cache
 from itertools import pairwise
 from typing import Any
 
@@ -21,148 +21,141 @@ from divulge.errors import BadInput, nearest
 from divulge.hierarchy.hierarchy import SUPPRESSED
 from divulge.values import Interval, as_number, as_text, number_text
 
+Keys = Mapping[str, Any]
+"""What the user asks for."""
+Texts = Sequence[str]
+"""The values of the data, without null."""
+Above = tuple[str, ...]
+"""The labels of a value on the levels above itself."""
 _NOT_FINITE = frozenset(("nan", "inf", "-inf"))
 
 
 @dataclass(frozen=True)
-class EndCoding:
-    """Numbers below `bottom` become `<bottom`, numbers from `top` on become `>=top`; the others are left to the level."""
+class Rule:
+    """What gives a value its labels."""
 
-    bottom: Fraction | None = None
-    top: Fraction | None = None
+    levels: int
+    """How many levels it makes above the values themselves."""
+    labels: Callable[[str], Above | None]
+    """The labels of a value on these levels; None if the value does not fit."""
+    leaves: tuple[str, ...] = ()
+    """The values that the rule itself names: they are leaves whether they occur in the data or not."""
 
-    def __post_init__(self) -> None:
-        if self.bottom is not None and self.top is not None and self.bottom >= self.top:
+
+# --- numbers ----------------------------------------------------------------------------------------------------------
+def _of_numbers(levels: int, above: Callable[[Fraction], Above | None]) -> Rule:
+    """A rule for finite numbers; one that it gives no labels to, and NaN and infinity, keep their own text."""
+
+    def labels(text: str) -> Above | None:
+        number = as_number(text)
+        if number is None and text not in _NOT_FINITE:
+            return None
+        return (None if number is None else above(number)) or (text,) * levels
+
+    return Rule(levels, labels)
+
+
+def coding(keys: Keys, _: Texts) -> Rule:
+    """Top and bottom coding by itself: one level."""
+    ends = _ends(keys)
+    return _of_numbers(1, lambda number: (label,) if (label := _outside(number, *ends)) else None)
+
+
+def _ends(keys: Keys) -> tuple[Fraction | None, Fraction | None]:
+    bottom, top = (_number(keys[key], key) if key in keys else None for key in ("bottom", "top"))
+    if bottom is not None and top is not None and bottom >= top:
+        hint = "Values below bottom are written <bottom, values from top on >=top"
+        raise BadInput(f"bottom = {number_text(bottom)} is not below top = {number_text(top)}", hint=hint)
+    return bottom, top
+
+
+def _outside(number: Fraction, bottom: Fraction | None, top: Fraction | None) -> str | None:
+    """Numbers below `bottom` are written `<bottom`, numbers from `top` on `>=top`; None for the others."""
+    if bottom is not None and number < bottom:
+        return str(Interval(None, bottom))
+    return str(Interval(top, None)) if top is not None and number >= top else None
+
+
+def widths(keys: Keys, _: Texts) -> Rule:
+    """Ranges of one width on each level, all counted from `start`, between `bottom` and `top`."""
+    wide = _numbers(keys["intervals"], "intervals")
+    start = _number(keys.get("start", 0), "start")
+    bottom, top = _ends(keys)
+    if not wide:
+        raise BadInput("intervals = [] gives no width", hint="Give the width of each level, such as [5, 10, 20]")
+    for width in wide:
+        if width <= 0:
+            raise BadInput(f"an interval cannot be {number_text(width)} wide")
+    for narrow, wider in pairwise(wide):
+        if wider % narrow or wider == narrow:
             raise BadInput(
-                f"bottom = {number_text(self.bottom)} is not below top = {number_text(self.top)}",
-                hint="Values below bottom are written <bottom, values from top on >=top",
+                f"intervals {number_text(wider)} wide cannot be made of intervals {number_text(narrow)} wide",
+                hint="Each width must be a multiple of the one before, such as [5, 10, 20]",
             )
 
-    @property
-    def levels(self) -> int:
-        """By itself, coding makes one level."""
-        return 1
-
-    def labels(self, text: str) -> tuple[str, ...] | None:
-        """The open range, or the value itself."""
-        number = as_number(text)
-        if number is None:
-            return (text,) if text in _NOT_FINITE else None
-        return (self.outside(number) or text,)
-
-    def outside(self, number: Fraction) -> str | None:
-        """The open range that the number lies in, if it does."""
-        if self.bottom is not None and number < self.bottom:
-            return str(Interval(None, self.bottom))
-        if self.top is not None and number >= self.top:
-            return str(Interval(self.top, None))
-        return None
-
-    def within(self, interval: Interval) -> Interval:
-        """The part of a bounded range that is not coded."""
-        bounds = [bound for bound in (interval.low, self.bottom) if bound is not None]
-        ends = [bound for bound in (interval.high, self.top) if bound is not None]
-        return Interval(max(bounds), min(ends))
-
-
-@dataclass(frozen=True)
-class Widths:
-    """Ranges of one width on each level, all counted from `start`."""
-
-    widths: tuple[Fraction, ...]
-    start: Fraction = Fraction(0)
-    coding: EndCoding = EndCoding()
-
-    def __post_init__(self) -> None:
-        if not self.widths:
-            raise BadInput("intervals = [] gives no width", hint="Give the width of each level, such as [5, 10, 20]")
-        for width in self.widths:
-            if width <= 0:
-                raise BadInput(f"an interval cannot be {number_text(width)} wide")
-        for narrow, wide in pairwise(self.widths):
-            if wide % narrow or wide == narrow:
-                raise BadInput(
-                    f"intervals {number_text(wide)} wide cannot be made of intervals {number_text(narrow)} wide",
-                    hint="Each width must be a multiple of the one before, such as [5, 10, 20]",
-                )
-
-    @property
-    def levels(self) -> int:
-        """One for each width."""
-        return len(self.widths)
-
-    def labels(self, text: str) -> tuple[str, ...] | None:
-        """The range that holds the number, on each level."""
-        number = as_number(text)
-        if number is None:
-            return (text,) * self.levels if text in _NOT_FINITE else None
-        outside = self.coding.outside(number)
-        if outside is not None:
-            return (outside,) * self.levels
-        place = int((number - self.start) // self.widths[0])
-        if place not in self._written:
-            self._written[place] = tuple(str(self._around(place, width)) for width in self.widths)
-        return self._written[place]
-
-    def _around(self, place: int, width: Fraction) -> Interval:
+    def around(place: int, width: Fraction) -> str:
         """The range of that width around a range of the finest level, as far as it is not coded."""
-        low = self.start + place // int(width / self.widths[0]) * width
-        return self.coding.within(Interval(low, low + width))
+        low = start + place // int(width / wide[0]) * width
+        high = low + width
+        return str(Interval(low if bottom is None else max(low, bottom), high if top is None else min(high, top)))
 
-    @cached_property
-    def _written(self) -> dict[int, tuple[str, ...]]:
-        """The labels of each range of the finest level, written once: many values share them."""
-        return {}
+    @cache  # many values share the labels of a range
+    def written(place: int) -> Above:
+        return tuple(around(place, width) for width in wide)
+
+    def above(number: Fraction) -> Above:
+        coded = _outside(number, bottom, top)
+        return written(int((number - start) // wide[0])) if coded is None else (coded,) * len(wide)
+
+    return _of_numbers(len(wide), above)
 
 
-@dataclass(frozen=True)
-class CutRanges:
+def cut_ranges(keys: Keys, _: Texts) -> Rule:
     """Ranges between cut points, open at both ends: below the first, between two neighbours, from the last on."""
+    levels = [_numbers(level, "cuts") for level in _by_level(keys["cuts"])]
+    if not levels or not all(levels):
+        hint = "Give them ascending, such as [18, 30, 65]"
+        raise BadInput("cuts needs at least one cut point on each level", hint=hint)
+    for low, high in (pair for level in levels for pair in pairwise(level)):
+        if low >= high:
+            raise BadInput(f"cut point {number_text(high)} comes after {number_text(low)}", hint="Give them ascending")
+    for fine, coarse in pairwise(levels):
+        added = [number_text(cut) for cut in coarse if cut not in fine]
+        if added:
+            hint = "A coarser level leaves cut points out, it adds none"
+            raise BadInput(f"the coarser level has cut points that the finer one lacks: {', '.join(added)}", hint=hint)
+        if len(coarse) == len(fine):
+            raise BadInput("two levels have the same cut points", hint="Leave one of them out")
 
-    cuts: tuple[tuple[Fraction, ...], ...]
+    def between(cuts: tuple[Fraction, ...], number: Fraction) -> str:
+        place = bisect_right(cuts, number)
+        return str(Interval(cuts[place - 1] if place else None, cuts[place] if place < len(cuts) else None))
 
-    def __post_init__(self) -> None:
-        if not self.cuts or not all(self.cuts):
-            raise BadInput(
-                "cuts needs at least one cut point on each level", hint="Give them ascending, such as [18, 30, 65]"
-            )
-        for level in self.cuts:
-            for low, high in pairwise(level):
-                if low >= high:
-                    raise BadInput(
-                        f"cut point {number_text(high)} comes after {number_text(low)}", hint="Give them ascending"
-                    )
-        for fine, coarse in pairwise(self.cuts):
-            added = [number_text(cut) for cut in coarse if cut not in fine]
-            if added:
-                raise BadInput(
-                    f"the coarser level has cut points that the finer one lacks: {', '.join(added)}",
-                    hint="A coarser level leaves cut points out, it adds none",
-                )
-            if len(coarse) == len(fine):
-                raise BadInput("two levels have the same cut points", hint="Leave one of them out")
-
-    @property
-    def levels(self) -> int:
-        """One for each list of cut points."""
-        return len(self.cuts)
-
-    def labels(self, text: str) -> tuple[str, ...] | None:
-        """The range that holds the number, on each level."""
-        number = as_number(text)
-        if number is None:
-            return (text,) * self.levels if text in _NOT_FINITE else None
-        return tuple(str(_between(cuts, number)) for cuts in self.cuts)
+    return _of_numbers(len(levels), lambda number: tuple(between(cuts, number) for cuts in levels))
 
 
-def _between(cuts: tuple[Fraction, ...], number: Fraction) -> Interval:
-    place = bisect_right(cuts, number)
-    return Interval(cuts[place - 1] if place else None, cuts[place] if place < len(cuts) else None)
+def _numbers(given: Any, key: str) -> tuple[Fraction, ...]:
+    """One number or several, exactly as they are written."""
+    return tuple(_number(number, key) for number in _several(given))
 
 
-# --- hierarchy dates --------------------------------------------------------------------------------------------------
-# Levels of a column of dates or times: day, month, quarter, year, decade.
-#
+def _number(given: Any, key: str) -> Fraction:
+    number = None if isinstance(given, bool) else as_number(str(given))
+    if number is None:
+        raise BadInput(f"{key} = {given!r} is not a number")
+    return number
+
+
+def _several(given: Any) -> Sequence[Any]:
+    return given if isinstance(given, (list, tuple)) else [given]
+
+
+def _by_level(given: Any) -> Sequence[Any]:
+    """What is given for each level; a flat list is one level."""
+    return given if any(isinstance(level, (list, tuple)) for level in _several(given)) else [given]
+
+
+# --- dates ------------------------------------------------------------------------------------------------------------
 # Each period is made of whole ones of those before it (weeks are not among them: a week may lie in two months). A time keeps the day
 # that it writes; it is not moved to another time zone.
 PERIODS: Mapping[str, Callable[[dt.date], str]] = {
@@ -175,36 +168,23 @@ PERIODS: Mapping[str, Callable[[dt.date], str]] = {
 """From fine to coarse: how a date is written."""
 
 
-@dataclass(frozen=True)
-class Dates:
-    """One period on each level."""
+def dates(keys: Keys, _: Texts) -> Rule:
+    """One period on each level; `format` is how the dates are written (as strptime reads it), ISO if not given."""
+    periods, order = [str(period) for period in _several(keys["dates"])], list(PERIODS)
+    if not periods:
+        raise BadInput("dates = [] names no period", hint=f"Name some of: {', '.join(order)}")
+    for period in periods:
+        if period not in PERIODS:
+            raise BadInput(f"{period!r} is not a period of dates", hint=nearest(period, order))
+    for fine, coarse in pairwise(periods):
+        if order.index(fine) >= order.index(coarse):
+            raise BadInput(f"{coarse!r} is not coarser than {fine!r}", hint=f"From fine to coarse: {', '.join(order)}")
 
-    periods: tuple[str, ...]
-    format: str | None = None
-    """How the dates are written (as strptime reads it); ISO if not given."""
+    def labels(text: str) -> Above | None:
+        day = parse_date(text, keys.get("format"))
+        return None if day is None else tuple(PERIODS[period](day) for period in periods)
 
-    def __post_init__(self) -> None:
-        order = list(PERIODS)
-        if not self.periods:
-            raise BadInput("dates = [] names no period", hint=f"Name some of: {', '.join(order)}")
-        for period in self.periods:
-            if period not in PERIODS:
-                raise BadInput(f"{period!r} is not a period of dates", hint=nearest(str(period), order))
-        for fine, coarse in pairwise(self.periods):
-            if order.index(fine) >= order.index(coarse):
-                raise BadInput(
-                    f"{coarse!r} is not coarser than {fine!r}", hint=f"From fine to coarse: {', '.join(order)}"
-                )
-
-    @property
-    def levels(self) -> int:
-        """One for each period."""
-        return len(self.periods)
-
-    def labels(self, text: str) -> tuple[str, ...] | None:
-        """The period that holds the date, on each level."""
-        day = parse_date(text, self.format)
-        return None if day is None else tuple(PERIODS[period](day) for period in self.periods)
+    return Rule(len(periods), labels)
 
 
 def parse_date(text: str, format_: str | None = None) -> dt.date | None:
@@ -220,125 +200,91 @@ def parse_date(text: str, format_: str | None = None) -> dt.date | None:
     return read.date()
 
 
-# --- hierarchy words --------------------------------------------------------------------------------------------------
-# Levels of a column of texts: prefixes of codes, groups of an ordered scale, frequent values and the rest.
-#
-# `47677` becomes `4767*`, then `476**`; the stars tell how many characters are hidden. A group of neighbours on a scale is written
-# `[low, high]` with both ends in it, as ARX writes it.
-@dataclass(frozen=True)
-class Prefix:
-    """How many characters of a code are kept on each level; the others become stars."""
+# --- words ------------------------------------------------------------------------------------------------------------
+def prefix(keys: Keys, texts: Texts) -> Rule:
+    """How many characters of a code are kept on each level: `47677` becomes `4767*`, then `476**`."""
+    given = keys["prefix"]
+    kept = _several(given) if given is not True else range(max(map(len, texts), default=1) - 1, 0, -1) or (0,)
+    if not all(type(length) is int for length in kept):
+        raise BadInput(f"prefix = {given!r} is neither true nor a list of lengths", hint="Such as true, or [4, 3, 2]")
+    if not kept or min(kept) < 0:
+        raise BadInput(f"prefix = {list(kept)} does not say how many characters to keep", hint="Such as [4, 3, 2]")
+    for longer, shorter in pairwise(kept):
+        if shorter >= longer:
+            hint = "Give them descending: [4, 3, 2]"
+            raise BadInput(f"a prefix of {shorter} is not shorter than one of {longer}", hint=hint)
 
-    kept: tuple[int, ...]
+    def masked(text: str, length: int) -> str:
+        return text[:length] + SUPPRESSED * (len(text) - length) if length else SUPPRESSED
 
-    def __post_init__(self) -> None:
-        if not self.kept or min(self.kept) < 0:
-            raise BadInput(
-                f"prefix = {list(self.kept)} does not say how many characters to keep", hint="Such as [4, 3, 2]"
-            )
-        for longer, shorter in pairwise(self.kept):
-            if shorter >= longer:
-                raise BadInput(
-                    f"a prefix of {shorter} is not shorter than one of {longer}", hint="Give them descending: [4, 3, 2]"
-                )
-
-    @property
-    def levels(self) -> int:
-        """One for each length."""
-        return len(self.kept)
-
-    def labels(self, text: str) -> tuple[str, ...] | None:
-        """The code with its end hidden, on each level."""
-        return tuple(_masked(text, kept) for kept in self.kept)
+    return Rule(len(kept), lambda text: tuple(masked(text, length) for length in kept))
 
 
-def _masked(text: str, kept: int) -> str:
-    return text[:kept] + SUPPRESSED * (len(text) - kept) if kept else SUPPRESSED
+def scale(keys: Keys, texts: Texts) -> Rule:
+    """Values in an order, grouped with their neighbours and written `[low, high]`, both ends in it, as ARX writes it."""
+    order = _in_order(texts) if keys["order"] is True else _names(keys["order"], "order")
+    groups = keys.get("groups", 2)
+    sizes = _several(groups)
+    if not all(type(size) is int for size in sizes):
+        raise BadInput(f"groups = {groups!r} is not a number of neighbours", hint="Such as 2, or [2, 4]")
+    repeated = [value for value, times in Counter(order).items() if times > 1]
+    if repeated:
+        raise BadInput(f"the order has {', '.join(map(repr, repeated))} twice")
+    if not order:
+        hint = 'Name all values from low to high, such as ["A", "B", "C", "D"]'
+        raise BadInput("order = [] names no value", hint=hint)
+    if not sizes or min(sizes) < 2:
+        raise BadInput(f"groups = {list(sizes)} does not say how many neighbours to join", hint="Such as 2, or [2, 4]")
+    for small, large in pairwise(sizes):
+        if large % small or large == small:
+            hint = "Each number must be a multiple of the one before, such as [2, 4]"
+            raise BadInput(f"groups of {large} cannot be made of groups of {small}", hint=hint)
+    places = {value: place for place, value in enumerate(order)}
 
-
-@dataclass(frozen=True)
-class Scale:
-    """Values in an order, grouped with their neighbours; a group on a level has so many members."""
-
-    order: tuple[str, ...]
-    groups: tuple[int, ...]
-
-    def __post_init__(self) -> None:
-        repeated = [value for value, times in Counter(self.order).items() if times > 1]
-        if repeated:
-            raise BadInput(f"the order has {', '.join(map(repr, repeated))} twice")
-        if not self.order:
-            raise BadInput(
-                "order = [] names no value", hint='Name all values from low to high, such as ["A", "B", "C", "D"]'
-            )
-        if not self.groups or min(self.groups) < 2:
-            raise BadInput(
-                f"groups = {list(self.groups)} does not say how many neighbours to join", hint="Such as 2, or [2, 4]"
-            )
-        for small, large in pairwise(self.groups):
-            if large % small or large == small:
-                raise BadInput(
-                    f"groups of {large} cannot be made of groups of {small}",
-                    hint="Each number must be a multiple of the one before, such as [2, 4]",
-                )
-
-    @cached_property
-    def _place(self) -> Mapping[str, int]:
-        return {value: place for place, value in enumerate(self.order)}
-
-    @property
-    def levels(self) -> int:
-        """One for each size of group."""
-        return len(self.groups)
-
-    def labels(self, text: str) -> tuple[str, ...] | None:
-        """The group of the value, on each level."""
-        place = self._place.get(text)
-        return None if place is None else tuple(self._group(place, size) for size in self.groups)
-
-    def _group(self, place: int, size: int) -> str:
-        members = self.order[place // size * size :][:size]
+    def group(place: int, size: int) -> str:
+        members = order[place // size * size :][:size]
         return f"[{members[0]}, {members[-1]}]" if len(members) > 1 else members[0]
 
+    def labels(text: str) -> Above | None:
+        place = places.get(text)
+        return None if place is None else tuple(group(place, size) for size in sizes)
 
-@dataclass(frozen=True)
-class Frequent:
+    return Rule(len(sizes), labels, leaves=order)
+
+
+def _in_order(texts: Texts) -> tuple[str, ...]:
+    numbers = {text: as_number(text) for text in texts}
+    numeric = None not in numbers.values()
+    return tuple(sorted(numbers, key=lambda text: (numbers[text] if numeric else 0, text)))
+
+
+def frequent(keys: Keys, _: Texts) -> Rule:
     """The values that keep their name on each level; all others share one label."""
-
-    kept: tuple[tuple[str, ...], ...]
-    rest: str = "(other)"
-
-    def __post_init__(self) -> None:
-        if not self.kept or not all(self.kept):
-            raise BadInput("keep = [] names no value", hint='Name the values that keep their name, such as ["Private"]')
-        for fine, coarse in pairwise(self.kept):
-            added = [value for value in coarse if value not in fine]
-            if added or len(coarse) == len(fine):
-                raise BadInput(
-                    f"the coarser level of keep must leave values out and add none; it has {', '.join(coarse)}",
-                    hint=f"The finer one has {', '.join(fine)}",
-                )
-        if any(self.rest in kept for kept in self.kept):
+    levels, rest = [_names(level, "keep") for level in _by_level(keys["keep"])], str(keys.get("rest", "(other)"))
+    if not levels or not all(levels):
+        raise BadInput("keep = [] names no value", hint='Name the values that keep their name, such as ["Private"]')
+    for fine, coarse in pairwise(levels):
+        if not set(coarse) <= set(fine) or len(coarse) == len(fine):
             raise BadInput(
-                f"{self.rest!r} is both a value that keeps its name and the label of the rest", hint="Rename the rest"
+                f"the coarser level of keep must leave values out and add none; it has {', '.join(coarse)}",
+                hint=f"The finer one has {', '.join(fine)}",
             )
-
-    @property
-    def levels(self) -> int:
-        """One for each list of values."""
-        return len(self.kept)
-
-    def labels(self, text: str) -> tuple[str, ...] | None:
-        """The value or the label of the rest, on each level."""
-        return tuple(text if text in kept else self.rest for kept in self._sets)
-
-    @cached_property
-    def _sets(self) -> tuple[frozenset[str], ...]:
-        return tuple(map(frozenset, self.kept))
+    if any(rest in names for names in levels):
+        raise BadInput(
+            f"{rest!r} is both a value that keeps its name and the label of the rest", hint="Rename the rest"
+        )
+    kept = [frozenset(names) for names in levels]
+    return Rule(len(kept), lambda text: tuple(text if text in names else rest for names in kept))
 
 
-# --- hierarchy taxonomy -----------------------------------------------------------------------------------------------
-# Levels of a column from a taxonomy: a tree of names, given as a nested mapping or as indented text.
+def _names(given: Any, key: str) -> tuple[str, ...]:
+    if not isinstance(given, (list, tuple)):
+        raise BadInput(f"{key} = {given!r} is not a list of values")
+    return tuple(name for name in map(as_text, given) if name is not None)
+
+
+# --- taxonomy ---------------------------------------------------------------------------------------------------------
+# A tree of names, given as a nested mapping or as indented text:
 #
 #     Technical                     {"Technical": ["Tech-support", "Craft-repair"],
 #         Tech-support               "Other": ["Other-service"]}
@@ -352,43 +298,22 @@ Path = tuple[str, ...]
 """From the outermost name down to the name itself."""
 
 
-@dataclass(frozen=True)
-class Taxonomy:
-    """Every name of the tree with the names above it."""
+def taxonomy(keys: Keys, _: Texts) -> Rule:
+    """A group to a list of values or to a mapping of smaller groups, or lines whose indentation says what lies under what."""
+    given = keys["taxonomy"]
+    if not isinstance(given, (str, Mapping)):
+        raise BadInput(f"taxonomy = {given!r} is neither a table of groups nor indented text")
+    paths = _by_name(_indented(given) if isinstance(given, str) else _walk(given, ()))
+    if not paths:
+        raise BadInput("the taxonomy is empty", hint="Name groups and the values in them")
+    levels = max(map(len, paths.values())) - 1
+    groups = {path[:-1] for path in paths.values()}
 
-    paths: Mapping[str, Path] = field(repr=False)
+    def labels(text: str) -> Above | None:
+        path = paths.get(text)
+        return path and tuple(path[min(len(path), depth) - 1] for depth in range(levels, 0, -1))
 
-    def __post_init__(self) -> None:
-        if not self.paths:
-            raise BadInput("the taxonomy is empty", hint="Name groups and the values in them")
-
-    @cached_property
-    def levels(self) -> int:
-        """The depth of the deepest value, less one: its own name is level 0."""
-        return max(len(path) for path in self.paths.values()) - 1
-
-    @cached_property
-    def values(self) -> tuple[str, ...]:
-        """The names that have none under them."""
-        groups = {path[:-1] for path in self.paths.values()}
-        return tuple(name for name, path in self.paths.items() if path not in groups)
-
-    def labels(self, text: str) -> tuple[str, ...] | None:
-        """The name on the path of the value that the cut meets, on each level."""
-        path = self.paths.get(text)
-        if path is None:
-            return None
-        return tuple(path[min(len(path), depth) - 1] for depth in range(self.levels, 0, -1))
-
-
-def taxonomy_of(tree: Mapping[str, Any]) -> Taxonomy:
-    """From a nested mapping: a group to a list of values, or to a mapping of smaller groups."""
-    return Taxonomy(_by_name(_walk(tree, ())))
-
-
-def taxonomy_of_text(text: str) -> Taxonomy:
-    """From lines whose indentation says what lies under what; blank lines and lines that begin with # do not count."""
-    return Taxonomy(_by_name(_indented(text)))
+    return Rule(levels, labels, leaves=tuple(name for name, path in paths.items() if path not in groups))
 
 
 def _walk(tree: Any, above: Path) -> Iterator[Path]:
@@ -398,10 +323,7 @@ def _walk(tree: Any, above: Path) -> Iterator[Path]:
             yield from _walk(inner, (*above, str(name)))
     elif isinstance(tree, Sequence) and not isinstance(tree, str):
         for value in tree:
-            if isinstance(value, Mapping):
-                yield from _walk(value, above)
-            else:
-                yield (*above, _name(value, above))
+            yield from _walk(value, above) if isinstance(value, Mapping) else [(*above, _name(value, above))]
     elif tree is not None:
         yield (*above, _name(tree, above))
 
@@ -414,6 +336,7 @@ def _name(value: Any, above: Path) -> str:
 
 
 def _indented(text: str) -> Iterator[Path]:
+    """Blank lines and lines that begin with # do not count."""
     stack: list[tuple[int, str]] = []
     for number, line in enumerate(text.splitlines(), start=1):
         name = line.strip()

@@ -12,6 +12,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import accumulate
 from numbers import Number
 from typing import Any
 
@@ -52,7 +53,8 @@ def suggest_hierarchy(column: str, values: Sequence[Any], counts: Sequence[int])
     people = {value: n for value, n in zip(values, counts, strict=True) if value is not None}
     texts = {str(as_text(value)): n for value, n in people.items()}
     if len(texts) <= _FEW:
-        return Suggestion(column, {"suppress": True}, f"{_counted(len(texts), 'value')}: kept or suppressed")
+        noun = "value" if len(texts) == 1 else "values"
+        return Suggestion(column, {"suppress": True}, f"{len(texts)} {noun}: kept or suppressed")
     days = [parse_date(text) for text in texts]
     if all(day is not None for day in days) and not _are_numbers(people):
         return _of_dates(column, [day for day in days if day is not None])
@@ -77,9 +79,8 @@ def _of_dates(column: str, days: Sequence[dt.date]) -> Suggestion:
         if 1 < joined < groups and period != "quarter":
             useful.append(period)
             groups = joined
-    return Suggestion(
-        column, {"dates": useful} if useful else {"suppress": True}, f"dates from {min(days)} to {max(days)}"
-    )
+    spec: dict[str, Any] = {"dates": useful} if useful else {"suppress": True}
+    return Suggestion(column, spec, f"dates from {min(days)} to {max(days)}")
 
 
 def _of_numbers(column: str, texts: Mapping[str, int]) -> Suggestion:
@@ -105,12 +106,8 @@ def _of_numbers(column: str, texts: Mapping[str, int]) -> Suggestion:
 
 def _quantile(known: Sequence[tuple[Fraction, int]], share: float) -> Fraction:
     wanted = share * sum(n for _, n in known)
-    seen = 0
-    for number, n in known:
-        seen += n
-        if seen >= wanted:
-            return number
-    return known[-1][0]
+    seen = accumulate(n for _, n in known)
+    return next(number for (number, _), reached in zip(known, seen, strict=True) if reached >= wanted)
 
 
 def _round_up(width: Fraction) -> Fraction:
@@ -130,20 +127,11 @@ def _of_categories(column: str, texts: Mapping[str, int]) -> Suggestion:
     total = sum(texts.values())
     kept: list[list[str]] = []
     for share in _SHARES_KEPT:
-        needed, seen = 0, 0
-        while seen < share * total:
-            seen += texts[ranked[needed]]
-            needed += 1
+        needed = sum(reached < share * total for reached in accumulate(texts[text] for text in ranked)) + 1
         most = (len(kept[-1]) if kept else len(ranked) - 1) - 1
-        names = ranked[: min(needed, most)]
-        if names:
+        if names := ranked[: min(needed, most)]:
             kept.append(names)
     spec: dict[str, Any] = {"keep": kept}
     if "(other)" in texts:
         spec["rest"] = "(all others)"
-    return Suggestion(column, spec, f"{_counted(len(texts), 'category')}: the most frequent keep their name")
-
-
-def _counted(number: int, noun: str) -> str:
-    plural = noun.removesuffix("y") + "ies" if noun.endswith("y") else f"{noun}s"
-    return f"{number} {noun if number == 1 else plural}"
+    return Suggestion(column, spec, f"{len(texts)} categories: the most frequent keep their name")

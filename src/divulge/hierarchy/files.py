@@ -7,6 +7,7 @@ Values are compared as text. What cannot be a hierarchy is refused with the line
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import io
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -25,8 +26,7 @@ def read_hierarchy(source: str | Path | Mapping[str, Sequence[str]], column: str
     """From a CSV file of either flavour, or a mapping of each value to its ancestors from the nearest to the root."""
     if isinstance(source, Mapping):
         return Hierarchy(column, {value: (value, *ancestors) for value, ancestors in source.items()})
-    text = hierarchy_source(Path(source), column)
-    return parse_hierarchy(text, column, origin=f"hierarchy file {str(source)!r}")
+    return parse_hierarchy(hierarchy_source(Path(source), column), column, origin=f"hierarchy file {str(source)!r}")
 
 
 def hierarchy_source(path: Path, column: str) -> str:
@@ -50,7 +50,12 @@ def parse_hierarchy(text: str, column: str, *, origin: str, delimiter: str | Non
         for cells in reader:
             if not cells:
                 continue
-            value, labels = _row(cells, f"{origin}, line {reader.line_num}")
+            value, labels = cells[0] or None, tuple(cell or None for cell in cells)
+            if value is not None and None in labels:
+                raise BadInput(
+                    f"{origin}, line {reader.line_num}: {value!r} has no label at level {cells.index('')}",
+                    hint="Repeat the label of the level below where a value has no coarser one",
+                )
             if rows.setdefault(value, labels) != labels:
                 raise BadInput(
                     f"{origin} has {value!r} twice with different labels, in lines {lines[value]} and {reader.line_num}",
@@ -66,31 +71,15 @@ def parse_hierarchy(text: str, column: str, *, origin: str, delimiter: str | Non
     return Hierarchy(column, rows)
 
 
-def _row(cells: list[str], where: str) -> tuple[str | None, Labels]:
-    value = cells[0] or None
-    if value is not None and "" in cells:
-        raise BadInput(
-            f"{where}: {value!r} has no label at level {cells.index('')}",
-            hint="Repeat the label of the level below where a value has no coarser one",
-        )
-    return value, tuple(cell or None for cell in cells)
-
-
 def _delimiter(text: str) -> str:
     """The one that gives all rows the same number of cells, `;` first; where none does, the one that the first line has."""
     for delimiter in DELIMITERS.values():
-        widths = _widths(text, delimiter)
-        if len(widths) == 1 and widths != {1}:
-            return delimiter
+        with contextlib.suppress(csv.Error):  # quotes that do not fit the delimiter
+            rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+            widths = {len(row) for row in rows if row}
+            if len(widths) == 1 and widths != {1}:
+                return delimiter
     return ";" if ";" in text.partition("\n")[0] else ","
-
-
-def _widths(text: str, delimiter: str) -> set[int]:
-    """The numbers of cells that rows have; none if the quotes do not fit the delimiter."""
-    try:
-        return {len(row) for row in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True) if row}
-    except csv.Error:
-        return set()
 
 
 def hierarchy_text(hierarchy: Hierarchy, *, flavour: Flavour = "arx") -> str:
@@ -102,20 +91,14 @@ def hierarchy_text(hierarchy: Hierarchy, *, flavour: Flavour = "arx") -> str:
             f"the hierarchy of {hierarchy.column!r} has an empty text, which a file cannot tell from null",
             hint="Make it null in the data, or give it a name",
         )
-    out = io.StringIO()
-    delimiter = DELIMITERS[flavour]
-    if _could_mislead(hierarchy, flavour):
-        writer = csv.writer(out, delimiter=delimiter, lineterminator="\n", quoting=csv.QUOTE_ALL)
-    else:
-        writer = csv.writer(out, delimiter=delimiter, lineterminator="\n")
-    writer.writerows(["" if label is None else label for label in labels] for labels in hierarchy.rows.values())
-    return out.getvalue()
-
-
-def _could_mislead(hierarchy: Hierarchy, flavour: Flavour) -> bool:
-    """Whether a reader that looks for the delimiter, or for the end of the line, may take a part of a label for it."""
+    # A reader that looks for the delimiter, or for the end of the line, may take a part of a label for it: quote them all.
     marks = ";,\r" if not hierarchy.height else "\r" if flavour == "arx" else ";\r"
-    return any(mark in (label or "") for labels in hierarchy.rows.values() for label in labels for mark in marks)
+    rows = [["" if label is None else label for label in labels] for labels in hierarchy.rows.values()]
+    misleads = any(mark in label for labels in rows for label in labels for mark in marks)
+    quoting: Literal[0, 1] = csv.QUOTE_ALL if misleads else csv.QUOTE_MINIMAL
+    out = io.StringIO()
+    csv.writer(out, delimiter=DELIMITERS[flavour], lineterminator="\n", quoting=quoting).writerows(rows)
+    return out.getvalue()
 
 
 def write_hierarchy(hierarchy: Hierarchy, path: str | Path, *, flavour: Flavour = "arx") -> None:
@@ -128,8 +111,7 @@ def write_hierarchy(hierarchy: Hierarchy, path: str | Path, *, flavour: Flavour 
 
 def column_of(path: Path) -> str:
     """The column that a file's name tells: `<column>.csv` or `<anything>_hierarchy_<column>.csv`."""
-    stem = path.stem
-    return stem.partition(_MARK)[2] or stem
+    return path.stem.partition(_MARK)[2] or path.stem
 
 
 def file_name(column: str) -> str:

@@ -61,18 +61,14 @@ class Hierarchy:
         if moved is not None:
             raise BadInput(f"level 0 of {moved!r} in the hierarchy of {self.column!r} is not the value itself")
         for level in range(self.height):
-            self._check_parents(level)
-
-    def _check_parents(self, level: int) -> None:
-        parent: dict[str | None, str | None] = {}
-        for labels in self.rows.values():
-            known = parent.setdefault(labels[level], labels[level + 1])
-            if known != labels[level + 1]:
-                raise BadInput(
-                    f"the hierarchy of {self.column!r} puts {labels[level]!r} of level {level} under {known!r} and under "
-                    f"{labels[level + 1]!r}",
-                    hint="A label has one parent: rename it in one of the two places",
-                )
+            parent: dict[str | None, str | None] = {}
+            for label, above in (labels[level : level + 2] for labels in self.rows.values()):
+                known = parent.setdefault(label, above)
+                if known != above:
+                    raise BadInput(
+                        f"the hierarchy of {self.column!r} puts {label!r} of level {level} under {known!r} and under {above!r}",
+                        hint="A label has one parent: rename it in one of the two places",
+                    )
 
     @cached_property
     def height(self) -> int:
@@ -122,9 +118,9 @@ class Hierarchy:
 
     def nodes_below_root(self, values: Sequence[str | None]) -> tuple[Ints, ...]:
         """For each level below the root, the node of each value; a root is added on top where the last level is not one."""
-        levels = [level.codes for level in self.level_codes(values)]
-        has_root = len({labels[-1] for labels in self.rows.values()}) == 1
-        return tuple(levels[:-1] if has_root and len(levels) > 1 else levels)
+        levels = tuple(level.codes for level in self.level_codes(values))
+        has_root = self.height > 0 and len({labels[-1] for labels in self.rows.values()}) == 1
+        return levels[:-1] if has_root else levels
 
 
 def _number(labels: Sequence[str | None]) -> LevelCodes:
@@ -133,12 +129,9 @@ def _number(labels: Sequence[str | None]) -> LevelCodes:
     return LevelCodes(np.array(codes, dtype=np.int64), tuple(numbers))
 
 
-# --- hierarchy coverage -----------------------------------------------------------------------------------------------
-# Does every value of the data have its row in its hierarchy? All gaps of all columns are named at once, each with a rule that fills
-# it.
-#
-# A hierarchy that misses a value is the complaint heard most often about every tool of this kind; so the answer says not only what is
-# missing but what to write where.
+# --- coverage ---------------------------------------------------------------------------------------------------------
+# A hierarchy that misses a value is the complaint heard most often about every tool of this kind; so all gaps of all columns are named
+# at once, each with what to write where.
 _SHOWN = 20
 _ALIKE_SHOWN = 3
 
@@ -162,17 +155,16 @@ def check_coverage(hierarchies: Mapping[str, Hierarchy], values: Mapping[str, It
     """Refuse if a column has values that its hierarchy lacks; a column without a hierarchy is left alone."""
     gaps = find_gaps(hierarchies, values)
     if gaps:
-        raise BadInput("; ".join(str(gap) for gap in gaps))
+        raise BadInput("; ".join(map(str, gaps)))
 
 
 def find_gaps(hierarchies: Mapping[str, Hierarchy], values: Mapping[str, Iterable[Any]]) -> list[Gap]:
     """Every column whose hierarchy lacks values of the data."""
-    gaps: list[Gap] = []
-    for column, hierarchy in hierarchies.items():
-        missing = tuple(dict.fromkeys(hierarchy.missing([as_text(value) for value in values.get(column, ())])))
-        if missing:
-            gaps.append(Gap(column, missing, _rule(hierarchy, missing)))
-    return gaps
+    found = {
+        column: tuple(dict.fromkeys(hierarchy.missing([as_text(value) for value in values.get(column, ())])))
+        for column, hierarchy in hierarchies.items()
+    }
+    return [Gap(column, missing, _rule(hierarchies[column], missing)) for column, missing in found.items() if missing]
 
 
 def _rule(hierarchy: Hierarchy, missing: Sequence[str]) -> str:

@@ -15,6 +15,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import IO
 from xml.etree import ElementTree as ET
 
 from divulge.engines import DuckDBEngine
@@ -22,7 +23,7 @@ from divulge.errors import BadInput
 from divulge.hierarchy import Hierarchy, parse_hierarchy
 from divulge.table.paths import find_files
 from divulge.table.table import Declared, Table
-from divulge.table.text_files import codec_of, read_delimited
+from divulge.table.text_files import TextOptions, codec_of, read_delimited
 
 _DATA = "data/input.csv"
 _DEFINITION = "input/definition.xml"
@@ -50,14 +51,14 @@ class ArxProject:
 
     def extract(self, target: Path) -> None:
         """Write the project's data as a CSV file; a missing value becomes an empty cell."""
-        with _opened(self.path) as archive, _entry(archive, _DATA, self.path).open(_DATA) as stream:
+        with _opened(self.path) as archive, _entry(archive, _DATA) as stream:
             text = io.TextIOWrapper(stream, encoding=self.encoding, newline="")
             try:
                 with target.open("w", encoding="utf-8", newline="") as out:
                     writer = csv.writer(out, delimiter=self.delimiter, lineterminator="\n")
                     writer.writerows(_without_nulls(row) for row in csv.reader(text, delimiter=self.delimiter))
             except UnicodeDecodeError:
-                raise _wrong_encoding(self.path, _DATA, self.encoding) from None
+                raise _wrong_encoding(archive, _DATA, self.encoding) from None
             except OSError as error:
                 raise BadInput(f"{str(target)!r} cannot be written: {error.strerror}") from None
 
@@ -66,43 +67,37 @@ class ArxProject:
         engine = engine or DuckDBEngine()
         copy = engine.directory / f"{engine.fresh_name('project')}.csv"
         self.extract(copy)
-        table = read_delimited(
-            find_files(str(copy)),
-            source=str(copy),
-            engine=engine,
-            header=True,
-            delimiter=self.delimiter,
-            encoding="utf-8",
-        )
+        text = TextOptions(header=True, delimiter=self.delimiter)
+        table = read_delimited(find_files(str(copy)), text, source=str(copy), engine=engine)
         return replace(table, source=f"{self.path}:{_DATA}", declared=Declared(self.roles, self.hierarchies))
 
 
 def read_project(path: str | Path, *, encoding: str = "utf-8") -> ArxProject:
     """Read roles and hierarchies; old projects are written in the encoding of the machine that wrote them."""
-    where = Path(path)
     codec_of(encoding)
-    with _opened(where) as archive:
-        names = set(archive.namelist())
-        delimiter = _delimiter(archive, where, encoding) if _PROJECT in names else ";"
-        definition = _xml(archive, _DEFINITION, where, encoding)
-        hierarchies = _hierarchies(archive, where, delimiter, encoding)
-    return ArxProject(where, _roles(definition, where), hierarchies, delimiter, encoding)
+    with _opened(Path(path)) as archive:
+        there = _PROJECT in archive.namelist()
+        delimiter = (_xml(archive, _PROJECT, encoding).findtext("separator") if there else None) or ";"
+        if len(delimiter) != 1:
+            raise BadInput(f"{path}: {_PROJECT} has the delimiter {delimiter!r}, which is not one character")
+        roles = _roles(archive, encoding)
+        return ArxProject(Path(path), roles, _hierarchies(archive, delimiter, encoding), delimiter, encoding)
 
 
-def _roles(definition: ET.Element, where: Path) -> dict[str, tuple[str, ...]]:
+def _roles(archive: zipfile.ZipFile, encoding: str) -> dict[str, tuple[str, ...]]:
     roles: dict[str, tuple[str, ...]] = {}
-    for assignment in definition:
+    for assignment in _xml(archive, _DEFINITION, encoding):
         name, kind = assignment.findtext("name"), assignment.findtext("type", "")
         plain = kind.strip().upper().removesuffix("_ATTRIBUTE")
         if name is None or plain not in _ROLES:
-            raise BadInput(f"{where}: {_DEFINITION} gives column {name!r} the role {kind!r}, which is none of ARX's")
-        role = _ROLES[plain]
-        if role is not None:
+            where = f"{archive.filename}: {_DEFINITION}"
+            raise BadInput(f"{where} gives column {name!r} the role {kind!r}, which is none of ARX's")
+        if role := _ROLES[plain]:
             roles[role] = (*roles.get(role, ()), name)
     return roles
 
 
-def _hierarchies(archive: zipfile.ZipFile, where: Path, delimiter: str, encoding: str) -> dict[str, Hierarchy]:
+def _hierarchies(archive: zipfile.ZipFile, delimiter: str, encoding: str) -> dict[str, Hierarchy]:
     """By column; ARX keeps an empty file for a column whose hierarchy was never made."""
     found: dict[str, Hierarchy] = {}
     for name in sorted(archive.namelist()):
@@ -110,10 +105,11 @@ def _hierarchies(archive: zipfile.ZipFile, where: Path, delimiter: str, encoding
         if not name.startswith(_HIERARCHIES) or not column:
             continue
         out = io.StringIO()
-        rows = csv.reader(io.StringIO(_read(archive, name, where, encoding), newline=""), delimiter=delimiter)
+        rows = csv.reader(io.StringIO(_read(archive, name, encoding), newline=""), delimiter=delimiter)
         csv.writer(out, delimiter=delimiter, lineterminator="\n").writerows(_without_nulls(row) for row in rows if row)
-        if out.getvalue():
-            found[column] = parse_hierarchy(out.getvalue(), column, origin=f"{where}, {name}", delimiter=delimiter)
+        if text := out.getvalue():
+            origin = f"{archive.filename}, {name}"
+            found[column] = parse_hierarchy(text, column, origin=origin, delimiter=delimiter)
     return found
 
 
@@ -121,39 +117,34 @@ def _without_nulls(row: list[str]) -> list[str]:
     return ["" if cell == _NULL else cell for cell in row]
 
 
-def _delimiter(archive: zipfile.ZipFile, where: Path, encoding: str) -> str:
-    found = _xml(archive, _PROJECT, where, encoding).findtext("separator") or ";"
-    if len(found) != 1:
-        raise BadInput(f"{where}: {_PROJECT} has the delimiter {found!r}, which is not one character")
-    return found
-
-
-def _xml(archive: zipfile.ZipFile, name: str, where: Path, encoding: str) -> ET.Element:
-    text = _read(archive, name, where, encoding)
+def _xml(archive: zipfile.ZipFile, name: str, encoding: str) -> ET.Element:
+    text, where = _read(archive, name, encoding), f"{archive.filename}: {name}"
     if "<!DOCTYPE" in text or "<!ENTITY" in text:
-        raise BadInput(f"{where}: {name} declares entities, which ARX never writes", hint="Do not trust this file")
+        raise BadInput(f"{where} declares entities, which ARX never writes", hint="Do not trust this file")
     try:
         return ET.fromstring(text)  # noqa: S314 - entities, its danger, are refused above
     except ET.ParseError as error:
-        raise BadInput(f"{where}: {name} is not XML: {error}") from None
+        raise BadInput(f"{where} is not XML: {error}") from None
 
 
-def _read(archive: zipfile.ZipFile, name: str, where: Path, encoding: str) -> str:
-    content = _entry(archive, name, where).read(name)
+def _read(archive: zipfile.ZipFile, name: str, encoding: str) -> str:
     try:
-        return content.decode(encoding)
+        return _entry(archive, name).read().decode(encoding)
     except UnicodeDecodeError:
-        raise _wrong_encoding(where, name, encoding) from None
+        raise _wrong_encoding(archive, name, encoding) from None
 
 
-def _entry(archive: zipfile.ZipFile, name: str, where: Path) -> zipfile.ZipFile:
+def _entry(archive: zipfile.ZipFile, name: str) -> IO[bytes]:
     if name not in archive.namelist():
-        raise BadInput(f"the ARX project {str(where)!r} has no {name}", hint="Save it with ARX again, with its data")
-    return archive
+        raise BadInput(
+            f"the ARX project {archive.filename!r} has no {name}", hint="Save it with ARX again, with its data"
+        )
+    return archive.open(name)
 
 
-def _wrong_encoding(where: Path, name: str, encoding: str) -> BadInput:
-    return BadInput(f"{where}: {name} is not {encoding} text", hint="Pass its encoding, for example encoding='cp1252'")
+def _wrong_encoding(archive: zipfile.ZipFile, name: str, encoding: str) -> BadInput:
+    where = f"{archive.filename}: {name}"
+    return BadInput(f"{where} is not {encoding} text", hint="Pass its encoding, for example encoding='cp1252'")
 
 
 @contextmanager

@@ -14,11 +14,11 @@ appears in no message and in no Table.
 
 from __future__ import annotations
 
-import contextlib
 import importlib
 import re
 import sqlite3
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -40,9 +40,7 @@ _SQLITE_TABLES = (
 )
 _HOSTS = re.compile(r"[^:@/]*(:\d*)?|\[[0-9a-fA-F:.]*\](:\d*)?")
 _SECRET_OPTIONS = ("password", "sslpassword", "passfile", "oauth_client_secret")
-_AS_IT_IS = frozenset(
-    {"bool", "int2", "int4", "int8", "float4", "float8", "text", "varchar", "date", "timestamp", "timestamptz"}
-)
+_AS_IT_IS = "bool int2 int4 int8 float4 float8 text varchar date timestamp timestamptz".split()
 _MOST_DIGITS = 38
 _TABLES = """
     SELECT CASE WHEN pg_table_is_visible(c.oid) THEN c.relname ELSE n.nspname || '.' || c.relname END AS shown,
@@ -71,7 +69,7 @@ def read_sqlite(files: Files, *, source: str, engine: DuckDBEngine, table: str |
         # DuckDB pulls the batches from a thread of its own, one at a time.
         address = f"{files.paths[0].as_uri()}?mode=ro"
         opened = sqlite3.connect(address, uri=True, check_same_thread=False, isolation_level=None)
-        with contextlib.closing(opened) as connection:
+        with closing(opened) as connection:
             connection.execute("BEGIN")
             name = _pick([name for (name,) in connection.execute(_SQLITE_TABLES)], table, source=source)
             stored = _store(connection, name, engine=engine, source=f"table {name!r} of {source}")
@@ -96,11 +94,10 @@ def _store(connection: sqlite3.Connection, table: str, *, engine: DuckDBEngine, 
     relation = double_quoted(table)
     names = [row[0] for row in connection.execute(f"SELECT * FROM {relation} LIMIT 0").description]
     check_names(names, source=source)
-    types = _types_in_sqlite(connection, relation, names)
-    cells = ", ".join(_cell(double_quoted(name), types[name]) for name in names)
-    rows = connection.execute(f"SELECT {cells} FROM {relation}")
+    columns = _columns_in_sqlite(connection, relation, names)
+    rows = connection.execute(f"SELECT {', '.join(cell for cell, _ in columns)} FROM {relation}")
     failures: list[sqlite3.Error] = []
-    schema = pa.schema(list(types.items()))
+    schema = pa.schema(zip(names, (type_ for _, type_ in columns), strict=True))
     try:
         return engine.store(pa.RecordBatchReader.from_batches(schema, _batches(rows, schema, failures)))
     except DivulgeError as error:
@@ -110,29 +107,25 @@ def _store(connection: sqlite3.Connection, table: str, *, engine: DuckDBEngine, 
         raise BadInput(f"{source} cannot be read: {reason}") from error
 
 
-def _types_in_sqlite(connection: sqlite3.Connection, relation: str, names: list[str]) -> dict[str, pa.DataType]:
-    """The Arrow type of each column from the types of all its cells."""
+def _columns_in_sqlite(
+    connection: sqlite3.Connection, relation: str, names: list[str]
+) -> list[tuple[str, pa.DataType]]:
+    """How each column is selected, and its Arrow type, from the types of all its cells."""
+    cells = [double_quoted(name) for name in names]
     checks = ", ".join(
         f"max(typeof({cell}) IN ('text', 'blob')), max(typeof({cell}) = 'real'), max(typeof({cell}) = 'integer'), "
         f"max(typeof({cell}) = 'integer' AND {cell} NOT BETWEEN -{_EXACT_IN_DOUBLE} AND {_EXACT_IN_DOUBLE})"
-        for cell in map(double_quoted, names)
+        for cell in cells
     )
     found = connection.execute(f"SELECT {checks} FROM {relation}").fetchone()
-    return {name: _type(found[4 * i : 4 * i + 4]) for i, name in enumerate(names)}
+    return [_column_in_sqlite(cell, *found[4 * i : 4 * i + 4]) for i, cell in enumerate(cells)]
 
 
-def _type(kinds: tuple[int | None, ...]) -> pa.DataType:
+def _column_in_sqlite(cell: str, text: int, real: int, integer: int, long: int) -> tuple[str, pa.DataType]:
     """Text unless there are only numbers, and whole numbers too large for a double do not meet fractions."""
-    text, real, integer, long = kinds
     if text or (real and long) or not (real or integer):
-        return pa.string()
-    return pa.float64() if real else pa.int64()
-
-
-def _cell(cell: str, type_: pa.DataType) -> str:
-    if type_ == pa.string():
-        return f"CASE typeof({cell}) WHEN 'blob' THEN hex({cell}) ELSE CAST({cell} AS TEXT) END"
-    return f"CAST({cell} AS REAL)" if type_ == pa.float64() else cell
+        return f"CASE typeof({cell}) WHEN 'blob' THEN hex({cell}) ELSE CAST({cell} AS TEXT) END", pa.string()
+    return (f"CAST({cell} AS REAL)", pa.float64()) if real else (cell, pa.int64())
 
 
 def _batches(rows: sqlite3.Cursor, schema: pa.Schema, failures: list[sqlite3.Error]) -> Iterator[pa.RecordBatch]:
@@ -159,12 +152,9 @@ class PostgresUrl:
         parts = urlsplit(address)
         login, _, hosts = parts.netloc.rpartition("@")
         user, _, password = login.partition(":")
-        clear = all(_HOSTS.fullmatch(host) for host in hosts.split(",")) and "@" not in parts.path + parts.fragment
-        if not clear:
-            raise BadInput(
-                "the PostgreSQL URL cannot be read",
-                hint="Write postgresql://user:password@host:port/database, with %-codes for / @ : ? # in the password",
-            )
+        if not all(map(_HOSTS.fullmatch, hosts.split(","))) or "@" in parts.path + parts.fragment:
+            hint = "Write postgresql://user:password@host:port/database, with %-codes for / @ : ? # in the password"
+            raise BadInput("the PostgreSQL URL cannot be read", hint=hint)
         secrets = [password, *(value for key, value in parse_qsl(parts.query) if key in _SECRET_OPTIONS)]
         shown = f"postgresql://{unquote(user)}{'@' if user else ''}{hosts}{parts.path}"
         spellings = {spelling for secret in secrets for spelling in (secret, unquote(secret)) if spelling}
@@ -216,15 +206,11 @@ def read_postgres(address: str, *, engine: DuckDBEngine, table: str | None) -> T
     try:
         driver = importlib.import_module("adbc_driver_postgresql.dbapi")
     except ImportError as error:
-        raise MissingDependency(
-            "reading PostgreSQL needs adbc-driver-postgresql", hint="Install it with: pip install 'divulge[postgres]'"
-        ) from error
+        hint = "Install it with: pip install 'divulge[postgres]'"
+        raise MissingDependency("reading PostgreSQL needs adbc-driver-postgresql", hint=hint) from error
     url = PostgresUrl.parse(address)
     try:
-        with (
-            contextlib.closing(driver.connect(address)) as connection,
-            contextlib.closing(connection.cursor()) as cursor,
-        ):
+        with closing(driver.connect(address)) as connection, closing(connection.cursor()) as cursor:
             return _read(cursor, url, engine=engine, table=table)
     except driver.Error as error:
         failure = url.redact(str(error))
@@ -234,9 +220,13 @@ def read_postgres(address: str, *, engine: DuckDBEngine, table: str | None) -> T
 
 def _read(cursor: Any, url: PostgresUrl, *, engine: DuckDBEngine, table: str | None) -> Table:
     cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
-    schema, name, oid = _find(_rows(cursor, _TABLES), table, source=url.shown)
+    tables = _rows(cursor, _TABLES)
+    # schema.table finds any, a bare name those on the search path first
+    known = {f"{row['schema']}.{row['name']}": row for row in tables} | {row["shown"]: row for row in tables}
+    picked = known[table if table in known else _pick([row["shown"] for row in tables], table, source=url.shown)]
+    schema, name = picked["schema"], picked["name"]
     source = f"table {name!r} of {url.shown}"
-    fields = [_Field(**row) for row in _rows(cursor, _COLUMNS.format(oid=oid))]
+    fields = [_Field(**row) for row in _rows(cursor, _COLUMNS.format(oid=picked["oid"]))]
     check_names((column.name for column in fields), source=source)
     wanted = ", ".join(column.select() for column in fields)
     cursor.execute(f"SELECT {wanted} FROM {double_quoted(schema)}.{double_quoted(name)}")
@@ -251,14 +241,6 @@ def _rows(cursor: Any, sql: str) -> list[dict[str, Any]]:
     return found
 
 
-def _find(tables: list[dict[str, Any]], asked: str | None, *, source: str) -> tuple[str, str, int]:
-    """Schema, name and number of the table; schema.table finds any, a bare name those on the search path first."""
-    known = {f"{row['schema']}.{row['name']}": row for row in tables} | {row["shown"]: row for row in tables}
-    choices = [row["shown"] for row in tables]
-    picked = known[asked if asked in known and asked is not None else _pick(choices, asked, source=source)]
-    return picked["schema"], picked["name"], picked["oid"]
-
-
 def _numeric_types(engine: DuckDBEngine, relation: str, names: Sequence[str]) -> dict[str, str]:
     """For numeric columns declared without digits: the exact decimal that holds all values, else a double."""
     if not names:
@@ -270,28 +252,24 @@ def _numeric_types(engine: DuckDBEngine, relation: str, names: Sequence[str]) ->
         for i, cell in enumerate(map(engine.quote, names))
     )
     found = engine.query(f"SELECT {widths} FROM {relation}").to_pylist()[0]
-    return {
-        name: "DOUBLE" if found[f"odd{i}"] else _numeric_type(found[f"whole{i}"] or 0, found[f"fraction{i}"] or 0)
-        for i, name in enumerate(names)
-    }
-
-
-def _numeric_type(whole: int, fraction: int) -> str:
-    if not whole or whole + fraction > _MOST_DIGITS:
-        return "DOUBLE"
-    return "BIGINT" if fraction == 0 and whole <= 18 else f"DECIMAL({whole + fraction}, {fraction})"
+    types = {}
+    for i, name in enumerate(names):
+        whole, fraction = found[f"whole{i}"] or 0, found[f"fraction{i}"] or 0
+        types[name] = "BIGINT" if fraction == 0 and whole <= 18 else f"DECIMAL({whole + fraction}, {fraction})"
+        if found[f"odd{i}"] or not whole or whole + fraction > _MOST_DIGITS:
+            types[name] = "DOUBLE"
+    return types
 
 
 def _pick(tables: Sequence[str], asked: str | None, *, source: str) -> str:
     """The table's name; `tables` are the names a user may choose from."""
     if not tables:
         raise BadInput(f"{source} has no tables")
+    if asked is None and len(tables) == 1:
+        return tables[0]
     if asked is None:
-        if len(tables) == 1:
-            return tables[0]
-        raise BadInput(
-            f"{source} has {len(tables)} tables and none was chosen", hint=f"Choose one with table=: {listed(tables)}"
-        )
+        choices = f"Choose one with table=: {listed(tables)}"
+        raise BadInput(f"{source} has {len(tables)} tables and none was chosen", hint=choices)
     if asked not in tables:
         raise BadInput(f"{source} has no table {asked!r}", hint=nearest(asked, tables))
     return asked

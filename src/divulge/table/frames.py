@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads frames that are already in memory: pandas, Polars (eager and lazy), Arrow tables, readers and datasets.
+"""Reads Parquet and Arrow IPC files, and frames in memory: pandas, Polars (eager and lazy), Arrow tables, readers and datasets.
 
-The libraries are looked up among the modules that the caller has loaded, so that reading a file never imports them.
+Libraries of frames are looked up among the modules that the caller has loaded, so that reading a file never imports them.
 """
 
 from __future__ import annotations
@@ -19,8 +19,6 @@ from divulge.errors import BadInput, InternalError
 from divulge.table.paths import Files
 from divulge.table.table import Frame, Table, check_names, table_of
 
-# --- columnar ---------------------------------------------------------------------------------------------------------
-# Reads Parquet and Arrow IPC files, where names and types are written in the file.
 _INTEGER = re.compile(r"-?(0|[1-9][0-9]{0,17})")
 _NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 
@@ -38,20 +36,16 @@ def read_arrow(files: Files, *, source: str, engine: DuckDBEngine) -> Table:
     """The table in Arrow IPC files (also called Feather), scanned from disk as often as needed."""
     import pyarrow.dataset as ds  # it imports pandas, which takes longer than all the rest
 
-    shown = files.shown(source)
     try:
         schemas = [_stored_schema(path) for path in files.paths]
         check_schema(schemas[0], source=source)
         dataset = ds.dataset([str(path) for path in files.paths], format="ipc", schema=schemas[0])
     except (pa.ArrowException, OSError) as error:
         raise BadInput(f"{source} is not a readable Arrow file: {error}", hint="Is it cut off?") from error
-    for schema, name in zip(schemas, shown, strict=True):
+    for schema, name in zip(schemas, files.shown(source), strict=True):
         # A dataset would fill a missing column with nulls without a word.
         if set(schema.names) != set(schemas[0].names):
-            raise BadInput(
-                f"{name} does not have the columns of {shown[0]}",
-                hint="Files that are read as one table need the same columns",
-            )
+            raise other_columns(name, files.shown(source)[0])
     return table_of(engine, engine.register(engine.fresh_name("arrow"), dataset), source=source)
 
 
@@ -77,6 +71,12 @@ def check_schema(schema: pa.Schema, *, source: str) -> None:
                 f"the column {field.name!r} of {source} has the type {field.type}, which DuckDB does not know",
                 hint="Cast it to float32, float64 or decimal128",
             )
+
+
+def other_columns(name: str, first: str) -> BadInput:
+    """A file that does not fit the first one."""
+    hint = "Files that are read as one table need the same columns"
+    return BadInput(f"{name} does not have the columns of {first}", hint=hint)
 
 
 def _stored_schema(path: Path) -> pa.Schema:
@@ -113,18 +113,16 @@ def hive_types(files: Files) -> dict[str, str]:
             key, equals, value = folder.partition("=")
             if equals and key:
                 found.setdefault(unquote(key), []).append(unquote(value))
-    return {key: _hive_type(values) for key, values in found.items()}
-
-
-def _hive_type(values: list[str]) -> str:
-    known = [value for value in values if value != _NO_VALUE]
-    return "BIGINT" if known and all(_INTEGER.fullmatch(value) for value in known) else "VARCHAR"
+    known = {key: [value for value in values if value != _NO_VALUE] for key, values in found.items()}
+    return {
+        key: "BIGINT" if texts and all(map(_INTEGER.fullmatch, texts)) else "VARCHAR" for key, texts in known.items()
+    }
 
 
 # --- frames -----------------------------------------------------------------------------------------------------------
 def read_frame(frame: object, *, engine: DuckDBEngine) -> Table | None:
     """The table in a frame of a kind we know, or None."""
-    pandas, polars = sys.modules.get("pandas"), sys.modules.get("polars")
+    pandas, polars, dataset = map(sys.modules.get, ("pandas", "polars", "pyarrow.dataset"))
     if pandas is not None and isinstance(frame, pandas.DataFrame):
         return _registered(engine, _from_pandas(frame), source="the pandas frame", frame="pandas")
     if polars is not None and isinstance(frame, polars.DataFrame | polars.LazyFrame):
@@ -136,17 +134,9 @@ def read_frame(frame: object, *, engine: DuckDBEngine) -> Table | None:
         frame = pa.Table.from_batches([frame])
     if isinstance(frame, pa.Table):
         return _registered(engine, frame, source="the Arrow table", frame="arrow")
-    return _read_dataset(frame, engine=engine)
-
-
-def _read_dataset(frame: object, *, engine: DuckDBEngine) -> Table | None:
-    dataset = sys.modules.get("pyarrow.dataset")
-    if dataset is None or not isinstance(frame, dataset.Dataset):
-        return None
-    check_schema(frame.schema, source="the Arrow dataset")
-    return table_of(
-        engine, engine.register(engine.fresh_name("frame"), frame), source="the Arrow dataset", frame="arrow"
-    )
+    if dataset is not None and isinstance(frame, dataset.Dataset):
+        return _registered(engine, frame, source="the Arrow dataset", frame="arrow")
+    return None
 
 
 def _read_polars(frame: Any, *, engine: DuckDBEngine) -> Table:
@@ -167,7 +157,7 @@ def _read_polars(frame: Any, *, engine: DuckDBEngine) -> Table:
     return table_of(engine, relation, source="the Polars frame", frame="polars")
 
 
-def _registered(engine: DuckDBEngine, table: pa.Table, *, source: str, frame: Frame) -> Table:
+def _registered(engine: DuckDBEngine, table: Any, *, source: str, frame: Frame) -> Table:
     check_schema(table.schema, source=source)
     return table_of(engine, engine.register(engine.fresh_name("frame"), table), source=source, frame=frame)
 

@@ -16,7 +16,6 @@ from typing import Literal
 from divulge.errors import BadInput, nearest
 
 FileKind = Literal["csv", "json", "parquet", "arrow", "arrow stream", "sqlite"]
-_COMPRESSED = {".gz": "gzip", ".zst": "zstd"}
 _KINDS: dict[str, FileKind] = {
     ".csv": "csv", ".tsv": "csv", ".tab": "csv", ".txt": "csv", ".data": "csv", ".json": "json", ".jsonl": "json", ".ndjson": "json",
     ".parquet": "parquet", ".pq": "parquet", ".arrow": "arrow", ".feather": "arrow", ".ipc": "arrow", ".arrows": "arrow stream",
@@ -67,8 +66,12 @@ def find_files(source: str) -> Files:
     if glob.has_magic(source):
         matches = glob.glob(str(path), recursive=True)  # noqa: PTH207 - Path.glob would match hidden files too
         hits = [hit for hit in map(Path, sorted(matches)) if hit.is_file()]
-        return _of_one_kind(hits, source, root=_fixed_part(path), empty=f"no file matches {source}")
-    raise _missing(path, source)
+        fixed = next(parent for parent in path.parents if not glob.has_magic(str(parent)))
+        return _of_one_kind(hits, source, root=fixed, empty=f"no file matches {source}")
+    if not path.parent.is_dir():
+        raise BadInput(f"there is no file {source}: its folder does not exist")
+    names = sorted(entry.name for entry in path.parent.iterdir() if not entry.name.startswith("."))
+    raise BadInput(f"there is no file {source}", hint=nearest(path.name, names) if names else "The folder is empty")
 
 
 def file_kind(path: Path, *, shown: str) -> FileKind:
@@ -110,7 +113,7 @@ def compression(path: Path) -> str | None:
 def kind_by_name(path: Path) -> FileKind | None:
     """What the ending of a name says; None: nothing."""
     suffixes = [suffix.lower() for suffix in path.suffixes]
-    if suffixes and suffixes[-1] in _COMPRESSED:
+    if suffixes and suffixes[-1] in (".gz", ".zst"):
         suffixes.pop()
     return _KINDS.get(suffixes[-1]) if suffixes else None
 
@@ -135,18 +138,3 @@ def _of_one_kind(paths: list[Path], source: str, *, root: Path, empty: str) -> F
             f"{source} holds files of different kinds: {shown}", hint="Name one kind with a glob: '*.parquet'"
         )
     return Files(tuple(paths), kinds[paths[0]], root)
-
-
-def _fixed_part(pattern: Path) -> Path:
-    """The folders of a glob before its first wildcard."""
-    for parent in pattern.parents:
-        if not glob.has_magic(str(parent)):
-            return parent
-    return Path("/")
-
-
-def _missing(path: Path, source: str) -> BadInput:
-    if not path.parent.is_dir():
-        return BadInput(f"there is no file {source}: its folder does not exist")
-    names = sorted(entry.name for entry in path.parent.iterdir() if not entry.name.startswith("."))
-    return BadInput(f"there is no file {source}", hint=nearest(path.name, names) if names else "The folder is empty")

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import duckdb
@@ -16,7 +16,7 @@ from divulge.table.frames import read_arrow, read_arrow_stream, read_frame, read
 from divulge.table.paths import find_files
 from divulge.table.spark_tables import find_spark_source, moved_to_spark, read_spark_frame
 from divulge.table.table import Table, table_of
-from divulge.table.text_files import read_delimited, read_json
+from divulge.table.text_files import TextOptions, read_delimited, read_json
 
 _READERS = {"json": read_json, "parquet": read_parquet, "arrow": read_arrow, "arrow stream": read_arrow_stream}
 
@@ -38,7 +38,7 @@ def read(
     `delimiter` and `encoding` are for delimited text. `engine` is "duckdb" (the default), "spark", an engine or a Spark
     session; with Spark, `source` may also be the name of a table in a catalog. A Spark frame is read in its own session.
     """
-    text = _TextOptions(header, delimiter, encoding)
+    text = TextOptions(header, delimiter, encoding)
     chosen = choose_engine(engine)
     if isinstance(source, str | os.PathLike):
         path = os.fspath(source)
@@ -48,7 +48,12 @@ def read(
     text.refuse_for("it is not a file")
     _refuse_table(table, "it is not a database")
     if isinstance(source, Table):
-        return _refuse_other_engine(source, chosen)
+        if chosen is not None and chosen.name != source.engine.name:
+            raise BadInput(
+                f"{source.source} was opened with {source.engine.name}, and {chosen.name} was asked for",
+                hint="Open it with the engine that is to count it",
+            )
+        return source
     if (frame := as_spark_frame(source)) is not None:
         return read_spark_frame(frame, engine=chosen)
     if isinstance(chosen, SparkEngine):
@@ -81,40 +86,12 @@ def own_table(table: Table) -> tuple[Table, OwnEngine]:
     return replace(read(rows, engine=engine), source=table.source, frame=table.frame), engine
 
 
-@dataclass(frozen=True)
-class _TextOptions:
-    """What a user may say about delimited text."""
-
-    header: bool | None
-    delimiter: str | None
-    encoding: str
-
-    def refuse_for(self, why: str) -> None:
-        """An option that would be ignored is a misunderstanding."""
-        given = {
-            "header": self.header is not None,
-            "delimiter": self.delimiter is not None,
-            "encoding": self.encoding != "utf-8",
-        }
-        for name in (name for name, is_given in given.items() if is_given):
-            raise BadInput(f"{name} is for delimited text, and {why}", hint="Leave it out")
-
-
 def _refuse_table(table: str | None, why: str) -> None:
     if table is not None:
         raise BadInput(f"table={table!r} picks a table of a database, and {why}", hint="Leave it out")
 
 
-def _refuse_other_engine(source: Table, chosen: DuckDBEngine | SparkEngine | None) -> Table:
-    if chosen is not None and chosen.name != source.engine.name:
-        raise BadInput(
-            f"{source.source} was opened with {source.engine.name}, and {chosen.name} was asked for",
-            hint="Open it with the engine that is to count it",
-        )
-    return source
-
-
-def _read_with_spark(source: str, *, table: str | None, text: _TextOptions, engine: SparkEngine) -> Table:
+def _read_with_spark(source: str, *, table: str | None, text: TextOptions, engine: SparkEngine) -> Table:
     """What Spark reads well it reads itself, on its workers; the rest is read here and moved."""
     found = find_spark_source(source, encoding=text.encoding, engine=engine)
     if found is None:
@@ -122,10 +99,10 @@ def _read_with_spark(source: str, *, table: str | None, text: _TextOptions, engi
     _refuse_table(table, f"{source} is {found.kind}")
     if found.kind != "csv":
         text.refuse_for(f"{source} is {found.kind}")
-    return found.read(engine=engine, header=text.header, delimiter=text.delimiter)
+    return found.read(engine, text)
 
 
-def _read_path(source: str, *, table: str | None, text: _TextOptions, engine: DuckDBEngine) -> Table:
+def _read_path(source: str, *, table: str | None, text: TextOptions, engine: DuckDBEngine) -> Table:
     scheme, separator, _ = source.partition("://")
     if separator and scheme in SCHEMES:
         text.refuse_for("a database is not text")
@@ -135,7 +112,11 @@ def _read_path(source: str, *, table: str | None, text: _TextOptions, engine: Du
             f"{scheme}:// addresses cannot be read", hint="Download the file first; postgresql:// is the one URL"
         )
     if source.lower().endswith(".deid"):
-        return _read_project(source, table=table, text=text, engine=engine)
+        from divulge.table.arx_project import read_project
+
+        _refuse_table(table, f"{source} is an ARX project")
+        replace(text, encoding="utf-8").refuse_for("an ARX project says these of itself")
+        return read_project(source, encoding=text.encoding).open(engine=engine)
     files = find_files(source)
     if files.kind != "csv":
         text.refuse_for(f"{source} is {files.kind}")
@@ -143,15 +124,5 @@ def _read_path(source: str, *, table: str | None, text: _TextOptions, engine: Du
         return read_sqlite(files, source=source, engine=engine, table=table)
     _refuse_table(table, f"{source} is {files.kind}")
     if files.kind == "csv":
-        return read_delimited(
-            files, source=source, engine=engine, header=text.header, delimiter=text.delimiter, encoding=text.encoding
-        )
+        return read_delimited(files, text, source=source, engine=engine)
     return _READERS[files.kind](files, source=source, engine=engine)
-
-
-def _read_project(source: str, *, table: str | None, text: _TextOptions, engine: DuckDBEngine) -> Table:
-    from divulge.table.arx_project import read_project
-
-    _refuse_table(table, f"{source} is an ARX project")
-    _TextOptions(text.header, text.delimiter, "utf-8").refuse_for("an ARX project says these of itself")
-    return read_project(source, encoding=text.encoding).open(engine=engine)

@@ -2,8 +2,7 @@
 """Reads tables with Spark: frames, tables of a catalog, and files, by the same rules as with DuckDB.
 
 Parquet, ORC, and large CSV and JSON lines are read by Spark's workers, from any place Spark can reach. Small text files, and whatever
-else divulge reads, are read here, on the driver, and moved: DuckDB reads text more strictly than Spark does. Text gets its types from
-a look at every row (see shapes), so a zip code keeps its leading zero.
+else divulge reads, are read here, on the driver, and moved: DuckDB reads text more strictly than Spark does.
 """
 
 from __future__ import annotations
@@ -19,14 +18,13 @@ import pyarrow as pa
 from divulge.engines import DuckDBEngine, SparkEngine, read_texts, uri
 from divulge.errors import BadInput
 from divulge.table.databases import SCHEMES
-from divulge.table.frames import hive_types
+from divulge.table.frames import hive_types, other_columns
 from divulge.table.paths import Files, compression, find_files
 from divulge.table.table import Table, check_names, table_of
-from divulge.table.text_files import UTF8, Dialect, codec_of, column_types, read_dialect
+from divulge.table.text_files import UTF8, Dialect, TextOptions, codec_of, column_types, read_dialect
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
-
 
 SparkKind = Literal["csv", "json", "parquet", "orc", "a table"]
 _BY_NAME: dict[str, SparkKind] = {
@@ -50,10 +48,10 @@ class SparkSource:
     files: Files | None = None
     """The files, where the driver sees them too."""
 
-    def read(self, *, engine: SparkEngine, header: bool | None, delimiter: str | None) -> Table:
-        """Open it; header and delimiter are for delimited text."""
+    def read(self, engine: SparkEngine, text: TextOptions) -> Table:
+        """Open it."""
         if self.kind == "csv":
-            return _read_csv(self, engine=engine, header=header, delimiter=delimiter)
+            return _read_csv(self, text, engine=engine)
         with engine.explained(f"read {self.kind}", source=self.shown):
             if self.kind == "a table":
                 return _table(engine, engine.session.table(self.paths[0]), self.shown)
@@ -108,10 +106,7 @@ def _table(engine: SparkEngine, frame: DataFrame, shown: str) -> Table:
     # Texts are compared as they are, whatever collation a column has; a column of nothing but nulls is text.
     odd = [name for name, type_ in frame.dtypes if type_.startswith(("void", "string collate"))]
     if odd:
-        text = {
-            name: f"CAST({engine.quote(name)} AS STRING COLLATE UTF8_BINARY) AS {engine.quote(name)}" for name in odd
-        }
-        relation = f"(SELECT {', '.join(text.get(name, engine.quote(name)) for name in names)} FROM {relation})"
+        relation = f"({_recast(engine, relation, names, dict.fromkeys(odd, 'STRING COLLATE UTF8_BINARY'))})"
     return table_of(engine, relation, source=shown)
 
 
@@ -133,25 +128,23 @@ def _kind_by_name(path: str) -> SparkKind:
 def _read_parquet(source: SparkSource, *, engine: SparkEngine) -> Table:
     files = source.files
     hive = hive_types(files) if files is not None else {}
-    reader = (
-        engine.session.read.option("basePath", f"file:{files.root}")
-        if files is not None and hive
-        else engine.session.read
-    )
+    reader = engine.session.read
+    if files is not None and hive:
+        reader = reader.option("basePath", f"file:{files.root}")
     frame = reader.parquet(*source.paths)
     if files is not None:
         _check_columns(files, source.shown, seen=set(frame.columns))
     if hive:
         stored = [name for name in frame.columns if name not in hive]
-        frame = _recast(engine, engine.view(frame), (*stored, *sorted(hive)), hive)
+        frame = engine.frame(_recast(engine, engine.view(frame), (*stored, *sorted(hive)), hive))
     return _table(engine, frame, source.shown)
 
 
-def _recast(engine: SparkEngine, relation: str, names: Sequence[str], types: Mapping[str, str]) -> DataFrame:
-    """Columns of a relation, those with a type cast to it."""
+def _recast(engine: SparkEngine, relation: str, names: Sequence[str], types: Mapping[str, str]) -> str:
+    """SQL for columns of a relation, those with a type cast to it."""
     cells = {name: engine.quote(name) for name in names}
     cells |= {name: f"{engine.cast(cells[name], type_)} AS {cells[name]}" for name, type_ in types.items()}
-    return engine.frame(f"SELECT {', '.join(cells.values())} FROM {relation}")
+    return f"SELECT {', '.join(cells.values())} FROM {relation}"
 
 
 def _check_columns(files: Files, shown: str, *, seen: set[str]) -> None:
@@ -166,10 +159,7 @@ def _check_columns(files: Files, shown: str, *, seen: set[str]) -> None:
             raise BadInput(f"{name} is not a readable Parquet file", hint="Is it cut off?") from error
         check_names(names, source=name)
         if first is not None and set(names) != first:
-            raise BadInput(
-                f"{name} does not have the columns of {files.shown(shown)[0]}",
-                hint="Files that are read as one table need the same columns",
-            )
+            raise other_columns(name, files.shown(shown)[0])
         first = set(names)
         if first - seen:
             raise BadInput(
@@ -178,37 +168,31 @@ def _check_columns(files: Files, shown: str, *, seen: set[str]) -> None:
             )
 
 
-def _read_csv(source: SparkSource, *, engine: SparkEngine, header: bool | None, delimiter: str | None) -> Table:
-    dialect = _dialect(source, engine=engine, header=header, delimiter=delimiter)
-    check_names(dialect.names, source=source.shown)
+def _read_csv(source: SparkSource, text: TextOptions, *, engine: SparkEngine) -> Table:
+    found, files = _dialect(source, text, engine=engine), source.files
+    check_names(found.names, source=source.shown)
     with engine.explained("read csv", source=source.shown):
-        whole = (
-            source.files is not None and max(path.stat().st_size for path in source.files.paths) <= _LARGEST_WHOLE_FILE
-        )
-        text = read_texts(
-            engine, source.paths, dialect.names, dialect.delimiter, header=dialect.header, whole_files=whole
-        )
-        return _typed(engine, text, dialect.names, source.shown, numbers=True)
+        whole = files is not None and max(path.stat().st_size for path in files.paths) <= _LARGEST_WHOLE_FILE
+        rows = read_texts(engine, source.paths, found.names, found.delimiter, header=found.header, whole_files=whole)
+        return _typed(engine, rows, found.names, source.shown, numbers=True)
 
 
-def _dialect(source: SparkSource, *, engine: SparkEngine, header: bool | None, delimiter: str | None) -> Dialect:
+def _dialect(source: SparkSource, text: TextOptions, *, engine: SparkEngine) -> Dialect:
     if source.files is None:
         with engine.explained("read the first lines", source=source.shown):
             lines = [row[0] for row in engine.session.read.text(list(source.paths)).limit(_SAMPLE_LINES).collect()]
         sample = engine.directory / f"sample{PurePosixPath(source.paths[0]).suffix}"
         sample.write_text("\n".join(lines) + "\n", encoding="utf-8")
-        return read_dialect(sample, delimiter=delimiter, header=header, shown=source.shown)
+        return read_dialect(sample, delimiter=text.delimiter, header=text.header, shown=source.shown)
     shown = source.files.shown(source.shown)
     first, *others = (
-        read_dialect(path, delimiter=delimiter, header=header, shown=name)
+        read_dialect(path, delimiter=text.delimiter, header=text.header, shown=name)
         for path, name in zip(source.files.paths, shown, strict=True)
     )
     for other, name in zip(others, shown[1:], strict=True):
         if other.names != first.names or other.delimiter != first.delimiter:
-            raise BadInput(
-                f"{name} is not written like {shown[0]}",
-                hint="Files that are read as one table need the same columns in the same order",
-            )
+            hint = "Files that are read as one table need the same columns in the same order"
+            raise BadInput(f"{name} is not written like {shown[0]}", hint=hint)
     return first
 
 
@@ -231,4 +215,6 @@ def _typed(engine: SparkEngine, frame: DataFrame, texts: Any, shown: str, *, num
     relation = engine.view(frame)
     types = column_types(engine, relation, list(texts), numbers=numbers)
     changed = {name: type_ for name, type_ in types.items() if type_ != "VARCHAR"}
-    return _table(engine, _recast(engine, relation, frame.columns, changed) if changed else frame, shown)
+    if changed:
+        frame = engine.frame(_recast(engine, relation, frame.columns, changed))
+    return _table(engine, frame, shown)

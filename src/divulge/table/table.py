@@ -15,7 +15,6 @@ from divulge.errors import BadInput, listed, nearest
 if TYPE_CHECKING:
     from divulge.hierarchy import Hierarchy
 
-
 Kind = Literal["number", "text", "date", "boolean", "nested"]
 Frame = Literal["pandas", "polars", "arrow", "none"]
 _INTEGERS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT")
@@ -97,11 +96,9 @@ def check_names(names: Iterable[str], *, source: str) -> None:
     for position, name in enumerate(names, start=1):
         if not name:
             raise BadInput(f"column {position} of {source} has no name", hint="Give it one")
-        folded = name.translate(_ASCII_LOWER)
-        if folded not in seen:
-            seen[folded] = (name, position)
+        first, earlier = seen.setdefault(name.translate(_ASCII_LOWER), (name, position))
+        if earlier == position:
             continue
-        first, earlier = seen[folded]
         places = f"(columns {earlier} and {position} of {source})"
         if first == name:
             raise BadInput(f"the column name {name!r} occurs twice {places}", hint="Rename one of them")
@@ -119,8 +116,6 @@ def _short(type_: str) -> str:
 
 
 # --- roles ------------------------------------------------------------------------------------------------------------
-# Roles: which columns identify a person, which an observer may know, and which are to stay secret.
-#
 # A column has at most one role; the person may be an identifier. A column without a role is plain and is never looked at.
 Names = str | Sequence[str] | None
 
@@ -166,24 +161,24 @@ def resolve_roles(
         person=_one_column(table, person, role="person"),
     )
     _refuse_two_roles(roles)
-    roles = _filled(table, roles) if declared and table.declared is not None else roles
+    if declared and table.declared is not None:
+        roles = _filled(roles, table.declared)
     _refuse_unusable(table, roles)
     return roles
 
 
-def _filled(table: Table, roles: Roles) -> Roles:
+def _filled(roles: Roles, declared: Declared) -> Roles:
     """Roles that were not given as the source declares them, but for columns that were given another.
 
     Identifiers that were given are added to those that are declared: naming one more must not publish the others.
     """
     taken = {column for _, column in _assigned(roles)}
-    known = table.declared.roles if table.declared is not None else {}
-    declared = {role: tuple(column for column in names if column not in taken) for role, names in known.items()}
+    free = {role: tuple(name for name in names if name not in taken) for role, names in declared.roles.items()}
     return replace(
         roles,
-        quasi_identifiers=roles.quasi_identifiers or declared.get("quasi_identifiers", ()),
-        sensitive=roles.sensitive or declared.get("sensitive", ()),
-        identifier=(*roles.identifier, *declared.get("identifier", ())),
+        quasi_identifiers=roles.quasi_identifiers or free.get("quasi_identifiers", ()),
+        sensitive=roles.sensitive or free.get("sensitive", ()),
+        identifier=(*roles.identifier, *free.get("identifier", ())),
     )
 
 
@@ -208,9 +203,8 @@ def _one_column(table: Table, name: str | None, *, role: str) -> str | None:
         return None
     found = _spread(table, name, role=role)
     if len(found) > 1:
-        raise BadInput(
-            f"{role} takes one column and {name!r} matches {len(found)}", hint=f"Choose one of: {listed(found)}"
-        )
+        choices = f"Choose one of: {listed(found)}"
+        raise BadInput(f"{role} takes one column and {name!r} matches {len(found)}", hint=choices)
     return found[0]
 
 
@@ -221,13 +215,11 @@ def _spread(table: Table, name: str, *, role: str) -> tuple[str, ...]:
         raise BadInput(f"{asked}a column name is a text, not {name!r} ({type(name).__name__})")
     if not name:
         raise BadInput(f"{asked}a column name is empty", hint=f"The columns are: {listed(table.names)}")
-    found = _matches(table, name)
-    if found:
+    if found := _matches(table, name):
         return found
-    if any(character in name for character in "*?["):
-        raise BadInput(
-            f"{asked}no column of {table.source} matches {name!r}", hint=f"The columns are: {listed(table.names)}"
-        )
+    if set(name) & set("*?["):
+        columns = f"The columns are: {listed(table.names)}"
+        raise BadInput(f"{asked}no column of {table.source} matches {name!r}", hint=columns)
     raise BadInput(f"{asked}{table.source} has no column {name!r}", hint=nearest(name, table.names))
 
 
@@ -251,10 +243,8 @@ def _refuse_two_roles(roles: Roles) -> None:
     taken: dict[str, str] = {}
     for role, column in _assigned(roles):
         if column in taken:
-            raise BadInput(
-                f"the column {column!r} is given two roles: {taken[column]} and {role}",
-                hint="Leave it out of one of them",
-            )
+            both = f"{taken[column]} and {role}"
+            raise BadInput(f"the column {column!r} is given two roles: {both}", hint="Leave it out of one of them")
         taken[column] = role
 
 
@@ -262,16 +252,11 @@ def _refuse_unusable(table: Table, roles: Roles) -> None:
     for role, name in _assigned(roles):
         column = table.column(name)
         if column.kind == "nested":
-            raise BadInput(
-                f"the column {name!r} cannot be {role}: it holds nested values ({_cut(column.type)})",
-                hint="Make one plain column of the part that matters, or leave it out",
-            )
+            type_ = column.type if len(column.type) <= 60 else column.type[:57] + "..."
+            hint = "Make one plain column of the part that matters, or leave it out"
+            raise BadInput(f"the column {name!r} cannot be {role}: it holds nested values ({type_})", hint=hint)
         if role == "weight" and column.kind != "number":
             raise BadInput(
                 f"the column {name!r} cannot be the weight: it holds {column.kind} ({column.type}), not numbers",
                 hint=f"Number columns are: {listed(c.name for c in table.columns if c.kind == 'number') or 'none'}",
             )
-
-
-def _cut(type_: str) -> str:
-    return type_ if len(type_) <= 60 else type_[:57] + "..."

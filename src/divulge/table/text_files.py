@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads CSV, TSV and other delimited text.
+"""Reads delimited text (CSV, TSV and others) and JSON.
 
-Names and delimiter come from the dialect, types from a pass over the whole file (see shapes); DuckDB is then told all
-of it and guesses nothing. An empty cell is null. Text that is not UTF-8 is rewritten as UTF-8 in the engine's private
-directory first.
+DuckDB guesses nothing of delimited text: it is told names and delimiter (the dialect) and types, from a pass over the whole file (the
+shapes). An empty cell is null. Text that is not UTF-8 is rewritten as UTF-8 in the engine's private directory first.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ import itertools
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 
 import pyarrow as pa
@@ -27,8 +26,6 @@ from divulge.table.paths import Files, compression, packing
 from divulge.table.table import Table, check_names, kind_of, table_of
 
 # --- dialect ----------------------------------------------------------------------------------------------------------
-# How a delimited text file is written: its delimiter, whether it has a header, and its column names.
-#
 # Decided here, from the first part of the file, and not by DuckDB's sniffer, which drops lines that start with '#',
 # skips leading lines, takes a file with a ragged row for one wide column and renames repeated columns without a word.
 # Quoting is that of RFC 4180: double quotes, doubled inside.
@@ -37,6 +34,21 @@ _SAMPLE_RECORDS = 1000
 _DELIMITERS = ",;|\t"
 _TYPED = re.compile(r"\s*([-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?|\d{4}-\d\d-\d\d([ T]\d\d:\d\d.*)?)\s*")
 _UNKNOWN = frozenset({"na", "n/a", "nan", "null", "none"})
+
+
+@dataclass(frozen=True)
+class TextOptions:
+    """What a user may say about delimited text."""
+
+    header: bool | None = None
+    delimiter: str | None = None
+    encoding: str = "utf-8"
+
+    def refuse_for(self, why: str) -> None:
+        """An option that would be ignored is a misunderstanding."""
+        for option in fields(self):
+            if getattr(self, option.name) != option.default:
+                raise BadInput(f"{option.name} is for delimited text, and {why}", hint="Leave it out")
 
 
 @dataclass(frozen=True)
@@ -58,17 +70,13 @@ def read_dialect(path: Path, *, delimiter: str | None, header: bool | None, show
     skip = len(text) - len(text.lstrip("\r\n"))
     if not text.strip():
         raise BadInput(f"{shown} has no text in it", hint="A table needs at least a header line")
-    chosen = _checked(delimiter) if delimiter is not None else _find_delimiter(text, path)
-    records = _records(text, chosen)
-    first, rest = records[0], records[1:]
+    chosen = _find_delimiter(text, path) if delimiter is None else {"\\t": "\t", "tab": "\t"}.get(delimiter, delimiter)
+    if len(chosen) != 1 or chosen in '"\r\n\0':
+        raise BadInput(f"the delimiter {delimiter!r} cannot be used", hint="Give one character, such as ';' or '\\t'")
+    first, *rest = _records(text, chosen)
     has_header = _looks_like_header(first, rest) if header is None else header
-    names = (cell or f"column{i}" for i, cell in enumerate(first)) if has_header else _numbered(len(first))
-    line_end = _line_end(text[skip:], chosen)
-    return Dialect(chosen, has_header, tuple(names), len(text[:skip].splitlines()), line_end)
-
-
-def _numbered(width: int) -> tuple[str, ...]:
-    return tuple(f"column{i}" for i in range(width))
+    names = tuple((has_header and cell) or f"column{i}" for i, cell in enumerate(first))
+    return Dialect(chosen, has_header, names, len(text[:skip].splitlines()), _line_end(text[skip:], chosen))
 
 
 def _sample(path: Path, *, shown: str) -> str:
@@ -83,24 +91,14 @@ def _sample(path: Path, *, shown: str) -> str:
     if len(data) == _SAMPLE_BYTES:
         data = data[: max(data.rfind(b"\n"), data.rfind(b"\r")) + 1] or data
     if b"\0" in data:
-        raise BadInput(
-            f"{shown} is not a text file", hint="Give it the usual ending, such as .parquet, if it is a data file"
-        )
+        hint = "Give it the usual ending, such as .parquet, if it is a data file"
+        raise BadInput(f"{shown} is not a text file", hint=hint)
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        raise BadInput(
-            f"{shown}, line {line}: the text is not UTF-8",
-            hint="Pass the file's encoding, for example encoding='latin-1' or encoding='cp1252'",
-        ) from error
-
-
-def _checked(delimiter: str) -> str:
-    plain = {"\\t": "\t", "tab": "\t"}.get(delimiter, delimiter)
-    if len(plain) != 1 or plain in '"\r\n\0':
-        raise BadInput(f"the delimiter {delimiter!r} cannot be used", hint="Give one character, such as ';' or '\\t'")
-    return plain
+        hint = "Pass the file's encoding, for example encoding='latin-1' or encoding='cp1252'"
+        raise BadInput(f"{shown}, line {line}: the text is not UTF-8", hint=hint) from error
 
 
 def _records(text: str, delimiter: str) -> list[list[str]]:
@@ -143,27 +141,20 @@ def _looks_like_header(first: list[str], rest: list[list[str]]) -> bool:
     """
     if not rest:
         return not any(_TYPED.fullmatch(cell) for cell in first)
-    typed = [i for i in range(len(first)) if _is_typed([row[i] for row in rest if len(row) == len(first)])]
+    below = {i: [row[i] for row in rest if len(row) == len(first) and row[i].strip()] for i in range(len(first))}
+    typed = [i for i, cells in below.items() if cells and all(map(_TYPED.fullmatch, cells))]
     return not typed or any(_is_word(first[i]) for i in typed)
-
-
-def _is_typed(cells: list[str]) -> bool:
-    filled = [cell for cell in cells if cell.strip()]
-    return bool(filled) and all(_TYPED.fullmatch(cell) for cell in filled)
 
 
 def _is_word(cell: str) -> bool:
     word = cell.strip()
-    letters = any(character.isalpha() for character in word)
-    return letters and word.lower() not in _UNKNOWN and not _TYPED.fullmatch(word)
+    return any(map(str.isalpha, word)) and word.lower() not in _UNKNOWN and not _TYPED.fullmatch(word)
 
 
 # --- shapes -----------------------------------------------------------------------------------------------------------
-# Which type a column of texts may take without losing anything.
-#
-# Every cell has a shape (a short integer, a decimal, an ISO date, ...). The shapes of a whole column, as one bit mask,
-# decide its type. So a zip code keeps its leading zero and a card number its last digit wherever in the file the telling row stands,
-# and 250.1 and 250.10, which are two codes and one number, stay two values.
+# Every cell has a shape (a short integer, a decimal, an ISO date, ...). The shapes of a whole column, as one bit mask, decide its type.
+# So a zip code keeps its leading zero and a card number its last digit wherever in the file the telling row stands, and 250.1 and
+# 250.10, which are two codes and one number, stay two values.
 _INTEGER, _LONG, _DECIMAL, _PADDED, _DATE, _TIMESTAMP, _ZONED, _OTHER = (1 << bit for bit in range(8))
 _FRACTION = 256
 """The bit of a fraction of no digits; the next bit is that of one digit, and so on."""
@@ -186,10 +177,9 @@ def column_types(engine: Engine, relation: str, names: Sequence[str], *, numbers
     """
     if not names:
         return {}
-    if engine.name == "spark":  # it starts a job for each statement, so it looks at all rows at once
-        masks = _all_shapes(engine, relation, dict.fromkeys(names, 0), numbers=numbers)
-        return {name: _type(mask) for name, mask in masks.items()}
-    masks, rows = _first_shapes(engine, relation, names, numbers=numbers)
+    masks, rows = dict.fromkeys(names, 0), _FIRST_ROWS
+    if engine.name != "spark":  # which starts a job for each statement, so it looks at all rows at once
+        masks, rows = _first_shapes(engine, relation, names, numbers=numbers)
     if rows == _FIRST_ROWS:
         undecided = {name: mask for name, mask in masks.items() if not mask or _type(mask) != "VARCHAR"}
         masks |= _all_shapes(engine, relation, undecided, numbers=numbers)
@@ -197,10 +187,7 @@ def column_types(engine: Engine, relation: str, names: Sequence[str], *, numbers
 
 
 def _first_shapes(engine: Engine, relation: str, names: Sequence[str], *, numbers: bool) -> tuple[dict[str, int], int]:
-    """The shapes among the first rows, and how many these are.
-
-    Taken cell by cell, so that DuckDB plans one expression and not one per column.
-    """
+    """The shapes among the first rows, and how many these are; cell by cell, so that DuckDB plans one expression, not many."""
     columns = ", ".join(engine.quote(name) for name in names)
     rows = f"SELECT {columns} FROM {relation} LIMIT {_FIRST_ROWS}"
     cells = f"SELECT unnest([{columns}]) AS cell, unnest(range({len(names)})) AS place FROM ({rows})"
@@ -255,26 +242,20 @@ def _type(mask: int) -> str:
         return "VARCHAR"
     if mask & ~(_INTEGER | _LONG) == 0:
         return "BIGINT"
-    if mask in (_DATE, _TIMESTAMP, _ZONED):
-        return {_DATE: "DATE", _TIMESTAMP: "TIMESTAMP", _ZONED: "TIMESTAMPTZ"}[mask]
+    if date := {_DATE: "DATE", _TIMESTAMP: "TIMESTAMP", _ZONED: "TIMESTAMPTZ"}.get(mask):
+        return date
     if mask & (_LONG | _DATE | _TIMESTAMP | _ZONED | _OTHER):
         return "VARCHAR"
     lengths = (mask // _FRACTION) | (1 if mask & _INTEGER else 0)
     # 1.50 and 2.25 print one scale; 250.10 beside 250.1 means that the last zero tells two values apart.
-    if mask & _PADDED and lengths.bit_count() > 1:
-        return "VARCHAR"
-    return "DOUBLE"
+    return "VARCHAR" if mask & _PADDED and lengths.bit_count() > 1 else "DOUBLE"
 
 
 def recast(engine: Engine, relation: str, types: Mapping[str, str]) -> str:
     """What stands after FROM to read `relation` with these columns cast to these types, the others as they are."""
-    changed = {name: type_ for name, type_ in types.items() if type_ != "VARCHAR"}
-    if not changed:
-        return relation
-    casts = ", ".join(
-        f"CAST({engine.quote(name)} AS {type_}) AS {engine.quote(name)}" for name, type_ in changed.items()
-    )
-    return f"(SELECT * REPLACE ({casts}) FROM {relation})"
+    changed = {engine.quote(name): type_ for name, type_ in types.items() if type_ != "VARCHAR"}
+    casts = ", ".join(f"CAST({cell} AS {type_}) AS {cell}" for cell, type_ in changed.items())
+    return f"(SELECT * REPLACE ({casts}) FROM {relation})" if casts else relation
 
 
 # --- delimited --------------------------------------------------------------------------------------------------------
@@ -283,26 +264,29 @@ UTF8 = ("utf-8", "utf-8-sig", "ascii")
 _CHUNK = 1 << 20
 
 
-def read_delimited(
-    files: Files, *, source: str, engine: DuckDBEngine, header: bool | None, delimiter: str | None, encoding: str
-) -> Table:
+def read_delimited(files: Files, text: TextOptions, *, source: str, engine: DuckDBEngine) -> Table:
     """The table in one or more delimited text files that share one header."""
-    paths = [_as_utf8(path, engine=engine, encoding=encoding, shown=source) for path in files.paths]
+    paths = [_as_utf8(path, engine=engine, encoding=text.encoding, shown=source) for path in files.paths]
     shown = files.shown(source)
-    dialect = read_dialect(paths[0], delimiter=delimiter, header=header, shown=shown[0])
+    dialect = read_dialect(paths[0], delimiter=text.delimiter, header=text.header, shown=shown[0])
     check_names(dialect.names, source=shown[0])
     for path, name in zip(paths[1:], shown[1:], strict=True):
         other = read_dialect(path, delimiter=dialect.delimiter, header=dialect.header, shown=name)
         if other != dialect:
-            raise BadInput(
-                f"{name} is not written like {shown[0]}: {_difference(dialect, other)}",
-                hint="Files that are read as one table need the same columns in the same order, and the same line ends",
-            )
+            hint = "Files that are read as one table need the same columns in the same order, and the same line ends"
+            raise BadInput(f"{name} is not written like {shown[0]}: {_difference(dialect, other)}", hint=hint)
     listed = engine.files(paths, known_as=dict(zip(paths, shown, strict=True)))
     packed = packing(paths)
-    text = _relation(engine, listed, dialect, packed=packed, types=dict.fromkeys(dialect.names, "VARCHAR"))
-    types = column_types(engine, text, dialect.names)
-    return table_of(engine, _relation(engine, listed, dialect, packed=packed, types=types), source=source)
+
+    def relation(types: Mapping[str, str]) -> str:
+        return (
+            f"read_csv({listed}, auto_detect = false, columns = {engine.struct(types)}, delim = {engine.literal(dialect.delimiter)}, "
+            f"header = {str(dialect.header).lower()}, skip = {dialect.skip}, quote = '\"', escape = '\"', nullstr = '', "
+            f"new_line = {engine.literal(repr(dialect.line_end)[1:-1])}, compression = '{packed}')"
+        )
+
+    types = column_types(engine, relation(dict.fromkeys(dialect.names, "VARCHAR")), dialect.names)
+    return table_of(engine, relation(types), source=source)
 
 
 def codec_of(encoding: str) -> codecs.CodecInfo:
@@ -310,18 +294,8 @@ def codec_of(encoding: str) -> codecs.CodecInfo:
     try:
         return codecs.lookup(encoding)
     except LookupError:
-        raise BadInput(
-            f"there is no encoding {encoding!r}", hint="Try 'utf-8', 'latin-1', 'cp1252' or 'utf-16'"
-        ) from None
-
-
-def _relation(engine: DuckDBEngine, listed: str, dialect: Dialect, *, packed: str, types: Mapping[str, str]) -> str:
-    return (
-        f"read_csv({listed}, auto_detect = false, columns = {engine.struct(types)}, "
-        f"delim = {engine.literal(dialect.delimiter)}, header = {str(dialect.header).lower()}, skip = {dialect.skip}, "
-        f"quote = '\"', escape = '\"', nullstr = '', "
-        f"new_line = {engine.literal(repr(dialect.line_end)[1:-1])}, compression = '{packed}')"
-    )
+        hint = "Try 'utf-8', 'latin-1', 'cp1252' or 'utf-16'"
+        raise BadInput(f"there is no encoding {encoding!r}", hint=hint) from None
 
 
 def _difference(one: Dialect, other: Dialect) -> str:
@@ -354,8 +328,6 @@ def _as_utf8(path: Path, *, engine: DuckDBEngine, encoding: str, shown: str) -> 
 
 
 # --- jsonlines --------------------------------------------------------------------------------------------------------
-# Reads JSON: one object per line, or one array of objects.
-#
 # DuckDB finds the keys and their types from every record. Two of its choices are undone: a text is taken for a date only if all its
 # values are ISO dates (DuckDB reads 02-01-2020 and "epoch" as dates too), and a key that holds texts in one record and numbers in
 # another becomes text. Numbers written as texts stay texts.
