@@ -113,7 +113,7 @@ def test_a_balanced_deal_is_a_deal(seed: int, groups: int) -> None:
 def test_groups_have_room_for_the_commonest_tuples(seed: int, alpha: Fraction) -> None:
     table = random_table(60, seed=seed)
     problem = problem_of(table.codes, tables=table.tables, sensitive=["s"], model=AlphaBetaGammaDelta(alpha=alpha))
-    assume(problem.whole.alpha <= alpha)
+    assume(problem.as_one.levels.alpha <= alpha)
     groups = most_groups(problem)
     sizes = [60 // groups + (number < 60 % groups) for number in range(groups)]
     assert max(problem.commonest) <= sum(math.floor(alpha * size) for size in sizes)

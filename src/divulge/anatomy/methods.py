@@ -504,8 +504,8 @@ class Slicing(_Settled):
                 raise refusal(problem, because, proved=True)
 
         columns = [name for names in problem.names for name in names]
-        buckets = mondrian(problem.rows, columns, allowed=partial(self._diverse, problem))
-        return rng.permutation(buckets.count).astype(np.int32)[buckets.cell]
+        bucket = mondrian(problem.rows, columns, allowed=partial(self._diverse, problem))
+        return rng.permutation(int(bucket.max()) + 1).astype(np.int32)[bucket]
 
     def _diverse(self, problem: GroupingProblem, cell: Ints, records: Ints, cells: int) -> Bools:
         diverse = np.ones(cells, dtype=np.bool_)

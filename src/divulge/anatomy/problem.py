@@ -108,11 +108,6 @@ class GroupingProblem:
         return len(self.rows)
 
     @cached_property
-    def whole(self) -> Reached:
-        """The levels of one group that holds every record."""
-        return self.as_one.levels
-
-    @cached_property
     def as_one(self) -> WholeTable:
         """One group that holds every record."""
         everybody = self.measure(np.zeros(len(self), dtype=np.int32), groups=1)
@@ -266,7 +261,7 @@ def check_feasible(problem: GroupingProblem | WholeTable) -> None:
 def gamma_is_certain(problem: GroupingProblem) -> bool:
     """Gamma follows from alpha and beta, or the table as one group keeps it."""
     model = problem.model
-    return model.gamma >= min(problem.whole.gamma, model.alpha ** len(problem.tables) * model.beta)
+    return model.gamma >= min(problem.as_one.levels.gamma, model.alpha ** len(problem.tables) * model.beta)
 
 
 def least_gamma(problem: GroupingProblem | WholeTable) -> Fraction:
