@@ -346,7 +346,7 @@ def group_in_chunks(
 ) -> Grouping:
     """Divide the columns, decide whether the model can be kept, and group the chunks; `secret` and `numbering` are random numbers."""
     division = method.divide(rows, quasi_identifiers)
-    whole = rows.whole(division.tables, sensitive, model=method.model)
+    whole = rows.whole(division.tables, sensitive, method.model)
     check_feasible(whole)
     plan = ChunkPlan(
         method=replace(method, tables=division.tables),

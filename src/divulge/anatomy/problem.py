@@ -16,7 +16,7 @@ import numpy.typing as npt
 from divulge import arrays
 from divulge.anatomy.model import AlphaBetaGammaDelta, GroupLevels, Reached, by_frequency, largest_shift, tally
 from divulge.anatomy.rows import RowCodes, Together, Tuples, select_rows, sum_of_squares
-from divulge.arrays import Bools, Codes, Ints
+from divulge.arrays import Codes, Ints
 from divulge.count import Domain, Nulls, domain_codes, encode
 from divulge.engines import Held, OwnEngine
 from divulge.errors import BadInput, Infeasible
@@ -163,42 +163,36 @@ def problem_of(
         model=model,
         names=tuple(tuple(names) for names in tables),
         tables=tuple(rows.tuples(names) for names in tables),
-        sensitive=tuple(
-            _ranked(rows, name) if totals is None else _ranked_by(totals[name], rows, name) for name in sensitive
-        ),
+        sensitive=tuple(_ranked(rows, name, None if totals is None else totals[name]) for name in sensitive),
         rows=rows,
     )
 
 
-def _ranked(rows: RowCodes, name: str) -> Ranked:
-    codes, domain = rows.column(name), rows.domain(name)
-    rank, totals = by_frequency(np.bincount(codes, minlength=len(domain)))
-    order = np.argsort(rank)
-    present = int(np.count_nonzero(totals))  # a part of the rows may lack values of the domain
-    labels = tuple(domain.labels[code] for code in order[:present].tolist())
-    return Ranked(name, rank.astype(np.int32)[codes], totals[:present], totals[:present], labels)
-
-
-def _ranked_by(whole: SensitiveTotals, rows: RowCodes, name: str) -> Ranked:
+def _ranked(rows: RowCodes, name: str, whole: SensitiveTotals | None) -> Ranked:
     """The values ranked as in the whole table, some of which these rows may lack."""
-    rank, ordered = by_frequency(whole.totals)
-    own = rank.astype(np.int32)[domain_codes(whole.domain, rows.domain(name).values)]
-    ids = own[rows.column(name)]
-    labels = tuple(whole.domain.labels[code] for code in np.argsort(rank).tolist())
-    return Ranked(name, ids, np.bincount(ids, minlength=len(ordered)), ordered, labels)
+    domain, codes = rows.domain(name), rows.column(name)
+    if whole is None:
+        whole = SensitiveTotals(domain, np.bincount(codes, minlength=len(domain)))
+    else:
+        codes = domain_codes(whole.domain, domain.values)[codes]
+    rank, prior = by_frequency(whole.totals)
+    prior = prior[: np.count_nonzero(prior)]  # the rows may lack values of their domain
+    ids = rank.astype(np.int32)[codes]
+    labels = tuple(whole.domain.labels[code] for code in np.argsort(rank)[: len(prior)].tolist())
+    return Ranked(name, ids, np.bincount(ids, minlength=len(prior)), prior, labels)
 
 
 # --- feasibility ------------------------------------------------------------------------------------------------------
 # Can any grouping keep the model? Decided before a record is moved, exactly where that is possible.
 #
-# For alpha, beta and delta the answer is known. The count of the commonest value is the sum of its counts in the groups, each at most
-# beta times the group, so it is at most beta times the table; and if it is, the table as one group keeps beta, alpha likewise, and
-# delta with difference 0. Hence alpha and beta can be kept exactly if the whole table keeps them, and delta always. Yao et al. 2021
-# (section 4.4) state weaker conditions, one of them wrong ("alpha > 1/min is always met": the column M, M, M, F breaks alpha = 0.6).
+# The count of the commonest value is the sum of its counts in the groups, each at most beta times the group, so it is at most beta
+# times the table; and if it is, the table as one group keeps beta, alpha likewise, and delta with difference 0. Hence alpha and beta
+# can be kept exactly if the whole table keeps them, and delta always. Yao et al. 2021 (section 4.4) state weaker conditions, one of
+# them wrong ("alpha > 1/min is always met": the column M, M, M, F breaks alpha = 0.6).
 #
-# Gamma is different: the union of two groups that keep it may break it. It can be kept if the whole table keeps it or if it is at
-# least alpha^k beta; it cannot if it is below `least_gamma`; between the two a search decides, and what it does not find stays
-# unproved, except on tables so small that every grouping can be tried.
+# The union of two groups that keep gamma may break it. It can be kept if the whole table keeps it or if it is at least alpha^k beta;
+# it cannot if it is below `least_gamma`; between the two a search decides, and what it does not find stays unproved, except on tables
+# so small that every grouping can be tried.
 SMALL = 12
 """Up to so many records every grouping is tried."""
 
@@ -274,11 +268,9 @@ def least_gamma(problem: GroupingProblem | WholeTable) -> Fraction:
     shares = [(Fraction(table.records, whole.rows), table.distinct) for table in whole.tables]
     found = []
     for attribute in whole.sensitive:
-        all_shares = [*shares, (Fraction(attribute.records, whole.rows), attribute.distinct)]
-        floor = Fraction(1)
-        for _, distinct in all_shares:
-            floor /= distinct
-        found.append(floor * max(share * distinct for share, distinct in all_shares))
+        every = [*shares, (Fraction(attribute.records, whole.rows), attribute.distinct)]
+        most = max(share * distinct for share, distinct in every)
+        found.append(most / prod(distinct for _, distinct in every))
     return max(found)
 
 
@@ -304,7 +296,9 @@ def search_all(problem: GroupingProblem) -> Groups | None:
     best[s] is the most groups that the set of records s (as bits) can be divided into; the group of its lowest record is tried in all ways.
     """
     size = len(problem)
-    valid = _valid_sets(problem)
+    # Which sets of records keep the model as a group.
+    sets, members = np.nonzero((np.arange(1 << size)[:, None] >> np.arange(size)) & 1)
+    valid = problem.measure(sets, groups=1 << size, records=members).keeps(problem.model)
     best = [-1] * (1 << size)
     best[0] = 0
     choice = [0] * (1 << size)
@@ -329,13 +323,6 @@ def search_all(problem: GroupingProblem) -> Groups | None:
     return found
 
 
-def _valid_sets(problem: GroupingProblem) -> Bools:
-    """Which sets of records keep the model as a group."""
-    size = len(problem)
-    sets, records = np.nonzero((np.arange(1 << size)[:, None] >> np.arange(size)) & 1)
-    return problem.measure(sets, groups=1 << size, records=records).keeps(problem.model)
-
-
 def _as_one(problem: GroupingProblem | WholeTable) -> WholeTable:
     return problem if isinstance(problem, WholeTable) else problem.as_one
 
@@ -352,14 +339,11 @@ def _in_the_way(commonest: Commonest, whole: WholeTable, name: str, bound: Fract
 # A table that does not fit into memory: its counts, and its rows dealt into chunks (Yao et al. 2021, for tables of any size).
 #
 # Table division and feasibility need counts only, and these come from GROUP BY. For the groups, rows are dealt into chunks of a size
-# that memory, or one worker, can hold, by the circular deal of deal.py: sorted by sensitive value, record i goes to chunk i mod C. So
-# every chunk has the mix of sensitive values of the whole table, to within one record of each value, and beta and delta can be kept
-# in a chunk nearly whenever they can in the table. Among the records of a value, those with the same further sensitive values and
-# those with the commonest tuples of the tables stand together and are spread as evenly, for alpha; the rest is in an order drawn from
-# a secret.
-#
-# The place of a row depends on what is in it and on the secret alone, never on where it lay, so a lost worker's rows find the same
-# chunks.
+# that memory, or one worker, can hold, by the circular deal of grouping.py: sorted by sensitive value, record i goes to chunk i mod C.
+# So every chunk has the mix of sensitive values of the whole table, to within one record of each value. Among the records of a value,
+# those with the same further sensitive values and those with the commonest tuples of the tables stand together and are spread as
+# evenly, for alpha. The place of a row depends on what is in it and on a secret alone, never on where it lay, so a lost worker's rows
+# find the same chunks.
 MOST_VALUES = 1_000_000
 """A sensitive column may have so many values: their counts go to every chunk."""
 _FEW_PAIRS = 100_000
@@ -431,15 +415,11 @@ class HeldColumns:
         return totals_of(found, name=name, kind=column.kind)
 
     def whole(
-        self, tables: Sequence[Sequence[str]], sensitive: Sequence[str], *, model: AlphaBetaGammaDelta
+        self, tables: Sequence[Sequence[str]], sensitive: Sequence[str], model: AlphaBetaGammaDelta
     ) -> WholeTable:
         """The table as one group, from which feasibility is decided."""
-        return WholeTable(
-            model,
-            len(self),
-            tuple(self.commonest(names) for names in tables),
-            tuple(self.commonest([name]) for name in sensitive),
-        )
+        commonest = tuple(self.commonest(names) for names in tables)
+        return WholeTable(model, len(self), commonest, tuple(self.commonest([name]) for name in sensitive))
 
     def dealt(self, whole: WholeTable, *, chunks: int, secret: int) -> tuple[str, list[object]]:
         """A query for the rows, each with its chunk, and the query's parameters."""
@@ -457,7 +437,9 @@ class HeldColumns:
         before = "SUM(n) OVER (ORDER BY v NULLS LAST, bucket ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) - n"
         starts = f"SELECT v, bucket AS b, {before} AS start FROM ({counted}) AS counted"
         alike = [self.cell(attribute.names[0]) for attribute in others]
-        carried, parameters = self._carried(whole)
+        # Whether a row carries the commonest tuple of each table.
+        same = ([f"{self.cell(name)} IS NOT DISTINCT FROM ?" for name in table.names] for table in whole.tables)
+        carried = [f"({' AND '.join(conditions)})" for conditions in same]
         within = ", ".join([*(f"{cell} NULLS LAST" for cell in alike), *carried, "lot"])
         turn = f"ROW_NUMBER() OVER (PARTITION BY {value}, bucket ORDER BY {within}) - 1"
         # The hint is Spark's, and a comment to others.
@@ -465,14 +447,7 @@ class HeldColumns:
             f"SELECT /*+ BROADCAST(starts) */ {', '.join(listed)}, CAST((start + {turn}) % {chunks} AS INT) AS chunk "
             f"FROM ({placed}) AS placed JOIN ({starts}) AS starts ON {value} IS NOT DISTINCT FROM v AND bucket = b"
         )
-        return sql, parameters
-
-    def _carried(self, whole: WholeTable) -> tuple[list[str], list[object]]:
-        """SQL that tells, for each table, whether a row carries its commonest tuple."""
-        conditions = [
-            " AND ".join(f"{self.cell(name)} IS NOT DISTINCT FROM ?" for name in table.names) for table in whole.tables
-        ]
-        return [f"({condition})" for condition in conditions], [v for table in whole.tables for v in table.values]
+        return sql, [value for table in whole.tables for value in table.values]
 
 
 def hold_columns(table: Table, names: Sequence[str], *, nulls: Nulls) -> HeldColumns:
@@ -484,14 +459,12 @@ def hold_columns(table: Table, names: Sequence[str], *, nulls: Nulls) -> HeldCol
                 f"values of type {column.type} in column {column.name!r} cannot be sorted",
                 hint="turn the column into text",
             )
-    engine = cast(
-        "OwnEngine", table.engine
-    )  # only engines of ours have a limit, so that rows need not be held elsewhere
+    # Only engines of ours have a limit, so that rows need not be held elsewhere.
+    engine = cast("OwnEngine", table.engine)
     # In types that every kind of file has, for they come back from chunks and are published as such.
     cells = ", ".join(f"{engine.durable(f'c{i}', column.type)} AS c{i}" for i, column in enumerate(columns))
     chosen = f"SELECT {cells} FROM ({select_rows(table, names, nulls=nulls)}) AS chosen"
-    held = engine.hold(chosen, source=table.source)
-    return HeldColumns(engine, held, columns, table.source)
+    return HeldColumns(engine, engine.hold(chosen, source=table.source), columns, table.source)
 
 
 def _squares_of(pairs: pa.Table) -> float:
