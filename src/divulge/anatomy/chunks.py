@@ -41,12 +41,9 @@ from divulge.errors import BadInput, DivulgeError, InternalError
 from divulge.table import Column, Table
 
 # --- chunk ------------------------------------------------------------------------------------------------------------
-# A chunk of a table, grouped by itself: what is done, one chunk after the other or on Spark's workers, for a table that does not fit.
-#
-# The rows of a chunk are coded, grouped, measured and turned into the rows of the tables by the very functions that do it for a whole
-# table in memory (Yao et al. 2021, by our group division). Only delta looks beyond the chunk: it is held against the shares of the
-# sensitive values in the whole table. A group that keeps the model in its chunk therefore keeps it in the table, and the levels of
-# the table are the worst of its chunks.
+# A chunk of a table, grouped by itself, one after the other or on Spark's workers, by the functions that group a table in memory. Only
+# delta looks beyond the chunk: it is held against the shares of the sensitive values in the whole table. A group that keeps the model
+# in its chunk therefore keeps it in the table, and the levels of the table are the worst of its chunks.
 #
 # What comes out are rows of all tables: c0, c1, ... (null where they belong to another table), part (the table's number), gid,
 # copies, and one row per chunk with part = -1 that tells the outcome. Everything is a function of the chunk's rows and of secrets, so
@@ -113,11 +110,18 @@ def group_chunk(plan: ChunkPlan, chunk: pa.Table) -> pa.Table:
     outcome: ChunkOutcome | Obstacle | DivulgeError
     tables: list[pa.Table] = []
     try:
-        found, outcome = _grouped(plan, number, chunk)
-        tables = [
-            _stacked(table.rows, schema, part=part, columns=table.columns, names=found, plan=plan, chunk=number)
-            for part, table in enumerate(found.tables)
-        ]
+        found = anatomize(
+            sorted_rows(chunk, plan.columns),
+            plan.method,
+            quasi_identifiers=plan.quasi_identifiers,
+            sensitive=plan.sensitive,
+            seed=seed_of(plan.secret, number),
+            totals=plan.totals,
+        )
+        made = released(found, secret=seed_of(plan.numbering, number))
+        tables = [_stacked(plan, number, made, part, schema) for part in range(len(made.tables))]
+        rows = tuple(table.rows.num_rows for table in made.tables)
+        outcome = ChunkOutcome(found.summary, rows, tuple(table.counted for table in made.tables))
     except InfeasibleModel as error:
         outcome = Obstacle(error.because, error.nearest.gamma)
     except DivulgeError as error:
@@ -126,56 +130,25 @@ def group_chunk(plan: ChunkPlan, chunk: pa.Table) -> pa.Table:
     return pa.concat_tables([*tables, _filled(told, schema, 1)])
 
 
-def _grouped(plan: ChunkPlan, number: int, chunk: pa.Table) -> tuple[Released, ChunkOutcome]:
-    found = anatomize(
-        sorted_rows(chunk, plan.columns),
-        plan.method,
-        quasi_identifiers=plan.quasi_identifiers,
-        sensitive=plan.sensitive,
-        seed=seed_of(plan.secret, number),
-        totals=plan.totals,
-    )
-    made = released(found, secret=seed_of(plan.numbering, number))
-    outcome = ChunkOutcome(
-        groups=found.summary,
-        rows=tuple(table.rows.num_rows for table in made.tables),
-        counted=tuple(table.counted for table in made.tables),
-    )
-    return made, outcome
-
-
 def seed_of(secret: int, chunk: int) -> int:
     """A seed for each chunk; it tells neither the secret nor another seed."""
     return int.from_bytes(hashlib.blake2b(f"{secret}:{chunk}".encode(), digest_size=8).digest())
 
 
-def _stacked(
-    rows: pa.Table,
-    schema: pa.Schema,
-    *,
-    part: int,
-    columns: Sequence[str],
-    names: Released,
-    plan: ChunkPlan,
-    chunk: int,
-) -> pa.Table:
+def _stacked(plan: ChunkPlan, chunk: int, made: Released, part: int, schema: pa.Schema) -> pa.Table:
     """The rows of one table among those of all, under numbers that are the group's alone in the whole release."""
-    places = {column.name: f"c{place}" for place, column in enumerate(plan.columns)}
-    local = rows.column(names.group).to_numpy().astype(np.int64) - 1
-    numbers = scatter(local + chunk * plan.capacity, plan.chunks * plan.capacity, secret=plan.numbering) + 1
-    copies = rows.column(names.count) if names.count in rows.column_names else np.ones(len(local), dtype=np.int32)
-    found = {
+    table, rows = made.tables[part], made.tables[part].rows
+    local = rows.column(made.group).to_numpy().astype(np.int64) - 1
+    found: dict[str, Any] = {
         "part": np.full(len(local), part, dtype=np.int32),
-        "gid": numbers,
-        "copies": copies,
-        **{places[name]: _plain(rows.column(name)).cast(schema.field(places[name]).type) for name in columns},
+        "gid": scatter(local + chunk * plan.capacity, plan.chunks * plan.capacity, secret=plan.numbering) + 1,
+        "copies": rows.column(made.count) if table.counted else np.ones(len(local), dtype=np.int32),
     }
+    for place, column in enumerate(plan.columns):
+        if column.name in table.columns:
+            coded = rows.column(column.name)
+            found[f"c{place}"] = coded.cast(coded.type.value_type).cast(schema.field(f"c{place}").type)
     return _filled(found, schema, len(local))
-
-
-def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Values instead of codes into a domain."""
-    return column.cast(column.type.value_type)
 
 
 def _stacked_schema(chunk: pa.Schema, columns: int) -> pa.Schema:
@@ -191,12 +164,10 @@ def _returned(type_: pa.DataType) -> pa.DataType:
     return pa.timestamp(type_.unit, "UTC") if pa.types.is_timestamp(type_) and type_.tz is not None else type_
 
 
-def _filled(columns: Mapping[str, object], schema: pa.Schema, rows: int) -> pa.Table:
+def _filled(columns: Mapping[str, Any], schema: pa.Schema, rows: int) -> pa.Table:
     """A table of this schema, with nulls in the columns that are not given."""
-    return pa.table(
-        [columns[field.name] if field.name in columns else pa.nulls(rows, field.type) for field in schema],
-        schema=schema,
-    )
+    cells = [columns[field.name] if field.name in columns else pa.nulls(rows, field.type) for field in schema]
+    return pa.table(cells, schema=schema)
 
 
 # --- chunks -----------------------------------------------------------------------------------------------------------
@@ -312,22 +283,16 @@ def _lend_tables(engine: DuckDBEngine, found: Anatomized, numbering: int, secret
     """The tables of a chunk in memory, lent to an engine that leaves rows in their order."""
     made = released(found, secret=numbering if secret is None else secret)
     tables = tuple(
-        GroupedTable(
-            name=table.name,
-            columns=table.columns,
-            sensitive=table.sensitive,
-            counted=table.counted,
-            rows=table.rows.num_rows,
-            query=_without_codes(engine, engine.lend(table.rows)),
-        )
-        for table in made.tables
+        GroupedTable(t.name, t.columns, t.sensitive, t.counted, t.rows.num_rows, _without_codes(engine, t.rows))
+        for t in made.tables
     )
     origin = pa.table({name: found.rows.coded(name) for columns in found.tables for name in columns})
-    return HeldTables(tables, made.group, made.count, origin=f"({_without_codes(engine, engine.lend(origin))})")
+    return HeldTables(tables, made.group, made.count, origin=f"({_without_codes(engine, origin)})")
 
 
-def _without_codes(engine: DuckDBEngine, relation: str) -> str:
+def _without_codes(engine: DuckDBEngine, rows: pa.Table) -> str:
     """A query for rows whose values are kept small in memory by codes, in types that every kind of file has."""
+    relation = engine.lend(rows)
     cells = (
         f"{engine.durable(engine.quote(name), type_)} AS {engine.quote(name)}"
         for name, type_ in engine.describe(relation)
@@ -395,13 +360,8 @@ def _refusal(obstacles: list[Obstacle], whole: WholeTable, plan: ChunkPlan) -> D
     because = obstacles[0].because
     if plan.chunks > 1:
         because = f"in {len(obstacles)} of {plan.chunks} chunks of the table, such as this: {because}"
-    return refusal(
-        whole,
-        because,
-        gamma=max(obstacle.gamma for obstacle in obstacles),
-        proved=False,
-        hint="Loosen a bound a little, or allow larger chunks: raise the memory limit (with Spark: SparkEngine(chunk_rows=...))",
-    )
+    hint = "Loosen a bound a little, or allow larger chunks: raise the memory limit (with Spark: SparkEngine(chunk_rows=...))"
+    return refusal(whole, because, gamma=max(obstacle.gamma for obstacle in obstacles), proved=False, hint=hint)
 
 
 def _held_tables(
