@@ -31,7 +31,6 @@ from divulge.anatomy.problem import (
     WholeTable,
     check_feasible,
     hold_columns,
-    refusal,
 )
 from divulge.anatomy.rows import read_rows, scatter, sorted_rows
 from divulge.anatomy.tables import COUNT, GROUP, Released, free_name, released, table_names
@@ -264,9 +263,8 @@ def group_table(
         columns = hold_columns(table, names, nulls=nulls)
         if len(columns) == 0:
             raise BadInput(f"{table.source} has no rows", hint="There is nothing to anatomize")
-        roles = {"quasi_identifiers": tuple(quasi_identifiers), "sensitive": tuple(sensitive)}
         secret = secrets.randbits(64) if seed is None else seed
-        return group_in_chunks(columns, method, **roles, secret=secret, numbering=numbering)
+        return _group_in_chunks(columns, method, quasi_identifiers, sensitive, secret=secret, numbering=numbering)
     rows = read_rows(table, names, nulls=nulls)
     found = anatomize(rows, method, quasi_identifiers=quasi_identifiers, sensitive=sensitive, seed=seed)
     return grouping_of(found, method, numbering=numbering)
@@ -300,24 +298,18 @@ def _without_codes(engine: DuckDBEngine, rows: pa.Table) -> str:
     return f"SELECT {', '.join(cells)} FROM {relation}"
 
 
-def group_in_chunks(
-    rows: HeldColumns,
-    method: Slppa,
-    *,
-    quasi_identifiers: tuple[str, ...],
-    sensitive: tuple[str, ...],
-    secret: int,
-    numbering: int,
+def _group_in_chunks(
+    rows: HeldColumns, method: Slppa, names: Sequence[str], sensitive: Sequence[str], *, secret: int, numbering: int
 ) -> Grouping:
     """Divide the columns, decide whether the model can be kept, and group the chunks; `secret` and `numbering` are random numbers."""
-    division = method.divide(rows, quasi_identifiers)
+    division = method.divide(rows, names)
     whole = rows.whole(division.tables, sensitive, method.model)
     check_feasible(whole)
     plan = ChunkPlan(
         method=replace(method, tables=division.tables),
         columns=rows.columns,
-        quasi_identifiers=quasi_identifiers,
-        sensitive=sensitive,
+        quasi_identifiers=tuple(names),
+        sensitive=tuple(sensitive),
         totals={name: rows.totals(name) for name in sensitive},
         chunks=-(-len(rows) // rows.engine.chunk_rows),
         capacity=0,
@@ -334,8 +326,8 @@ def group_in_chunks(
             raise _refusal(outcome, whole, plan)
         plan = replace(plan, chunks=max(plan.chunks // 2, fewest))
     settings = {"records": rows.engine.place.removeprefix("the "), "chunks": plan.chunks, "chunk_rows": plan.capacity}
-    tables = partial(_held_tables, rows, held, division, sensitive, outcome)
-    return Grouping(method, division, sensitive, outcome.groups, rows.engine, tables, settings=settings)
+    tables = partial(_held_tables, rows, held, division, plan.sensitive, outcome)
+    return Grouping(method, division, plan.sensitive, outcome.groups, rows.engine, tables, settings=settings)
 
 
 def _attempt(rows: HeldColumns, whole: WholeTable, plan: ChunkPlan) -> tuple[Held, ChunkOutcome | list[Obstacle]]:
@@ -355,22 +347,18 @@ def _attempt(rows: HeldColumns, whole: WholeTable, plan: ChunkPlan) -> tuple[Hel
     return held, obstacles or reduce(ChunkOutcome.plus, outcomes)
 
 
-def _refusal(obstacles: list[Obstacle], whole: WholeTable, plan: ChunkPlan) -> DivulgeError:
+def _refusal(obstacles: list[Obstacle], whole: WholeTable, plan: ChunkPlan) -> InfeasibleModel:
     """Where a chunk is the whole table, its obstacle is the table's; else nothing is proved."""
     because = obstacles[0].because
     if plan.chunks > 1:
         because = f"in {len(obstacles)} of {plan.chunks} chunks of the table, such as this: {because}"
     hint = "Loosen a bound a little, or allow larger chunks: raise the memory limit (with Spark: SparkEngine(chunk_rows=...))"
-    return refusal(whole, because, gamma=max(obstacle.gamma for obstacle in obstacles), proved=False, hint=hint)
+    gamma = max(obstacle.gamma for obstacle in obstacles)
+    return InfeasibleModel(whole, because, gamma=gamma, proved=False, hint=hint)
 
 
 def _held_tables(
-    rows: HeldColumns,
-    held: Held,
-    division: Division,
-    sensitive: tuple[str, ...],
-    outcome: ChunkOutcome,
-    _secret: int | None,
+    rows: HeldColumns, held: Held, division: Division, sensitive: Sequence[str], outcome: ChunkOutcome, _: int | None
 ) -> HeldTables:
     """The tables of several chunks; groups have their numbers, and place and order of a row are functions of what is published alone."""
     engine, divided = rows.engine, (*division.tables, *((name,) for name in sensitive))

@@ -23,9 +23,9 @@ from divulge.anatomy.problem import (
     SMALL,
     GroupingProblem,
     Groups,
+    InfeasibleModel,
     check_feasible,
     gamma_is_certain,
-    refusal,
     search_all,
 )
 from divulge.anatomy.repair import Grouped, merge, repair
@@ -323,7 +323,7 @@ def _last_resort(problem: GroupingProblem, rng: np.random.Generator, group_size:
     reached = loose.measure(group := group_records(loose, rng=rng), groups=int(group.max()) + 1).worst().gamma
     reached = min(reached, problem.as_one.levels.gamma)
     because = f"gamma is {problem.model.gamma}; groups that keep the other bounds reach {reached}"
-    raise refusal(problem, because, gamma=reached, proved=every_grouping)
+    raise InfeasibleModel(problem, because, gamma=reached, proved=every_grouping)
 
 
 def _renumbered(group: Groups, rng: np.random.Generator) -> Groups:

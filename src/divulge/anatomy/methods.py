@@ -25,7 +25,14 @@ from divulge import arrays
 from divulge.anatomy.division import Coefficient, Division, Linkage, check_table_count, divide, given_division
 from divulge.anatomy.grouping import group_records, mondrian
 from divulge.anatomy.model import AlphaBetaGammaDelta, GroupLevels, GroupSummary, Reached, tally
-from divulge.anatomy.problem import GroupingProblem, Groups, SensitiveTotals, check_feasible, problem_of, refusal
+from divulge.anatomy.problem import (
+    GroupingProblem,
+    Groups,
+    InfeasibleModel,
+    SensitiveTotals,
+    check_feasible,
+    problem_of,
+)
 from divulge.anatomy.rows import Association, ColumnCounts, RowCodes, associate
 from divulge.arrays import Bools, Ints
 from divulge.errors import BadInput, InternalError, nearest
@@ -184,7 +191,7 @@ def algorithm_1(problem: GroupingProblem, *, enough: Enough = ">", pick: Pick = 
         raise BadInput("Algorithm 1 of the paper knows one sensitive attribute", hint="Use algorithm='guaranteed'")
     size = problem.model.records_per_group
     if size is None:
-        raise refusal(problem, "N = 1/0 for a bound of 0 (line 5)", proved=False, hint=_INSTEAD)
+        raise InfeasibleModel(problem, "N = 1/0 for a bound of 0 (line 5)", proved=False, hint=_INSTEAD)
     groups = _satisfy(problem, form_groups(problem, size, enough=enough, pick=pick))
     found = np.empty(len(problem), dtype=np.int32)
     for number, records in enumerate(groups):
@@ -193,7 +200,7 @@ def algorithm_1(problem: GroupingProblem, *, enough: Enough = ">", pick: Pick = 
     if not levels.keeps(problem.model).all():
         broken = ", ".join(problem.model.broken_by(levels.worst()))
         because = f"Algorithm 1 ended with groups that break {broken} (line 40)"
-        raise refusal(problem, because, proved=False, hint=_INSTEAD)
+        raise InfeasibleModel(problem, because, proved=False, hint=_INSTEAD)
     return found
 
 
@@ -212,7 +219,7 @@ def form_groups(problem: GroupingProblem, size: int, *, enough: Enough = ">", pi
                 f"Algorithm 1 has {len(bucket)} records with {attribute.name} = "
                 f"{attribute.labels[attribute.ids[bucket[0]]]!r} left, and {len(without)} groups without that value (line 17)"
             )
-            raise refusal(problem, because, proved=False, hint=_INSTEAD)
+            raise InfeasibleModel(problem, because, proved=False, hint=_INSTEAD)
         for group in without[: len(bucket)]:
             groups[group].append(bucket.pop())
     return groups
@@ -501,7 +508,7 @@ class Slicing(_Settled):
         for attribute in problem.sensitive:
             if len(attribute.totals) < self.l_diversity:
                 because = f"{attribute.name} has {len(attribute.totals)} values, fewer than l = {self.l_diversity}"
-                raise refusal(problem, because, proved=True)
+                raise InfeasibleModel(problem, because, proved=True)
 
         columns = [name for names in problem.names for name in names]
         bucket = mondrian(problem.rows, columns, allowed=partial(self._diverse, problem))

@@ -197,34 +197,29 @@ SMALL = 12
 """Up to so many records every grouping is tried."""
 
 
+AnyProblem = GroupingProblem | WholeTable
+
+
 class InfeasibleModel(Infeasible):
     """No grouping keeps the model, or none was found."""
 
     def __init__(
-        self,
-        because: str,
-        *,
-        nearest: Reached,
-        model: AlphaBetaGammaDelta,
-        records_per_group: int,
-        proved: bool,
-        hint: str = "",
+        self, problem: AnyProblem, because: str, *, proved: bool, gamma: Fraction | None = None, hint: str = ""
     ) -> None:
+        """`gamma` is the least that is known to be kept, if it is less than that of the whole table."""
+        whole = _as_one(problem)
+        levels = whole.levels
         self.because = because
-        self.nearest = nearest
+        self.nearest = Reached(levels.alpha, levels.beta, min(gamma or levels.gamma, levels.gamma), Fraction(0))
         """The least alpha, beta and delta that some grouping keeps, and a gamma that is kept together with them."""
-        self.records_per_group = records_per_group
+        self.records_per_group = min(whole.rows // attribute.records for attribute in whole.sensitive)
         """N*: the most records per group that a grouping without repeated sensitive values can have."""
         self.proved = proved
         """False where a search for gamma ended without success, which proves nothing."""
-        wanted = [
-            f"{name} to {getattr(nearest, name)} (about {float(getattr(nearest, name)):.4g})"
-            for name in model.broken_by(nearest)
-        ]
-        super().__init__(
-            ("no grouping keeps the model: " if proved else "no grouping was found that keeps the model: ") + because,
-            hint=f"Raise {' and '.join(wanted)}" if wanted else hint,
-        )
+        near = {name: getattr(self.nearest, name) for name in whole.model.broken_by(self.nearest)}
+        wanted = " and ".join(f"{name} to {share} (about {float(share):.4g})" for name, share in near.items())
+        found = "no grouping keeps the model: " if proved else "no grouping was found that keeps the model: "
+        super().__init__(found + because, hint=f"Raise {wanted}" if wanted else hint)
 
     def as_json(self) -> dict[str, str | int | bool]:
         """The nearest values that can be kept, as exact texts, and why the request cannot."""
@@ -236,7 +231,7 @@ class InfeasibleModel(Infeasible):
         }
 
 
-def check_feasible(problem: GroupingProblem | WholeTable) -> None:
+def check_feasible(problem: AnyProblem) -> None:
     """Refuse what no grouping can keep."""
     whole = _as_one(problem)
     model = whole.model
@@ -249,7 +244,7 @@ def check_feasible(problem: GroupingProblem | WholeTable) -> None:
     if not reasons and model.gamma < (least := least_gamma(whole)):
         reasons.append(f"gamma is {model.gamma}, and no grouping of these tables reaches less than {least}")
     if reasons:
-        raise refusal(whole, "; ".join(reasons), proved=True)
+        raise InfeasibleModel(whole, "; ".join(reasons), proved=True)
 
 
 def gamma_is_certain(problem: GroupingProblem) -> bool:
@@ -258,7 +253,7 @@ def gamma_is_certain(problem: GroupingProblem) -> bool:
     return model.gamma >= min(problem.as_one.levels.gamma, model.alpha ** len(problem.tables) * model.beta)
 
 
-def least_gamma(problem: GroupingProblem | WholeTable) -> Fraction:
+def least_gamma(problem: AnyProblem) -> Fraction:
     """A gamma that no grouping goes below.
 
     In each group the commonest of at most m tuples has a share of at least 1/m, and for each table there is a group where it has at least
@@ -272,22 +267,6 @@ def least_gamma(problem: GroupingProblem | WholeTable) -> Fraction:
         most = max(share * distinct for share, distinct in every)
         found.append(most / prod(distinct for _, distinct in every))
     return max(found)
-
-
-def refusal(
-    problem: GroupingProblem | WholeTable, because: str, *, gamma: Fraction | None = None, proved: bool, hint: str = ""
-) -> InfeasibleModel:
-    """The error to raise; `gamma` is the least that is known to be kept, if it is less than that of the whole table."""
-    whole = _as_one(problem)
-    levels = whole.levels
-    return InfeasibleModel(
-        because,
-        nearest=Reached(levels.alpha, levels.beta, min(gamma or levels.gamma, levels.gamma), Fraction(0)),
-        model=whole.model,
-        records_per_group=min(whole.rows // attribute.records for attribute in whole.sensitive),
-        proved=proved,
-        hint=hint,
-    )
 
 
 def search_all(problem: GroupingProblem) -> Groups | None:
@@ -323,7 +302,7 @@ def search_all(problem: GroupingProblem) -> Groups | None:
     return found
 
 
-def _as_one(problem: GroupingProblem | WholeTable) -> WholeTable:
+def _as_one(problem: AnyProblem) -> WholeTable:
     return problem if isinstance(problem, WholeTable) else problem.as_one
 
 

@@ -110,9 +110,14 @@ def matching(rows: RowCodes, name: str, mask: Mask) -> Mask:
     if len(wanted) == 0:
         return np.zeros(len(rows), dtype=np.bool_)
     low, high = codes.dtype.type(wanted[0]), codes.dtype.type(wanted[-1])
+    found: Mask
     if low == high:
-        return codes == low
-    return (codes >= low) & (codes <= high) if high - low + 1 == len(wanted) else mask[codes]
+        found = codes == low
+    elif wanted[-1] - wanted[0] + 1 == len(wanted):
+        found = (codes >= low) & (codes <= high)
+    else:
+        found = mask[codes]
+    return found
 
 
 def _some(domain: Domain, share: float, rng: np.random.Generator) -> Mask:
