@@ -86,11 +86,9 @@ class ChunkOutcome:
 
     def plus(self, other: ChunkOutcome) -> ChunkOutcome:
         """Both together."""
-        return ChunkOutcome(
-            groups=self.groups.plus(other.groups),
-            rows=tuple(one + two for one, two in zip(self.rows, other.rows, strict=True)),
-            counted=tuple(one or two for one, two in zip(self.counted, other.counted, strict=True)),
-        )
+        rows = tuple(one + two for one, two in zip(self.rows, other.rows, strict=True))
+        counted = tuple(one or two for one, two in zip(self.counted, other.counted, strict=True))
+        return ChunkOutcome(self.groups.plus(other.groups), rows, counted)
 
 
 @dataclass(frozen=True)
@@ -290,11 +288,8 @@ def _lend_tables(engine: DuckDBEngine, found: Anatomized, numbering: int, secret
 
 def _without_codes(engine: DuckDBEngine, rows: pa.Table) -> str:
     """A query for rows whose values are kept small in memory by codes, in types that every kind of file has."""
-    relation = engine.lend(rows)
-    cells = (
-        f"{engine.durable(engine.quote(name), type_)} AS {engine.quote(name)}"
-        for name, type_ in engine.describe(relation)
-    )
+    quote, relation = engine.quote, engine.lend(rows)
+    cells = [f"{engine.durable(quote(name), type_)} AS {quote(name)}" for name, type_ in engine.describe(relation)]
     return f"SELECT {', '.join(cells)} FROM {relation}"
 
 
@@ -363,7 +358,6 @@ def _held_tables(
     """The tables of several chunks; groups have their numbers, and place and order of a row are functions of what is published alone."""
     engine, divided = rows.engine, (*division.tables, *((name,) for name in sensitive))
     group, count = free_name(GROUP, divided), free_name(COUNT, divided)
-
     types, before = dict(engine.describe(held.relation)), dict(engine.describe(rows.held.relation))
 
     def column(name: str, *, own: bool = False) -> str:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Group division that cannot fail where a grouping exists: feasibility, deal, swaps, merges, verification.
 
-Yao et al. 2021 give Algorithm 1 (paper_algorithm.py), which fails on many tables that can be grouped, on their own Table 1 among them. Here
+Yao et al. 2021 give Algorithm 1 (methods.py), which fails on many tables that can be grouped, on their own Table 1 among them. Here
 the deal settles beta and delta, swaps of records with the same sensitive value and merges settle alpha and gamma, and at the end all four
 are checked on every group in whole numbers. Only gamma can remain: then the search has failed, and says so, with the gamma it reached.
 """
@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from divulge import arrays
-from divulge.anatomy.model import AlphaBetaGammaDelta, GroupTally, commonest_absent, floors, tally
+from divulge.anatomy.model import GroupTally, commonest_absent, floors, tally
 from divulge.anatomy.problem import (
     SMALL,
     GroupingProblem,
@@ -49,12 +49,8 @@ def most_groups(problem: GroupingProblem, *, smallest: int = 1) -> int:
     present = np.flatnonzero(totals)
     whole = GroupTally(1, np.zeros(len(present), dtype=np.int64), present, totals[present])
     for groups in _group_counts(rows, smallest_group(problem, min(smallest, rows))):
-        if not _has_room(problem, groups):
-            continue
-        kept = deals_keep(
-            whole, np.array([rows]), np.array([groups]), totals=prior, model=problem.model, rows=problem.table_rows
-        )
-        if kept[0]:
+        sizes, dealt = np.array([rows]), np.array([groups])
+        if _has_room(problem, groups) and deals_keep(whole, sizes, dealt, problem, totals=prior)[0]:
             return groups
     return 1
 
@@ -80,10 +76,9 @@ def smallest_group(problem: GroupingProblem, smallest: int = 1) -> int:
     return min(max(smallest, math.ceil(1 / share)), rows) if share else rows
 
 
-def deals_keep(
-    ranked: GroupTally, sizes: Ints, groups: Ints, *, totals: Ints, model: AlphaBetaGammaDelta, rows: int
-) -> Bools:
-    """For each region (a group of the tally): dealt to so many groups, it keeps beta, and delta against the shares totals / rows."""
+def deals_keep(ranked: GroupTally, sizes: Ints, groups: Ints, problem: GroupingProblem, *, totals: Ints) -> Bools:
+    """For each region (a group of the tally): dealt to so many groups, it keeps beta, and delta against the shares `totals`."""
+    model, rows = problem.model, problem.table_rows
     fewest, most = sizes // groups, -(-sizes // groups)
     beta = floors(fewest, model.beta)
     above, below = floors(fewest, model.delta * rows), floors(most, model.delta * rows)
@@ -304,8 +299,7 @@ def _regions(problem: GroupingProblem, size: int) -> Groups:
         levels = problem.measure(cell, groups=cells, records=records)
         ranked = tally(cell, attribute.ids[records], groups=cells, values=len(attribute.totals))
         groups = np.maximum(levels.sizes // size, 1)
-        prior, model = attribute.prior, problem.model
-        deals = deals_keep(ranked, levels.sizes, groups, totals=prior, model=model, rows=problem.table_rows)
+        deals = deals_keep(ranked, levels.sizes, groups, problem, totals=attribute.prior)
         return deals & (levels.sizes >= size) & levels.keeps(problem.model)
 
     columns = [name for names in problem.names for name in names]

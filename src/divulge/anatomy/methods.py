@@ -304,13 +304,12 @@ def _satisfy(problem: GroupingProblem, groups: Buckets) -> Buckets:
 
 
 # --- slppa ------------------------------------------------------------------------------------------------------------
-# SLPPA: sensitive label privacy preservation with anatomization (Yao et al. 2021), by our group division or by Algorithm 1.
 Algorithm = Literal["guaranteed", "paper"]
 
 
 @dataclass(frozen=True)
 class Slppa(_Settled):
-    """Tables by association, groups that keep (alpha, beta, gamma, delta)."""
+    """Tables by association, groups that keep (alpha, beta, gamma, delta), after Yao et al. 2021."""
 
     name: ClassVar[str] = "slppa"
 

@@ -188,14 +188,8 @@ class GroupLevels:
 
     def summary(self, model: AlphaBetaGammaDelta) -> GroupSummary:
         """All groups in a few numbers."""
-        return GroupSummary(
-            levels=self.worst(),
-            groups=len(self),
-            records=int(self.sizes.sum()),
-            smallest=int(self.sizes.min()),
-            largest=int(self.sizes.max()),
-            breaking=int((~self.keeps(model)).sum()),
-        )
+        sizes, breaking = self.sizes, int((~self.keeps(model)).sum())
+        return GroupSummary(self.worst(), len(self), int(sizes.sum()), int(sizes.min()), int(sizes.max()), breaking)
 
     def of_group(self, group: int) -> Reached:
         """The exact levels of one group."""

@@ -111,15 +111,9 @@ class GroupingProblem:
     def as_one(self) -> WholeTable:
         """One group that holds every record."""
         everybody = self.measure(np.zeros(len(self), dtype=np.int32), groups=1)
-        tables = tuple(
-            self._commonest(names, table.ids, table.distinct)
-            for names, table in zip(self.names, self.tables, strict=True)
-        )
-        sensitive = tuple(
-            self._commonest((attribute.name,), attribute.ids, int(np.count_nonzero(attribute.totals)))
-            for attribute in self.sensitive
-        )
-        return WholeTable(self.model, len(self), tables, sensitive, everybody.worst().delta)
+        tables = (self._commonest(names, table.ids) for names, table in zip(self.names, self.tables, strict=True))
+        sensitive = (self._commonest((attribute.name,), attribute.ids) for attribute in self.sensitive)
+        return WholeTable(self.model, len(self), tuple(tables), tuple(sensitive), everybody.worst().delta)
 
     @cached_property
     def table_rows(self) -> int:
@@ -143,11 +137,11 @@ class GroupingProblem:
             shift.append(largest_shift(ranked, sizes, attribute.prior, rows=self.table_rows))
         return GroupLevels(self.table_rows, sizes, tuple(modal), tuple(common), tuple(shift))
 
-    def _commonest(self, names: tuple[str, ...], ids: Codes, distinct: int) -> Commonest:
+    def _commonest(self, names: tuple[str, ...], ids: Codes) -> Commonest:
         counts = np.bincount(ids)
         row = np.flatnonzero(ids == counts.argmax())[:1]
         values = tuple(self.rows.values(name, row)[0].as_py() for name in names)
-        return Commonest(names, values, int(counts.max()), distinct)
+        return Commonest(names, values, int(counts.max()), int(np.count_nonzero(counts)))
 
 
 def problem_of(

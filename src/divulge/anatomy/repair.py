@@ -83,9 +83,8 @@ def repair(
     if judged.valid.all():
         return Grouped(found, judged.valid)
     layout = arrays.lay_out(found, groups)
-    members, place = layout.members.copy(), np.empty(len(found), dtype=np.int64)
+    members, place = layout.members, np.empty(len(found), dtype=np.int64)
     place[members] = np.arange(len(members))
-    layout = Members(members, layout.start)
     pool = problem.sensitive[0].ids.astype(np.int64)
     if region is not None:
         pool += region.astype(np.int64) * len(problem.sensitive[0].totals)
@@ -106,12 +105,10 @@ def repair(
         free = np.flatnonzero((first != second) & alone)
         first, second, given, taken = first[free], second[free], given[free], taken[free]
         after = _after_swaps(problem, layout, (first, second), (given, taken))
-        before = judged.take(np.concatenate([first, second]))
-        kept = after.no_worse_than(before)
-        half = len(first)
-        kept = kept[:half] & kept[half:]
-        both = np.concatenate([kept, kept])
-        touched = np.concatenate([first, second])[both]
+        pairs = np.concatenate([first, second])
+        kept = np.logical_and(*np.split(after.no_worse_than(judged.take(pairs)), 2))
+        both = np.tile(kept, 2)
+        touched = pairs[both]
         mended = int(np.count_nonzero(after.valid[both] & ~judged.valid[touched]))
         judged.valid[touched], judged.count[touched] = after.valid[both], after.count[both]
         judged.chance[touched] = after.chance[both]

@@ -152,12 +152,10 @@ def _check_counts(published: Published) -> None:
     for table in published.tables:
         count = published.engine.quote(published.count)
         wrong = f" OR {count} IS NULL OR {count} < 1 OR {count} <> FLOOR({count})" if table.counted else ""
-        found = published.engine.query(
-            f"SELECT COUNT(*) AS n FROM {table.relation} WHERE {group} IS NULL{wrong}"
-        ).to_pylist()
-        if found[0]["n"]:
+        sql = f"SELECT COUNT(*) AS n FROM {table.relation} WHERE {group} IS NULL{wrong}"
+        if lacking := published.engine.query(sql).column("n")[0].as_py():
             raise BadInput(
-                f"{found[0]['n']} rows of {table.source} lack a group, or have a {published.count} that is not a whole number from 1 on",
+                f"{lacking} rows of {table.source} lack a group, or have a {published.count} that is not a whole number from 1 on",
                 hint="Mend the file",
             )
 
@@ -291,11 +289,6 @@ class _Measure:
     """What the tables are called in messages: those of quasi-identifiers, then those of sensitive columns."""
     totals: tuple[SensitiveTotals, ...] = field(repr=False)
 
-    @property
-    def divided(self) -> int:
-        """How many tables of quasi-identifiers there are."""
-        return len(self.sources) - len(self.totals)
-
 
 def measure_tables(published: Published, model: AlphaBetaGammaDelta) -> GroupSummary:
     """What the groups of a release reach, and how many break a model."""
@@ -365,10 +358,10 @@ def _summary(measure: _Measure, rows: pa.Table) -> GroupSummary:
     each = [arrays.exact_sums(group[its], size[its], len(groups)) for its in own]
     for source, sizes in zip(measure.sources[1:], each[1:], strict=True):
         check_sizes(groups.values, each[0], sizes, sources=(measure.sources[0], source))
-    modal = [arrays.exact_sums(group[its], n[its], len(groups)) for its in own[: measure.divided]]
+    divided = len(measure.sources) - len(measure.totals)
+    modal = [arrays.exact_sums(group[its], n[its], len(groups)) for its in own[:divided]]
     common, shift = [], []
-    for place, totals in enumerate(measure.totals):
-        its = own[measure.divided + place]
+    for place, (totals, its) in enumerate(zip(measure.totals, own[divided:], strict=True)):
         rank, ordered = by_frequency(totals.totals)
         codes = rank[domain_codes(totals.domain, rows.column(f"v{place}").filter(pa.array(its)))]
         ranked = tally(group[its], codes, groups=len(groups), values=len(ordered), count=n[its])

@@ -215,10 +215,7 @@ class Recq:
             "workload": self.workload.kind,
             "queries": self.queries,
             "quasi_identifiers": list(self.workload.quasi_identifiers),
-            "mean": self.mean,
-            "median": self.median,
-            "p90": self.p90,
-            "below_floor": self.below_floor,
+            **{name: getattr(self, name) for name in ("mean", "median", "p90", "below_floor")},
         }
 
 

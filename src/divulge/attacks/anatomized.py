@@ -34,12 +34,10 @@ def table_linkage(victims: Victims, model: anatomy.AlphaBetaGammaDelta, effort: 
     counts, size = [np.maximum.reduce(victims.alike_sensitive), *victims.alike], victims.group_size
     worst, mean = largest_chance(counts, size), float(chances(counts, size).mean())
     trial = _try_reconstruction(victims, effort)
-    absence = np.logical_or.reduce([arrays.how_many_alike(ids) == 1 for ids in victims.tuples])
+    shown = float(np.logical_or.reduce([arrays.how_many_alike(ids) == 1 for ids in victims.tuples]).mean())
     beyond = {
         "chance that a person's record occurs in the release put together again at random, on average": trial.success,
-        "share of people whose absence would show, because a tuple of theirs occurs only once in the release": float(
-            absence.mean()
-        ),
+        "share of people whose absence would show, because a tuple of theirs occurs only once in the release": shown,
     }
     target = "the record of a person, by one row drawn from each table of the group"
     return AttackOutcome("table linkage", target, "gamma", model.gamma, worst, mean, trial, beyond)
@@ -97,13 +95,12 @@ def probabilistic_attack(
     own = zip(victims.sensitive, victims.alike_sensitive, strict=True)
     prior = len(victims)
     gains = np.maximum.reduce([alike / victims.group_size - arrays.how_many_alike(ids) / prior for ids, alike in own])
+    between = max(_between_groups(victims, ids) for ids in victims.sensitive)
     moved = np.maximum.reduce(levels.shift) / (levels.rows * levels.sizes.astype(np.float64))
     beyond = {
         "largest gain of belief in the truth": float(gains.max()),
         "mean gain of belief in the truth": float(gains.mean()),
-        "largest difference of a value's share between two groups (eq. 12: at most twice delta)": max(
-            _between_groups(victims, ids) for ids in victims.sensitive
-        ),
+        "largest difference of a value's share between two groups (eq. 12: at most twice delta)": between,
     }
     target = "the difference between prior and posterior belief in any sensitive value"
     worst, mean = levels.worst().delta, float(moved[victims.group].mean())
