@@ -113,7 +113,7 @@ def test_a_balanced_deal_is_a_deal(seed: int, groups: int) -> None:
 def test_groups_have_room_for_the_commonest_tuples(seed: int, alpha: Fraction) -> None:
     table = random_table(60, seed=seed)
     problem = problem_of(table.codes, tables=table.tables, sensitive=["s"], model=AlphaBetaGammaDelta(alpha=alpha))
-    assume(problem.whole.alpha <= alpha)
+    assume(problem.as_one.levels.alpha <= alpha)
     groups = most_groups(problem)
     sizes = [60 // groups + (number < 60 % groups) for number in range(groups)]
     assert max(problem.commonest) <= sum(math.floor(alpha * size) for size in sizes)
@@ -134,7 +134,7 @@ def test_regions_are_certified_as_they_are_dealt(
     ids = problem.sensitive[0].ids
     cells = sorted(Counter(zip(region.tolist(), ids.tolist(), strict=True)).items())
     ranked = GroupTally(2, *(np.array(column) for column in zip(*((r, v, n) for (r, v), n in cells), strict=True)))
-    certified = deals_keep(ranked, sizes, groups, totals=problem.sensitive[0].totals, model=problem.model, rows=rows)
+    certified = deals_keep(ranked, sizes, groups, problem, totals=problem.sensitive[0].totals)
     found = deal(problem, groups=groups, rng=np.random.default_rng(2), region=region)
     kept = problem.measure(found, groups=int(groups.sum())).keeps(problem.model)
     first = [0, int(groups[0])]

@@ -53,7 +53,7 @@ def test_table_1_is_grouped_exactly_if_it_can_be(case: str) -> None:
         with pytest.raises(InfeasibleModel) as raised:
             check_feasible(problem_1(model))
         assert raised.value.proved
-        assert raised.value.nearest == problem_1().whole
+        assert raised.value.nearest == problem_1().as_one.levels
         return
     assert best is not None
     assert str(best.max() + 1) == max(CASES[case]["expected"])
@@ -157,7 +157,7 @@ def test_gamma_breaks_in_a_union() -> None:
     apart = problem.measure(np.array([0, 0, 1, 1]), groups=2)
     assert [apart.of_group(number).gamma for number in range(2)] == [Fraction(1, 2)] * 2
     assert apart.worst().gamma == Fraction(case["expected"]["gamma_groups"])
-    assert problem.whole.gamma == Fraction(case["expected"]["gamma_union"])
+    assert problem.as_one.levels.gamma == Fraction(case["expected"]["gamma_union"])
 
 
 def test_gamma_that_only_a_search_can_decide() -> None:
@@ -213,7 +213,7 @@ def test_adult_under_the_papers_parameters(case: str) -> None:
     problem = problem_of(paper_rows("adult"), tables=[names], sensitive=[sensitive], model=model)
     attribute = problem.sensitive[0]
     assert (attribute.highest, len(problem), len(attribute.totals)) == (known["H"], known["n"], known["values"])
-    assert problem.whole.beta == Fraction(known["beta_star"])
+    assert problem.as_one.levels.beta == Fraction(known["beta_star"])
     if "INFEASIBLE" not in CASES[case]["note"]:
         check_feasible(problem)
         return

@@ -73,7 +73,7 @@ def test_swaps_keep_sizes_and_sensitive_values_and_break_no_group(seed: int, alp
 def test_merges_make_unions_until_all_groups_keep_the_model(seed: int, groups: int) -> None:
     table = random_table(90, seed=seed)
     loose = problem_of(table.codes, tables=table.tables, sensitive=["s"], model=AlphaBetaGammaDelta())
-    whole = loose.whole
+    whole = loose.as_one.levels
     model = AlphaBetaGammaDelta(alpha=min(whole.alpha + Fraction(1, 50), Fraction(1)), beta=whole.beta, delta="1/3")
     problem = problem_of(table.codes, tables=table.tables, sensitive=["s"], model=model)
     rng = np.random.default_rng(seed)

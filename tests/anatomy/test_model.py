@@ -56,7 +56,7 @@ def test_levels_of_each_group_of_table_3() -> None:
 
 
 def test_levels_of_the_whole_table() -> None:
-    assert problem_1().whole == levels(expected("whole-table-levels"))
+    assert problem_1().as_one.levels == levels(expected("whole-table-levels"))
 
 
 def test_published_tables_are_the_division_and_then_the_sensitive_attribute() -> None:
@@ -158,4 +158,4 @@ def test_broken_bounds_are_named() -> None:
     model = AlphaBetaGammaDelta(alpha="1/4", beta="1/2", gamma="1/64", delta="1/4")
     assert model.broken_by(table_3().levels) == ("alpha", "gamma")
     assert not model.holds_for(table_3().levels)
-    assert model.holds_for(problem_1().whole)
+    assert model.holds_for(problem_1().as_one.levels)

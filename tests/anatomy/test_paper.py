@@ -91,7 +91,7 @@ def test_a_delta_of_0_has_no_n() -> None:
 def test_alpha_that_cannot_be_kept_ends_at_line_40() -> None:
     with pytest.raises(InfeasibleModel, match=r"break alpha \(line 40\)") as raised:
         algorithm_1(problem_1(AlphaBetaGammaDelta(alpha="1/5", beta="1/2", delta="1/2")))
-    assert raised.value.nearest.alpha == problem_1().whole.alpha
+    assert raised.value.nearest.alpha == problem_1().as_one.levels.alpha
 
 
 def test_several_sensitive_attributes_are_refused() -> None:

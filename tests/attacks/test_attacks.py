@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 from fractions import Fraction
 from math import prod
 
@@ -214,12 +215,27 @@ def test_large_tables_are_sampled_and_the_interval_holds_the_exact_rate() -> Non
         assert trial.low - width / 2 <= exact <= trial.high + width / 2
         assert width < 0.01
     assert all(outcome.holds for outcome in attacks.outcomes)
+    # Eq. 6 multiplies the commonest tuples of a group, which need not be those of one person: gamma bounds everybody's chance.
     assert [outcome.worst for outcome in attacks.outcomes] == [
         found.levels.alpha,
         found.levels.beta,
-        found.levels.gamma,
+        worst_presence(found),
         found.levels.delta,
     ]
+    assert worst_presence(found) <= found.levels.gamma
+
+
+def worst_presence(found: Anatomized) -> Fraction:
+    """Definition 3, person by person: the highest chance that one row drawn from each table of the group is theirs."""
+    records, groups = true_records(found), found.group.tolist()
+    columns = [Counter(zip(groups, column, strict=True)) for column in zip(*records, strict=True)]
+    sizes = found.sizes.tolist()
+    return max(
+        Fraction(
+            prod(count[group, value] for count, value in zip(columns, record, strict=True)), sizes[group] ** len(record)
+        )
+        for group, record in zip(groups, records, strict=True)
+    )
 
 
 @pytest.mark.parametrize(("freedom", "quantile"), [(9, 2.262), (19, 2.093), (29, 2.045), (99, 1.984)])

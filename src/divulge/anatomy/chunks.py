@@ -31,7 +31,6 @@ from divulge.anatomy.problem import (
     WholeTable,
     check_feasible,
     hold_columns,
-    refusal,
 )
 from divulge.anatomy.rows import read_rows, scatter, sorted_rows
 from divulge.anatomy.tables import COUNT, GROUP, Released, free_name, released, table_names
@@ -41,12 +40,9 @@ from divulge.errors import BadInput, DivulgeError, InternalError
 from divulge.table import Column, Table
 
 # --- chunk ------------------------------------------------------------------------------------------------------------
-# A chunk of a table, grouped by itself: what is done, one chunk after the other or on Spark's workers, for a table that does not fit.
-#
-# The rows of a chunk are coded, grouped, measured and turned into the rows of the tables by the very functions that do it for a whole
-# table in memory (Yao et al. 2021, by our group division). Only delta looks beyond the chunk: it is held against the shares of the
-# sensitive values in the whole table. A group that keeps the model in its chunk therefore keeps it in the table, and the levels of
-# the table are the worst of its chunks.
+# A chunk of a table, grouped by itself, one after the other or on Spark's workers, by the functions that group a table in memory. Only
+# delta looks beyond the chunk: it is held against the shares of the sensitive values in the whole table. A group that keeps the model
+# in its chunk therefore keeps it in the table, and the levels of the table are the worst of its chunks.
 #
 # What comes out are rows of all tables: c0, c1, ... (null where they belong to another table), part (the table's number), gid,
 # copies, and one row per chunk with part = -1 that tells the outcome. Everything is a function of the chunk's rows and of secrets, so
@@ -90,11 +86,9 @@ class ChunkOutcome:
 
     def plus(self, other: ChunkOutcome) -> ChunkOutcome:
         """Both together."""
-        return ChunkOutcome(
-            groups=self.groups.plus(other.groups),
-            rows=tuple(one + two for one, two in zip(self.rows, other.rows, strict=True)),
-            counted=tuple(one or two for one, two in zip(self.counted, other.counted, strict=True)),
-        )
+        rows = tuple(one + two for one, two in zip(self.rows, other.rows, strict=True))
+        counted = tuple(one or two for one, two in zip(self.counted, other.counted, strict=True))
+        return ChunkOutcome(self.groups.plus(other.groups), rows, counted)
 
 
 @dataclass(frozen=True)
@@ -113,11 +107,18 @@ def group_chunk(plan: ChunkPlan, chunk: pa.Table) -> pa.Table:
     outcome: ChunkOutcome | Obstacle | DivulgeError
     tables: list[pa.Table] = []
     try:
-        found, outcome = _grouped(plan, number, chunk)
-        tables = [
-            _stacked(table.rows, schema, part=part, columns=table.columns, names=found, plan=plan, chunk=number)
-            for part, table in enumerate(found.tables)
-        ]
+        found = anatomize(
+            sorted_rows(chunk, plan.columns),
+            plan.method,
+            quasi_identifiers=plan.quasi_identifiers,
+            sensitive=plan.sensitive,
+            seed=seed_of(plan.secret, number),
+            totals=plan.totals,
+        )
+        made = released(found, secret=seed_of(plan.numbering, number))
+        tables = [_stacked(plan, number, made, part, schema) for part in range(len(made.tables))]
+        rows = tuple(table.rows.num_rows for table in made.tables)
+        outcome = ChunkOutcome(found.summary, rows, tuple(table.counted for table in made.tables))
     except InfeasibleModel as error:
         outcome = Obstacle(error.because, error.nearest.gamma)
     except DivulgeError as error:
@@ -126,56 +127,25 @@ def group_chunk(plan: ChunkPlan, chunk: pa.Table) -> pa.Table:
     return pa.concat_tables([*tables, _filled(told, schema, 1)])
 
 
-def _grouped(plan: ChunkPlan, number: int, chunk: pa.Table) -> tuple[Released, ChunkOutcome]:
-    found = anatomize(
-        sorted_rows(chunk, plan.columns),
-        plan.method,
-        quasi_identifiers=plan.quasi_identifiers,
-        sensitive=plan.sensitive,
-        seed=seed_of(plan.secret, number),
-        totals=plan.totals,
-    )
-    made = released(found, secret=seed_of(plan.numbering, number))
-    outcome = ChunkOutcome(
-        groups=found.summary,
-        rows=tuple(table.rows.num_rows for table in made.tables),
-        counted=tuple(table.counted for table in made.tables),
-    )
-    return made, outcome
-
-
 def seed_of(secret: int, chunk: int) -> int:
     """A seed for each chunk; it tells neither the secret nor another seed."""
     return int.from_bytes(hashlib.blake2b(f"{secret}:{chunk}".encode(), digest_size=8).digest())
 
 
-def _stacked(
-    rows: pa.Table,
-    schema: pa.Schema,
-    *,
-    part: int,
-    columns: Sequence[str],
-    names: Released,
-    plan: ChunkPlan,
-    chunk: int,
-) -> pa.Table:
+def _stacked(plan: ChunkPlan, chunk: int, made: Released, part: int, schema: pa.Schema) -> pa.Table:
     """The rows of one table among those of all, under numbers that are the group's alone in the whole release."""
-    places = {column.name: f"c{place}" for place, column in enumerate(plan.columns)}
-    local = rows.column(names.group).to_numpy().astype(np.int64) - 1
-    numbers = scatter(local + chunk * plan.capacity, plan.chunks * plan.capacity, secret=plan.numbering) + 1
-    copies = rows.column(names.count) if names.count in rows.column_names else np.ones(len(local), dtype=np.int32)
-    found = {
+    table, rows = made.tables[part], made.tables[part].rows
+    local = rows.column(made.group).to_numpy().astype(np.int64) - 1
+    found: dict[str, Any] = {
         "part": np.full(len(local), part, dtype=np.int32),
-        "gid": numbers,
-        "copies": copies,
-        **{places[name]: _plain(rows.column(name)).cast(schema.field(places[name]).type) for name in columns},
+        "gid": scatter(local + chunk * plan.capacity, plan.chunks * plan.capacity, secret=plan.numbering) + 1,
+        "copies": rows.column(made.count) if table.counted else np.ones(len(local), dtype=np.int32),
     }
+    for place, column in enumerate(plan.columns):
+        if column.name in table.columns:
+            coded = rows.column(column.name)
+            found[f"c{place}"] = coded.cast(coded.type.value_type).cast(schema.field(f"c{place}").type)
     return _filled(found, schema, len(local))
-
-
-def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Values instead of codes into a domain."""
-    return column.cast(column.type.value_type)
 
 
 def _stacked_schema(chunk: pa.Schema, columns: int) -> pa.Schema:
@@ -191,12 +161,10 @@ def _returned(type_: pa.DataType) -> pa.DataType:
     return pa.timestamp(type_.unit, "UTC") if pa.types.is_timestamp(type_) and type_.tz is not None else type_
 
 
-def _filled(columns: Mapping[str, object], schema: pa.Schema, rows: int) -> pa.Table:
+def _filled(columns: Mapping[str, Any], schema: pa.Schema, rows: int) -> pa.Table:
     """A table of this schema, with nulls in the columns that are not given."""
-    return pa.table(
-        [columns[field.name] if field.name in columns else pa.nulls(rows, field.type) for field in schema],
-        schema=schema,
-    )
+    cells = [columns[field.name] if field.name in columns else pa.nulls(rows, field.type) for field in schema]
+    return pa.table(cells, schema=schema)
 
 
 # --- chunks -----------------------------------------------------------------------------------------------------------
@@ -293,9 +261,8 @@ def group_table(
         columns = hold_columns(table, names, nulls=nulls)
         if len(columns) == 0:
             raise BadInput(f"{table.source} has no rows", hint="There is nothing to anatomize")
-        roles = {"quasi_identifiers": tuple(quasi_identifiers), "sensitive": tuple(sensitive)}
         secret = secrets.randbits(64) if seed is None else seed
-        return group_in_chunks(columns, method, **roles, secret=secret, numbering=numbering)
+        return _group_in_chunks(columns, method, quasi_identifiers, sensitive, secret=secret, numbering=numbering)
     rows = read_rows(table, names, nulls=nulls)
     found = anatomize(rows, method, quasi_identifiers=quasi_identifiers, sensitive=sensitive, seed=seed)
     return grouping_of(found, method, numbering=numbering)
@@ -312,47 +279,32 @@ def _lend_tables(engine: DuckDBEngine, found: Anatomized, numbering: int, secret
     """The tables of a chunk in memory, lent to an engine that leaves rows in their order."""
     made = released(found, secret=numbering if secret is None else secret)
     tables = tuple(
-        GroupedTable(
-            name=table.name,
-            columns=table.columns,
-            sensitive=table.sensitive,
-            counted=table.counted,
-            rows=table.rows.num_rows,
-            query=_without_codes(engine, engine.lend(table.rows)),
-        )
-        for table in made.tables
+        GroupedTable(t.name, t.columns, t.sensitive, t.counted, t.rows.num_rows, _without_codes(engine, t.rows))
+        for t in made.tables
     )
     origin = pa.table({name: found.rows.coded(name) for columns in found.tables for name in columns})
-    return HeldTables(tables, made.group, made.count, origin=f"({_without_codes(engine, engine.lend(origin))})")
+    return HeldTables(tables, made.group, made.count, origin=f"({_without_codes(engine, origin)})")
 
 
-def _without_codes(engine: DuckDBEngine, relation: str) -> str:
+def _without_codes(engine: DuckDBEngine, rows: pa.Table) -> str:
     """A query for rows whose values are kept small in memory by codes, in types that every kind of file has."""
-    cells = (
-        f"{engine.durable(engine.quote(name), type_)} AS {engine.quote(name)}"
-        for name, type_ in engine.describe(relation)
-    )
+    quote, relation = engine.quote, engine.lend(rows)
+    cells = [f"{engine.durable(quote(name), type_)} AS {quote(name)}" for name, type_ in engine.describe(relation)]
     return f"SELECT {', '.join(cells)} FROM {relation}"
 
 
-def group_in_chunks(
-    rows: HeldColumns,
-    method: Slppa,
-    *,
-    quasi_identifiers: tuple[str, ...],
-    sensitive: tuple[str, ...],
-    secret: int,
-    numbering: int,
+def _group_in_chunks(
+    rows: HeldColumns, method: Slppa, names: Sequence[str], sensitive: Sequence[str], *, secret: int, numbering: int
 ) -> Grouping:
     """Divide the columns, decide whether the model can be kept, and group the chunks; `secret` and `numbering` are random numbers."""
-    division = method.divide(rows, quasi_identifiers)
-    whole = rows.whole(division.tables, sensitive, model=method.model)
+    division = method.divide(rows, names)
+    whole = rows.whole(division.tables, sensitive, method.model)
     check_feasible(whole)
     plan = ChunkPlan(
         method=replace(method, tables=division.tables),
         columns=rows.columns,
-        quasi_identifiers=quasi_identifiers,
-        sensitive=sensitive,
+        quasi_identifiers=tuple(names),
+        sensitive=tuple(sensitive),
         totals={name: rows.totals(name) for name in sensitive},
         chunks=-(-len(rows) // rows.engine.chunk_rows),
         capacity=0,
@@ -369,8 +321,8 @@ def group_in_chunks(
             raise _refusal(outcome, whole, plan)
         plan = replace(plan, chunks=max(plan.chunks // 2, fewest))
     settings = {"records": rows.engine.place.removeprefix("the "), "chunks": plan.chunks, "chunk_rows": plan.capacity}
-    tables = partial(_held_tables, rows, held, division, sensitive, outcome)
-    return Grouping(method, division, sensitive, outcome.groups, rows.engine, tables, settings=settings)
+    tables = partial(_held_tables, rows, held, division, plan.sensitive, outcome)
+    return Grouping(method, division, plan.sensitive, outcome.groups, rows.engine, tables, settings=settings)
 
 
 def _attempt(rows: HeldColumns, whole: WholeTable, plan: ChunkPlan) -> tuple[Held, ChunkOutcome | list[Obstacle]]:
@@ -390,32 +342,22 @@ def _attempt(rows: HeldColumns, whole: WholeTable, plan: ChunkPlan) -> tuple[Hel
     return held, obstacles or reduce(ChunkOutcome.plus, outcomes)
 
 
-def _refusal(obstacles: list[Obstacle], whole: WholeTable, plan: ChunkPlan) -> DivulgeError:
+def _refusal(obstacles: list[Obstacle], whole: WholeTable, plan: ChunkPlan) -> InfeasibleModel:
     """Where a chunk is the whole table, its obstacle is the table's; else nothing is proved."""
     because = obstacles[0].because
     if plan.chunks > 1:
         because = f"in {len(obstacles)} of {plan.chunks} chunks of the table, such as this: {because}"
-    return refusal(
-        whole,
-        because,
-        gamma=max(obstacle.gamma for obstacle in obstacles),
-        proved=False,
-        hint="Loosen a bound a little, or allow larger chunks: raise the memory limit (with Spark: SparkEngine(chunk_rows=...))",
-    )
+    hint = "Loosen a bound a little, or allow larger chunks: raise the memory limit (with Spark: SparkEngine(chunk_rows=...))"
+    gamma = max(obstacle.gamma for obstacle in obstacles)
+    return InfeasibleModel(whole, because, gamma=gamma, proved=False, hint=hint)
 
 
 def _held_tables(
-    rows: HeldColumns,
-    held: Held,
-    division: Division,
-    sensitive: tuple[str, ...],
-    outcome: ChunkOutcome,
-    _secret: int | None,
+    rows: HeldColumns, held: Held, division: Division, sensitive: Sequence[str], outcome: ChunkOutcome, _: int | None
 ) -> HeldTables:
     """The tables of several chunks; groups have their numbers, and place and order of a row are functions of what is published alone."""
     engine, divided = rows.engine, (*division.tables, *((name,) for name in sensitive))
     group, count = free_name(GROUP, divided), free_name(COUNT, divided)
-
     types, before = dict(engine.describe(held.relation)), dict(engine.describe(rows.held.relation))
 
     def column(name: str, *, own: bool = False) -> str:

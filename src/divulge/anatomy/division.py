@@ -53,34 +53,33 @@ def divide(
 ) -> Division:
     """Spread the quasi-identifiers over tables."""
     check_table_count(quasi_identifiers, tables)
-    _check_options(quasi_identifiers, tables, linkage, max_table_size)
+    if linkage not in ("average", "first"):
+        raise BadInput(f"there is no linkage {linkage!r}", hint="Use 'average' or 'first'")
+    count = len(quasi_identifiers)
+    if max_table_size is not None and max_table_size * tables < count:
+        raise BadInput(
+            f"{tables} tables of at most {max_table_size} columns cannot hold {count} quasi-identifiers",
+            hint=f"Allow {-(-count // tables)} columns, or ask for more tables",
+        )
     weights = {name: column_weight(columns, name) for name in quasi_identifiers}
     # Rounded, so that equal entropies summed in another order still tie and keep the order of the columns.
     order = sorted(quasi_identifiers, key=lambda name: -round(weights[name], 12))
-    seeds, others = order[:tables], order[tables:]
-    made = [[seed] for seed in seeds]
+    made = [[seed] for seed in order[:tables]]
     coefficients: list[Coefficient] = []
-    for name in others:
+    for name in order[tables:]:
         best, place = -1.0, -1
         for position, members in enumerate(made):
             if max_table_size is not None and len(members) >= max_table_size:
                 continue
             partners = members if linkage == "average" else members[:1]
-            found = [
-                Coefficient(name, partner, associate(columns, name, partner, kind=association)) for partner in partners
-            ]
+            found = [Coefficient(name, other, associate(columns, name, other, kind=association)) for other in partners]
             coefficients += found
             strength = sum(coefficient.value for coefficient in found) / len(found)
             if strength > best + _TIE:
                 best, place = strength, position
         made[place].append(name)
-    return Division(
-        tables=tuple(tuple(members) for members in made),
-        weights=tuple((name, weights[name]) for name in order),
-        coefficients=tuple(coefficients),
-        linkage=linkage,
-        association=association,
-    )
+    weighted = tuple((name, weights[name]) for name in order)
+    return Division(tuple(map(tuple, made)), weighted, tuple(coefficients), linkage, association)
 
 
 def given_division(quasi_identifiers: Sequence[str], tables: Sequence[Sequence[str]]) -> Division:
@@ -109,14 +108,4 @@ def check_table_count(names: Sequence[str], tables: int) -> None:
         raise BadInput(
             f"{len(names)} quasi-identifiers cannot be divided into {tables} tables",
             hint=f"Ask for 1 to {len(names)} tables",
-        )
-
-
-def _check_options(names: Sequence[str], tables: int, linkage: str, cap: int | None) -> None:
-    if linkage not in ("average", "first"):
-        raise BadInput(f"there is no linkage {linkage!r}", hint="Use 'average' or 'first'")
-    if cap is not None and cap * tables < len(names):
-        raise BadInput(
-            f"{tables} tables of at most {cap} columns cannot hold {len(names)} quasi-identifiers",
-            hint=f"Allow {-(-len(names) // tables)} columns, or ask for more tables",
         )

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Group division that cannot fail where a grouping exists: feasibility, deal, swaps, merges, verification.
 
-Yao et al. 2021 give Algorithm 1 (paper_algorithm.py), which fails on many tables that can be grouped, on their own Table 1 among them. Here
+Yao et al. 2021 give Algorithm 1 (methods.py), which fails on many tables that can be grouped, on their own Table 1 among them. Here
 the deal settles beta and delta, swaps of records with the same sensitive value and merges settle alpha and gamma, and at the end all four
 are checked on every group in whole numbers. Only gamma can remain: then the search has failed, and says so, with the gamma it reached.
 """
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from itertools import product
 
@@ -18,14 +18,14 @@ import numpy as np
 import numpy.typing as npt
 
 from divulge import arrays
-from divulge.anatomy.model import AlphaBetaGammaDelta, GroupTally, commonest_absent, floors, tally
+from divulge.anatomy.model import GroupTally, commonest_absent, floors, tally
 from divulge.anatomy.problem import (
     SMALL,
     GroupingProblem,
     Groups,
+    InfeasibleModel,
     check_feasible,
     gamma_is_certain,
-    refusal,
     search_all,
 )
 from divulge.anatomy.repair import Grouped, merge, repair
@@ -38,11 +38,9 @@ from divulge.errors import InternalError
 # The circular deal: sort the records by sensitive value and give record i to group i mod G.
 #
 # A value with h records then has floor(h/G) or ceil(h/G) of them in every group, and groups have floor(n/G) or ceil(n/G) records. So
-# beta and delta of all groups follow from the counts of the whole table, before anything is dealt, and the largest number of groups
-# for which they hold can be looked up. Where a group holds no value twice this is the most groups there can be (H <= G), and it does
-# not fail where Algorithm 1 of Yao et al. 2021 does: counts (3, 1, 1, 1) with two records per group.
-#
-# With regions, each region is dealt by itself, and delta is still measured against the shares in the whole table.
+# beta and delta of all groups follow from the counts of the whole table, and the largest number of groups for which they hold can be
+# looked up. It does not fail where Algorithm 1 of Yao et al. 2021 does: counts (3, 1, 1, 1) with two records per group. With regions,
+# each is dealt by itself, and delta is still measured against the shares in the whole table.
 def most_groups(problem: GroupingProblem, *, smallest: int = 1) -> int:
     """The most groups of at least `smallest` records for which the deal keeps beta and delta, and alpha can be kept; at worst 1."""
     attribute, rows = problem.sensitive[0], len(problem)
@@ -51,12 +49,8 @@ def most_groups(problem: GroupingProblem, *, smallest: int = 1) -> int:
     present = np.flatnonzero(totals)
     whole = GroupTally(1, np.zeros(len(present), dtype=np.int64), present, totals[present])
     for groups in _group_counts(rows, smallest_group(problem, min(smallest, rows))):
-        if not _has_room(problem, groups):
-            continue
-        kept = deals_keep(
-            whole, np.array([rows]), np.array([groups]), totals=prior, model=problem.model, rows=problem.table_rows
-        )
-        if kept[0]:
+        sizes, dealt = np.array([rows]), np.array([groups])
+        if _has_room(problem, groups) and deals_keep(whole, sizes, dealt, problem, totals=prior)[0]:
             return groups
     return 1
 
@@ -82,14 +76,12 @@ def smallest_group(problem: GroupingProblem, smallest: int = 1) -> int:
     return min(max(smallest, math.ceil(1 / share)), rows) if share else rows
 
 
-def deals_keep(
-    ranked: GroupTally, sizes: Ints, groups: Ints, *, totals: Ints, model: AlphaBetaGammaDelta, rows: int
-) -> Bools:
-    """For each region (a group of the tally): dealt to so many groups, it keeps beta, and delta against the shares totals / rows."""
+def deals_keep(ranked: GroupTally, sizes: Ints, groups: Ints, problem: GroupingProblem, *, totals: Ints) -> Bools:
+    """For each region (a group of the tally): dealt to so many groups, it keeps beta, and delta against the shares `totals`."""
+    model, rows = problem.model, problem.table_rows
     fewest, most = sizes // groups, -(-sizes // groups)
-    beta = floors(fewest, lambda size: model.beta * size)
-    above = floors(fewest, lambda size: model.delta * rows * size)
-    below = floors(most, lambda size: model.delta * rows * size)
+    beta = floors(fewest, model.beta)
+    above, below = floors(fewest, model.delta * rows), floors(most, model.delta * rows)
     here = ranked.group
     high, low = -(-ranked.count // groups[here]), ranked.count // groups[here]
     total = totals[ranked.value]
@@ -131,11 +123,9 @@ def _group_counts(rows: int, smallest: int) -> Iterator[int]:
 
 
 # --- balance ----------------------------------------------------------------------------------------------------------
-# Deal so that no group gets more than its share of the commonest tuples.
-#
 # The circular deal fixes which groups get a record of each sensitive value, not which record. Here the records of a value that carry
 # the commonest tuple of a table go to those of its groups that have the fewest so far. Where alpha leaves little room, this spares
-# most swaps and merges; the sensitive values of each group are those of the plain deal, so beta and delta are what they were.
+# most swaps and merges.
 _MOST_TABLES = 4
 _MOST_VALUES = 2000
 """So many of the commonest sensitive values are balanced; the records of the others are few."""
@@ -153,12 +143,11 @@ def balanced_deal(problem: GroupingProblem, groups: int, *, rng: np.random.Gener
     load = np.stack([np.bincount(found[has & few], minlength=groups) for has in carried]).astype(np.float64)
     for value in reversed(range(min(len(values.totals), _MOST_VALUES))):
         records = blocks.members[blocks.start[value] : blocks.start[value + 1]]
-        seats = found[records]
-        _seat(records, seats, found=found, carried=carried, load=load, rng=rng)
+        _seat(records, found=found, carried=carried, load=load, rng=rng)
     return found
 
 
-def _common_tuples(problem: GroupingProblem) -> npt.NDArray[np.bool_]:
+def _common_tuples(problem: GroupingProblem) -> Bools:
     """For each table whose commonest tuple may fill a group beyond alpha: which records carry it; the most pressing tables first."""
     pressing = sorted(
         (place for place, top in enumerate(problem.commonest) if 2 * top > problem.model.alpha * len(problem)),
@@ -169,18 +158,11 @@ def _common_tuples(problem: GroupingProblem) -> npt.NDArray[np.bool_]:
 
 
 def _seat(
-    records: Ints,
-    seats: Groups,
-    *,
-    found: Groups,
-    carried: npt.NDArray[np.bool_],
-    load: npt.NDArray[np.float64],
-    rng: np.random.Generator,
+    records: Ints, *, found: Groups, carried: Bools, load: npt.NDArray[np.float64], rng: np.random.Generator
 ) -> None:
     """Hand the seats of one sensitive value to its records, those with the most common tuples first; `found` and `load` are filled in."""
-    kinds = carried[:, records]
-    kinds_first = sorted(product([True, False], repeat=len(carried)), key=lambda kind: -sum(kind))
-    for kind in kinds_first:
+    seats, kinds = found[records], carried[:, records]
+    for kind in sorted(product([True, False], repeat=len(carried)), key=lambda kind: -sum(kind)):
         chosen = records[(kinds == np.array(kind)[:, None]).all(axis=0)]
         if len(chosen) == 0:
             continue
@@ -207,16 +189,8 @@ Allowed = Callable[[Ints, Ints, int], Bools]
 """(cell of each record, the records, how many cells) -> which cells may stand."""
 
 
-@dataclass(frozen=True, eq=False)
-class Regions:
-    """A partition of the records."""
-
-    count: int
-    cell: npt.NDArray[np.int32]
-
-
-def mondrian(rows: RowCodes, columns: Sequence[str], *, allowed: Allowed) -> Regions:
-    """Cells that are allowed and cannot be cut; the whole table is not asked about."""
+def mondrian(rows: RowCodes, columns: Sequence[str], *, allowed: Allowed) -> Groups:
+    """For each record its cell, numbered from 0; cells are allowed and cannot be cut; the whole table is not asked about."""
     codes = np.stack([rows.column(name).astype(np.int32) for name in columns])
     spans = np.maximum(codes.max(axis=1) - codes.min(axis=1), 1)
     cell = np.zeros(len(rows), dtype=np.int32)
@@ -227,29 +201,21 @@ def mondrian(rows: RowCodes, columns: Sequence[str], *, allowed: Allowed) -> Reg
         preference = np.argsort(-widths, axis=0, kind="stable")
         waiting, halves = np.arange(len(growing)), []
         for turn in range(len(columns)):
-            chosen = preference[turn, waiting]
-            waiting, chosen = _cuttable(waiting, chosen, widths)
+            # Cells whose column has one value are done: the columns that follow are no wider.
+            waiting = waiting[widths[preference[turn, waiting], waiting] > 0]
             if len(waiting) == 0:
                 break
-            right, cut = _cut(codes, layout, growing[waiting], chosen, allowed)
-            halves.append((growing[waiting[cut]], right))
+            leaving, place, cut = _cut(codes, layout, growing[waiting], preference[turn, waiting], allowed)
+            halves.append((growing[waiting[cut]], leaving, place))
             waiting = waiting[~cut]
         grown = []
-        for parents, right in halves:
+        for parents, leaving, place in halves:
             number = np.arange(count, count + len(parents))
-            cell[right.records] = number[right.place]
+            cell[leaving] = number[place]
             count += len(parents)
             grown += [parents, number]
         growing = np.concatenate(grown) if grown else np.zeros(0, dtype=np.int64)
-    return Regions(count, cell)
-
-
-@dataclass(frozen=True, eq=False)
-class _Right:
-    """Records that leave their cell for its right half, and the place of the cell among those that were cut."""
-
-    records: Ints
-    place: Ints
+    return cell
 
 
 def _widths(codes: npt.NDArray[np.int32], layout: Members, cells: Ints) -> Ints:
@@ -261,16 +227,13 @@ def _widths(codes: npt.NDArray[np.int32], layout: Members, cells: Ints) -> Ints:
     return widths
 
 
-def _cuttable(waiting: Ints, chosen: Ints, widths: npt.NDArray[np.float64]) -> tuple[Ints, Ints]:
-    """Cells whose chosen column has two values; the columns that follow are no wider, so the others are done."""
-    wide = widths[chosen, waiting] > 0
-    return waiting[wide], chosen[wide]
-
-
 def _cut(
     codes: npt.NDArray[np.int32], layout: Members, cells: Ints, chosen: Ints, allowed: Allowed
-) -> tuple[_Right, Bools]:
-    """Cut cells at the median of their chosen columns; the right halves of those whose halves are both allowed, and which these are."""
+) -> tuple[Ints, Ints, Bools]:
+    """Cut cells at the median of their chosen columns, where both halves are allowed.
+
+    The records that leave for the right half, the place of their cells among those that were cut, and which cells these are.
+    """
     records, place = layout.gather(cells)
     value = codes[chosen[place], records].astype(np.int64)
     order = np.argsort(place * (int(value.max()) + 1) + value)
@@ -283,8 +246,7 @@ def _cut(
     fine = allowed(2 * place + right, records, 2 * len(cells))
     cut = fine[0::2] & fine[1::2]
     leaving = right & cut[place]
-    number = np.cumsum(cut) - 1
-    return _Right(records[leaving], number[place[leaving]]), cut
+    return records[leaving], (np.cumsum(cut) - 1)[place[leaving]], cut
 
 
 # --- grouping ---------------------------------------------------------------------------------------------------------
@@ -300,11 +262,14 @@ def group_records(
     Groups have at least `group_size` records. With `locality`, records of a group are near each other in their quasi-identifiers.
     """
     check_feasible(problem)
-    ordered = _hardest_first(problem)
+    # Dealt by the attribute whose commonest value is the most common.
+    ordered = replace(problem, sensitive=tuple(sorted(problem.sensitive, key=lambda attribute: -attribute.highest)))
     count = most_groups(ordered, smallest=group_size)
     settled = _attempt(ordered, count, rng=rng, locality=locality)
     if not locality and len(settled.valid) < _MANY_LEFT * count:
-        coarser = most_groups(ordered, smallest=max(group_size, _size_to_try(len(problem), count, len(settled.valid))))
+        # Many groups had to merge, so they were too small: a size between what was dealt and what was left on average.
+        dealt, left = len(problem) // count, len(problem) // len(settled.valid)
+        coarser = most_groups(ordered, smallest=max(group_size, dealt + 1, (dealt + left) // 2))
         again = _attempt(ordered, coarser, rng=rng, locality=False)
         settled = max(settled, again, key=lambda grouped: (grouped.valid.all(), len(grouped.valid)))
     if settled.valid.all():
@@ -316,7 +281,7 @@ def group_records(
 
 def _attempt(problem: GroupingProblem, count: int, *, rng: np.random.Generator, locality: bool) -> Grouped:
     """Deal to so many groups (with regions, to groups of that size), swap, and merge."""
-    region = _regions(problem, len(problem) // count).cell if locality else None
+    region = _regions(problem, len(problem) // count) if locality else None
     if region is None:
         dealt = balanced_deal(problem, count, rng=rng)
     else:
@@ -326,12 +291,7 @@ def _attempt(problem: GroupingProblem, count: int, *, rng: np.random.Generator, 
     return merge(problem, repaired, rng=rng, region=region)
 
 
-def _size_to_try(rows: int, dealt: int, left: int) -> int:
-    """Many groups had to merge, so they were too small: a size between what was dealt and what was left on average."""
-    return max(rows // dealt + 1, (rows // dealt + rows // left) // 2)
-
-
-def _regions(problem: GroupingProblem, size: int) -> Regions:
+def _regions(problem: GroupingProblem, size: int) -> Groups:
     """Cells of similar records that keep the model as one group, and beta and delta when dealt to groups of `size` records."""
     attribute = problem.sensitive[0]
 
@@ -339,9 +299,7 @@ def _regions(problem: GroupingProblem, size: int) -> Regions:
         levels = problem.measure(cell, groups=cells, records=records)
         ranked = tally(cell, attribute.ids[records], groups=cells, values=len(attribute.totals))
         groups = np.maximum(levels.sizes // size, 1)
-        deals = deals_keep(
-            ranked, levels.sizes, groups, totals=attribute.prior, model=problem.model, rows=problem.table_rows
-        )
+        deals = deals_keep(ranked, levels.sizes, groups, problem, totals=attribute.prior)
         return deals & (levels.sizes >= size) & levels.keeps(problem.model)
 
     columns = [name for names in problem.names for name in names]
@@ -355,22 +313,13 @@ def _last_resort(problem: GroupingProblem, rng: np.random.Generator, group_size:
         found = search_all(problem)
         if found is not None:
             return _renumbered(found, rng)
-    loose = replace(problem, model=_without_gamma(problem.model))
+    loose = replace(problem, model=replace(problem.model, gamma=Fraction(1)))
     reached = loose.measure(group := group_records(loose, rng=rng), groups=int(group.max()) + 1).worst().gamma
-    reached = min(reached, problem.whole.gamma)
+    reached = min(reached, problem.as_one.levels.gamma)
     because = f"gamma is {problem.model.gamma}; groups that keep the other bounds reach {reached}"
-    raise refusal(problem, because, gamma=reached, proved=every_grouping)
+    raise InfeasibleModel(problem, because, gamma=reached, proved=every_grouping)
 
 
 def _renumbered(group: Groups, rng: np.random.Generator) -> Groups:
     """The same groups under random numbers: a number says nothing about how its group came about."""
     return rng.permutation(int(group.max()) + 1).astype(np.int32)[group]
-
-
-def _without_gamma(model: AlphaBetaGammaDelta) -> AlphaBetaGammaDelta:
-    return AlphaBetaGammaDelta(alpha=model.alpha, beta=model.beta, delta=model.delta)
-
-
-def _hardest_first(problem: GroupingProblem) -> GroupingProblem:
-    """Deal by the attribute whose commonest value is the most common."""
-    return replace(problem, sensitive=tuple(sorted(problem.sensitive, key=lambda attribute: -attribute.highest)))

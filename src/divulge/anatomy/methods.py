@@ -11,9 +11,11 @@ import heapq
 import secrets
 from collections import Counter, deque
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
+from itertools import combinations
+from math import prod
 from typing import Any, ClassVar, Literal, Protocol
 
 import numpy as np
@@ -23,7 +25,14 @@ from divulge import arrays
 from divulge.anatomy.division import Coefficient, Division, Linkage, check_table_count, divide, given_division
 from divulge.anatomy.grouping import group_records, mondrian
 from divulge.anatomy.model import AlphaBetaGammaDelta, GroupLevels, GroupSummary, Reached, tally
-from divulge.anatomy.problem import GroupingProblem, Groups, SensitiveTotals, check_feasible, problem_of, refusal
+from divulge.anatomy.problem import (
+    GroupingProblem,
+    Groups,
+    InfeasibleModel,
+    SensitiveTotals,
+    check_feasible,
+    problem_of,
+)
 from divulge.anatomy.rows import Association, ColumnCounts, RowCodes, associate
 from divulge.arrays import Bools, Ints
 from divulge.errors import BadInput, InternalError, nearest
@@ -115,17 +124,8 @@ def anatomize(
     division = method.divide(rows, tuple(quasi_identifiers))
     problem = problem_of(rows, tables=division.tables, sensitive=secret, model=method.model, totals=totals)
     group = method.group(problem, rng=np.random.default_rng(used))
-    found = Anatomized(
-        method=method.name,
-        rows=rows,
-        division=division,
-        sensitive=secret,
-        group=group,
-        model=method.model,
-        settings=method.settings(),
-        seed=used,
-        problem=problem,
-    )
+    model, settings = method.model, method.settings()
+    found = Anatomized(method.name, rows, division, secret, group, model, settings, used, problem)
     if not found.group_levels.keeps(found.model).all():
         raise InternalError(f"{method.name} made a group that breaks {', '.join(found.model.broken_by(found.levels))}")
     return found
@@ -147,6 +147,30 @@ def _check_columns(rows: RowCodes, quasi_identifiers: Sequence[str], sensitive: 
         raise BadInput("there are no rows", hint="There is nothing to anatomize")
 
 
+@dataclass(frozen=True)
+class _Settled:
+    """The settings of a method are its fields."""
+
+    def settings(self) -> Mapping[str, Any]:
+        """The settings as plain values, for the record of how a release was made."""
+        return {own.name: _plain(getattr(self, own.name)) for own in fields(self)}
+
+
+def _plain(setting: object) -> object:
+    if isinstance(setting, AlphaBetaGammaDelta):
+        return setting.texts()
+    if isinstance(setting, tuple):
+        return [list(names) for names in setting]
+    return str(setting) if isinstance(setting, Fraction) else setting
+
+
+class _OneTable(_Settled):
+    def divide(self, rows: RowCodes, quasi_identifiers: Sequence[str]) -> Division:
+        """All quasi-identifiers in one table."""
+        del rows
+        return given_division(quasi_identifiers, [quasi_identifiers])
+
+
 # --- paper algorithm --------------------------------------------------------------------------------------------------
 # Algorithm 1 of Yao et al. 2021, as printed, for comparison with grouping.py.
 #
@@ -155,8 +179,6 @@ def _check_columns(rows: RowCodes, quasi_identifiers: Sequence[str], sensitive: 
 # ("break and reset beta or delta") raises: parameters are never changed silently. Lines 20 to 41 do not work as printed (the loop
 # ends after the first good group, a combined group is never removed, only the first group is tested at the end); the reading here is:
 # each bad group takes in the last group that is left until it is good, and at the end all groups are tested for all four bounds.
-#
-# One individual is picked out of a bucket from its end; buckets of equal size stay in the order of their first record.
 Enough = Literal[">", ">="]
 Pick = Literal["tail", "largest"]
 Buckets = list[list[int]]
@@ -169,7 +191,7 @@ def algorithm_1(problem: GroupingProblem, *, enough: Enough = ">", pick: Pick = 
         raise BadInput("Algorithm 1 of the paper knows one sensitive attribute", hint="Use algorithm='guaranteed'")
     size = problem.model.records_per_group
     if size is None:
-        raise refusal(problem, "N = 1/0 for a bound of 0 (line 5)", proved=False, hint=_INSTEAD)
+        raise InfeasibleModel(problem, "N = 1/0 for a bound of 0 (line 5)", proved=False, hint=_INSTEAD)
     groups = _satisfy(problem, form_groups(problem, size, enough=enough, pick=pick))
     found = np.empty(len(problem), dtype=np.int32)
     for number, records in enumerate(groups):
@@ -178,34 +200,29 @@ def algorithm_1(problem: GroupingProblem, *, enough: Enough = ">", pick: Pick = 
     if not levels.keeps(problem.model).all():
         broken = ", ".join(problem.model.broken_by(levels.worst()))
         because = f"Algorithm 1 ended with groups that break {broken} (line 40)"
-        raise refusal(problem, because, proved=False, hint=_INSTEAD)
+        raise InfeasibleModel(problem, because, proved=False, hint=_INSTEAD)
     return found
 
 
 def form_groups(problem: GroupingProblem, size: int, *, enough: Enough = ">", pick: Pick = "tail") -> Buckets:
     """Lines 1 to 19: groups of `size` records with different sensitive values, and the rest spread over them."""
-    buckets = _buckets(problem)
+    records: dict[int, list[int]] = {}
+    for record, value in enumerate(problem.sensitive[0].ids.tolist()):
+        records.setdefault(value, []).append(record)
+    buckets = sorted(records.values(), key=len, reverse=True)
     fewest = size + 1 if enough == ">" else size
     groups, lacking = (_from_tail if pick == "tail" else _from_largest)(buckets, size, fewest)
+    attribute = problem.sensitive[0]
     for bucket, without in zip(buckets, lacking, strict=True):
         if len(bucket) > len(without):
-            code = int(problem.sensitive[0].ids[bucket[0]])
             because = (
-                f"Algorithm 1 has {len(bucket)} records with {problem.sensitive[0].name} = "
-                f"{problem.sensitive[0].labels[code]!r} left, and {len(without)} groups without that value (line 17)"
+                f"Algorithm 1 has {len(bucket)} records with {attribute.name} = "
+                f"{attribute.labels[attribute.ids[bucket[0]]]!r} left, and {len(without)} groups without that value (line 17)"
             )
-            raise refusal(problem, because, proved=False, hint=_INSTEAD)
+            raise InfeasibleModel(problem, because, proved=False, hint=_INSTEAD)
         for group in without[: len(bucket)]:
             groups[group].append(bucket.pop())
     return groups
-
-
-def _buckets(problem: GroupingProblem) -> Buckets:
-    """Lines 1 and 2: the records of each sensitive value, the largest bucket first."""
-    buckets: dict[int, list[int]] = {}
-    for record, value in enumerate(problem.sensitive[0].ids.tolist()):
-        buckets.setdefault(value, []).append(record)
-    return sorted(buckets.values(), key=len, reverse=True)
 
 
 def _from_tail(buckets: Buckets, size: int, fewest: int) -> tuple[Buckets, list[range]]:
@@ -230,18 +247,23 @@ def _from_tail(buckets: Buckets, size: int, fewest: int) -> tuple[Buckets, list[
 
 def _from_largest(buckets: Buckets, size: int, fewest: int) -> tuple[Buckets, list[list[int]]]:
     """Lines 6 to 12 with the largest buckets instead."""
-    groups: Buckets = []
-    holds: list[set[int]] = [set() for _ in buckets]
-    heap = [(-len(bucket), place) for place, bucket in enumerate(buckets)]
+    givers = _largest_first([len(bucket) for bucket in buckets], size, fewest)
+    lacking = [[group for group, those in enumerate(givers) if place not in those] for place in range(len(buckets))]
+    return [[buckets[place].pop() for place in those] for those in givers], lacking
+
+
+def _largest_first(totals: Sequence[int], size: int, fewest: int) -> list[list[int]]:
+    """For each group the buckets that give it a record: the `size` largest, as long as `fewest` are not empty."""
+    groups = []
+    heap = [(-total, place) for place, total in enumerate(totals) if total]
     heapq.heapify(heap)
     while len(heap) >= fewest:
         givers = [heapq.heappop(heap) for _ in range(size)]
         for length, place in givers:
-            holds[place].add(len(groups))
             if length < -1:
                 heapq.heappush(heap, (length + 1, place))
-        groups.append([buckets[place].pop() for _, place in givers])
-    return groups, [[group for group in range(len(groups)) if group not in held] for held in holds]
+        groups.append([place for _, place in givers])
+    return groups
 
 
 @dataclass
@@ -263,10 +285,8 @@ class _Group:
 
     def keeps(self, alpha: Fraction, gamma: Fraction) -> bool:
         """Alpha over the tables, gamma over all columns."""
-        size, combination = len(self.records), 1
-        for count in self.highest:
-            combination *= count
-        return max(self.highest[:-1]) <= alpha * size and combination <= gamma * size ** len(self.highest)
+        size = len(self.records)
+        return max(self.highest[:-1]) <= alpha * size and prod(self.highest) <= gamma * size ** len(self.highest)
 
 
 def _satisfy(problem: GroupingProblem, groups: Buckets) -> Buckets:
@@ -284,14 +304,12 @@ def _satisfy(problem: GroupingProblem, groups: Buckets) -> Buckets:
 
 
 # --- slppa ------------------------------------------------------------------------------------------------------------
-# SLPPA: sensitive label privacy preservation with anatomization (Yao et al. 2021), by our group division or by Algorithm 1 as
-# printed.
 Algorithm = Literal["guaranteed", "paper"]
 
 
 @dataclass(frozen=True)
-class Slppa:
-    """Tables by association, groups that keep (alpha, beta, gamma, delta)."""
+class Slppa(_Settled):
+    """Tables by association, groups that keep (alpha, beta, gamma, delta), after Yao et al. 2021."""
 
     name: ClassVar[str] = "slppa"
 
@@ -335,19 +353,6 @@ class Slppa:
             return algorithm_1(problem)
         return group_records(problem, rng=rng, group_size=self.group_size, locality=self.locality)
 
-    def settings(self) -> Mapping[str, Any]:
-        """For the record."""
-        return {
-            "model": self.model.texts(),
-            "tables": self.tables if isinstance(self.tables, int) else [list(names) for names in self.tables],
-            "linkage": self.linkage,
-            "association": self.association,
-            "max_table_size": self.max_table_size,
-            "algorithm": self.algorithm,
-            "locality": self.locality,
-            "group_size": self.group_size,
-        }
-
 
 # --- anatomy ----------------------------------------------------------------------------------------------------------
 # Anatomy (Xiao and Tao 2006): all quasi-identifiers in one table, groups of l records with different sensitive values.
@@ -356,7 +361,7 @@ class Slppa:
 # most l - 1 records are then left, each of a bucket of its own, and each goes to a random group without its value. This works exactly
 # if no value is in more than one in l records.
 @dataclass(frozen=True)
-class Anatomy:
+class Anatomy(_OneTable):
     """Every group has at least l records, all with different sensitive values."""
 
     name: ClassVar[str] = "anatomy"
@@ -364,17 +369,12 @@ class Anatomy:
     l_diversity: int
 
     def __post_init__(self) -> None:
-        check_l(self.l_diversity)
+        _check_l(self.l_diversity)
 
     @property
     def model(self) -> AlphaBetaGammaDelta:
         """At most one in l records of a group has the same value."""
         return AlphaBetaGammaDelta(beta=f"1/{self.l_diversity}")
-
-    def divide(self, rows: RowCodes, quasi_identifiers: Sequence[str]) -> Division:
-        """One table."""
-        del rows
-        return given_division(quasi_identifiers, [quasi_identifiers])
 
     def group(self, problem: GroupingProblem, *, rng: np.random.Generator) -> Groups:
         """Groups from the largest buckets."""
@@ -382,7 +382,8 @@ class Anatomy:
             raise BadInput("Anatomy knows one sensitive attribute", hint="Use slppa, which takes several")
         check_feasible(problem)
         attribute = problem.sensitive[0]
-        values = _values_of_groups(attribute.totals, self.l_diversity)
+        groups = _largest_first(attribute.totals.tolist(), self.l_diversity, fewest=self.l_diversity)
+        values = np.array(groups, dtype=np.int64).reshape(len(groups), self.l_diversity)
         group_of = np.repeat(np.arange(len(values)), self.l_diversity)
         # The groups of each value in order; the records of each value in random order; both laid side by side.
         slots = arrays.lay_out(values.ravel(), len(attribute.totals))
@@ -396,45 +397,20 @@ class Anatomy:
         for record in order[~given].tolist():
             value = attribute.ids[record]
             holds = group_of[slots.members[slots.start[value] : slots.start[value + 1]]]
-            found[record] = _random_group_without(holds, len(values), rng)
+            found[record] = rng.choice(np.setdiff1d(np.arange(len(values)), holds))
         return found
 
-    def settings(self) -> Mapping[str, Any]:
-        """For the record."""
-        return {"l_diversity": self.l_diversity}
 
-
-def check_l(l_diversity: int) -> None:
-    """An l is a whole number from 1."""
+def _check_l(l_diversity: int) -> None:
     if l_diversity < 1:
         raise BadInput(f"l = {l_diversity} is not a whole number of at least 1")
 
 
-def _values_of_groups(totals: Ints, size: int) -> Ints:
-    """For each group the values of its records: one of each of the largest buckets that are left."""
-    left = totals.copy()
-    groups = []
-    while np.count_nonzero(left) >= size:
-        largest = np.argsort(-left, kind="stable")[:size]
-        left[largest] -= 1
-        groups.append(largest)
-    return np.array(groups, dtype=np.int64).reshape(len(groups), size)
-
-
-def _random_group_without(holds: Ints, groups: int, rng: np.random.Generator) -> int:
-    """A random group that is not in `holds`."""
-    free = np.setdiff1d(np.arange(groups), holds)
-    return int(rng.choice(free))
-
-
 # --- baselines --------------------------------------------------------------------------------------------------------
-# Two simple ways to anatomize, to measure the others against: ASN, and random permutation.
-#
 # ASN (Rajaei et al. 2015) publishes each attribute as a table of its own and bounds the sensitive association (beta) and the presence
-# of a record; the presence bound is gamma here, where Yao et al. 2021 call it ASN's alpha. Random permutation puts records into
-# groups of equal size by lot and promises nothing.
+# of a record; the presence bound is gamma here, where Yao et al. 2021 call it ASN's alpha. Random permutation promises nothing.
 @dataclass(frozen=True)
-class Asn:
+class Asn(_Settled):
     """Each attribute by itself; beta and presence bounded."""
 
     name: ClassVar[str] = "asn"
@@ -456,13 +432,9 @@ class Asn:
         """Groups that keep the model."""
         return group_records(problem, rng=rng)
 
-    def settings(self) -> Mapping[str, Any]:
-        """For the record."""
-        return {"beta": str(self.beta), "presence": str(self.presence)}
-
 
 @dataclass(frozen=True)
-class RandomPermutation:
+class RandomPermutation(_OneTable):
     """All quasi-identifiers in one table, records in groups by lot."""
 
     name: ClassVar[str] = "random_permutation"
@@ -478,19 +450,10 @@ class RandomPermutation:
         """Nothing is promised."""
         return AlphaBetaGammaDelta()
 
-    def divide(self, rows: RowCodes, quasi_identifiers: Sequence[str]) -> Division:
-        """One table."""
-        del rows
-        return given_division(quasi_identifiers, [quasi_identifiers])
-
     def group(self, problem: GroupingProblem, *, rng: np.random.Generator) -> Groups:
         """Groups of equal size, or one record more."""
         groups = max(len(problem) // self.group_size, 1)
         return rng.permutation(len(problem)).astype(np.int32) % np.int32(groups)
-
-    def settings(self) -> Mapping[str, Any]:
-        """For the record."""
-        return {"group_size": self.group_size}
 
 
 # --- slicing ----------------------------------------------------------------------------------------------------------
@@ -504,7 +467,7 @@ Check = Literal["distinct", "frequency"]
 
 
 @dataclass(frozen=True)
-class Slicing:
+class Slicing(_Settled):
     """Tables of attributes that go together, buckets of records that are alike and l-diverse."""
 
     name: ClassVar[str] = "slicing"
@@ -514,7 +477,7 @@ class Slicing:
     check: Check = "frequency"
 
     def __post_init__(self) -> None:
-        check_l(self.l_diversity)
+        _check_l(self.l_diversity)
         if self.check not in ("distinct", "frequency"):
             raise BadInput(f"there is no check {self.check!r}", hint="Use 'distinct' or 'frequency'")
 
@@ -527,21 +490,16 @@ class Slicing:
         """Attributes around k medoids."""
         check_table_count(quasi_identifiers, self.tables)
         names = list(quasi_identifiers)
-        coefficients = [
-            Coefficient(left, right, associate(rows, left, right))
-            for place, left in enumerate(names)
-            for right in names[place + 1 :]
-        ]
+        pairs = combinations(names, 2)
+        coefficients = tuple(Coefficient(left, right, associate(rows, left, right)) for left, right in pairs)
         distance = np.zeros((len(names), len(names)))
         for pair in coefficients:
             i, j = names.index(pair.left), names.index(pair.right)
             distance[i, j] = distance[j, i] = 1 - pair.value
-        cluster = k_medoids(distance, self.tables)
-        tables = tuple(
-            tuple(name for name, own in zip(names, cluster, strict=True) if own == medoid)
-            for medoid in dict.fromkeys(cluster)
-        )
-        return Division(tables, coefficients=tuple(coefficients), association="phi2")
+        clusters: dict[int, list[str]] = {}
+        for name, medoid in zip(names, k_medoids(distance, self.tables), strict=True):
+            clusters.setdefault(medoid, []).append(name)
+        return Division(tuple(map(tuple, clusters.values())), coefficients=coefficients, association="phi2")
 
     def group(self, problem: GroupingProblem, *, rng: np.random.Generator) -> Groups:
         """Mondrian buckets; nothing in them is random but their numbers."""
@@ -549,18 +507,11 @@ class Slicing:
         for attribute in problem.sensitive:
             if len(attribute.totals) < self.l_diversity:
                 because = f"{attribute.name} has {len(attribute.totals)} values, fewer than l = {self.l_diversity}"
-                raise refusal(problem, because, proved=True)
-
-        def allowed(cell: Ints, records: Ints, cells: int) -> Bools:
-            return self._diverse(problem, cell, records, cells)
+                raise InfeasibleModel(problem, because, proved=True)
 
         columns = [name for names in problem.names for name in names]
-        buckets = mondrian(problem.rows, columns, allowed=allowed)
-        return rng.permutation(buckets.count).astype(np.int32)[buckets.cell]
-
-    def settings(self) -> Mapping[str, Any]:
-        """For the record."""
-        return {"l_diversity": self.l_diversity, "tables": self.tables, "check": self.check}
+        bucket = mondrian(problem.rows, columns, allowed=partial(self._diverse, problem))
+        return rng.permutation(int(bucket.max()) + 1).astype(np.int32)[bucket]
 
     def _diverse(self, problem: GroupingProblem, cell: Ints, records: Ints, cells: int) -> Bools:
         diverse = np.ones(cells, dtype=np.bool_)

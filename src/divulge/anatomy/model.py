@@ -10,7 +10,7 @@ Levels are exact fractions; a float decides nothing.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import astuple, dataclass, field
 from fractions import Fraction
 from typing import Any
@@ -23,6 +23,7 @@ from divulge.arrays import Bools, Codes, Ints
 from divulge.errors import BadInput
 
 Share = Fraction | str | float | int
+_NAMES = ("alpha", "beta", "gamma", "delta")
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,7 @@ class Reached:
 
     def texts(self) -> dict[str, str]:
         """The levels as exact texts: {"alpha": "1/2", ...}."""
-        return {name: str(getattr(self, name)) for name in ("alpha", "beta", "gamma", "delta")}
+        return {name: str(getattr(self, name)) for name in _NAMES}
 
 
 @dataclass(frozen=True, init=False)
@@ -56,7 +57,7 @@ class AlphaBetaGammaDelta(Reached):
     """
 
     def __init__(self, *, alpha: Share = 1, beta: Share = 1, gamma: Share = 1, delta: Share = 1) -> None:
-        for name, given in (("alpha", alpha), ("beta", beta), ("gamma", gamma), ("delta", delta)):
+        for name, given in zip(_NAMES, (alpha, beta, gamma, delta), strict=True):
             object.__setattr__(self, name, as_share(name, given))
 
     def holds_for(self, levels: Reached) -> bool:
@@ -65,8 +66,7 @@ class AlphaBetaGammaDelta(Reached):
 
     def broken_by(self, levels: Reached) -> tuple[str, ...]:
         """The names of the bounds that are exceeded."""
-        names = ("alpha", "beta", "gamma", "delta")
-        return tuple(name for name in names if getattr(levels, name) > getattr(self, name))
+        return tuple(name for name in _NAMES if getattr(levels, name) > getattr(self, name))
 
     @property
     def records_per_group(self) -> int | None:
@@ -97,10 +97,8 @@ def as_share(name: str, given: Share) -> Fraction:
 #
 # All that matters of a group is its size and how often each tuple of each table occurs in it, so the same code measures our own
 # groupings, a release that was read back and another's release. A bound p/q on a count in a group of n records means: the count is at
-# most floor(n p/q). That floor is taken once per group size, in whole numbers of any length, and the groups are then compared in
-# NumPy.
-#
-# Several sensitive attributes: each by itself together with the tables of quasi-identifiers, and the worst decides.
+# most floor(n p/q), taken once per group size in whole numbers of any length. Several sensitive attributes: each by itself together
+# with the tables of quasi-identifiers, and the worst decides.
 _LARGEST = 2**62
 _SMALLEST_GRID = 2**16
 
@@ -125,10 +123,6 @@ class GroupTally:
             begins = arrays.run_starts(self.group)
             found[self.group[begins]] = np.maximum.reduceat(per_entry, begins)
         return found
-
-    def sizes(self) -> Ints:
-        """The records of each group."""
-        return arrays.exact_sums(self.group, self.count, self.groups)
 
 
 def tally(group: Codes, value: Codes, *, groups: int, values: int, count: Ints | None = None) -> GroupTally:
@@ -169,72 +163,53 @@ class GroupLevels:
     def __len__(self) -> int:
         return len(self.sizes)
 
-    def keeps_alpha(self, model: AlphaBetaGammaDelta) -> Bools:
-        """Which groups keep alpha."""
-        return _all_within(self.modal, floors(self.sizes, lambda size: model.alpha * size))
-
-    def keeps_beta(self, model: AlphaBetaGammaDelta) -> Bools:
-        """Which groups keep beta."""
-        return _all_within(self.sensitive, floors(self.sizes, lambda size: model.beta * size))
-
-    def keeps_delta(self, model: AlphaBetaGammaDelta) -> Bools:
-        """Which groups keep delta."""
-        return _all_within(self.shift, floors(self.sizes, lambda size: model.delta * size * self.rows))
+    def keeps(self, model: AlphaBetaGammaDelta) -> Bools:
+        """Which groups keep all four bounds."""
+        kept = self._largest(self.modal) <= floors(self.sizes, model.alpha)
+        kept &= self._largest(self.sensitive) <= floors(self.sizes, model.beta)
+        kept &= self._largest(self.shift) <= floors(self.sizes, model.delta * self.rows)
+        return kept & self.keeps_gamma(model)
 
     def keeps_gamma(self, model: AlphaBetaGammaDelta) -> Bools:
         """Which groups keep gamma."""
-        factors = len(self.modal) + 1
         found = self.combinations()
-        bound = floors(self.sizes, lambda size: model.gamma * size**factors, long=found.dtype == object)
+        bound = floors(self.sizes, model.gamma, power=len(self.modal) + 1, long=found.dtype == object)
         kept: Bools = np.asarray(found <= bound, dtype=np.bool_)
         return kept
 
-    def keeps(self, model: AlphaBetaGammaDelta) -> Bools:
-        """Which groups keep all four."""
-        return self.keeps_alpha(model) & self.keeps_beta(model) & self.keeps_delta(model) & self.keeps_gamma(model)
-
     def combinations(self) -> npt.NDArray[Any]:
         """The numerator of eq. 6 for each group; Python's whole numbers where 64 bits might not hold it."""
-        worst = _elementwise_largest(self.sensitive, self.sizes)
-        largest = int(worst.max(initial=1))
-        for modal in self.modal:
-            largest *= max(int(modal.max(initial=1)), 1)
-        product: npt.NDArray[Any] = worst if largest < _LARGEST else worst.astype(object)
+        factors = (self._largest(self.sensitive), *self.modal)
+        largest = math.prod(int(counts.max(initial=1)) for counts in factors)
+        product: npt.NDArray[Any] = factors[0] if largest < _LARGEST else factors[0].astype(object)
         for modal in self.modal:
             product = product * modal
         return product
 
     def summary(self, model: AlphaBetaGammaDelta) -> GroupSummary:
         """All groups in a few numbers."""
-        return GroupSummary(
-            levels=self.worst(),
-            groups=len(self),
-            records=int(self.sizes.sum()),
-            smallest=int(self.sizes.min()),
-            largest=int(self.sizes.max()),
-            breaking=int((~self.keeps(model)).sum()),
-        )
+        sizes, breaking = self.sizes, int((~self.keeps(model)).sum())
+        return GroupSummary(self.worst(), len(self), int(sizes.sum()), int(sizes.min()), int(sizes.max()), breaking)
 
     def of_group(self, group: int) -> Reached:
         """The exact levels of one group."""
-        chosen = [group]
-        return GroupLevels(
-            rows=self.rows,
-            sizes=self.sizes[chosen],
-            modal=tuple(counts[chosen] for counts in self.modal),
-            sensitive=tuple(counts[chosen] for counts in self.sensitive),
-            shift=tuple(counts[chosen] for counts in self.shift),
-        ).worst()
+        counted = (self.modal, self.sensitive, self.shift)
+        modal, sensitive, shift = (tuple(counts[[group]] for counts in each) for each in counted)
+        return GroupLevels(self.rows, self.sizes[[group]], modal, sensitive, shift).worst()
 
     def worst(self) -> Reached:
         """The exact levels of the whole release: the worst group decides each."""
-        factors = len(self.modal) + 1
         return Reached(
-            alpha=_worst_share(_elementwise_largest(self.modal, self.sizes), self.sizes, lambda size: size),
-            beta=_worst_share(_elementwise_largest(self.sensitive, self.sizes), self.sizes, lambda size: size),
-            gamma=_worst_share(self.combinations(), self.sizes, lambda size: size**factors),
-            delta=_worst_share(_elementwise_largest(self.shift, self.sizes), self.sizes, lambda size: size * self.rows),
+            alpha=_worst_share(self._largest(self.modal), self.sizes),
+            beta=_worst_share(self._largest(self.sensitive), self.sizes),
+            gamma=_worst_share(self.combinations(), self.sizes, power=len(self.modal) + 1),
+            delta=_worst_share(self._largest(self.shift), self.sizes) / self.rows,
         )
+
+    def _largest(self, columns: Sequence[Ints]) -> Ints:
+        """For each group the largest of its counts; 0 where there are no columns."""
+        largest: Ints = np.maximum.reduce([np.zeros_like(self.sizes), *columns])
+        return largest
 
 
 @dataclass(frozen=True)
@@ -288,34 +263,20 @@ def commonest_absent(ranked: GroupTally, totals: Ints) -> Ints:
     return absent
 
 
-def floors(sizes: Ints, bound: Callable[[int], Fraction], *, long: bool = False) -> npt.NDArray[Any]:
-    """floor(bound(size)) for each group, worked out once per size; cut at 2^62 unless the counts may be longer."""
+def floors(sizes: Ints, share: Fraction, *, power: int = 1, long: bool = False) -> npt.NDArray[Any]:
+    """floor(share size^power) for each group, worked out once per size; cut at 2^62 unless the counts may be longer."""
     distinct, place = np.unique(sizes, return_inverse=True)
-    allowed = [math.floor(bound(size)) for size in distinct.tolist()]
+    allowed = [math.floor(share * size**power) for size in distinct.tolist()]
     if long:
         return np.array(allowed, dtype=object)[place]
     return np.array([min(limit, _LARGEST) for limit in allowed], dtype=np.int64)[place]
 
 
-def _all_within(counts: Sequence[Ints], bound: Ints) -> Bools:
-    kept = np.ones(len(bound), dtype=np.bool_)
-    for column in counts:
-        kept &= column <= bound
-    return kept
-
-
-def _elementwise_largest(columns: Sequence[Ints], like: Ints) -> Ints:
-    found = np.zeros_like(like)
-    for column in columns:
-        found = np.maximum(found, column)
-    return found
-
-
-def _worst_share(numerators: npt.NDArray[Any], sizes: Ints, denominator: Callable[[int], int]) -> Fraction:
-    """The largest numerator / denominator(size): the largest numerator of each size, then exact fractions."""
+def _worst_share(numerators: npt.NDArray[Any], sizes: Ints, *, power: int = 1) -> Fraction:
+    """The largest numerator / size^power: the largest numerator of each size, then exact fractions."""
     order = np.argsort(sizes, kind="stable")
     ordered = sizes[order]
     begins = arrays.run_starts(ordered)
     largest = np.maximum.reduceat(numerators[order], begins)
     pairs = zip(largest.tolist(), ordered[begins].tolist(), strict=True)
-    return max(Fraction(int(numerator), denominator(size)) for numerator, size in pairs)
+    return max(Fraction(int(numerator), size**power) for numerator, size in pairs)

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from divulge import arrays
 from divulge.anatomy.model import AlphaBetaGammaDelta, GroupLevels, Reached, by_frequency, largest_shift, tally
 from divulge.anatomy.rows import RowCodes, Together, Tuples, select_rows, sum_of_squares
-from divulge.arrays import Bools, Codes, Ints
+from divulge.arrays import Codes, Ints
 from divulge.count import Domain, Nulls, domain_codes, encode
 from divulge.engines import Held, OwnEngine
 from divulge.errors import BadInput, Infeasible
@@ -108,23 +108,12 @@ class GroupingProblem:
         return len(self.rows)
 
     @cached_property
-    def whole(self) -> Reached:
-        """The levels of one group that holds every record."""
-        return self.as_one.levels
-
-    @cached_property
     def as_one(self) -> WholeTable:
         """One group that holds every record."""
         everybody = self.measure(np.zeros(len(self), dtype=np.int32), groups=1)
-        tables = tuple(
-            self._commonest(names, table.ids, table.distinct)
-            for names, table in zip(self.names, self.tables, strict=True)
-        )
-        sensitive = tuple(
-            self._commonest((attribute.name,), attribute.ids, int(np.count_nonzero(attribute.totals)))
-            for attribute in self.sensitive
-        )
-        return WholeTable(self.model, len(self), tables, sensitive, everybody.worst().delta)
+        tables = (self._commonest(names, table.ids) for names, table in zip(self.names, self.tables, strict=True))
+        sensitive = (self._commonest((attribute.name,), attribute.ids) for attribute in self.sensitive)
+        return WholeTable(self.model, len(self), tuple(tables), tuple(sensitive), everybody.worst().delta)
 
     @cached_property
     def table_rows(self) -> int:
@@ -148,11 +137,11 @@ class GroupingProblem:
             shift.append(largest_shift(ranked, sizes, attribute.prior, rows=self.table_rows))
         return GroupLevels(self.table_rows, sizes, tuple(modal), tuple(common), tuple(shift))
 
-    def _commonest(self, names: tuple[str, ...], ids: Codes, distinct: int) -> Commonest:
+    def _commonest(self, names: tuple[str, ...], ids: Codes) -> Commonest:
         counts = np.bincount(ids)
         row = np.flatnonzero(ids == counts.argmax())[:1]
         values = tuple(self.rows.values(name, row)[0].as_py() for name in names)
-        return Commonest(names, values, int(counts.max()), distinct)
+        return Commonest(names, values, int(counts.max()), int(np.count_nonzero(counts)))
 
 
 def problem_of(
@@ -168,74 +157,63 @@ def problem_of(
         model=model,
         names=tuple(tuple(names) for names in tables),
         tables=tuple(rows.tuples(names) for names in tables),
-        sensitive=tuple(
-            _ranked(rows, name) if totals is None else _ranked_by(totals[name], rows, name) for name in sensitive
-        ),
+        sensitive=tuple(_ranked(rows, name, None if totals is None else totals[name]) for name in sensitive),
         rows=rows,
     )
 
 
-def _ranked(rows: RowCodes, name: str) -> Ranked:
-    codes, domain = rows.column(name), rows.domain(name)
-    rank, totals = by_frequency(np.bincount(codes, minlength=len(domain)))
-    order = np.argsort(rank)
-    present = int(np.count_nonzero(totals))  # a part of the rows may lack values of the domain
-    labels = tuple(domain.labels[code] for code in order[:present].tolist())
-    return Ranked(name, rank.astype(np.int32)[codes], totals[:present], totals[:present], labels)
-
-
-def _ranked_by(whole: SensitiveTotals, rows: RowCodes, name: str) -> Ranked:
+def _ranked(rows: RowCodes, name: str, whole: SensitiveTotals | None) -> Ranked:
     """The values ranked as in the whole table, some of which these rows may lack."""
-    rank, ordered = by_frequency(whole.totals)
-    own = rank.astype(np.int32)[domain_codes(whole.domain, rows.domain(name).values)]
-    ids = own[rows.column(name)]
-    labels = tuple(whole.domain.labels[code] for code in np.argsort(rank).tolist())
-    return Ranked(name, ids, np.bincount(ids, minlength=len(ordered)), ordered, labels)
+    domain, codes = rows.domain(name), rows.column(name)
+    if whole is None:
+        whole = SensitiveTotals(domain, np.bincount(codes, minlength=len(domain)))
+    else:
+        codes = domain_codes(whole.domain, domain.values)[codes]
+    rank, prior = by_frequency(whole.totals)
+    prior = prior[: np.count_nonzero(prior)]  # the rows may lack values of their domain
+    ids = rank.astype(np.int32)[codes]
+    labels = tuple(whole.domain.labels[code] for code in np.argsort(rank)[: len(prior)].tolist())
+    return Ranked(name, ids, np.bincount(ids, minlength=len(prior)), prior, labels)
 
 
 # --- feasibility ------------------------------------------------------------------------------------------------------
 # Can any grouping keep the model? Decided before a record is moved, exactly where that is possible.
 #
-# For alpha, beta and delta the answer is known. The count of the commonest value is the sum of its counts in the groups, each at most
-# beta times the group, so it is at most beta times the table; and if it is, the table as one group keeps beta, alpha likewise, and
-# delta with difference 0. Hence alpha and beta can be kept exactly if the whole table keeps them, and delta always. Yao et al. 2021
-# (section 4.4) state weaker conditions, one of them wrong ("alpha > 1/min is always met": the column M, M, M, F breaks alpha = 0.6).
+# The count of the commonest value is the sum of its counts in the groups, each at most beta times the group, so it is at most beta
+# times the table; and if it is, the table as one group keeps beta, alpha likewise, and delta with difference 0. Hence alpha and beta
+# can be kept exactly if the whole table keeps them, and delta always. Yao et al. 2021 (section 4.4) state weaker conditions, one of
+# them wrong ("alpha > 1/min is always met": the column M, M, M, F breaks alpha = 0.6).
 #
-# Gamma is different: the union of two groups that keep it may break it. It can be kept if the whole table keeps it or if it is at
-# least alpha^k beta; it cannot if it is below `least_gamma`; between the two a search decides, and what it does not find stays
-# unproved, except on tables so small that every grouping can be tried.
+# The union of two groups that keep gamma may break it. It can be kept if the whole table keeps it or if it is at least alpha^k beta;
+# it cannot if it is below `least_gamma`; between the two a search decides, and what it does not find stays unproved, except on tables
+# so small that every grouping can be tried.
 SMALL = 12
 """Up to so many records every grouping is tried."""
+
+
+AnyProblem = GroupingProblem | WholeTable
 
 
 class InfeasibleModel(Infeasible):
     """No grouping keeps the model, or none was found."""
 
     def __init__(
-        self,
-        because: str,
-        *,
-        nearest: Reached,
-        model: AlphaBetaGammaDelta,
-        records_per_group: int,
-        proved: bool,
-        hint: str = "",
+        self, problem: AnyProblem, because: str, *, proved: bool, gamma: Fraction | None = None, hint: str = ""
     ) -> None:
+        """`gamma` is the least that is known to be kept, if it is less than that of the whole table."""
+        whole = _as_one(problem)
+        levels = whole.levels
         self.because = because
-        self.nearest = nearest
+        self.nearest = Reached(levels.alpha, levels.beta, min(gamma or levels.gamma, levels.gamma), Fraction(0))
         """The least alpha, beta and delta that some grouping keeps, and a gamma that is kept together with them."""
-        self.records_per_group = records_per_group
+        self.records_per_group = min(whole.rows // attribute.records for attribute in whole.sensitive)
         """N*: the most records per group that a grouping without repeated sensitive values can have."""
         self.proved = proved
         """False where a search for gamma ended without success, which proves nothing."""
-        wanted = [
-            f"{name} to {getattr(nearest, name)} (about {float(getattr(nearest, name)):.4g})"
-            for name in model.broken_by(nearest)
-        ]
-        super().__init__(
-            ("no grouping keeps the model: " if proved else "no grouping was found that keeps the model: ") + because,
-            hint=f"Raise {' and '.join(wanted)}" if wanted else hint,
-        )
+        near = {name: getattr(self.nearest, name) for name in whole.model.broken_by(self.nearest)}
+        wanted = " and ".join(f"{name} to {share} (about {float(share):.4g})" for name, share in near.items())
+        found = "no grouping keeps the model: " if proved else "no grouping was found that keeps the model: "
+        super().__init__(found + because, hint=f"Raise {wanted}" if wanted else hint)
 
     def as_json(self) -> dict[str, str | int | bool]:
         """The nearest values that can be kept, as exact texts, and why the request cannot."""
@@ -247,7 +225,7 @@ class InfeasibleModel(Infeasible):
         }
 
 
-def check_feasible(problem: GroupingProblem | WholeTable) -> None:
+def check_feasible(problem: AnyProblem) -> None:
     """Refuse what no grouping can keep."""
     whole = _as_one(problem)
     model = whole.model
@@ -260,16 +238,16 @@ def check_feasible(problem: GroupingProblem | WholeTable) -> None:
     if not reasons and model.gamma < (least := least_gamma(whole)):
         reasons.append(f"gamma is {model.gamma}, and no grouping of these tables reaches less than {least}")
     if reasons:
-        raise refusal(whole, "; ".join(reasons), proved=True)
+        raise InfeasibleModel(whole, "; ".join(reasons), proved=True)
 
 
 def gamma_is_certain(problem: GroupingProblem) -> bool:
     """Gamma follows from alpha and beta, or the table as one group keeps it."""
     model = problem.model
-    return model.gamma >= min(problem.whole.gamma, model.alpha ** len(problem.tables) * model.beta)
+    return model.gamma >= min(problem.as_one.levels.gamma, model.alpha ** len(problem.tables) * model.beta)
 
 
-def least_gamma(problem: GroupingProblem | WholeTable) -> Fraction:
+def least_gamma(problem: AnyProblem) -> Fraction:
     """A gamma that no grouping goes below.
 
     In each group the commonest of at most m tuples has a share of at least 1/m, and for each table there is a group where it has at least
@@ -279,28 +257,10 @@ def least_gamma(problem: GroupingProblem | WholeTable) -> Fraction:
     shares = [(Fraction(table.records, whole.rows), table.distinct) for table in whole.tables]
     found = []
     for attribute in whole.sensitive:
-        all_shares = [*shares, (Fraction(attribute.records, whole.rows), attribute.distinct)]
-        floor = Fraction(1)
-        for _, distinct in all_shares:
-            floor /= distinct
-        found.append(floor * max(share * distinct for share, distinct in all_shares))
+        every = [*shares, (Fraction(attribute.records, whole.rows), attribute.distinct)]
+        most = max(share * distinct for share, distinct in every)
+        found.append(most / prod(distinct for _, distinct in every))
     return max(found)
-
-
-def refusal(
-    problem: GroupingProblem | WholeTable, because: str, *, gamma: Fraction | None = None, proved: bool, hint: str = ""
-) -> InfeasibleModel:
-    """The error to raise; `gamma` is the least that is known to be kept, if it is less than that of the whole table."""
-    whole = _as_one(problem)
-    levels = whole.levels
-    return InfeasibleModel(
-        because,
-        nearest=Reached(levels.alpha, levels.beta, min(gamma or levels.gamma, levels.gamma), Fraction(0)),
-        model=whole.model,
-        records_per_group=min(whole.rows // attribute.records for attribute in whole.sensitive),
-        proved=proved,
-        hint=hint,
-    )
 
 
 def search_all(problem: GroupingProblem) -> Groups | None:
@@ -309,7 +269,9 @@ def search_all(problem: GroupingProblem) -> Groups | None:
     best[s] is the most groups that the set of records s (as bits) can be divided into; the group of its lowest record is tried in all ways.
     """
     size = len(problem)
-    valid = _valid_sets(problem)
+    # Which sets of records keep the model as a group.
+    sets, members = np.nonzero((np.arange(1 << size)[:, None] >> np.arange(size)) & 1)
+    valid = problem.measure(sets, groups=1 << size, records=members).keeps(problem.model)
     best = [-1] * (1 << size)
     best[0] = 0
     choice = [0] * (1 << size)
@@ -334,14 +296,7 @@ def search_all(problem: GroupingProblem) -> Groups | None:
     return found
 
 
-def _valid_sets(problem: GroupingProblem) -> Bools:
-    """Which sets of records keep the model as a group."""
-    size = len(problem)
-    sets, records = np.nonzero((np.arange(1 << size)[:, None] >> np.arange(size)) & 1)
-    return problem.measure(sets, groups=1 << size, records=records).keeps(problem.model)
-
-
-def _as_one(problem: GroupingProblem | WholeTable) -> WholeTable:
+def _as_one(problem: AnyProblem) -> WholeTable:
     return problem if isinstance(problem, WholeTable) else problem.as_one
 
 
@@ -357,14 +312,11 @@ def _in_the_way(commonest: Commonest, whole: WholeTable, name: str, bound: Fract
 # A table that does not fit into memory: its counts, and its rows dealt into chunks (Yao et al. 2021, for tables of any size).
 #
 # Table division and feasibility need counts only, and these come from GROUP BY. For the groups, rows are dealt into chunks of a size
-# that memory, or one worker, can hold, by the circular deal of deal.py: sorted by sensitive value, record i goes to chunk i mod C. So
-# every chunk has the mix of sensitive values of the whole table, to within one record of each value, and beta and delta can be kept
-# in a chunk nearly whenever they can in the table. Among the records of a value, those with the same further sensitive values and
-# those with the commonest tuples of the tables stand together and are spread as evenly, for alpha; the rest is in an order drawn from
-# a secret.
-#
-# The place of a row depends on what is in it and on the secret alone, never on where it lay, so a lost worker's rows find the same
-# chunks.
+# that memory, or one worker, can hold, by the circular deal of grouping.py: sorted by sensitive value, record i goes to chunk i mod C.
+# So every chunk has the mix of sensitive values of the whole table, to within one record of each value. Among the records of a value,
+# those with the same further sensitive values and those with the commonest tuples of the tables stand together and are spread as
+# evenly, for alpha. The place of a row depends on what is in it and on a secret alone, never on where it lay, so a lost worker's rows
+# find the same chunks.
 MOST_VALUES = 1_000_000
 """A sensitive column may have so many values: their counts go to every chunk."""
 _FEW_PAIRS = 100_000
@@ -436,15 +388,11 @@ class HeldColumns:
         return totals_of(found, name=name, kind=column.kind)
 
     def whole(
-        self, tables: Sequence[Sequence[str]], sensitive: Sequence[str], *, model: AlphaBetaGammaDelta
+        self, tables: Sequence[Sequence[str]], sensitive: Sequence[str], model: AlphaBetaGammaDelta
     ) -> WholeTable:
         """The table as one group, from which feasibility is decided."""
-        return WholeTable(
-            model,
-            len(self),
-            tuple(self.commonest(names) for names in tables),
-            tuple(self.commonest([name]) for name in sensitive),
-        )
+        commonest = tuple(self.commonest(names) for names in tables)
+        return WholeTable(model, len(self), commonest, tuple(self.commonest([name]) for name in sensitive))
 
     def dealt(self, whole: WholeTable, *, chunks: int, secret: int) -> tuple[str, list[object]]:
         """A query for the rows, each with its chunk, and the query's parameters."""
@@ -462,7 +410,9 @@ class HeldColumns:
         before = "SUM(n) OVER (ORDER BY v NULLS LAST, bucket ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) - n"
         starts = f"SELECT v, bucket AS b, {before} AS start FROM ({counted}) AS counted"
         alike = [self.cell(attribute.names[0]) for attribute in others]
-        carried, parameters = self._carried(whole)
+        # Whether a row carries the commonest tuple of each table.
+        same = ([f"{self.cell(name)} IS NOT DISTINCT FROM ?" for name in table.names] for table in whole.tables)
+        carried = [f"({' AND '.join(conditions)})" for conditions in same]
         within = ", ".join([*(f"{cell} NULLS LAST" for cell in alike), *carried, "lot"])
         turn = f"ROW_NUMBER() OVER (PARTITION BY {value}, bucket ORDER BY {within}) - 1"
         # The hint is Spark's, and a comment to others.
@@ -470,14 +420,7 @@ class HeldColumns:
             f"SELECT /*+ BROADCAST(starts) */ {', '.join(listed)}, CAST((start + {turn}) % {chunks} AS INT) AS chunk "
             f"FROM ({placed}) AS placed JOIN ({starts}) AS starts ON {value} IS NOT DISTINCT FROM v AND bucket = b"
         )
-        return sql, parameters
-
-    def _carried(self, whole: WholeTable) -> tuple[list[str], list[object]]:
-        """SQL that tells, for each table, whether a row carries its commonest tuple."""
-        conditions = [
-            " AND ".join(f"{self.cell(name)} IS NOT DISTINCT FROM ?" for name in table.names) for table in whole.tables
-        ]
-        return [f"({condition})" for condition in conditions], [v for table in whole.tables for v in table.values]
+        return sql, [value for table in whole.tables for value in table.values]
 
 
 def hold_columns(table: Table, names: Sequence[str], *, nulls: Nulls) -> HeldColumns:
@@ -489,14 +432,12 @@ def hold_columns(table: Table, names: Sequence[str], *, nulls: Nulls) -> HeldCol
                 f"values of type {column.type} in column {column.name!r} cannot be sorted",
                 hint="turn the column into text",
             )
-    engine = cast(
-        "OwnEngine", table.engine
-    )  # only engines of ours have a limit, so that rows need not be held elsewhere
+    # Only engines of ours have a limit, so that rows need not be held elsewhere.
+    engine = cast("OwnEngine", table.engine)
     # In types that every kind of file has, for they come back from chunks and are published as such.
     cells = ", ".join(f"{engine.durable(f'c{i}', column.type)} AS c{i}" for i, column in enumerate(columns))
     chosen = f"SELECT {cells} FROM ({select_rows(table, names, nulls=nulls)}) AS chosen"
-    held = engine.hold(chosen, source=table.source)
-    return HeldColumns(engine, held, columns, table.source)
+    return HeldColumns(engine, engine.hold(chosen, source=table.source), columns, table.source)
 
 
 def _squares_of(pairs: pa.Table) -> float:

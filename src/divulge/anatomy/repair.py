@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Swap records of the same sensitive value between groups until alpha and gamma hold.
+"""Swap records of the same sensitive value between groups until alpha and gamma hold; merge what is left.
 
 A group that breaks a bound gives away a record with its commonest tuple, and takes one with the same sensitive value from another group, if
 that leaves it no worse and the other group as good as it was. The sensitive values of both groups stay what they were, so beta and delta
 cannot break. Further sensitive attributes are treated like tables of quasi-identifiers with the bound beta. All groups in need try one swap
-at a time, together; a group takes part in one swap of a round. The number of rounds and their cost are bounded, linearly in the records,
-and what is left is merged (merge.py).
+at a time, together; a group takes part in one swap of a round. The number of rounds and their cost are bounded, linearly in the records.
 """
 
 from __future__ import annotations
@@ -52,16 +51,14 @@ class Judged:
 def judge_groups(problem: GroupingProblem, levels: GroupLevels) -> Judged:
     """See groups as the search does."""
     model, sizes = problem.model, levels.sizes
-    alpha, beta = floors(sizes, lambda n: model.alpha * n), floors(sizes, lambda n: model.beta * n)
-    delta = floors(sizes, lambda n: model.delta * n * levels.rows)
+    alpha, beta, delta = (floors(sizes, bound) for bound in (model.alpha, model.beta, model.delta * levels.rows))
     count = np.zeros(len(sizes), dtype=np.int64)
     chance = np.zeros(len(sizes))
-    for modal in levels.modal:
-        count += np.maximum(modal - alpha, 0)
     for common, shift in zip(levels.sensitive, levels.shift, strict=True):
         count += np.maximum(common - beta, 0) + -(-np.maximum(shift - delta, 0) // levels.rows)
         chance = np.maximum(chance, common / sizes)
     for modal in levels.modal:
+        count += np.maximum(modal - alpha, 0)
         chance *= modal / sizes
     return Judged(sizes, levels.keeps(model), count, chance)
 
@@ -86,28 +83,32 @@ def repair(
     if judged.valid.all():
         return Grouped(found, judged.valid)
     layout = arrays.lay_out(found, groups)
-    members, place = layout.members.copy(), np.empty(len(found), dtype=np.int64)
+    members, place = layout.members, np.empty(len(found), dtype=np.int64)
     place[members] = np.arange(len(members))
-    layout = Members(members, layout.start)
-    partners = _Partners.of(problem, region)
+    pool = problem.sensitive[0].ids.astype(np.int64)
+    if region is not None:
+        pool += region.astype(np.int64) * len(problem.sensitive[0].totals)
+        pool = np.unique(pool, return_inverse=True)[1]
+    partners = arrays.lay_out(pool, int(pool.max()) + 1)
     idle, looks = 0, _LOOKS * len(found)
     for _ in range(_ROUNDS):
         broken = np.flatnonzero(~judged.valid)
-        looks -= int((layout.start[broken + 1] - layout.start[broken]).sum())
+        looks -= int(layout.sizes[broken].sum())
         if len(broken) == 0 or idle == _PATIENCE or looks < 0:
             break
         given = _commonest(problem, layout, broken, rng)
-        taken = partners.draw(given, rng)
+        # For each record a random one of the same region and first sensitive value, perhaps itself.
+        drawn = rng.integers(0, partners.sizes[pool[given]])
+        taken = partners.members[partners.start[pool[given]] + drawn]
         first, second = broken, found[taken].astype(np.int64)
-        free = _one_each(first, second, groups, rng)
+        alone = _earliest(first, second, rng.permutation(len(first)), groups)
+        free = np.flatnonzero((first != second) & alone)
         first, second, given, taken = first[free], second[free], given[free], taken[free]
         after = _after_swaps(problem, layout, (first, second), (given, taken))
-        before = judged.take(np.concatenate([first, second]))
-        kept = after.no_worse_than(before)
-        half = len(first)
-        kept = kept[:half] & kept[half:]
-        both = np.concatenate([kept, kept])
-        touched = np.concatenate([first, second])[both]
+        pairs = np.concatenate([first, second])
+        kept = np.logical_and(*np.split(after.no_worse_than(judged.take(pairs)), 2))
+        both = np.tile(kept, 2)
+        touched = pairs[both]
         mended = int(np.count_nonzero(after.valid[both] & ~judged.valid[touched]))
         judged.valid[touched], judged.count[touched] = after.valid[both], after.count[both]
         judged.chance[touched] = after.chance[both]
@@ -119,37 +120,13 @@ def repair(
     return Grouped(found, judged.valid)
 
 
-@dataclass(frozen=True, eq=False)
-class _Partners:
-    """Records by region and first sensitive value."""
-
-    pool: Ints
-    layout: Members
-
-    @classmethod
-    def of(cls, problem: GroupingProblem, region: Codes | None) -> _Partners:
-        attribute = problem.sensitive[0]
-        pool = attribute.ids.astype(np.int64)
-        if region is not None:
-            pool += region.astype(np.int64) * len(attribute.totals)
-            pool = np.unique(pool, return_inverse=True)[1]
-        return cls(pool, arrays.lay_out(pool, int(pool.max()) + 1))
-
-    def draw(self, records: Ints, rng: np.random.Generator) -> Ints:
-        """For each record a random one of its pool, perhaps itself."""
-        start = self.layout.start[self.pool[records]]
-        length = self.layout.start[self.pool[records] + 1] - start
-        drawn: Ints = self.layout.members[start + rng.integers(0, length)]
-        return drawn
-
-
 def _commonest(problem: GroupingProblem, layout: Members, broken: Ints, rng: np.random.Generator) -> Ints:
     """For each broken group a record with the commonest tuple of the table that is furthest above its bound."""
     records, place = layout.gather(broken)
     sizes = np.bincount(place, minlength=len(broken))
-    bounds = [floors(sizes, lambda n: problem.model.alpha * n), floors(sizes, lambda n: problem.model.beta * n)]
-    columns = [(table.ids, table.distinct, bounds[0]) for table in problem.tables]
-    columns += [(extra.ids, len(extra.totals), bounds[1]) for extra in problem.sensitive[1:]]
+    alpha, beta = floors(sizes, problem.model.alpha), floors(sizes, problem.model.beta)
+    columns = [(table.ids, table.distinct, alpha) for table in problem.tables]
+    columns += [(extra.ids, len(extra.totals), beta) for extra in problem.sensitive[1:]]
     furthest = np.full(len(broken), -np.inf)
     wanted = np.zeros(len(records), dtype=bool)
     for ids, distinct, bound in columns:
@@ -164,19 +141,17 @@ def _commonest(problem: GroupingProblem, layout: Members, broken: Ints, rng: np.
         commonest[counted.group[top]] = counted.value[top]
         wanted = np.where(better[place], ids[records] == commonest[place], wanted)
     lot = np.where(wanted, rng.random(len(records)), -1.0)
-    order = np.lexsort((lot, place))
-    last = np.cumsum(sizes) - 1
-    chosen: Ints = records[order[last]]
+    chosen: Ints = records[np.lexsort((lot, place))[np.cumsum(sizes) - 1]]
     return chosen
 
 
-def _one_each(first: Ints, second: Ints, groups: int, rng: np.random.Generator) -> Ints:
-    """Pairs of different groups in which no group occurs twice."""
-    turn = rng.permutation(len(first))
+def _earliest(first: Ints, second: Ints, turn: Ints, groups: int) -> Bools:
+    """Pairs whose turn comes before that of every other pair with one of their groups, so that no group is in two of them."""
     earliest = np.full(groups, len(first), dtype=np.int64)
     np.minimum.at(earliest, first, turn)
     np.minimum.at(earliest, second, turn)
-    return np.flatnonzero((first != second) & (earliest[first] == turn) & (earliest[second] == turn))
+    found: Bools = (earliest[first] == turn) & (earliest[second] == turn)
+    return found
 
 
 def _after_swaps(
@@ -190,12 +165,9 @@ def _after_swaps(
 
 
 # --- merge ------------------------------------------------------------------------------------------------------------
-# Merge groups that break the model with others until none does.
-#
 # A weighted mean lies between what it is the mean of, so the union of two groups that keep alpha, beta and delta keeps them; only
 # gamma may break. A group in need looks at some others and joins one with which it keeps the model; if hardly any group finds such a
-# partner, it joins the one with which it breaks it least. The number of groups falls in every round, so this ends, at the latest with
-# one group per region.
+# partner, it joins the one with which it breaks it least. The number of groups falls in every round, so this ends.
 _CANDIDATES = 8
 _FEW = 6
 """Groups join without a good partner in rounds where fewer than one in so many found one."""
@@ -260,11 +232,9 @@ def _other(pool: Ints, seeker: Ints, home: Ints, rng: np.random.Generator) -> In
 def _unions(problem: GroupingProblem, base: Members, parts: Members, pairs: tuple[Ints, Ints]) -> Judged:
     """What each pair would be as one group."""
     count = len(pairs[0])
-    both = np.concatenate(pairs)
-    of_pair = np.tile(np.arange(count), 2)
-    pieces, place = parts.gather(both)
-    records = base.members[arrays.ranges(base.start[pieces], np.diff(base.start)[pieces])]
-    owner = np.repeat(of_pair[place], np.diff(base.start)[pieces])
+    pieces, place = parts.gather(np.concatenate(pairs))
+    records, piece = base.gather(pieces)
+    owner = place[piece] % count
     return judge_groups(problem, problem.measure(owner, groups=count, records=records))
 
 
@@ -272,9 +242,7 @@ def _choose(pairs: tuple[Ints, Ints], judged: Judged, broken: float, rng: np.ran
     """The best pair of each broken group, as far as no group is in two; the first of all is always among them."""
     order = np.lexsort((rng.random(len(judged.valid)), judged.chance, judged.count, ~judged.valid))
     good = _disjoint(pairs, order[judged.valid[order]])
-    if len(good) * _FEW >= broken:
-        return good
-    return _disjoint(pairs, order)
+    return good if len(good) * _FEW >= broken else _disjoint(pairs, order)
 
 
 def _disjoint(pairs: tuple[Ints, Ints], order: Ints) -> Ints:
@@ -287,11 +255,7 @@ def _disjoint(pairs: tuple[Ints, Ints], order: Ints) -> Ints:
         first, second = pairs[0][left], pairs[1][left]
         open_ = ~(taken[first] | taken[second])
         left, first, second = left[open_], first[open_], second[open_]
-        turn = np.arange(len(left))
-        earliest = np.full(size, len(left), dtype=np.int64)
-        np.minimum.at(earliest, first, turn)
-        np.minimum.at(earliest, second, turn)
-        now = (earliest[first] == turn) & (earliest[second] == turn)
+        now = _earliest(first, second, np.arange(len(left)), size)
         chosen.append(left[now])
         taken[first[now]] = taken[second[now]] = True
         left = left[~now]

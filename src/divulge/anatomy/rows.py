@@ -18,6 +18,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from divulge import arrays
+from divulge.anatomy.model import tally
 from divulge.arrays import Codes, Ints
 from divulge.count import Domain, Nulls, encode
 from divulge.errors import BadInput, nearest
@@ -28,12 +29,10 @@ if TYPE_CHECKING:
 
 
 # --- scatter ----------------------------------------------------------------------------------------------------------
-# Random-looking numbers for groups that are made in many places at once.
-#
-# Each place numbers its groups from a range of its own. A keyed permutation of all ranges then scatters the numbers, so that a number
-# tells neither where its group was made nor which groups were made beside it, and nobody has to hold a list of all of them. It is a
-# Feistel network over the next power of four, walked until it stays below the span; there is no promise that it withstands who knows
-# many of the original numbers, and it need not: where a group was made says no more about its records than the group does.
+# Numbers for groups that are made in many places at once: each place numbers its groups from a range of its own, and a keyed
+# permutation of all ranges scatters the numbers, so that a number tells neither where its group was made nor which groups were made
+# beside it. It is a Feistel network over the next power of four, walked until it stays below the span; it need not withstand who
+# knows many of the original numbers: where a group was made says no more about its records than the group does.
 _ROUNDS = 6
 _MIX = (np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))
 Words = npt.NDArray[np.uint64]
@@ -94,7 +93,7 @@ class Together:
 
 
 class ColumnCounts(Protocol):
-    """Columns that have been counted: rows in memory (codes.RowCodes), or a table on a cluster."""
+    """Columns that have been counted: rows in memory (RowCodes), or a table on a cluster."""
 
     def spectrum(self, name: str) -> tuple[Ints, Ints]:
         """How often values of a column occur: each number that is the count of a value, and how many values have it."""
@@ -128,22 +127,15 @@ def associate(columns: ColumnCounts, left: str, right: str, *, kind: Association
     square = found.squares - 1.0
     if kind == "phi2":
         return min(max(square / (fewest - 1), 0.0), 1.0)
-    return _corrected(square, found.lefts, found.rights, found.rows)
-
-
-def _corrected(square: float, lefts: int, rights: int, rows: int) -> float:
-    """Bergsma's bias-corrected V squared."""
-    if rows < 2:
+    if found.rows < 2:
         return 0.0
-    excess = max(square - (lefts - 1) * (rights - 1) / (rows - 1), 0.0)
-    narrower = min(lefts - (lefts - 1) ** 2 / (rows - 1), rights - (rights - 1) ** 2 / (rows - 1)) - 1
+    lefts, rights, rows = found.lefts - 1, found.rights - 1, found.rows - 1
+    excess = max(square - lefts * rights / rows, 0.0)
+    narrower = min(lefts + 1 - lefts**2 / rows, rights + 1 - rights**2 / rows) - 1
     return min(excess / narrower, 1.0) if narrower > 0 else 0.0
 
 
 # --- codes ------------------------------------------------------------------------------------------------------------
-_LARGEST_GRID = 2**24
-
-
 @dataclass(frozen=True, eq=False)
 class RowCodes:
     """Some columns of a table, row by row."""
@@ -183,13 +175,9 @@ class RowCodes:
     def together(self, left: str, right: str) -> Together:
         """How two columns occur together."""
         lefts, rights = np.bincount(self.column(left)), np.bincount(self.column(right))
-        i, j, counts = self._pairs(left, right)
-        return Together(
-            sum_of_squares(counts, lefts[i], rights[j]),
-            int(np.count_nonzero(lefts)),
-            int(np.count_nonzero(rights)),
-            len(self),
-        )
+        pairs = tally(self.column(left), self.column(right), groups=len(lefts), values=len(rights))
+        squares = sum_of_squares(pairs.count, lefts[pairs.group], rights[pairs.value])
+        return Together(squares, int(np.count_nonzero(lefts)), int(np.count_nonzero(rights)), len(self))
 
     def tuples(self, names: Sequence[str]) -> Tuples:
         """The distinct tuples of some columns, numbered in ascending order."""
@@ -202,20 +190,6 @@ class RowCodes:
     def take(self, rows: Ints) -> RowCodes:
         """Some of the rows, with the same domains."""
         return RowCodes(self.domains, tuple(column[rows] for column in self.codes))
-
-    def _pairs(self, left: str, right: str) -> tuple[Ints, Ints, Ints]:
-        """The pairs of values that occur, and how often."""
-        width = len(self.domain(right))
-        key = self.column(left).astype(np.int64)
-        key *= width
-        key += self.column(right)
-        if len(self.domain(left)) * width <= _LARGEST_GRID:
-            grid = np.bincount(key)
-            found = np.flatnonzero(grid)
-            counts = grid[found]
-        else:
-            found, counts = np.unique(key, return_counts=True)
-        return found // width, found % width, counts
 
     def _position(self, name: str) -> int:
         try:
@@ -263,15 +237,10 @@ def rows_of(columns: Mapping[str, Iterable[Any]]) -> RowCodes:
     >>> rows.column("age").tolist(), rows.domain("sex").labels
     ([0, 1, 2], ['F', 'M'])
     """
-    coded = []
-    for name, cells in columns.items():
-        array = pa.array(list(cells))
-        coded.append(encode(array, name=name, kind=_kind(array.type)))
-    return _narrow(coded)
-
-
-def _kind(type_: pa.DataType) -> Any:
-    return kind_of({"int64": "BIGINT", "double": "DOUBLE", "bool": "BOOLEAN"}.get(str(type_), "VARCHAR"))
+    cells = {name: pa.array(list(values)) for name, values in columns.items()}
+    types = {"int64": "BIGINT", "double": "DOUBLE", "bool": "BOOLEAN"}
+    kinds = {name: kind_of(types.get(str(array.type), "VARCHAR")) for name, array in cells.items()}
+    return _narrow([encode(array, name=name, kind=kinds[name]) for name, array in cells.items()])
 
 
 def _narrow(coded: Sequence[tuple[Domain, Ints]]) -> RowCodes:

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """An anatomized release as anybody can read it: one relation per table, joined by nothing but the group.
 
-Everything here, and in measured.py, is worked out from the released tables alone, so it serves our own releases when they are
-verified, and another's.
+Everything here is worked out from the released tables alone, so it serves our own releases when they are verified, and another's.
 """
 
 from __future__ import annotations
@@ -82,25 +81,18 @@ class Published:
         )
         return found.column("g").combine_chunks(), found.column("n").to_numpy()
 
+    def tally_query(self, table: GroupTable) -> str:
+        """SQL for each group g and each tuple c0, c1, ... of a table in it, the records as n."""
+        quote, places = self.engine.quote, [f"c{place}" for place in range(len(table.columns))]
+        cells = "".join(f", {quote(name)} AS {place}" for name, place in zip(table.columns, places, strict=True))
+        rows = f"SELECT {quote(self.group)} AS g{cells}, {self.mass(table)} AS w FROM {table.relation}"
+        listed = ", ".join(["g", *places])
+        return f"SELECT {listed}, CAST(SUM(w) AS BIGINT) AS n FROM ({rows}) AS r GROUP BY {listed}"
+
     def modal_query(self, table: GroupTable) -> str:
         """SQL for each group g, the count of its commonest tuple as most, and its records as size."""
-        quote = self.engine.quote
-        keys = ", ".join(
-            [f"{quote(self.group)} AS g", *(f"{quote(name)} AS c{i}" for i, name in enumerate(table.columns))]
-        )
-        listed = ", ".join(["g", *(f"c{i}" for i in range(len(table.columns)))])
-        counted = f"SELECT {listed}, SUM(w) AS m FROM (SELECT {keys}, {self.mass(table)} AS w FROM {table.relation}) AS r GROUP BY {listed}"
-        return (
-            f"SELECT g, CAST(MAX(m) AS BIGINT) AS most, CAST(SUM(m) AS BIGINT) AS size FROM ({counted}) AS t GROUP BY g"
-        )
-
-    def tally_query(self, table: GroupTable) -> str:
-        """SQL for each group g and each value v of a sensitive column in it, the records as n."""
-        group, value = self.engine.quote(self.group), self.engine.quote(table.columns[0])
-        return (
-            f"SELECT g, v, CAST(SUM(w) AS BIGINT) AS n FROM "
-            f"(SELECT {group} AS g, {value} AS v, {self.mass(table)} AS w FROM {table.relation}) AS r GROUP BY g, v"
-        )
+        tuples = self.tally_query(table)
+        return f"SELECT g, MAX(n) AS most, CAST(SUM(n) AS BIGINT) AS size FROM ({tuples}) AS t GROUP BY g"
 
     def divided(self) -> tuple[list[GroupTable], list[GroupTable]]:
         """The tables of quasi-identifiers and those of sensitive columns."""
@@ -160,12 +152,10 @@ def _check_counts(published: Published) -> None:
     for table in published.tables:
         count = published.engine.quote(published.count)
         wrong = f" OR {count} IS NULL OR {count} < 1 OR {count} <> FLOOR({count})" if table.counted else ""
-        found = published.engine.query(
-            f"SELECT COUNT(*) AS n FROM {table.relation} WHERE {group} IS NULL{wrong}"
-        ).to_pylist()
-        if found[0]["n"]:
+        sql = f"SELECT COUNT(*) AS n FROM {table.relation} WHERE {group} IS NULL{wrong}"
+        if lacking := published.engine.query(sql).column("n")[0].as_py():
             raise BadInput(
-                f"{found[0]['n']} rows of {table.source} lack a group, or have a {published.count} that is not a whole number from 1 on",
+                f"{lacking} rows of {table.source} lack a group, or have a {published.count} that is not a whole number from 1 on",
                 hint="Mend the file",
             )
 
@@ -204,9 +194,9 @@ def _other_groups(first: str, second: str) -> BadInput:
 # --- release ----------------------------------------------------------------------------------------------------------
 # The tables that are published: group, columns, and how many records a row stands for where rows repeat (Yao et al. 2021, Table 3).
 #
-# Rows of a group that are equal become one row with a count, so nothing is left of the order in which records came.
-# Groups get new numbers and the rows of a group a new order, drawn from a secret that has nothing to do with how the
-# records were grouped: who works the secret out from the order of the rows has learnt nothing else.
+# Rows of a group that are equal become one row with a count, so nothing is left of the order in which records came. Groups get new
+# numbers and the rows of a group a new order, drawn from a secret that has nothing to do with how the records were grouped: who works
+# the secret out from the order of the rows has learnt nothing else.
 @dataclass(frozen=True, eq=False)
 class ReleasedTable:
     """One table of a release, in memory."""
@@ -234,20 +224,33 @@ def released(anatomized: Anatomized, *, secret: int) -> Released:
     rng = np.random.default_rng(secret)
     number = rng.permutation(anatomized.groups).astype(np.int32)[anatomized.group]
     group, count = free_name(GROUP, anatomized.tables), free_name(COUNT, anatomized.tables)
-    made = [
-        _table(anatomized, columns, ids=ids, number=number, name=name, names=(group, count), rng=rng)
-        for columns, ids, name in _parts(anatomized)
-    ]
+    ids = [table.ids for table in anatomized.problem.tables]
+    ids += [anatomized.rows.column(name).astype(np.int32) for name in anatomized.sensitive]
+    names = table_names(len(anatomized.division.tables), len(anatomized.sensitive))
+    made = []
+    for name, columns, own in zip(names, anatomized.tables, ids, strict=True):
+        first, counts = _shuffled_tuples(number, own, rng)
+        counted = bool(counts.max() > 1)
+        found = {group: pa.array(number[first] + 1)}
+        found |= {column: anatomized.rows.coded(column, first) for column in columns}
+        if counted:
+            found[count] = pa.array(counts.astype(np.int32))
+        made.append(ReleasedTable(name, columns, columns[0] in anatomized.sensitive, counted, pa.table(found)))
     return Released(tuple(made), group, count)
 
 
-def _parts(anatomized: Anatomized) -> Iterator[tuple[tuple[str, ...], Codes, str]]:
-    """Each table's columns, the number of each record's tuple in it, and a name for its file."""
-    problem = anatomized.problem
-    ids = [tuples.ids for tuples in problem.tables]
-    ids += [anatomized.rows.column(name).astype(np.int32) for name in anatomized.sensitive]
-    names = table_names(len(problem.names), len(anatomized.sensitive))
-    yield from zip(anatomized.tables, ids, names, strict=True)
+def _shuffled_tuples(number: Codes, ids: Codes, rng: np.random.Generator) -> tuple[Ints, Ints]:
+    """For each tuple of each group a record that has it, and how many have; groups in order, their tuples in random order."""
+    key = number.astype(np.int64)
+    key *= int(ids.max()) + 1
+    key += ids
+    order = np.argsort(key)
+    begins = arrays.run_starts(key[order])
+    counts, first = np.diff(begins, append=len(key)), order[begins]
+    del key, order
+    shuffled = rng.permutation(len(first))
+    shuffled = shuffled[np.argsort(number[first[shuffled]], kind="stable")]
+    return first[shuffled], counts[shuffled]
 
 
 def table_names(tables: int, sensitive: int) -> tuple[str, ...]:
@@ -259,37 +262,6 @@ def _numbered(name: str, count: int) -> tuple[str, ...]:
     return (name,) if count == 1 else tuple(f"{name}_{place}" for place in range(1, count + 1))
 
 
-def _table(
-    anatomized: Anatomized,
-    columns: tuple[str, ...],
-    *,
-    ids: Codes,
-    number: Codes,
-    name: str,
-    names: tuple[str, str],
-    rng: np.random.Generator,
-) -> ReleasedTable:
-    key = number.astype(np.int64)
-    key *= int(ids.max()) + 1
-    key += ids
-    order = np.argsort(key)
-    ordered = key[order]
-    begins = arrays.run_starts(ordered)
-    counts, first = np.diff(begins, append=len(key)), order[begins]
-    del key, order, ordered
-    shuffled = rng.permutation(len(first))
-    shuffled = shuffled[np.argsort(number[first[shuffled]], kind="stable")]
-    first, counts = first[shuffled], counts[shuffled]
-    counted = bool(counts.max() > 1)
-    group, count = names
-    found = {group: pa.array(number[first] + 1)}
-    found |= {column: anatomized.rows.coded(column, first) for column in columns}
-    if counted:
-        found[count] = pa.array(counts.astype(np.int32))
-    sensitive = columns[0] in anatomized.sensitive
-    return ReleasedTable(name, columns, sensitive, counted, pa.table(found))
-
-
 def free_name(wanted: str, tables: Sequence[Sequence[str]]) -> str:
     """A name that no column of the tables has."""
     taken = {name.casefold() for names in tables for name in names}
@@ -299,11 +271,10 @@ def free_name(wanted: str, tables: Sequence[Sequence[str]]) -> str:
 
 
 # --- measured ---------------------------------------------------------------------------------------------------------
-# The levels of a release, worked out from its tables alone, wherever they are, by the formulas that measure our own groups
-# (levels.py).
+# The levels of a release, worked out from its tables alone, by the formulas that measure our own groups (model.py).
 #
-# The rows of a group come together: of each table of quasi-identifiers the count of its commonest tuple, of each sensitive column all
-# counts. They are held by the engine and folded into one summary. The prior of delta is the sum over all groups, for an anatomized
+# Of each table of quasi-identifiers the count of its commonest tuple, of each sensitive column all counts: the rows of a group come
+# together, held by the engine, and are folded into one summary. The prior of delta is the sum over all groups, for an anatomized
 # release leaves nobody out.
 _PIECE = 250_000
 """Groups are measured together until they have so many rows."""
@@ -318,11 +289,6 @@ class _Measure:
     """What the tables are called in messages: those of quasi-identifiers, then those of sensitive columns."""
     totals: tuple[SensitiveTotals, ...] = field(repr=False)
 
-    @property
-    def divided(self) -> int:
-        """How many tables of quasi-identifiers there are."""
-        return len(self.sources) - len(self.totals)
-
 
 def measure_tables(published: Published, model: AlphaBetaGammaDelta) -> GroupSummary:
     """What the groups of a release reach, and how many break a model."""
@@ -330,7 +296,7 @@ def measure_tables(published: Published, model: AlphaBetaGammaDelta) -> GroupSum
     # One after the other, so that no two of them are counted at the same time.
     modal = [engine.hold(published.modal_query(table)) for table in others]
     tallies = [engine.hold(published.tally_query(table)) for table in sensitive]
-    totals = tuple(_totals(table, tally) for table, tally in zip(sensitive, tallies, strict=True))
+    totals = tuple(_totals(table.columns[0], held) for table, held in zip(sensitive, tallies, strict=True))
     rows = int(totals[0].totals.sum())
     if rows == 0:
         raise BadInput(f"{sensitive[0].source} has no rows", hint="There is nothing in this release")
@@ -349,16 +315,16 @@ def _stacked(modal: Sequence[Held], tallies: Sequence[Held]) -> str:
         for part, held in enumerate(modal)
     ]
     for own, held in enumerate(tallies):
-        columns = "".join(f", {'v' if place == own else 'NULL'} AS {name}" for place, name in enumerate(values))
+        columns = "".join(f", {'c0' if place == own else 'NULL'} AS {name}" for place, name in enumerate(values))
         part = f"CAST({len(modal) + own} AS SMALLINT) AS part"
         rows.append(f"SELECT g, {part}, n, n AS size{columns} FROM {held.relation}")
     return " UNION ALL ".join(rows)
 
 
-def _totals(table: GroupTable, held: Held) -> SensitiveTotals:
+def _totals(name: str, held: Held) -> SensitiveTotals:
     """How often each sensitive value occurs in the release."""
-    found = held.engine.query(f"SELECT v, CAST(SUM(n) AS BIGINT) AS n FROM {held.relation} GROUP BY v")
-    return totals_of(found, name=table.columns[0], kind="text")
+    found = held.engine.query(f"SELECT c0 AS v, CAST(SUM(n) AS BIGINT) AS n FROM {held.relation} GROUP BY c0")
+    return totals_of(found, name=name, kind="text")
 
 
 def summarize(measure: _Measure, batches: Iterator[pa.RecordBatch]) -> GroupSummary | None:
@@ -389,13 +355,13 @@ def _summary(measure: _Measure, rows: pa.Table) -> GroupSummary:
     part, n = rows.column("part").to_numpy(), rows.column("n").to_numpy()
     size = rows.column("size").to_numpy()
     own = [part == place for place in range(len(measure.sources))]
-    each = [arrays.exact_sums(group[rows_of], size[rows_of], len(groups)) for rows_of in own]
+    each = [arrays.exact_sums(group[its], size[its], len(groups)) for its in own]
     for source, sizes in zip(measure.sources[1:], each[1:], strict=True):
         check_sizes(groups.values, each[0], sizes, sources=(measure.sources[0], source))
-    modal = [arrays.exact_sums(group[own[place]], n[own[place]], len(groups)) for place in range(measure.divided)]
+    divided = len(measure.sources) - len(measure.totals)
+    modal = [arrays.exact_sums(group[its], n[its], len(groups)) for its in own[:divided]]
     common, shift = [], []
-    for place, totals in enumerate(measure.totals):
-        its = own[measure.divided + place]
+    for place, (totals, its) in enumerate(zip(measure.totals, own[divided:], strict=True)):
         rank, ordered = by_frequency(totals.totals)
         codes = rank[domain_codes(totals.domain, rows.column(f"v{place}").filter(pa.array(its)))]
         ranked = tally(group[its], codes, groups=len(groups), values=len(ordered), count=n[its])

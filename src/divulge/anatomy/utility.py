@@ -8,8 +8,8 @@ divided by max(Q(T), floor), and how many queries that concerned is part of the 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import combinations
 from typing import Any, Literal
 
@@ -17,22 +17,21 @@ import numpy as np
 import numpy.typing as npt
 
 from divulge.anatomy.methods import Anatomized
-from divulge.anatomy.model import tally
+from divulge.anatomy.model import GroupTally, tally
 from divulge.anatomy.rows import RowCodes
-from divulge.arrays import Floats, Ints
+from divulge.arrays import Floats
+from divulge.count import Domain
 from divulge.errors import BadInput
 
 # --- workload ---------------------------------------------------------------------------------------------------------
-# Workloads: random count queries, by which a release is judged (Yao et al. 2021, section 6.2).
-#
-# The paper draws 1000 count queries over 1 to 3, 4 to 6 and 7 to 9 quasi-identifiers and does not say how. Two ways are
-# offered:
+# Random count queries. Yao et al. 2021, section 6.2, draw 1000 over 1 to 3, 4 to 6 and 7 to 9 quasi-identifiers and do not say how.
+# Two ways are offered:
 #
 # anchored    a record is drawn; the query asks for its values in some quasi-identifiers and in the sensitive attribute. At least
 #             one record satisfies it, so the relative error is always defined.
 # range       as in Xiao and Tao's Anatomy (2006): each predicate takes b of the column's values, b = ceil(|A| s^(1/(q+1))) for
-# selectivity s
-#             and q quasi-identifiers; neighbours where the column has an order, any values where not. No record need satisfy it.
+#             selectivity s and q quasi-identifiers; neighbours where the column has an order, any values where not. No record need
+#             satisfy it.
 Mask = npt.NDArray[np.bool_]
 _PATIENCE = 2 * 10**9
 """Rows times queries that a default workload looks at."""
@@ -82,10 +81,11 @@ class Workload:
             asked = [*chosen, *([str(rng.choice(list(sensitive)))] if self.with_sensitive else [])]
             if self.kind == "anchored":
                 record = int(rng.integers(len(rows)))
-                yield Query({name: _only(rows, name, record) for name in asked}, wanted)
+                masks = {name: np.arange(len(rows.domain(name))) == rows.column(name)[record] for name in asked}
             else:
                 share = self.selectivity ** (1 / len(asked))
-                yield Query({name: _some(rows, name, share, rng) for name in asked}, wanted)
+                masks = {name: _some(rows.domain(name), share, rng) for name in asked}
+            yield Query(masks, wanted)
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,21 +113,14 @@ def matching(rows: RowCodes, name: str, mask: Mask) -> Mask:
     found: Mask
     if low == high:
         found = codes == low
-    elif high - low + 1 == len(wanted):
+    elif wanted[-1] - wanted[0] + 1 == len(wanted):
         found = (codes >= low) & (codes <= high)
     else:
         found = mask[codes]
     return found
 
 
-def _only(rows: RowCodes, name: str, record: int) -> Mask:
-    mask = np.zeros(len(rows.domain(name)), dtype=np.bool_)
-    mask[rows.column(name)[record]] = True
-    return mask
-
-
-def _some(rows: RowCodes, name: str, share: float, rng: np.random.Generator) -> Mask:
-    domain = rows.domain(name)
+def _some(domain: Domain, share: float, rng: np.random.Generator) -> Mask:
     width = min(math.ceil(len(domain) * share), len(domain))
     mask = np.zeros(len(domain), dtype=np.bool_)
     if domain.is_ordered:
@@ -139,11 +132,8 @@ def _some(rows: RowCodes, name: str, share: float, rng: np.random.Generator) -> 
 
 
 # --- reconstruct ------------------------------------------------------------------------------------------------------
-# Joint distributions of two columns, as they are and as an anatomized release lets them be reconstructed.
-#
-# Two columns in different tables are independent within a group as far as the release tells, so their expected joint
-# count is the sum over groups of (count of a) (count of b) / size: equation 11 of Yao et al. 2021 for all pairs of
-# values at once.
+# Two columns in different tables are independent within a group as far as the release tells, so their expected joint count is the
+# sum over groups of (count of a) (count of b) / size: equation 11 of Yao et al. 2021 for all pairs of values at once.
 _CELLS = 2**24
 """How many cells of the (group, value) grid are held at a time."""
 
@@ -172,12 +162,11 @@ def expected_pairs(anatomized: Anatomized, left: str, right: str) -> Floats:
     shape = (len(rows.domain(left)), len(rows.domain(right)))
     total = np.zeros(shape)
     step = max(_CELLS // max(shape), 1)
-    first = tally(anatomized.group, rows.column(left), groups=len(sizes), values=shape[0])
-    second = tally(anatomized.group, rows.column(right), groups=len(sizes), values=shape[1])
+    pair = zip((left, right), shape, strict=True)
+    both = [tally(anatomized.group, rows.column(name), groups=len(sizes), values=values) for name, values in pair]
     for begin in range(0, len(sizes), step):
         end = min(begin + step, len(sizes))
-        a = _grid(first.group, first.value, first.count, begin=begin, end=end, width=shape[0])
-        b = _grid(second.group, second.value, second.count, begin=begin, end=end, width=shape[1])
+        a, b = (_grid(counted, begin, end, width) for counted, width in zip(both, shape, strict=True))
         total += (a / sizes[begin:end, None]).T @ b
     return total
 
@@ -195,11 +184,11 @@ def coefficients_of(pairs: Floats, records: int) -> Coefficients:
     return Coefficients(phi2, max(float((share[present] * np.log2(ratio)).sum()), 0.0))
 
 
-def _grid(group: Ints, value: Ints, count: Ints, *, begin: int, end: int, width: int) -> Floats:
+def _grid(counted: GroupTally, begin: int, end: int, width: int) -> Floats:
     """Counts of some groups as a dense grid; entries are sorted by group."""
-    some = slice(int(np.searchsorted(group, begin)), int(np.searchsorted(group, end)))
+    some = slice(*np.searchsorted(counted.group, [begin, end]).tolist())
     grid = np.zeros((end - begin, width))
-    grid[group[some] - begin, value[some]] = count[some]
+    grid[counted.group[some] - begin, counted.value[some]] = counted.count[some]
     return grid
 
 
@@ -226,10 +215,7 @@ class Recq:
             "workload": self.workload.kind,
             "queries": self.queries,
             "quasi_identifiers": list(self.workload.quasi_identifiers),
-            "mean": self.mean,
-            "median": self.median,
-            "p90": self.p90,
-            "below_floor": self.below_floor,
+            **{name: getattr(self, name) for name in ("mean", "median", "p90", "below_floor")},
         }
 
 
@@ -258,11 +244,9 @@ def recq(
 ) -> Recq:
     """The relative errors of what a release of these rows answers to a workload."""
     drawn = workload or Workload()
-    pairs = [
-        (int(np.count_nonzero(query.matches(rows))), answer(query))
-        for query in drawn.draw(rows, quasi_identifiers, sensitive)
-    ]
-    true, answered = np.array([pair[0] for pair in pairs]), np.array([pair[1] for pair in pairs])
+    queries = drawn.draw(rows, quasi_identifiers, sensitive)
+    pairs = np.array([(np.count_nonzero(query.matches(rows)), answer(query)) for query in queries], dtype=np.float64)
+    true, answered = pairs.T
     errors: Floats = np.abs(true - answered) / np.maximum(true, drawn.floor)
     median, p90 = np.quantile(errors, [0.5, 0.9])
     return Recq(drawn, len(errors), float(errors.mean()), float(median), float(p90), int((true < drawn.floor).sum()))
@@ -273,38 +257,8 @@ def recq_of(anatomized: Anatomized, workload: Workload | None = None) -> Recq:
     divided = {name for columns in anatomized.division.tables for name in columns}
     # In the order of the table, not of the division: releases that divide it differently are asked the same queries.
     names = [name for name in anatomized.rows.names if name in divided]
-    return recq(
-        anatomized.rows,
-        estimator(anatomized),
-        quasi_identifiers=names,
-        sensitive=anatomized.sensitive,
-        workload=workload,
-    )
-
-
-def recq_by_quasi_identifiers(anatomized: Anatomized, workload: Workload | None = None) -> dict[int, Recq]:
-    """RECQ for each number of quasi-identifiers in a query."""
-    drawn = workload or Workload()
-    count = sum(len(columns) for columns in anatomized.division.tables)
-    return {
-        number: recq_of(anatomized, replace(drawn, quasi_identifiers=(number, number)))
-        for number in range(1, count + 1)
-    }
-
-
-def recq_table(releases: Iterable[Anatomized], workload: Workload | None = None) -> list[dict[str, Any]]:
-    """RECQ of several releases of one table, with what they differ in: method, tables, groups and their sizes; one row each."""
-    return [
-        {
-            "method": release.method,
-            "tables": len(release.tables),
-            "groups": release.groups,
-            "mean_group_size": float(release.sizes.mean()),
-            **release.levels.texts(),
-            **recq_of(release, workload).as_json(),
-        }
-        for release in releases
-    ]
+    answer = estimator(anatomized)
+    return recq(anatomized.rows, answer, quasi_identifiers=names, sensitive=anatomized.sensitive, workload=workload)
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, Literal
@@ -14,7 +14,7 @@ from typing import Any, Literal
 import numpy as np
 
 from divulge import anatomy, arrays
-from divulge.arrays import Codes, Ints, Members
+from divulge.arrays import Codes, Floats, Ints, Members
 
 _Z = 1.959963984540054  # 95 %
 
@@ -59,7 +59,6 @@ class AttackOutcome:
 
     def as_json(self) -> dict[str, Any]:
         """For JSON."""
-        trial = self.trial
         return {
             "attack": self.attack,
             "promise": self.promise,
@@ -67,15 +66,7 @@ class AttackOutcome:
             "worst": str(self.worst),
             "mean": self.mean,
             "holds": self.holds,
-            "trial": None
-            if trial is None
-            else {
-                "how": trial.how,
-                "arrangements": trial.arrangements,
-                "success": trial.success,
-                "low": trial.low,
-                "high": trial.high,
-            },
+            "trial": None if self.trial is None else asdict(self.trial),
             "beyond": dict(self.beyond),
         }
 
@@ -105,12 +96,27 @@ def student(freedom: int) -> float:
     return _Z + first / freedom + second / freedom**2
 
 
+def sampled(rates: Sequence[float]) -> Trial:
+    """A trial of some draws, each of all groups at once."""
+    return Trial("sampling", len(rates), sum(rates) / len(rates), *interval(rates))
+
+
+def chances(counts: Sequence[Ints], size: Ints) -> Floats:
+    """For each person, the product of count / size."""
+    product: Floats = np.multiply.reduce([count / size for count in counts])
+    return product
+
+
+def largest_chance(counts: Sequence[Ints], size: Ints) -> Fraction:
+    """The largest product of count / size over all people, exactly: the largest by float, compared as fractions."""
+    product = chances(counts, size)
+    columns = np.stack([*counts, size])[:, product >= product.max() * (1 - 1e-9)]
+    return max(Fraction(math.prod(own), records ** len(own)) for *own, records in np.unique(columns, axis=1).T.tolist())
+
+
 # --- arrangements -----------------------------------------------------------------------------------------------------
-# Arrangements: the ways in which the rows of a group can be put together again, all of them or some at random.
-#
-# A release tells which tuples a group has in each table and nothing about which belong together. An arrangement gives
-# each record of the first table one row of every other table, no row twice. On small groups all arrangements are gone
-# through; on large ones some are drawn.
+# A release tells which tuples a group has in each table and nothing about which belong together. An arrangement gives each record of
+# the first table one row of every other table, no row twice.
 @dataclass(frozen=True, eq=False)
 class Victims:
     """The people of a release, as the publisher knows them: their group, and their tuple in each table."""
