@@ -21,139 +21,8 @@ from divulge.cli.dossier_options import (
 )
 from divulge.cli.options import JsonOption, emit_json, new_app, progress_bar, show, takes_groups
 from divulge.errors import BadInput
+from divulge.views import dossier as views
 
-
-# --- dossier plan -----------------------------------------------------------------------------------------------------
-# The dossier commands that plan and experiment: disinform, enhance, simulate.
-@takes_groups
-def disinform(
-    database: DatabaseOption,
-    reference: ReferenceOption,
-    budget: Annotated[float, typer.Option(help="What disinformation may cost in all; an attribute costs 1.")],
-    measure: MeasureOptions,
-    adversary: AdversaryOptions,
-    candidates: Annotated[
-        str | None, typer.Option(help="Records to choose from; without, linking and false records are invented.")
-    ] = None,
-    cost: Annotated[
-        list[str] | None, typer.Option(metavar="ID=COST", help="What a candidate costs; repeatable.")
-    ] = None,
-    method: Annotated[
-        str, typer.Option(help="With --candidates: exact, bounded (reports its gap) or greedy.")
-    ] = "exact",
-    steps: Annotated[int, typer.Option(help="How many choices the method bounded may measure.", min=1)] = 1000,
-    json_: JsonOption = False,
-) -> None:
-    """Find the disinformation that lowers the leakage most for a budget.
-
-    \b
-    Examples:
-      divulge dossier disinform --database shops.json --reference p.json --resolve N --budget 5
-      divulge dossier disinform --database shops.json --reference p.json --resolve N --budget 6 --candidates decoys.json
-    """
-    from divulge.views import dossier as views
-
-    records, truth, options = dv.dossier.read_database(database), dv.dossier.read_record(reference), measure.read()
-    adversary.warn_about_labels(records)
-    if not candidates:
-        adversary.only_rule()
-    with progress_bar("looking for disinformation"):
-        if candidates:
-            found = dv.dossier.choose_disinformation(
-                records,
-                truth,
-                dv.dossier.candidates_of(dv.dossier.read_database(candidates), costs=numbers(cost or [], "--cost")),
-                budget=budget,
-                operator=adversary.operator(options),
-                measure=options,
-                method=method,  # type: ignore[arg-type]
-                steps=steps,
-            )
-        else:
-            found = dv.dossier.plan_disinformation(
-                records, truth, rule=adversary.match_rule(), budget=budget, measure=options
-            )
-    emit_json(views.disinformation_document(found)) if json_ else show(views.disinformation_text(found))
-
-
-@takes_groups
-def enhance(
-    database: DatabaseOption,
-    adversary: AdversaryOptions,
-    weights: Annotated[str | None, typer.Option(metavar="FILE", help="How much each label matters.")] = None,
-    about: Annotated[str | None, typer.Option(help="Only the composite record that contains this record.")] = None,
-    json_: JsonOption = False,
-) -> None:
-    """Say which attribute to verify next to make a composite record more certain.
-
-    \b
-    Example:
-      divulge dossier enhance --database facts.json --resolve N
-    """
-    from divulge.views import dossier as views
-
-    records = dv.dossier.read_database(database)
-    adversary.warn_about_labels(records)
-    rule = adversary.match_rule() if adversary.resolve else None
-    found = dv.dossier.enhance_each(
-        records,
-        rule=rule,
-        method=adversary.er,  # type: ignore[arg-type]
-        about=about,
-        weights=dv.dossier.read_weights(weights) if weights else None,
-    )
-    if json_:
-        emit_json({"composites": [views.enhancement_document(each) for each in found]})
-    else:
-        show(views.enhancement_text(found))
-
-
-def simulate(
-    table5: Annotated[bool, typer.Option("--table5", help="Table 5 of the paper beside ours.")] = False,
-    figure: Annotated[str | None, typer.Option(help="A panel of Fig. 3: a (p_c), b (p_p), c (m) or d (time).")] = None,
-    n: Annotated[int, typer.Option(help="Attributes of the reference.")] = 100,
-    records: Annotated[int, typer.Option(help="Records, |R|.")] = 10_000,
-    p_c: Annotated[float, typer.Option("--p-c", help="Chance that an attribute is copied.")] = 0.5,
-    p_p: Annotated[float, typer.Option("--p-p", help="Chance that a copy is wrong.")] = 0.5,
-    p_b: Annotated[float, typer.Option("--p-b", help="Chance that a bogus attribute is added.")] = 0.5,
-    m: Annotated[float, typer.Option(help="The largest confidence.")] = 0.5,
-    w: Annotated[str, typer.Option(help="Weights: C (constant) or R (random).")] = "C",
-    seeds: Annotated[int, typer.Option(help="How many seeds, from 0.", min=1)] = 5,
-    json_: JsonOption = False,
-) -> None:
-    """Generate random records and measure them: section 6 of the paper, with spreads over seeds.
-
-    \b
-    Examples:
-      divulge dossier simulate --n 200 --seeds 3 --json
-      divulge dossier simulate --table5
-      divulge dossier simulate --figure a
-    """
-    from divulge.views import papers as views
-
-    if table5 and figure:
-        raise BadInput("--table5 and --figure were both given", hint="ask for one of them")
-    chosen = range(seeds)
-    with progress_bar("simulating"):
-        if table5:
-            rows = dv.papers.simulate.table5(seeds=chosen, records=records)
-            document, text = views.table5_document(rows), views.table5_text(rows)
-        elif figure == "d":
-            timings = dv.papers.simulate.figure3d()
-            document = {"figure": "3d", "timings": [asdict(each) for each in timings]}
-            text = views.timings_text(timings)
-        elif figure:
-            runs = dv.papers.simulate.figure3(figure, seeds=chosen, records=records)  # type: ignore[arg-type]
-            document = {"figure": f"3{figure}", "runs": [views.simulation_document(run) for run in runs]}
-            text = views.simulation_text(runs)
-        else:
-            parameters = dv.papers.simulate.Parameters(n, records, p_c, p_p, p_b, m, w)  # type: ignore[arg-type]
-            run = dv.papers.simulate.run(parameters, seeds=chosen)
-            document, text = views.simulation_document(run), views.simulation_text([run])
-    emit_json(document) if json_ else show(text)
-
-
-# --- dossier ----------------------------------------------------------------------------------------------------------
 app = new_app()
 EXPLAINED = 1000
 """Records up to which the text says what each label contributes without being asked."""
@@ -181,11 +50,7 @@ def leakage(
     method: Annotated[str, typer.Option(help="exact, naive, algorithm1 or taylor (approximate).")] = "exact",
     timeline: Annotated[bool, typer.Option("--timeline", help="Also how the leakage grew, record by record.")] = False,
     without: Annotated[
-        bool,
-        typer.Option(
-            "--without",
-            help="Also what keeping a label back would have brought.",
-        ),
+        bool, typer.Option("--without", help="Also what keeping a label back would have brought.")
     ] = False,
     json_: JsonOption = False,
 ) -> None:
@@ -197,11 +62,8 @@ def leakage(
       divulge dossier leakage --database shops.json --reference p.json --resolve N+C,N+P --without --timeline
       divulge dossier leakage --table release.csv --qi Zip,Age --background known.csv --reference p.json
     """
-    from divulge.views import dossier as views
-
-    sources = [
-        name for name, given in (("--record", record), ("--database", database), ("--table", table.table)) if given
-    ]
+    given = {"--record": record, "--database": database, "--table": table.table}
+    sources = [name for name, file in given.items() if file]
     if len(sources) != 1:
         raise BadInput(
             f"{' and '.join(sources) or 'nothing'} was given to measure",
@@ -232,8 +94,6 @@ def _database_leakage(
     without: bool,
     json_: bool,
 ) -> None:
-    from divulge.views import dossier as views
-
     records, truth = dv.dossier.read_database(database), dv.dossier.read_record(reference)
     adversary.warn_about_labels(records)
     operator = adversary.operator(options)
@@ -269,8 +129,6 @@ def resolve(
       divulge dossier resolve --database shops.json --resolve N+C,N+P --json
       divulge dossier resolve --database shops.jsonl --link N~1,P,C --probability 0.95 --out people.json
     """
-    from divulge.views import dossier as views
-
     records = dv.dossier.read_database(database)
     adversary.warn_about_labels(records)
     merged, graph, settings = adversary.merge(records, measure.read())
@@ -299,8 +157,6 @@ def dip(
     Example:
       divulge dossier dip --database shops.json --query q.json --resolve N --reference p.json
     """
-    from divulge.views import dossier as views
-
     records, start, options = dv.dossier.read_database(database), dv.dossier.read_record(query), measure.read()
     adversary.warn_about_labels([*records, start])
     found = dv.dossier.dip(records, start, adversary.operator(options))
@@ -330,8 +186,6 @@ def release(
     Example:
       divulge dossier release --database shops.json --reference p.json --resolve N+C,N+P --release card1=u.json --release card2=v.json
     """
-    from divulge.views import dossier as views
-
     records, options = dv.dossier.read_database(database), measure.read()
     offered = {name: dv.dossier.read_record(path) for name, path in named_files(alternatives).items()}
     adversary.warn_about_labels([*records, *offered.values()])
@@ -341,6 +195,128 @@ def release(
     emit_json(views.release_document(found)) if json_ else show(views.release_text(found))
 
 
-app.command()(disinform)
-app.command()(enhance)
-app.command()(simulate)
+@app.command()
+@takes_groups
+def disinform(
+    database: DatabaseOption,
+    reference: ReferenceOption,
+    budget: Annotated[float, typer.Option(help="What disinformation may cost in all; an attribute costs 1.")],
+    measure: MeasureOptions,
+    adversary: AdversaryOptions,
+    candidates: Annotated[
+        str | None, typer.Option(help="Records to choose from; without, linking and false records are invented.")
+    ] = None,
+    cost: Annotated[
+        list[str] | None, typer.Option(metavar="ID=COST", help="What a candidate costs; repeatable.")
+    ] = None,
+    method: Annotated[
+        str, typer.Option(help="With --candidates: exact, bounded (reports its gap) or greedy.")
+    ] = "exact",
+    steps: Annotated[int, typer.Option(help="How many choices the method bounded may measure.", min=1)] = 1000,
+    json_: JsonOption = False,
+) -> None:
+    """Find the disinformation that lowers the leakage most for a budget.
+
+    \b
+    Examples:
+      divulge dossier disinform --database shops.json --reference p.json --resolve N --budget 5
+      divulge dossier disinform --database shops.json --reference p.json --resolve N --budget 6 --candidates decoys.json
+    """
+    records, truth, options = dv.dossier.read_database(database), dv.dossier.read_record(reference), measure.read()
+    adversary.warn_about_labels(records)
+    if not candidates:
+        adversary.only_rule()
+    with progress_bar("looking for disinformation"):
+        if candidates:
+            found = dv.dossier.choose_disinformation(
+                records,
+                truth,
+                dv.dossier.candidates_of(dv.dossier.read_database(candidates), costs=numbers(cost or [], "--cost")),
+                budget=budget,
+                operator=adversary.operator(options),
+                measure=options,
+                method=method,  # type: ignore[arg-type]
+                steps=steps,
+            )
+        else:
+            found = dv.dossier.plan_disinformation(
+                records, truth, rule=adversary.match_rule(), budget=budget, measure=options
+            )
+    emit_json(views.disinformation_document(found)) if json_ else show(views.disinformation_text(found))
+
+
+@app.command()
+@takes_groups
+def enhance(
+    database: DatabaseOption,
+    adversary: AdversaryOptions,
+    weights: Annotated[str | None, typer.Option(metavar="FILE", help="How much each label matters.")] = None,
+    about: Annotated[str | None, typer.Option(help="Only the composite record that contains this record.")] = None,
+    json_: JsonOption = False,
+) -> None:
+    """Say which attribute to verify next to make a composite record more certain.
+
+    \b
+    Example:
+      divulge dossier enhance --database facts.json --resolve N
+    """
+    records = dv.dossier.read_database(database)
+    adversary.warn_about_labels(records)
+    rule = adversary.match_rule() if adversary.resolve else None
+    found = dv.dossier.enhance_each(
+        records,
+        rule=rule,
+        method=adversary.er,  # type: ignore[arg-type]
+        about=about,
+        weights=dv.dossier.read_weights(weights) if weights else None,
+    )
+    if json_:
+        emit_json({"composites": [views.enhancement_document(each) for each in found]})
+    else:
+        show(views.enhancement_text(found))
+
+
+@app.command()
+def simulate(
+    table5: Annotated[bool, typer.Option("--table5", help="Table 5 of the paper beside ours.")] = False,
+    figure: Annotated[str | None, typer.Option(help="A panel of Fig. 3: a (p_c), b (p_p), c (m) or d (time).")] = None,
+    n: Annotated[int, typer.Option(help="Attributes of the reference.")] = 100,
+    records: Annotated[int, typer.Option(help="Records, |R|.")] = 10_000,
+    p_c: Annotated[float, typer.Option("--p-c", help="Chance that an attribute is copied.")] = 0.5,
+    p_p: Annotated[float, typer.Option("--p-p", help="Chance that a copy is wrong.")] = 0.5,
+    p_b: Annotated[float, typer.Option("--p-b", help="Chance that a bogus attribute is added.")] = 0.5,
+    m: Annotated[float, typer.Option(help="The largest confidence.")] = 0.5,
+    w: Annotated[str, typer.Option(help="Weights: C (constant) or R (random).")] = "C",
+    seeds: Annotated[int, typer.Option(help="How many seeds, from 0.", min=1)] = 5,
+    json_: JsonOption = False,
+) -> None:
+    """Generate random records and measure them: section 6 of the paper, with spreads over seeds.
+
+    \b
+    Examples:
+      divulge dossier simulate --n 200 --seeds 3 --json
+      divulge dossier simulate --table5
+      divulge dossier simulate --figure a
+    """
+    from divulge.views import papers as paper_views
+
+    if table5 and figure:
+        raise BadInput("--table5 and --figure were both given", hint="ask for one of them")
+    chosen = range(seeds)
+    with progress_bar("simulating"):
+        if table5:
+            rows = dv.papers.simulate.table5(seeds=chosen, records=records)
+            document, text = paper_views.table5_document(rows), paper_views.table5_text(rows)
+        elif figure == "d":
+            timings = dv.papers.simulate.figure3d()
+            document = {"figure": "3d", "timings": [asdict(each) for each in timings]}
+            text = paper_views.timings_text(timings)
+        elif figure:
+            runs = dv.papers.simulate.figure3(figure, seeds=chosen, records=records)  # type: ignore[arg-type]
+            document = {"figure": f"3{figure}", "runs": [paper_views.simulation_document(run) for run in runs]}
+            text = paper_views.simulation_text(runs)
+        else:
+            parameters = dv.papers.simulate.Parameters(n, records, p_c, p_p, p_b, m, w)  # type: ignore[arg-type]
+            run = dv.papers.simulate.run(parameters, seeds=chosen)
+            document, text = paper_views.simulation_document(run), paper_views.simulation_text([run])
+    emit_json(document) if json_ else show(text)

@@ -34,7 +34,7 @@ from divulge.dossier.disinformation import (
 )
 from divulge.dossier.leakage import Measure
 from divulge.dossier.record import Record
-from divulge.dossier.resolve import MatchRule, as_rule, resolve, with_ids
+from divulge.dossier.resolve import MatchRule, all_sources, as_rule, resolve, with_ids
 from divulge.errors import BadInput
 
 Groups: TypeAlias = tuple[tuple[int, ...], ...]
@@ -79,7 +79,7 @@ def plan_disinformation(
     given = with_ids(database)
     inventor = Inventor(reference, given, weights=measure.weights, labels=labels, invent=invent)
     resolved = resolve(given, rule).records
-    setting = describe(resolved, reference, rule=rule, measure=measure, added_weight=inventor.weight, budget=whole)
+    setting = describe(Setting(reference, rule, measure, inventor.weight), resolved, whole)
     planner = _Planner(setting, whole)
     floor = lower_bound(setting, whole)
     best, method = planner.draft(()), "knapsack"
@@ -88,12 +88,8 @@ def plan_disinformation(
     if best.leakage > floor + EQUAL and (all_groups := planner.all_groups()) is not None:
         best = min((best, *map(planner.draft, all_groups)), key=lambda draft: draft.leakage)
         floor, method = best.leakage, "enumeration"
-    decoys = [
-        inventor.add(Record(link.attributes), count) for link, count in zip(best.links, best.invented, strict=True)
-    ]
-    chosen = tuple(
-        CandidateRecord(f"decoy {number}", decoy, len(decoy)) for number, decoy in enumerate(decoys, start=1)
-    )
+    decoys = [inventor.add(link, count) for link, count in zip(best.links, best.invented, strict=True)]
+    chosen = tuple(CandidateRecord(f"decoy {number}", each, len(each)) for number, each in enumerate(decoys, start=1))
     before = measure.most(resolved, reference).leakage
     return Disinformation(before, best.leakage, chosen, budget, method, min(floor, best.leakage), planner.examined)
 
@@ -159,7 +155,7 @@ class _Planner:
         while True:
             near = {n for place in reached for a in self._records[place].attributes for n in self._setting.places[a]}
             merged = resolve((*(self._records[place] for place in sorted(near)), *links), self._setting.rule).records
-            sources = {source for record in merged if record.sources & _names(links) for source in record.sources}
+            sources = all_sources(record for record in merged if record.sources & all_sources(links))
             grown = reached | {place for place in near if self._records[place].sources & sources}
             if grown == reached:
                 break
@@ -216,7 +212,3 @@ class _Planner:
                 yield from extend(number + 1, [*parts[:at], [*part, places[number]], *parts[at + 1 :]])
 
         return extend(0, [])
-
-
-def _names(records: Sequence[Record]) -> frozenset[str]:
-    return frozenset(source for record in records for source in record.sources)

@@ -24,6 +24,7 @@ from operator import ge, gt, le, lt
 from pathlib import Path
 from typing import TypeAlias
 
+from divulge.dossier.files import read_text
 from divulge.dossier.record import Attribute, Record, show
 from divulge.errors import BadInput
 
@@ -129,10 +130,7 @@ class Equivalence:
         A CSV row without a value declares the canonical value itself as a pattern.
         """
         path = Path(source)
-        try:
-            text = path.read_text(encoding="utf-8-sig")
-        except OSError as error:
-            raise BadInput(f"cannot read the equivalence {str(path)!r}: {error.strerror}") from error
+        text = read_text(path, "the equivalence ")
         if path.suffix.lower() == ".csv":
             return cls(_from_csv(text, path))
         try:

@@ -39,7 +39,7 @@ def read_record(source: Source) -> Record:
 def read_database(source: Source) -> Database:
     """All records of a file, each with an id."""
     path = Path(source)
-    text, name = _read_text(path), str(path)
+    text, name = read_text(path), str(path)
     suffix = path.suffix.lower()
     if suffix == ".csv":
         return _from_csv(text, name)
@@ -60,7 +60,7 @@ def read_database(source: Source) -> Database:
 def read_weights(source: Source) -> Mapping[str, float]:
     """Weights per label."""
     path = Path(source)
-    text, name = _read_text(path), str(path)
+    text, name = read_text(path), str(path)
     if path.suffix.lower() != ".csv":
         document = _parse(text, name)
         if not isinstance(document, dict):
@@ -129,8 +129,8 @@ def record_from_json(document: object, where: str = "the record") -> Record:
 
 
 def _from_objects(documents: Sequence[object], name: str) -> Database:
-    places = (f"{name}, record {number}" for number in range(1, len(documents) + 1))
-    return _with_ids([record_from_json(*pair) for pair in zip(documents, places, strict=True)], name)
+    found = [record_from_json(each, f"{name}, record {number}") for number, each in enumerate(documents, start=1)]
+    return _with_ids(found, name)
 
 
 def _from_csv(text: str, name: str) -> Database:
@@ -176,8 +176,7 @@ def _with_ids(database: list[Record], name: str) -> Database:
 def _table(rows: object) -> tuple[Sequence[str], Iterable[Mapping[str, object]]]:
     """The columns and the rows of a table."""
     if isinstance(rows, Sequence) and not isinstance(rows, str):
-        columns = list(dict.fromkeys(name for row in rows for name in row))
-        return columns, rows
+        return list(dict.fromkeys(name for row in rows for name in row)), rows
     from divulge.table import read
 
     table = read(rows)
@@ -194,11 +193,12 @@ def _cell(value: object) -> str | int | float | bool:
     return value if isinstance(value, str | int | float | bool) else str(value)
 
 
-def _read_text(path: Path) -> str:
+def read_text(path: Path, what: str = "") -> str:
+    """The text of a file; `what` goes before its name in errors."""
     try:
         return path.read_text(encoding="utf-8-sig")
     except OSError as error:
-        raise BadInput(f"cannot read {str(path)!r}: {error.strerror}") from error
+        raise BadInput(f"cannot read {what}{str(path)!r}: {error.strerror}") from error
     except UnicodeDecodeError as error:
         raise BadInput(f"{str(path)!r} is not UTF-8 text", hint="save it as UTF-8") from error
 
