@@ -218,7 +218,6 @@ def dip(database: Sequence[Record], query: Record, operator: Operator) -> Dip:
     found = [record for record in outcome if name in record.sources]
     if len(found) != 1:
         raise BadInput(
-            f"after the operator, {len(found)} records name the query as a source",
-            hint="an operator must keep sources",
+            f"after the operator, {len(found)} records name the query as a source", hint="an operator must keep sources"
         )
     return Dip(found[0], found[0].sources - {name})

@@ -114,7 +114,7 @@ def choose_disinformation(
             f"exact search takes up to {MOST_EXACT} candidates, not {len(candidates)}",
             hint="use the method bounded, which reports its gap",
         )
-    problem = _Problem(database, reference, candidates, operator=operator, measure=measure or Measure())
+    problem = _Problem(with_ids(database), reference, candidates, by=operator, measure=measure or Measure())
     if method == "greedy":
         return _greedy(problem, budget)
     return _branch_and_bound(problem, budget, steps=None if method == "exact" else steps)
@@ -130,24 +130,17 @@ class _Problem:
     """The part of the database that can matter, and what a choice of candidates leads to."""
 
     def __init__(
-        self,
-        database: Sequence[Record],
-        reference: Record,
-        candidates: Sequence[CandidateRecord],
-        *,
-        operator: Operator,
-        measure: Measure,
+        self, given: Database, reference: Record, offered: Sequence[CandidateRecord], *, by: Operator, measure: Measure
     ) -> None:
-        self.candidates = tuple(candidates)
+        self.candidates = tuple(offered)
         self.examined = 0
-        self._operator, self._measure, self._reference = operator, measure, reference
-        given = with_ids(database)
+        self._operator, self._measure, self._reference = by, measure, reference
         taken = all_sources(given)
         self._decoys = tuple(
             Record(candidate.record.attributes, free_name(f"decoy {number}", taken))
             for number, candidate in enumerate(self.candidates, start=1)
         )
-        self._bounded = operator.monotone and not measure.graded
+        self._bounded = by.monotone and not measure.graded
         self._base = self._relevant(given) if self._bounded else given
         self._canonical = measure.equivalence.canonical if measure.equivalence else lambda attribute: attribute
         self._true = {self._canonical(attribute) for attribute in reference.attributes}
@@ -206,9 +199,9 @@ def _branch_and_bound(problem: _Problem, budget: float, *, steps: int | None) ->
             if rest and (bound := max(floor, problem.bound(branch, rest))) < best - EQUAL:
                 heapq.heappush(heap, (bound, -len(branch), branch, open_[0] + 1))
     lower = min(best, heap[0][0]) if heap else best
-    chosen_candidates = tuple(problem.candidates[number] for number in plan)
+    records = tuple(problem.candidates[number] for number in plan)
     method = "exact" if steps is None else "bounded"
-    return Disinformation(before, best, chosen_candidates, budget, method, lower, problem.examined)
+    return Disinformation(before, best, records, budget, method, lower, problem.examined)
 
 
 def _greedy(problem: _Problem, budget: float) -> Disinformation:
@@ -219,11 +212,10 @@ def _greedy(problem: _Problem, budget: float) -> Disinformation:
     while True:
         options = []
         for number, candidate in enumerate(problem.candidates):
-            if number not in chosen and candidate.cost <= left + EQUAL:
-                leakage = problem.measure([*chosen, number])
-                if leakage < now - EQUAL:
-                    ratio = (now - leakage) / candidate.cost if candidate.cost else math.inf
-                    options.append((-ratio, number, leakage))
+            affordable = number not in chosen and candidate.cost <= left + EQUAL
+            if affordable and (leakage := problem.measure([*chosen, number])) < now - EQUAL:
+                ratio = (now - leakage) / candidate.cost if candidate.cost else math.inf
+                options.append((-ratio, number, leakage))
         if not options:
             break
         _, number, now = min(options)
@@ -419,13 +411,7 @@ def lower_bound(setting: Setting, budget: int) -> float:
     """No plan within the budget leads to less leakage than this."""
     telling = [place for place, cluster in enumerate(setting.clusters) if cluster.leakage > 0]
     leaks = [setting.clusters[place].leakage for place in telling]
-    falls: dict[int, Floats] = {}
-
-    def fall(number: int) -> Floats:
-        falls[number] = _fall(setting, (telling[number],), budget)
-        return falls[number]
-
-    apart, _ = bring_down(leaks, fall, budget)
+    apart, _, falls = bring_down(leaks, lambda number: _fall(setting, (telling[number],), budget), budget)
     alone = max([_untouched(setting, telling, budget), *(float(found[-1]) for found in falls.values())], default=0.0)
     if apart <= alone + EQUAL:
         return alone
@@ -438,8 +424,10 @@ def lower_bound(setting: Setting, budget: int) -> float:
     return min(apart, max(alone, min(joint, default=math.inf)))
 
 
-def bring_down(leaks: Sequence[float], fall: Callable[[int], Floats], budget: int) -> tuple[float, dict[int, int]]:
-    """The smallest leakage t to which all records can be brought with the budget shared, and what to spend on each.
+def bring_down(
+    leaks: Sequence[float], fall: Callable[[int], Floats], budget: int
+) -> tuple[float, dict[int, int], dict[int, Floats]]:
+    """The smallest leakage to which all records can be brought with the budget shared, what to spend on each, the falls.
 
     `fall(number)[s]` is the leakage of a record after spending s on it; it is asked for only where it matters.
     """
@@ -450,7 +438,7 @@ def bring_down(leaks: Sequence[float], fall: Callable[[int], Floats], budget: in
             break
         falls[number] = fall(number)
         target, spent = _share(falls, budget)
-    return target, spent
+    return target, spent, falls
 
 
 def most_weight(costs: Sequence[int], gains: Floats, budget: int) -> tuple[Floats, list[list[int]]]:
@@ -515,11 +503,8 @@ def _reduced(setting: Setting, budget: int) -> tuple[Cluster, ...]:
                     kept.add(place)
                     counts[kind, size] += 1
     near = {a for place in kept for a in setting.clusters[place].record.attributes}
-    return tuple(
-        cluster
-        for place, cluster in enumerate(setting.clusters)
-        if place in kept or not near.isdisjoint(cluster.record.attributes)
-    )
+    everything = enumerate(setting.clusters)
+    return tuple(each for place, each in everything if place in kept or not near.isdisjoint(each.record.attributes))
 
 
 def _share(falls: dict[int, Floats], budget: int) -> tuple[float, dict[int, int]]:

@@ -19,6 +19,7 @@ import csv
 import json
 import math
 import re
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from operator import ge, gt, le, lt
 from pathlib import Path
@@ -29,14 +30,11 @@ from divulge.dossier.record import Attribute, Record, show
 from divulge.errors import BadInput
 
 # --- grades and background --------------------------------------------------------------------------------------------
-# Two extensions that section 2.1 names and leaves open; both are off by default.
-#
-# Graded correctness: guessing 31 for an age of 30 leaks more than guessing 80. A grade g(v, v') in [0, 1] says how much of the true
-# value v' the guess v gives away. An attribute is compared with the most similar reference attribute of its label. In a possible
-# world a reference attribute is found to the degree of its best guess: several guesses at one truth never count more than the truth.
-#
-# Background statistics: a rare value says more than a common one. The weight of <l, v> becomes w_l * (-log2 q(v)) / H(l), where q is
-# the distribution of the label in the population and H its entropy. The population mean of the factor is 1.
+# Two extensions that section 2.1 names and leaves open; both are off by default. Grades: guessing 31 for an age of 30 leaks more than
+# guessing 80. An attribute is compared with the most similar reference attribute of its label; in a possible world that one is found
+# to the degree of its best guess, so several guesses at one truth never count more than the truth. Background: a rare value says more
+# than a common one. The weight of <l, v> becomes w_l * (-log2 q(v)) / H(l), where q is the distribution of the label in the population
+# and H its entropy; the population mean of the factor is 1.
 Grade: TypeAlias = "float | Callable[[str, str], float]"
 """A distance at which a number stops being similar, or a function (guess, truth) -> [0, 1]."""
 Background: TypeAlias = Mapping[str, Mapping[str, float]]
@@ -157,12 +155,10 @@ class Equivalence:
 
     def apply_to_background(self, background: Background) -> Background:
         """Population counts per canonical value."""
-        summed: dict[str, dict[str, float]] = {}
+        summed: dict[str, dict[str, float]] = {label: defaultdict(float) for label in background}
         for label, counts in background.items():
-            merged = summed.setdefault(label, {})
             for value, count in counts.items():
-                canonical = self.canonical(Attribute(label, value)).value
-                merged[canonical] = merged.get(canonical, 0.0) + count
+                summed[label][self.canonical(Attribute(label, value)).value] += count
         return summed
 
 

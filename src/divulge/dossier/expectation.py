@@ -26,13 +26,12 @@ from divulge.arrays import Bools, Floats, Ints
 
 # --- exponential sums -------------------------------------------------------------------------------------------------
 # A rule stands for 1/u on [1, ratio] by sum_j weight_j exp(-node_j u), where u = Lambda / (least Lambda). As the mixture is positive,
-# the relative error of every record's leakage is at most the worst error of the rule on 1/u: one number per rule, computed once. So
-# leakage is exact for arbitrary weights, in time linear in the size of the record.
+# the relative error of every record's leakage is at most the worst error of the rule on 1/u: one number per rule, computed once.
 #
-# For small ratios there are tables of the sums with the fewest terms, which exist and have positive terms (Braess and Hackbusch,
-# "Approximation of 1/x by exponential sums in [1, infinity)", 2005). They interpolate 1/u at Chebyshev points in log u and were found
-# by Newton's method with 80 digits. Nothing rests on that: `certificate` bounds the error of the numbers as they stand here, and the
-# tests hold it below 1e-13. For any other ratio it is the double-exponential ("DE") trapezoidal rule with s = exp(x - exp(-x)).
+# For small ratios there are tables of the sums with the fewest terms (Braess and Hackbusch, "Approximation of 1/x by exponential sums
+# in [1, infinity)", 2005): they interpolate 1/u at Chebyshev points in log u, found by Newton's method with 80 digits. Nothing rests
+# on that: `certificate` bounds the error of the numbers as they stand here, and the tests hold it below 1e-13. For any other ratio it
+# is the double-exponential ("DE") trapezoidal rule with s = exp(x - exp(-x)).
 TABLES: dict[float, Floats] = {
     ratio: np.array(text.split(), dtype=float).reshape(-1, 2)
     for ratio, text in {
@@ -133,7 +132,7 @@ def error_at(u: Floats, nodes: Floats, weights: Floats) -> Floats:
     return np.array([math.fsum((*row, -1.0)) for row in terms])
 
 
-# --- expectation ------------------------------------------------------------------------------------------------------
+# --- expected shares --------------------------------------------------------------------------------------------------
 CELLS = 1 << 16
 """Attributes times nodes that are held at once: a few arrays of half a megabyte, which stay in the cache."""
 NEGLIGIBLE = 1e-17
@@ -182,13 +181,9 @@ def expected_share(batch: Batch, base: float) -> Expectation:
     error[settled] = UNIT * (4 + 2 * _per_record(batch, certain)[settled])
 
     low = _above_rare_worlds(batch, low, high=high, fixed=fixed, shielded=shielded)
-    integrals = _Integrals(
-        batch,
-        np.flatnonzero((uncertain | (certain & shielded)) & (leaks & open_)[batch.row]),
-        low=low,
-        fixed=fixed,
-        sure=_per_record(batch, batch.credit * (certain & ~shielded)),
-    )
+    kept = np.flatnonzero((uncertain | (certain & shielded)) & (leaks & open_)[batch.row])
+    sure = _per_record(batch, batch.credit * (certain & ~shielded))
+    integrals = _Integrals(batch, kept, low=low, fixed=fixed, sure=sure)
     for rule, rows in _by_rule(high / np.where(leaks, low, np.inf), np.flatnonzero(leaks & open_)):
         for chunk in integrals.chunks(rows, nodes=len(rule.nodes)):
             value[chunk], error[chunk] = integrals.of(chunk, rule)
@@ -260,14 +255,17 @@ class _Integrals:
 
     def of(self, rows: Ints, rule: QuadratureRule) -> tuple[Floats, Floats]:
         """The integral of each row and a bound of its relative error."""
-        take, owner = self._attributes(rows)
+        attributes = self.start[rows + 1] - self.start[rows]
+        take, owner = arrays.ranges(self.start[rows], attributes), np.repeat(np.arange(len(rows)), attributes)
         confidence, weight = self.confidence[take], self.weight[take] / self.low[rows][owner]
         doubt, stake = 1 - confidence, self.credit[take] * confidence
         base = self.fixed[rows] / self.low[rows]
         starts = np.flatnonzero(np.diff(owner, prepend=-1))
         long = len(take) > LONG and len(rows) == 1
         total, depth = np.zeros(len(rows)), np.zeros(len(rows))
-        for nodes, weights in _blocks(rule, max(1, CELLS // len(take))):
+        size = max(1, CELLS // len(take))
+        for first in range(0, len(rule.nodes), size):
+            nodes, weights = (part[first : first + size, None] for part in (rule.nodes, rule.weights))
             vanishing, factor = self._scratch(len(nodes), len(take))
             np.exp(_exponents(nodes, weight, vanishing), out=vanishing)
             np.add(np.multiply(vanishing, confidence, out=factor), doubt, out=factor)
@@ -285,16 +283,9 @@ class _Integrals:
                 product = np.multiply.reduceat(factor, starts, axis=1)
                 integrand = weights * np.exp(-exponent) * product * correct
             total += integrand.sum(axis=0)
-        sizes = np.bincount(owner).astype(np.float64)
+        sizes = attributes.astype(np.float64)
         rounding = (12 + np.log2(sizes)) * (1 + depth / total) if long else 6 * sizes
         return total / self.low[rows], rule.error + UNIT * (rounding + 2 * len(rule.nodes) + 40) + NEGLIGIBLE
-
-    def _attributes(self, rows: Ints) -> tuple[Ints, Ints]:
-        """Positions of the rows' attributes, and for each the place of its row among `rows`."""
-        sizes = self.start[rows + 1] - self.start[rows]
-        owner = np.repeat(np.arange(len(rows)), sizes)
-        before = np.cumsum(sizes) - sizes
-        return np.arange(len(owner)) + (self.start[rows] - before)[owner], owner
 
     def _scratch(self, nodes: int, attributes: int) -> tuple[Floats, Floats]:
         """Two matrices in memory that is used again and again: fresh pages would cost more than the arithmetic."""
@@ -310,12 +301,6 @@ class _Integrals:
             behind, before = np.searchsorted(take, self.shields[np.isin(self.shields[:, 0], take)]).T
             absent = (1 - self.confidence[take[before]]) / factor[:, before]
             np.multiply.at(earned.T, behind, absent.T)
-
-
-def _blocks(rule: QuadratureRule, size: int) -> Iterator[tuple[Floats, Floats]]:
-    """Nodes and weights of a rule as columns, `size` at a time."""
-    for first in range(0, len(rule.nodes), size):
-        yield rule.nodes[first : first + size, None], rule.weights[first : first + size, None]
 
 
 def _exponents(nodes: Floats, weight: Floats, out: Floats) -> Floats:

@@ -17,6 +17,7 @@ import io
 import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 from typing import TypeAlias
@@ -98,7 +99,9 @@ def from_rows(
     chosen = [name for name in labels or columns if name != record_id]
     database = []
     for row in cells:
-        found = [(name, _cell(row[name]), confidence) for name in chosen if not _is_missing(row.get(name))]
+        held = [(name, row[name]) for name in chosen if not _is_missing(row.get(name))]
+        # numbers stay numbers, so that 30.0 becomes "30"; dates and the rest become text
+        found = [(name, v if isinstance(v, str | int | float | bool) else str(v), confidence) for name, v in held]
         given = row[record_id] if record_id is not None else None
         database.append(Record.of(found, None if given is None else str(given)))
     return _with_ids(database, "the table")
@@ -161,10 +164,7 @@ def _csv_rows(text: str, needed: Sequence[str], name: str) -> Iterator[tuple[int
 
 def _with_ids(database: list[Record], name: str) -> Database:
     """Every record with an id of its own; its place gives the name where there is none."""
-    named = [
-        record if record.id is not None else Record(record.attributes, f"r{number}", record.sources)
-        for number, record in enumerate(database, start=1)
-    ]
+    named = [each if each.id is not None else replace(each, id=f"r{n}") for n, each in enumerate(database, start=1)]
     seen: set[str | None] = set()
     for record in named:
         if record.id in seen:
@@ -174,7 +174,6 @@ def _with_ids(database: list[Record], name: str) -> Database:
 
 
 def _table(rows: object) -> tuple[Sequence[str], Iterable[Mapping[str, object]]]:
-    """The columns and the rows of a table."""
     if isinstance(rows, Sequence) and not isinstance(rows, str):
         return list(dict.fromkeys(name for row in rows for name in row)), rows
     from divulge.table import read
@@ -186,11 +185,6 @@ def _table(rows: object) -> tuple[Sequence[str], Iterable[Mapping[str, object]]]
 
 def _is_missing(value: object) -> bool:
     return value is None or (isinstance(value, float) and math.isnan(value))
-
-
-def _cell(value: object) -> str | int | float | bool:
-    """A cell as a value: numbers stay numbers, so that 30.0 becomes "30"; dates and the rest become text."""
-    return value if isinstance(value, str | int | float | bool) else str(value)
 
 
 def read_text(path: Path, what: str = "") -> str:

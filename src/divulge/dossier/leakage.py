@@ -151,8 +151,7 @@ def leakage(
     >>> round(leakage(Record.of({"N": ("Alice", 0.5), "A": "20"}), alice).leakage, 12)
     0.65
     """
-    measure = Measure(weights, beta, equivalence, graded, background, method)
-    return measure.one(record, reference)
+    return Measure(weights, beta, equivalence, graded, background, method).one(record, reference)
 
 
 def record_leakages(

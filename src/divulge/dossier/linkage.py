@@ -52,36 +52,25 @@ class Compared:
     def __post_init__(self) -> None:
         if self.edits < 0:
             raise BadInput(f"{self.label!r} allows {self.edits} edits", hint="0 or more")
-        expected = 2 if self.edits else 1
-        if self.levels and len(self.levels) != expected:
-            raise BadInput(
-                f"{self.label!r} has {len(self.levels)} levels, {expected} expected", hint="give (m, u) for each"
-            )
-        for column in zip(*self.levels, strict=True):
-            if not all(0 < share < 1 for share in column) or sum(column) >= 1:
-                raise BadInput(
-                    f"the probabilities of {self.label!r} are {column}", hint="each above 0, together below 1"
-                )
+        due = 2 if self.edits else 1
+        if self.levels and len(self.levels) != due:
+            raise BadInput(f"{self.label!r} has {len(self.levels)} levels, {due} expected", hint="give (m, u) for each")
+        for each in zip(*self.levels, strict=True):
+            if not all(0 < share < 1 for share in each) or sum(each) >= 1:
+                raise BadInput(f"the probabilities of {self.label!r} are {each}", hint="each above 0, together below 1")
 
 
 def match(
-    records: Database,
-    compared: Sequence[Compared],
-    rule: MatchRule,
-    *,
-    prior: float,
-    threshold: float,
-    seed: int,
-    spark: Any,
+    records: Database, labels: Sequence[Compared], rule: MatchRule, *, prior: float, least: float, seed: int, spark: Any
 ) -> tuple[Model, list[tuple[float, int, int]]]:
-    """The model, and (probability, place, place) of the pairs that reach the threshold, the likeliest first."""
+    """The model, and (probability, place, place) of the pairs that are at least so likely, the likeliest first."""
     splink = _import_splink(spark)
-    columns = {each.label: f"c{number}" for number, each in enumerate(compared)}
+    columns = {each.label: f"c{number}" for number, each in enumerate(labels)}
     first = 1 if spark is None else 0  # lists count from 1 in DuckDB and from 0 in Spark
     settings = {
         "link_type": "dedupe_only",
         "probability_two_random_records_match": prior,
-        "comparisons": [_comparison(each, columns[each.label], first) for each in compared],
+        "comparisons": [_comparison(each, columns[each.label], first) for each in labels],
         "blocking_rules_to_generate_predictions": [
             splink.block_on(*names, arrays_to_explode=names)
             for names in ([columns[label] for label in clause] for clause in rule.clauses)
@@ -94,14 +83,14 @@ def match(
         api = splink.DuckDBAPI() if spark is None else splink.SparkAPI(**on_spark)
         table = api.register(_as_table(records, columns))
         linker = splink.Linker(table, splink.SettingsCreator(**settings), log_level=None)
-        if not compared[0].levels:
+        if not labels[0].levels:
             linker.training.estimate_u_using_random_sampling(max_pairs=5e6, seed=seed)
             for column in _repeated(records, columns):
                 blocked = splink.block_on(f"{column}[{first}]")
                 linker.training.estimate_parameters_using_expectation_maximisation(blocked)
         learnt = _completed(linker.misc.save_model_to_json(), columns)
         linker = splink.Linker(table, learnt, log_level=None)
-        rows = linker.inference.predict(threshold_match_probability=threshold, warning_mode="never").as_pyarrow_table()
+        rows = linker.inference.predict(threshold_match_probability=least, warning_mode="never").as_pyarrow_table()
     found = zip(*(rows[name].to_pylist() for name in ("match_probability", "unique_id_l", "unique_id_r")), strict=True)
     pairs = ((likely, *sorted(places)) for likely, *places in found)
     shares = (
@@ -251,7 +240,7 @@ def link(
     rule = MatchRule(tuple((each.label,) for each in compared)) if blocking is None else as_rule(blocking)
     if strangers := [label for label in rule.labels if label not in {each.label for each in compared}]:
         raise BadInput(f"the blocking rule uses {strangers[0]!r}, which is not compared", hint="compare it as well")
-    model, found = match(records, compared, rule, prior=prior, threshold=threshold, seed=seed, spark=spark)
+    model, found = match(records, compared, rule, prior=prior, least=threshold, seed=seed, spark=spark)
     pairs = tuple(Pair(name_of(records[left]), name_of(records[right]), likely) for likely, left, right in found)
     merged = merge_by_probability(records, pairs, anchor=anchor)
     return Linkage(merged, pairs, model, prior, threshold, "duckdb" if spark is None else "spark")

@@ -85,8 +85,7 @@ class Record:
 
     def kept(self, wanted: Callable[[Attribute], bool]) -> Record:
         """The record with only the attributes that are wanted."""
-        attributes = {attribute: c for attribute, c in self.attributes.items() if wanted(attribute)}
-        return _trusted(attributes, self.id, self.sources)
+        return _trusted({a: c for a, c in self.attributes.items() if wanted(a)}, self.id, self.sources)
 
     def with_confidence(self, attribute: Attribute, confidence: float) -> Record:
         """The same record with another confidence for one attribute; 0 removes it."""
@@ -120,11 +119,10 @@ class Record:
 
 
 Database: TypeAlias = tuple[Record, ...]
+Confidences: TypeAlias = dict[Attribute, float]
 
 
-def highest(
-    found: Iterable[tuple[Attribute, float]], known: dict[Attribute, float] | None = None
-) -> dict[Attribute, float]:
+def highest(found: Iterable[tuple[Attribute, float]], known: Confidences | None = None) -> Confidences:
     """The highest confidence of each attribute, also among those known already; these are updated in place."""
     attributes = {} if known is None else known
     for attribute, confidence in found:
@@ -161,13 +159,11 @@ def check_weights(weights: Mapping[str, float] | None) -> Mapping[str, float]:
     return MappingProxyType(checked)
 
 
-def check_confidence(confidence: object, attribute: tuple[str, str]) -> float:
+def check_confidence(given: object, attribute: tuple[str, str]) -> float:
     """The confidence as a float in [0, 1]."""
-    number = _number(confidence)
+    number = _number(given)
     if number is None or not 0 <= number <= 1:
-        raise BadInput(
-            f"the confidence of {show(attribute)} is {confidence!r}", hint="a confidence lies between 0 and 1"
-        )
+        raise BadInput(f"the confidence of {show(attribute)} is {given!r}", hint="a confidence lies between 0 and 1")
     return number
 
 
@@ -261,10 +257,8 @@ class Joint:
                 f"the joint {self.label!r} has the members {sorted(self.members)}",
                 hint="name at least two labels that share information, and a new label for what they share",
             )
-        if strangers := sorted({attribute.label for attribute in self.values} - self.members):
-            raise BadInput(
-                f"the joint {self.label!r} has values for {strangers}", hint="only members tell a joint value"
-            )
+        if others := sorted({attribute.label for attribute in self.values} - self.members):
+            raise BadInput(f"the joint {self.label!r} has values for {others}", hint="only members tell a joint value")
         object.__setattr__(self, "values", MappingProxyType(dict(self.values)))
 
     @classmethod

@@ -129,15 +129,15 @@ MOST_KEYS = 10_000
 class Clusters:
     """Records added one by one, and the groups they form."""
 
-    def __init__(self, rule: MatchRule, *, compose: bool, most_keys: int = MOST_KEYS) -> None:
+    def __init__(self, rule: MatchRule | str, *, compose: bool, most_keys: int = MOST_KEYS) -> None:
         self.joins: list[tuple[int, int, Key]] = []
         """Each join that made a group larger: two records and the attributes they share, possibly through their groups."""
         self.absorbed: list[int] = []
         """The roots that became part of another group, one for each join."""
         self.members: dict[int, list[int]] = {}
         """By root: positions of the group's records, in no particular order."""
-        self._rule = rule
-        self._wide = tuple(clause for clause in rule.clauses if len(clause) > 1) if compose else ()
+        self._rule = as_rule(rule)
+        self._wide = tuple(clause for clause in self._rule.clauses if len(clause) > 1) if compose else ()
         self._most_keys = most_keys
         self._parent: list[int] = []
         self._held: dict[int, Held] = {}
@@ -212,9 +212,9 @@ class Clusters:
             label: {attribute: at for attribute, at in found.items() if attribute not in held.get(label, ())}
             for label, found in brought.items()
         }
-        listed = (
-            keep not in self._large and sum(_count_keys(clause, held, new) for clause in self._wide) <= self._most_keys
-        )
+        counts = {label: len(held.get(label, ())) + len(new.get(label, ())) for label in self._rule.labels}
+        due = sum(prod(counts[label] for label in clause) for clause in self._wide)
+        listed = keep not in self._large and due <= self._most_keys
         keys = [key for clause in self._wide for key in _new_keys(clause, held, new)] if listed else []
         for label, found in new.items():
             held.setdefault(label, {}).update(found)
@@ -252,17 +252,12 @@ class Clusters:
         return all(part in held.get(part.label, ()) for part in key)
 
     def _shared_key(self, first: int, second: int) -> Key | None:
+        left, right = self._held[first], self._held[second]
         for clause in self._wide:
-            left, right = self._held[first], self._held[second]
             shared = [left.get(label, {}).keys() & right.get(label, {}).keys() for label in clause]
             if all(shared):
                 return tuple(min(found) for found in shared)
         return None
-
-
-def _count_keys(clause: Clause, old: Held, new: Held) -> int:
-    """How many keys the merged record has."""
-    return prod(len(old.get(label, ())) + len(new.get(label, ())) for label in clause)
 
 
 def _new_keys(clause: Clause, old: Held, new: Held) -> Iterator[Key]:
@@ -374,9 +369,8 @@ def merge_all(records: Sequence[Record]) -> Record:
     """One record from several: union, highest confidence, all sources; its id is the sources' ids joined by +."""
     merged = list(records)
     while len(merged) > 1:
-        merged = [
-            merged[at].merge(merged[at + 1]) if at + 1 < len(merged) else merged[at] for at in range(0, len(merged), 2)
-        ]
+        odd = merged[len(merged) // 2 * 2 :]
+        merged = [left.merge(right) for left, right in zip(merged[::2], merged[1::2], strict=False)] + odd
     return merged[0] if len(records) == 1 else replace(merged[0], id="+".join(sorted(merged[0].sources)))
 
 

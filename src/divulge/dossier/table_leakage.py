@@ -82,8 +82,6 @@ def generalized(
     return Equivalence(classes)
 
 
-def _less_sure(
-    attributes: Mapping[Attribute, float], labels: Sequence[str], confidence: float
-) -> dict[Attribute, float]:
+def _less_sure(attributes: Mapping[Attribute, float], labels: Sequence[str], trust: float) -> dict[Attribute, float]:
     """The attributes with this confidence in generalized values."""
-    return {a: c * confidence if a.label in labels and read_pattern(a.value) else c for a, c in attributes.items()}
+    return {a: c * trust if a.label in labels and read_pattern(a.value) else c for a, c in attributes.items()}

@@ -17,18 +17,7 @@ from dataclasses import dataclass
 from divulge.dossier.adversary import Operator, Resolve
 from divulge.dossier.leakage import Measure, record_leakages
 from divulge.dossier.record import Attribute, Database, Record, show
-from divulge.dossier.resolve import (
-    Clusters,
-    MatchRule,
-    Method,
-    all_sources,
-    as_rule,
-    free_name,
-    merge_all,
-    name_of,
-    resolve,
-    with_ids,
-)
+from divulge.dossier.resolve import Clusters, MatchRule, Method, all_sources, free_name, merge_all, name_of, with_ids
 from divulge.errors import BadInput, nearest
 
 
@@ -145,7 +134,6 @@ def without(
 
 
 def _joined(outcome: Iterable[Record], record: Record) -> frozenset[str]:
-    """What a record was merged with."""
     mine = (found.sources for found in outcome if not found.sources.isdisjoint(record.sources))
     return frozenset[str]().union(*mine) - record.sources
 
@@ -154,7 +142,7 @@ def _resolved_states(
     records: Database, reference: Record, operator: Resolve, measure: Measure
 ) -> Iterator[tuple[float, int, frozenset[str]]]:
     """One pass: each new record changes one group; a heap remembers the leakage of all, outdated entries are skipped."""
-    clusters = Clusters(as_rule(operator.rule), compose=operator.method == "swoosh")
+    clusters = Clusters(operator.rule, compose=operator.method == "swoosh")
     merged: dict[int, Record] = {}
     heap: list[tuple[float, int, int]] = []
     for position, record in enumerate(records):
@@ -173,7 +161,7 @@ def _resolved_states(
 # An adversary, or an investigator, does not know the truth p (section 4.3). The certainty of a composite record r_c is its leakage
 # against r_p, the same attributes with confidence 1. Verifying an attribute of a source record raises its confidence to 1 and costs
 # 1 - c unless told otherwise. Leakage is affine in each confidence, so the gain is (1 - c') * (L(c=1) - L(c=0)), where c' is the
-# confidence after merging: nothing when another source is already certain. Verifying is not assumed to make further records match.
+# confidence after merging. Verifying is not assumed to make further records match.
 @dataclass(frozen=True)
 class Verification:
     """One attribute of one source record that could be verified."""
@@ -257,7 +245,7 @@ def enhance_each(
         raise BadInput(f"there is no record {about!r}", hint=nearest(about, by_name))
     # a record that was merged before stands for all its sources
     owner = {source: record for record in named for source in record.sources}
-    merged = () if rule is None else resolve(named, rule, method=method).records
+    merged = () if rule is None else Resolve(rule, method)(named)
     together = [{name_of(owner[source]): owner[source] for source in sorted(each.sources)} for each in merged]
     groups = [by_name] if rule is None else together
     found = [enhance(list(group.values()), weights=weights) for group in groups if about is None or about in group]

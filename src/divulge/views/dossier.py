@@ -53,18 +53,17 @@ def attack_text(found: dossier.Attack, *, kept: Sequence[dossier.Without] = (), 
     return Group(_witness_sentence(found, kept), *compared, "", table, *more)
 
 
-def resolution_text(
-    records: Sequence[dossier.Record], given: int, edges: Sequence[Mapping[str, Any]]
-) -> RenderableType:
+def resolution_text(records: Sequence[dossier.Record], given: int, ties: Sequence[Mapping[str, Any]]) -> RenderableType:
     """How many records became how many, and which joined."""
     merged = [record for record in records if len(record.sources) > 1]
     table = grid("merged record", "of", "says")
     for record in sorted(merged, key=lambda record: -len(record.sources))[:SHOWN]:
         said = listed(map(dossier.show, record.attributes))
         table.add_row(short(dossier.name_of(record)), f"{len(record.sources)} records", said)
-    joins = [f"  {edge['source']} and {edge['target']}: {_reason(edge)}" for edge in edges[:SHOWN]]
+    joins = [f"  {tie['source']} and {tie['target']}: {_reason(tie)}" for tie in ties[:SHOWN]]
     head = f"{given:,} records are about {people(len(records))}, as far as the adversary can tell."
-    return Group(head, *(["", table, "", "Joined because of:", *joins] if merged else []))
+    details: list[RenderableType] = ["", table, "", "Joined because of:", *joins] if merged else []
+    return Group(head, *details)
 
 
 def dip_text(found: dossier.Dip, leakage: float | None) -> RenderableType:
@@ -155,10 +154,10 @@ def signed(change: float) -> str:
     return f"{'+' if change > 0 else ''}{share(change)}"
 
 
-def _reason(edge: Mapping[str, Any]) -> str:
-    if "rule" in edge:
-        return f"the same {edge['rule']} ({', '.join(edge['values'])})"
-    return f"about one person with probability {edge['probability']:.3g}"
+def _reason(tie: Mapping[str, Any]) -> str:
+    if "rule" in tie:
+        return f"the same {tie['rule']} ({', '.join(tie['values'])})"
+    return f"about one person with probability {tie['probability']:.3g}"
 
 
 def _witness_sentence(found: dossier.Attack, kept: Sequence[dossier.Without]) -> str:
