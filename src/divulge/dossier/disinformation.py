@@ -325,9 +325,9 @@ def _rank(key: frozenset[Attribute]) -> tuple[int, list[Attribute]]:
 
 # --- lower bound by knapsacks -----------------------------------------------------------------------------------------
 # A record that leaks keeps its correct attributes, so its leakage depends on how much false weight the budget can attach to it:
-# strangers, each for at least the attributes of a match key that no other record has, and invented attributes, each for 1. Overlaps
-# between strangers are ignored and uncertain false weight is replaced by its mean; both err on the safe side, since leakage falls
-# with the false weight and is convex in it (Jensen). So the bound holds for every plan.
+# strangers, each for at least the attributes of a match key that no other record has, and invented attributes, each for 1. Overlaps of
+# strangers are ignored and uncertain false weight counts with its mean. Both err on the safe side, since leakage falls with the false
+# weight and is convex in it (Jensen): the bound holds for every plan.
 _MOST_PAIRS = 500
 
 

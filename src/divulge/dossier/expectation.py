@@ -28,10 +28,10 @@ from divulge.arrays import Bools, Floats, Ints
 # A rule stands for 1/u on [1, ratio] by sum_j weight_j exp(-node_j u), where u = Lambda / (least Lambda). As the mixture is positive,
 # the relative error of every record's leakage is at most the worst error of the rule on 1/u: one number per rule, computed once.
 #
-# For small ratios there are tables of the sums with the fewest terms (Braess and Hackbusch, "Approximation of 1/x by exponential sums
-# in [1, infinity)", 2005): they interpolate 1/u at Chebyshev points in log u, found by Newton's method with 80 digits. Nothing rests
-# on that: `certificate` bounds the error of the numbers as they stand here, and the tests hold it below 1e-13. For any other ratio it
-# is the double-exponential ("DE") trapezoidal rule with s = exp(x - exp(-x)).
+# For small ratios there are tables of (node, weight) pairs, the fewest terms (Braess and Hackbusch, "Approximation of 1/x by exponential
+# sums in [1, infinity)", 2005): they interpolate 1/u at Chebyshev points in log u, found by Newton's method with 80 digits. Nothing
+# rests on that: `certificate` bounds the error of the numbers as they stand here, and the tests hold it below 1e-13. For any other
+# ratio it is the double-exponential ("DE") trapezoidal rule with s = exp(x - exp(-x)).
 TABLES: dict[float, Floats] = {
     ratio: np.array(text.split(), dtype=float).reshape(-1, 2)
     for ratio, text in {
@@ -63,7 +63,6 @@ TABLES: dict[float, Floats] = {
         """,
     }.items()
 }
-"""Per ratio, (node, weight) pairs."""
 UNIT = 2.0**-53
 """Half the distance from 1 to the next double: the relative error of one correctly rounded operation."""
 STEP = 0.25

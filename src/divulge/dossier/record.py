@@ -236,9 +236,8 @@ def _named(name: str | None) -> str:
 
 # --- joint information ------------------------------------------------------------------------------------------------
 # Correlated attributes (section 2). Phone and address each tell a part of the other, say the district. The device splits them into J,
-# what both tell, and what only one of them tells; who learns both learns J once, not twice. So a joint adds <J, ...> to every record
-# that has one of its members. J takes the highest confidence among them and is then independent like any attribute: this is the
-# paper's model, not an exact account of dependent beliefs.
+# what both tell, and what only one of them tells; who learns both learns J once, not twice. A joint adds <J, ...> to every record with
+# one of its members. J takes their highest confidence and is then independent like any attribute: the paper's model, not an exact one.
 TRUE_VALUE = "as in the reference"
 
 

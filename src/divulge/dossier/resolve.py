@@ -116,10 +116,9 @@ def _minimal(clauses: tuple[Clause, ...]) -> tuple[Clause, ...]:
 
 
 # --- clusters ---------------------------------------------------------------------------------------------------------
-# Two records match exactly when they share a key: one value for each label of a clause. So a record is never compared with others; its
-# keys are looked up. With `compose` (R-Swoosh, Benjelloun et al.) a group also owns the keys that only its merged record has: the
-# name from one member, the card from another. A group that would own too many keys (a thousand names and a thousand phones) does not
-# list them; it is asked instead whether it holds each attribute of another group's key.
+# Records match exactly when they share a key: one value for each label of a clause. So keys are looked up, records never compared. With
+# `compose` (R-Swoosh, Benjelloun et al.) a group also owns the keys that only its merged record has: the name from one member, the card
+# from another. A group with too many keys (a thousand names and phones) does not list them; it is asked whether it holds another's key.
 Held: TypeAlias = dict[str, dict[Attribute, int]]
 """By label: the attributes a group holds, each with the position of a record that has it."""
 MOST_KEYS = 10_000
