@@ -11,7 +11,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from divulge.dossier import Attribute, Record, leakage, naive, record_leakages
+from divulge.dossier import Attribute, Measure, Record, leakage, naive, record_leakages
 from divulge.dossier.leakage import RecordComparison
 from tests.dossier.oracle import exact
 
@@ -173,6 +173,6 @@ def test_wild_weights_and_long_records_stay_certified() -> None:
 
 
 def test_the_naive_method_shares_only_the_numbers_with_the_exact_one() -> None:
-    comparison = RecordComparison.of(Record.of({"N": "a", "P": "1"}))
+    comparison = RecordComparison(Record.of({"N": "a", "P": "1"}), Measure())
     value, _ = naive(comparison.batch([Record.of([("N", "a", 0.5), ("Q", "z", 0.5)])]), 2.0)
     assert value == pytest.approx(0.25 * 2 / 3 + 0.25 * 2 / 4, rel=1e-15)

@@ -4,9 +4,9 @@
 from __future__ import annotations
 
 from dataclasses import asdict, replace
-from typing import Annotated
+from typing import Annotated, Any
 
-import typer
+from typer import Option
 
 import divulge as dv
 from divulge.cli.dossier_options import (
@@ -21,139 +21,8 @@ from divulge.cli.dossier_options import (
 )
 from divulge.cli.options import JsonOption, emit_json, new_app, progress_bar, show, takes_groups
 from divulge.errors import BadInput
+from divulge.views import dossier as views
 
-
-# --- dossier plan -----------------------------------------------------------------------------------------------------
-# The dossier commands that plan and experiment: disinform, enhance, simulate.
-@takes_groups
-def disinform(
-    database: DatabaseOption,
-    reference: ReferenceOption,
-    budget: Annotated[float, typer.Option(help="What disinformation may cost in all; an attribute costs 1.")],
-    measure: MeasureOptions,
-    adversary: AdversaryOptions,
-    candidates: Annotated[
-        str | None, typer.Option(help="Records to choose from; without, linking and false records are invented.")
-    ] = None,
-    cost: Annotated[
-        list[str] | None, typer.Option(metavar="ID=COST", help="What a candidate costs; repeatable.")
-    ] = None,
-    method: Annotated[
-        str, typer.Option(help="With --candidates: exact, bounded (reports its gap) or greedy.")
-    ] = "exact",
-    steps: Annotated[int, typer.Option(help="How many choices the method bounded may measure.", min=1)] = 1000,
-    json_: JsonOption = False,
-) -> None:
-    """Find the disinformation that lowers the leakage most for a budget.
-
-    \b
-    Examples:
-      divulge dossier disinform --database shops.json --reference p.json --resolve N --budget 5
-      divulge dossier disinform --database shops.json --reference p.json --resolve N --budget 6 --candidates decoys.json
-    """
-    from divulge.views import dossier as views
-
-    records, truth, options = dv.dossier.read_database(database), dv.dossier.read_record(reference), measure.read()
-    adversary.warn_about_labels(records)
-    if not candidates:
-        adversary.only_rule()
-    with progress_bar("looking for disinformation"):
-        if candidates:
-            found = dv.dossier.choose_disinformation(
-                records,
-                truth,
-                dv.dossier.candidates_of(dv.dossier.read_database(candidates), costs=numbers(cost or [], "--cost")),
-                budget=budget,
-                operator=adversary.operator(options),
-                measure=options,
-                method=method,  # type: ignore[arg-type]
-                steps=steps,
-            )
-        else:
-            found = dv.dossier.plan_disinformation(
-                records, truth, rule=adversary.match_rule(), budget=budget, measure=options
-            )
-    emit_json(views.disinformation_document(found)) if json_ else show(views.disinformation_text(found))
-
-
-@takes_groups
-def enhance(
-    database: DatabaseOption,
-    adversary: AdversaryOptions,
-    weights: Annotated[str | None, typer.Option(metavar="FILE", help="How much each label matters.")] = None,
-    about: Annotated[str | None, typer.Option(help="Only the composite record that contains this record.")] = None,
-    json_: JsonOption = False,
-) -> None:
-    """Say which attribute to verify next to make a composite record more certain.
-
-    \b
-    Example:
-      divulge dossier enhance --database facts.json --resolve N
-    """
-    from divulge.views import dossier as views
-
-    records = dv.dossier.read_database(database)
-    adversary.warn_about_labels(records)
-    rule = adversary.match_rule() if adversary.resolve else None
-    found = dv.dossier.enhance_each(
-        records,
-        rule=rule,
-        method=adversary.er,  # type: ignore[arg-type]
-        about=about,
-        weights=dv.dossier.read_weights(weights) if weights else None,
-    )
-    if json_:
-        emit_json({"composites": [views.enhancement_document(each) for each in found]})
-    else:
-        show(views.enhancement_text(found))
-
-
-def simulate(
-    table5: Annotated[bool, typer.Option("--table5", help="Table 5 of the paper beside ours.")] = False,
-    figure: Annotated[str | None, typer.Option(help="A panel of Fig. 3: a (p_c), b (p_p), c (m) or d (time).")] = None,
-    n: Annotated[int, typer.Option(help="Attributes of the reference.")] = 100,
-    records: Annotated[int, typer.Option(help="Records, |R|.")] = 10_000,
-    p_c: Annotated[float, typer.Option("--p-c", help="Chance that an attribute is copied.")] = 0.5,
-    p_p: Annotated[float, typer.Option("--p-p", help="Chance that a copy is wrong.")] = 0.5,
-    p_b: Annotated[float, typer.Option("--p-b", help="Chance that a bogus attribute is added.")] = 0.5,
-    m: Annotated[float, typer.Option(help="The largest confidence.")] = 0.5,
-    w: Annotated[str, typer.Option(help="Weights: C (constant) or R (random).")] = "C",
-    seeds: Annotated[int, typer.Option(help="How many seeds, from 0.", min=1)] = 5,
-    json_: JsonOption = False,
-) -> None:
-    """Generate random records and measure them: section 6 of the paper, with spreads over seeds.
-
-    \b
-    Examples:
-      divulge dossier simulate --n 200 --seeds 3 --json
-      divulge dossier simulate --table5
-      divulge dossier simulate --figure a
-    """
-    from divulge.views import papers as views
-
-    if table5 and figure:
-        raise BadInput("--table5 and --figure were both given", hint="ask for one of them")
-    chosen = range(seeds)
-    with progress_bar("simulating"):
-        if table5:
-            rows = dv.papers.simulate.table5(seeds=chosen, records=records)
-            document, text = views.table5_document(rows), views.table5_text(rows)
-        elif figure == "d":
-            timings = dv.papers.simulate.figure3d()
-            document = {"figure": "3d", "timings": [asdict(each) for each in timings]}
-            text = views.timings_text(timings)
-        elif figure:
-            runs = dv.papers.simulate.figure3(figure, seeds=chosen, records=records)  # type: ignore[arg-type]
-            document = {"figure": f"3{figure}", "runs": [views.simulation_document(run) for run in runs]}
-            text = views.simulation_text(runs)
-        else:
-            parameters = dv.papers.simulate.Parameters(n, records, p_c, p_p, p_b, m, w)  # type: ignore[arg-type]
-            run = dv.papers.simulate.run(parameters, seeds=chosen)
-            document, text = views.simulation_document(run), views.simulation_text([run])
-    emit_json(document) if json_ else show(text)
-
-
-# --- dossier ----------------------------------------------------------------------------------------------------------
 app = new_app()
 EXPLAINED = 1000
 """Records up to which the text says what each label contributes without being asked."""
@@ -176,17 +45,11 @@ def leakage(
     measure: MeasureOptions,
     adversary: AdversaryOptions,
     table: ReleaseOptions,
-    record: Annotated[str | None, typer.Option(help="One record.")] = None,
-    database: Annotated[str | None, typer.Option(help="Many records: .json, .jsonl or .csv.")] = None,
-    method: Annotated[str, typer.Option(help="exact, naive, algorithm1 or taylor (approximate).")] = "exact",
-    timeline: Annotated[bool, typer.Option("--timeline", help="Also how the leakage grew, record by record.")] = False,
-    without: Annotated[
-        bool,
-        typer.Option(
-            "--without",
-            help="Also what keeping a label back would have brought.",
-        ),
-    ] = False,
+    record: Annotated[str | None, Option(help="One record.")] = None,
+    database: Annotated[str | None, Option(help="Many records: .json, .jsonl or .csv.")] = None,
+    method: Annotated[str, Option(help="exact, naive, algorithm1 or taylor (approximate).")] = "exact",
+    timeline: Annotated[bool, Option("--timeline", help="Also how the leakage grew, record by record.")] = False,
+    without: Annotated[bool, Option("--without", help="Also what keeping a label back would have brought.")] = False,
     json_: JsonOption = False,
 ) -> None:
     """Measure how much one record, many records or a published table tell about a person.
@@ -197,60 +60,38 @@ def leakage(
       divulge dossier leakage --database shops.json --reference p.json --resolve N+C,N+P --without --timeline
       divulge dossier leakage --table release.csv --qi Zip,Age --background known.csv --reference p.json
     """
-    from divulge.views import dossier as views
-
-    sources = [
-        name for name, given in (("--record", record), ("--database", database), ("--table", table.table)) if given
-    ]
-    if len(sources) != 1:
+    given = {"--record": record, "--database": database, "--table": table.table}
+    named = [name for name, file in given.items() if file]
+    if len(named) != 1:
         raise BadInput(
-            f"{' and '.join(sources) or 'nothing'} was given to measure",
-            hint="give one of --record, --database, --table",
+            f"{' and '.join(named) or 'nothing'} was given to measure", hint="give one of --record, --database, --table"
         )
     options = replace(measure.read(), method=method)  # type: ignore[arg-type]
-    if database:
-        _database_leakage(
-            database, reference, options, adversary=adversary, grow=timeline, without=without, json_=json_
-        )
-    elif table.table:
+    if table.table:
         people = table.measure(reference, options)
         emit_json(views.people_document(people)) if json_ else show(views.people_text(people))
-    else:
-        if adversary.resolve or adversary.link or adversary.augment or timeline or without:
+        return
+    if record:
+        if adversary.merges or adversary.augment or timeline or without:
             raise BadInput("one record was given, and an analysis of many was asked for", hint="use --database")
-        found = options.one(dv.dossier.read_record(str(record)), dv.dossier.read_record(reference))
-        emit_json(views.leakage_document(found)) if json_ else show(views.leakage_text(found))
-
-
-def _database_leakage(
-    database: str,
-    reference: str,
-    options: dv.dossier.Measure,
-    *,
-    adversary: AdversaryOptions,
-    grow: bool,
-    without: bool,
-    json_: bool,
-) -> None:
-    from divulge.views import dossier as views
-
-    records, truth = dv.dossier.read_database(database), dv.dossier.read_record(reference)
+        one = options.one(dv.dossier.read_record(record), dv.dossier.read_record(reference))
+        emit_json(views.leakage_document(one)) if json_ else show(views.leakage_text(one))
+        return
+    records, truth = dv.dossier.read_database(str(database)), dv.dossier.read_record(reference)
     adversary.warn_about_labels(records)
     operator = adversary.operator(options)
     explain = without or (not json_ and adversary.merges and len(records) <= EXPLAINED)
     with progress_bar("linking records"):
         found = dv.dossier.attack(records, truth, operator, measure=options)
         kept = dv.dossier.without(records, truth, operator=operator, measure=options) if explain else ()
-    growing = dv.dossier.timeline(records, truth, operator=operator, measure=options) if grow else ()
+    growing = dv.dossier.timeline(records, truth, operator=operator, measure=options) if timeline else ()
     steps = tuple(tracked(growing, len(records), what="timeline"))
     if json_:
         graph = adversary.merge(records, options)[1] if adversary.merges else None
         emit_json(views.attack_document(found, graph=graph, kept=kept, steps=steps))
     else:
-        show(
-            views.attack_text(found, kept=kept, linked=adversary.merges),
-            *(["", views.timeline_text(steps)] if grow else []),
-        )
+        grown = ["", views.timeline_text(steps)] if timeline else []
+        show(views.attack_text(found, kept=kept, linked=adversary.merges), *grown)
 
 
 @app.command()
@@ -259,7 +100,7 @@ def resolve(
     database: DatabaseOption,
     adversary: AdversaryOptions,
     measure: MeasureOptions,
-    out: Annotated[str | None, typer.Option(help="Write the merged records here: .json, .jsonl or .csv.")] = None,
+    out: Annotated[str | None, Option(help="Write the merged records here: .json, .jsonl or .csv.")] = None,
     json_: JsonOption = False,
 ) -> None:
     """Merge the records that are about one person, and say why.
@@ -269,8 +110,6 @@ def resolve(
       divulge dossier resolve --database shops.json --resolve N+C,N+P --json
       divulge dossier resolve --database shops.jsonl --link N~1,P,C --probability 0.95 --out people.json
     """
-    from divulge.views import dossier as views
-
     records = dv.dossier.read_database(database)
     adversary.warn_about_labels(records)
     merged, graph, settings = adversary.merge(records, measure.read())
@@ -287,10 +126,10 @@ def resolve(
 @takes_groups
 def dip(
     database: DatabaseOption,
-    query: Annotated[str, typer.Option(help="What the adversary starts from: a record.")],
+    query: Annotated[str, Option(help="What the adversary starts from: a record.")],
     measure: MeasureOptions,
     adversary: AdversaryOptions,
-    reference: Annotated[str | None, typer.Option(help="The truth about the person, to measure the result.")] = None,
+    reference: Annotated[str | None, Option(help="The truth about the person, to measure the result.")] = None,
     json_: JsonOption = False,
 ) -> None:
     """Find out what the records tell about one query record.
@@ -299,8 +138,6 @@ def dip(
     Example:
       divulge dossier dip --database shops.json --query q.json --resolve N --reference p.json
     """
-    from divulge.views import dossier as views
-
     records, start, options = dv.dossier.read_database(database), dv.dossier.read_record(query), measure.read()
     adversary.warn_about_labels([*records, start])
     found = dv.dossier.dip(records, start, adversary.operator(options))
@@ -318,7 +155,7 @@ def release(
     database: DatabaseOption,
     reference: ReferenceOption,
     alternatives: Annotated[
-        list[str], typer.Option("--release", metavar="[NAME=]FILE", help="A record that could be released; repeatable.")
+        list[str], Option("--release", metavar="[NAME=]FILE", help="A record that could be released; repeatable.")
     ],
     measure: MeasureOptions,
     adversary: AdversaryOptions,
@@ -330,17 +167,123 @@ def release(
     Example:
       divulge dossier release --database shops.json --reference p.json --resolve N+C,N+P --release card1=u.json --release card2=v.json
     """
-    from divulge.views import dossier as views
-
     records, options = dv.dossier.read_database(database), measure.read()
     offered = {name: dv.dossier.read_record(path) for name, path in named_files(alternatives).items()}
     adversary.warn_about_labels([*records, *offered.values()])
-    found = dv.dossier.compare(
-        records, dv.dossier.read_record(reference), offered, operator=adversary.operator(options), measure=options
-    )
+    truth, operator = dv.dossier.read_record(reference), adversary.operator(options)
+    found = dv.dossier.compare(records, truth, offered, operator=operator, measure=options)
     emit_json(views.release_document(found)) if json_ else show(views.release_text(found))
 
 
-app.command()(disinform)
-app.command()(enhance)
-app.command()(simulate)
+@app.command()
+@takes_groups
+def disinform(
+    database: DatabaseOption,
+    reference: ReferenceOption,
+    budget: Annotated[float, Option(help="What disinformation may cost in all; an attribute costs 1.")],
+    measure: MeasureOptions,
+    adversary: AdversaryOptions,
+    candidates: Annotated[
+        str | None, Option(help="Records to choose from; without, linking and false records are invented.")
+    ] = None,
+    cost: Annotated[list[str] | None, Option(metavar="ID=COST", help="What a candidate costs; repeatable.")] = None,
+    method: Annotated[str, Option(help="With --candidates: exact, bounded (reports its gap) or greedy.")] = "exact",
+    steps: Annotated[int, Option(help="How many choices the method bounded may measure.", min=1)] = 1000,
+    json_: JsonOption = False,
+) -> None:
+    """Find the disinformation that lowers the leakage most for a budget.
+
+    \b
+    Examples:
+      divulge dossier disinform --database shops.json --reference p.json --resolve N --budget 5
+      divulge dossier disinform --database shops.json --reference p.json --resolve N --budget 6 --candidates decoys.json
+    """
+    records, truth, options = dv.dossier.read_database(database), dv.dossier.read_record(reference), measure.read()
+    adversary.warn_about_labels(records)
+    if not candidates and (adversary.link or adversary.augment or adversary.er != "swoosh"):
+        raise BadInput(
+            "disinformation is planned against merging by a rule (swoosh) only",
+            hint="drop --link, --augment and --er, or choose among --candidates",
+        )
+    with progress_bar("looking for disinformation"):
+        if candidates:
+            costs, operator = numbers(cost or [], "--cost"), adversary.operator(options)
+            offered = dv.dossier.candidates_of(dv.dossier.read_database(candidates), costs=costs)
+            asked: dict[str, Any] = {"budget": budget, "operator": operator, "method": method, "steps": steps}
+            found = dv.dossier.choose_disinformation(records, truth, offered, measure=options, **asked)
+        else:
+            rule = adversary.match_rule()
+            found = dv.dossier.plan_disinformation(records, truth, rule=rule, budget=budget, measure=options)
+    emit_json(views.disinformation_document(found)) if json_ else show(views.disinformation_text(found))
+
+
+@app.command()
+@takes_groups
+def enhance(
+    database: DatabaseOption,
+    adversary: AdversaryOptions,
+    weights: Annotated[str | None, Option(metavar="FILE", help="How much each label matters.")] = None,
+    about: Annotated[str | None, Option(help="Only the composite record that contains this record.")] = None,
+    json_: JsonOption = False,
+) -> None:
+    """Say which attribute to verify next to make a composite record more certain.
+
+    \b
+    Example:
+      divulge dossier enhance --database facts.json --resolve N
+    """
+    records = dv.dossier.read_database(database)
+    adversary.warn_about_labels(records)
+    rule = adversary.match_rule() if adversary.resolve else None
+    heavy, er = dv.dossier.read_weights(weights) if weights else None, adversary.er
+    found = dv.dossier.enhance_each(records, rule=rule, method=er, about=about, weights=heavy)  # type: ignore[arg-type]
+    if json_:
+        emit_json({"composites": [views.enhancement_document(each) for each in found]})
+    else:
+        show(views.enhancement_text(found))
+
+
+@app.command()
+def simulate(
+    table5: Annotated[bool, Option("--table5", help="Table 5 of the paper beside ours.")] = False,
+    figure: Annotated[str | None, Option(help="A panel of Fig. 3: a (p_c), b (p_p), c (m) or d (time).")] = None,
+    n: Annotated[int, Option(help="Attributes of the reference.")] = 100,
+    records: Annotated[int, Option(help="Records, |R|.")] = 10_000,
+    p_c: Annotated[float, Option("--p-c", help="Chance that an attribute is copied.")] = 0.5,
+    p_p: Annotated[float, Option("--p-p", help="Chance that a copy is wrong.")] = 0.5,
+    p_b: Annotated[float, Option("--p-b", help="Chance that a bogus attribute is added.")] = 0.5,
+    m: Annotated[float, Option(help="The largest confidence.")] = 0.5,
+    w: Annotated[str, Option(help="Weights: C (constant) or R (random).")] = "C",
+    seeds: Annotated[int, Option(help="How many seeds, from 0.", min=1)] = 5,
+    json_: JsonOption = False,
+) -> None:
+    """Generate random records and measure them: section 6 of the paper, with spreads over seeds.
+
+    \b
+    Examples:
+      divulge dossier simulate --n 200 --seeds 3 --json
+      divulge dossier simulate --table5
+      divulge dossier simulate --figure a
+    """
+    from divulge.views import papers as paper_views
+
+    if table5 and figure:
+        raise BadInput("--table5 and --figure were both given", hint="ask for one of them")
+    chosen = range(seeds)
+    with progress_bar("simulating"):
+        if table5:
+            rows = dv.papers.simulate.table5(seeds=chosen, records=records)
+            document, text = paper_views.table5_document(rows), paper_views.table5_text(rows)
+        elif figure == "d":
+            timings = dv.papers.simulate.figure3d()
+            document = {"figure": "3d", "timings": [asdict(each) for each in timings]}
+            text = paper_views.timings_text(timings)
+        elif figure:
+            runs = dv.papers.simulate.figure3(figure, seeds=chosen, records=records)  # type: ignore[arg-type]
+            document = {"figure": f"3{figure}", "runs": [paper_views.simulation_document(run) for run in runs]}
+            text = paper_views.simulation_text(runs)
+        else:
+            parameters = dv.papers.simulate.Parameters(n, records, p_c, p_p, p_b, m, w)  # type: ignore[arg-type]
+            run = dv.papers.simulate.run(parameters, seeds=chosen)
+            document, text = paper_views.simulation_document(run), paper_views.simulation_text([run])
+    emit_json(document) if json_ else show(text)

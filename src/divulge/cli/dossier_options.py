@@ -3,44 +3,39 @@
 
 from __future__ import annotations
 
+import csv
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
-import typer
+from typer import Option
 
 import divulge as dv
 from divulge.cli.options import progress_bar
 from divulge.errors import BadInput
 
 Item = TypeVar("Item")
-DatabaseOption = Annotated[
-    str, typer.Option(help="The records: .json, .jsonl or .csv (record,label,value,confidence).")
-]
-ReferenceOption = Annotated[str, typer.Option(help="The truth about the person: a record.")]
+DatabaseOption = Annotated[str, Option(help="The records: .json, .jsonl or .csv (record,label,value,confidence).")]
+ReferenceOption = Annotated[str, Option(help="The truth about the person: a record.")]
 
 
 @dataclass(frozen=True)
 class MeasureOptions:
     """How leakage is measured."""
 
-    weights: Annotated[str | None, typer.Option(metavar="FILE", help='How much each label matters, as {"N": 2}.')] = (
-        None
-    )
-    beta: Annotated[float, typer.Option(help="Above 1, completeness counts more; below 1, correctness.")] = 1.0
+    weights: Annotated[str | None, Option(metavar="FILE", help='How much each label matters, as {"N": 2}.')] = None
+    beta: Annotated[float, Option(help="Above 1, completeness counts more; below 1, correctness.")] = 1.0
     equivalence: Annotated[
-        str | None, typer.Option(metavar="FILE", help='Values that mean the same: {"Zip": ["11*"], "Age": [">=50"]}.')
+        str | None, Option(metavar="FILE", help='Values that mean the same: {"Zip": ["11*"], "Age": [">=50"]}.')
     ] = None
 
     def read(self) -> dv.dossier.Measure:
         """The files opened."""
-        return dv.dossier.Measure(
-            weights=dv.dossier.read_weights(self.weights) if self.weights else None,
-            beta=self.beta,
-            equivalence=dv.dossier.Equivalence.read(self.equivalence) if self.equivalence else None,
-        )
+        weights = dv.dossier.read_weights(self.weights) if self.weights else None
+        same = dv.dossier.Equivalence.read(self.equivalence) if self.equivalence else None
+        return dv.dossier.Measure(weights, self.beta, same)
 
 
 @dataclass(frozen=True)
@@ -49,23 +44,19 @@ class AdversaryOptions:
 
     resolve: Annotated[
         str | None,
-        typer.Option("--resolve", "--rule", metavar="RULE", help="Merge records that share these labels: N+C,N+P."),
+        Option("--resolve", "--rule", metavar="RULE", help="Merge records that share these labels: N+C,N+P."),
     ] = None
-    er: Annotated[str, typer.Option(help="How to merge: swoosh (merged records match anew) or closure.")] = "swoosh"
-    trust: Annotated[float, typer.Option(help="Attributes with less confidence than this join nothing.")] = 0.0
+    er: Annotated[str, Option(help="How to merge: swoosh (merged records match anew) or closure.")] = "swoosh"
+    trust: Annotated[float, Option(help="Attributes with less confidence than this join nothing.")] = 0.0
     link: Annotated[
         str | None,
-        typer.Option(
-            metavar="LABELS", help="Merge by probability instead (Splink): N~1,P,C; ~1 allows one typing error."
-        ),
+        Option(metavar="LABELS", help="Merge by probability instead (Splink): N~1,P,C; ~1 allows one typing error."),
     ] = None
-    probability: Annotated[float, typer.Option(help="With --link: how likely a match must be.")] = 0.9
-    prior: Annotated[float | None, typer.Option(help="With --link: chance that two records are about one person.")] = (
-        None
-    )
+    probability: Annotated[float, Option(help="With --link: how likely a match must be.")] = 0.9
+    prior: Annotated[float | None, Option(help="With --link: chance that two records are about one person.")] = None
     augment: Annotated[
         list[str] | None,
-        typer.Option(metavar="A=Z:FILE", help="Infer label Z from label A by a CSV of two columns; repeatable."),
+        Option(metavar="A=Z:FILE", help="Infer label Z from label A by a CSV of two columns; repeatable."),
     ] = None
 
     @property
@@ -93,27 +84,16 @@ class AdversaryOptions:
             linkage = dv.dossier.link(prepared, self.compared(), threshold=self.probability, prior=self.prior)
             settings = {"method": "splink", "model": linkage.model, "prior": linkage.prior, "engine": linkage.engine}
             return linkage.records, linkage.graph(), settings
-
         rule = self.match_rule()
         watched = tracked(prepared, len(prepared), what="linking records")
         found = dv.dossier.resolve(watched, rule, method=self.er)  # type: ignore[arg-type]
         return found.records, found.graph(), {"method": found.method, "rule": str(rule)}
 
-    def only_rule(self) -> None:
-        """Refuse what a plan of disinformation does not know."""
-        if self.link or self.augment or self.er != "swoosh":
-            raise BadInput(
-                "disinformation is planned against merging by a rule (swoosh) only",
-                hint="drop --link, --augment and --er, or choose among --candidates",
-            )
-
     def _preparations(self, measure: dv.dossier.Measure) -> Iterator[dv.dossier.Operator]:
-
         if measure.equivalence:
             yield dv.dossier.Correct(measure.equivalence)
         for text in self.augment or []:
-            source, target, lookup = _lookup(text)
-            yield dv.dossier.Augment(source, target, lookup)
+            yield dv.dossier.Augment(*_lookup(text))
 
     def match_rule(self) -> dv.dossier.MatchRule:
         """The rule, which a command may insist on."""
@@ -145,15 +125,10 @@ class AdversaryOptions:
 class ReleaseOptions:
     """A published table, as an adversary reads it."""
 
-    table: Annotated[str | None, typer.Option(help="A published table instead of records: any file divulge reads.")] = (
-        None
-    )
-    qi: Annotated[
-        str | None, typer.Option(help="With --table: rows that agree on these columns are merged: Zip,Age.")
-    ] = None
+    table: Annotated[str | None, Option(help="A published table instead of records: any file divulge reads.")] = None
+    qi: Annotated[str | None, Option(help="With --table: rows that agree on these columns are merged: Zip,Age.")] = None
     background: Annotated[
-        list[str] | None,
-        typer.Option(metavar="TABLE", help="With --table: what the adversary knows besides; repeatable."),
+        list[str] | None, Option(metavar="TABLE", help="With --table: what the adversary knows besides; repeatable.")
     ] = None
 
     def measure(self, reference: str, options: dv.dossier.Measure) -> tuple[dv.dossier.TableLeakage, ...]:
@@ -203,8 +178,6 @@ def numbers(given: Sequence[str], option: str) -> dict[str, float]:
 
 def _lookup(text: str) -> tuple[str, str, dict[str, str]]:
     """A=Z:FILE as the labels and the table."""
-    import csv
-
     labels, colon, path = text.partition(":")
     source, sign, target = labels.partition("=")
     if not (colon and sign and source and target and path):

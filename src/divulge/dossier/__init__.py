@@ -7,30 +7,12 @@ alice = dv.dossier.Record.of({"N": "Alice", "A": "20", "P": "123"})
 dv.dossier.leakage(dv.dossier.Record.of({"N": ("Alice", 0.5), "A": "20"}), alice).leakage      # 0.65
 """
 
-from divulge.dossier.adversary import (
-    Attack,
-    Augment,
-    Chain,
-    Correct,
-    Cost,
-    Dip,
-    Operator,
-    Resolve,
-    attack,
-    dip,
-)
+from divulge.dossier.adversary import Attack, Augment, Chain, Correct, Cost, Dip, Operator, Resolve, attack, dip
 from divulge.dossier.disinformation import Disinformation, candidates_of, choose_disinformation
 from divulge.dossier.disinformation_plan import plan_disinformation
 from divulge.dossier.equivalence import Equivalence
 from divulge.dossier.expectation import Batch
-from divulge.dossier.files import (
-    from_rows,
-    read_database,
-    read_record,
-    read_weights,
-    record_to_json,
-    write_database,
-)
+from divulge.dossier.files import from_rows, read_database, read_record, read_weights, record_to_json, write_database
 from divulge.dossier.leakage import (
     NO_SHIELDS,
     Leakage,

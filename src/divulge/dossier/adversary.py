@@ -15,8 +15,8 @@ from typing import Protocol, runtime_checkable
 
 from divulge.dossier.equivalence import Equivalence
 from divulge.dossier.leakage import Measure
-from divulge.dossier.record import Attribute, Database, Record, check_confidence
-from divulge.dossier.resolve import MatchRule, Method, as_rule, check_method, free_name, resolve, with_ids
+from divulge.dossier.record import Attribute, Database, Record, check_confidence, highest
+from divulge.dossier.resolve import MatchRule, Method, all_sources, as_rule, check_method, free_name, resolve, with_ids
 from divulge.errors import BadInput
 
 
@@ -59,22 +59,28 @@ class Directed(Protocol):
         """The same operator, seen from the record of this id."""
 
 
+class Priced:
+    """An operator with a price; monotone unless it says otherwise."""
+
+    price: Cost
+    monotone = True
+
+    def cost(self, database: Database) -> float:
+        """The price for this many records."""
+        return self.price.of(database)
+
+
 @dataclass(frozen=True)
-class Correct:
+class Correct(Priced):
     """Error correction: replace values that are known to be wrong or to mean the same."""
 
     corrections: Equivalence | Mapping[str, Mapping[str, str]]
     """Canonical values, or per label {wrong: right}."""
     price: Cost = field(default_factory=Cost)
-    monotone: bool = field(default=True, init=False)
 
     def __call__(self, database: Database) -> Database:
         """The database with corrected values; where two become one, the higher confidence stays."""
-        return tuple(_rewrite(record, self._corrected) for record in database)
-
-    def cost(self, database: Database) -> float:
-        """The price for this many records."""
-        return self.price.of(database)
+        return tuple(record.rewritten(self._corrected) for record in database)
 
     def _corrected(self, attribute: Attribute) -> Attribute:
         if isinstance(self.corrections, Equivalence):
@@ -84,7 +90,7 @@ class Correct:
 
 
 @dataclass(frozen=True)
-class Augment:
+class Augment(Priced):
     """Augmentation: infer one label from another, such as the zip code from the address."""
 
     source: str
@@ -93,7 +99,6 @@ class Augment:
     confidence: float = 1.0
     """How far the lookup is trusted; the inferred value has this times the confidence of what it came from."""
     price: Cost = field(default_factory=Cost)
-    monotone: bool = field(default=True, init=False)
 
     def __post_init__(self) -> None:
         check_confidence(self.confidence, (self.target, "any value"))
@@ -102,28 +107,23 @@ class Augment:
         """The database with the inferred values added."""
         return tuple(self._augmented(record) for record in database)
 
-    def cost(self, database: Database) -> float:
-        """The price for this many records."""
-        return self.price.of(database)
-
     def _augmented(self, record: Record) -> Record:
         find = self.lookup if callable(self.lookup) else self.lookup.get
-        attributes = dict(record.attributes)
-        for attribute, confidence in record.attributes.items():
-            if attribute.label == self.source and (value := find(attribute.value)) is not None:
-                inferred = Attribute(self.target, value)
-                attributes[inferred] = max(attributes.get(inferred, 0.0), confidence * self.confidence)
-        return replace(record, attributes=attributes)
+        inferred = [
+            (Attribute(self.target, value), confidence * self.confidence)
+            for attribute, confidence in record.attributes.items()
+            if attribute.label == self.source and (value := find(attribute.value)) is not None
+        ]
+        return replace(record, attributes=highest(inferred, dict(record.attributes)))
 
 
 @dataclass(frozen=True)
-class Resolve:
+class Resolve(Priced):
     """Entity resolution by a match rule; its price is that of comparing all pairs unless told otherwise."""
 
     rule: MatchRule | str
     method: Method = "swoosh"
     price: Cost = field(default_factory=lambda: Cost(exponent=2))
-    monotone: bool = field(default=True, init=False)
 
     def __post_init__(self) -> None:
         check_method(self.method)
@@ -132,10 +132,6 @@ class Resolve:
     def __call__(self, database: Database) -> Database:
         """The database after merging."""
         return resolve(database, self.rule, method=self.method).records
-
-    def cost(self, database: Database) -> float:
-        """The price for this many records."""
-        return self.price.of(database)
 
 
 @dataclass(frozen=True)
@@ -216,22 +212,12 @@ def attack(
 def dip(database: Sequence[Record], query: Record, operator: Operator) -> Dip:
     """D(R, E, q): the record of E(R + {q}) that the query went into."""
     given = with_ids(database)
-    taken = {source for record in given for source in record.sources}
-    name = free_name("q", taken)
+    name = free_name("q", all_sources(given))
     seen = operator.seen_from(name) if isinstance(operator, Directed) else operator
     outcome = seen((*given, Record(query.attributes, name)))
     found = [record for record in outcome if name in record.sources]
     if len(found) != 1:
         raise BadInput(
-            f"after the operator, {len(found)} records name the query as a source",
-            hint="an operator must keep sources",
+            f"after the operator, {len(found)} records name the query as a source", hint="an operator must keep sources"
         )
     return Dip(found[0], found[0].sources - {name})
-
-
-def _rewrite(record: Record, change: Callable[[Attribute], Attribute]) -> Record:
-    attributes: dict[Attribute, float] = {}
-    for attribute, confidence in record.attributes.items():
-        changed = change(attribute)
-        attributes[changed] = max(confidence, attributes.get(changed, 0.0))
-    return replace(record, attributes=attributes)

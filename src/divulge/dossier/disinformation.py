@@ -24,8 +24,8 @@ import numpy as np
 from divulge.arrays import Floats
 from divulge.dossier.adversary import Operator
 from divulge.dossier.leakage import Measure
-from divulge.dossier.record import Attribute, Database, Record
-from divulge.dossier.resolve import MatchRule, as_rule, free_name, merge_all, name_of, with_ids
+from divulge.dossier.record import Attribute, Database, Record, highest
+from divulge.dossier.resolve import MatchRule, all_sources, as_rule, free_name, merge_all, name_of, with_ids
 from divulge.errors import BadInput, nearest
 
 Search: TypeAlias = Literal["exact", "bounded", "greedy"]
@@ -114,7 +114,7 @@ def choose_disinformation(
             f"exact search takes up to {MOST_EXACT} candidates, not {len(candidates)}",
             hint="use the method bounded, which reports its gap",
         )
-    problem = _Problem(database, reference, candidates, operator=operator, measure=measure or Measure())
+    problem = _Problem(with_ids(database), reference, candidates, by=operator, measure=measure or Measure())
     if method == "greedy":
         return _greedy(problem, budget)
     return _branch_and_bound(problem, budget, steps=None if method == "exact" else steps)
@@ -130,27 +130,19 @@ class _Problem:
     """The part of the database that can matter, and what a choice of candidates leads to."""
 
     def __init__(
-        self,
-        database: Sequence[Record],
-        reference: Record,
-        candidates: Sequence[CandidateRecord],
-        *,
-        operator: Operator,
-        measure: Measure,
+        self, given: Database, reference: Record, offered: Sequence[CandidateRecord], *, by: Operator, measure: Measure
     ) -> None:
-        self.candidates = tuple(candidates)
+        self.candidates = tuple(offered)
         self.examined = 0
-        self._operator, self._measure, self._reference = operator, measure, reference
-        given = with_ids(database)
-        taken = {source for record in given for source in record.sources}
+        self._operator, self._measure, self._reference = by, measure, reference
+        taken = all_sources(given)
         self._decoys = tuple(
             Record(candidate.record.attributes, free_name(f"decoy {number}", taken))
             for number, candidate in enumerate(self.candidates, start=1)
         )
-        self._bounded = operator.monotone and not measure.graded
+        self._bounded = by.monotone and not measure.graded
         self._base = self._relevant(given) if self._bounded else given
-        equivalence = measure.equivalence
-        self._canonical = equivalence.canonical if equivalence else lambda attribute: attribute
+        self._canonical = measure.equivalence.canonical if measure.equivalence else lambda attribute: attribute
         self._true = {self._canonical(attribute) for attribute in reference.attributes}
 
     def measure(self, chosen: Iterable[int]) -> float:
@@ -171,18 +163,15 @@ class _Problem:
 
     def _best_case(self, now: Record, widest: Record) -> Record:
         """What is correct now, with all the false attributes the record can ever gain."""
-        attributes = {a: c for a, c in now.attributes.items() if self._is_true(a)}
-        attributes |= {a: c for a, c in widest.attributes.items() if not self._is_true(a)}
-        return Record(attributes)
-
-    def _is_true(self, attribute: Attribute) -> bool:
-        return self._canonical(attribute) in self._true
+        correct = now.kept(lambda attribute: self._canonical(attribute) in self._true)
+        false = widest.kept(lambda attribute: self._canonical(attribute) not in self._true)
+        return correct.merge(false)
 
     def _relevant(self, given: Database) -> Database:
         """Records that can ever be merged with something correct; the others leak nothing, whatever is released."""
         outcome = self._operator((*given, *self._decoys))
         leaks = self._measure.each(outcome, self._reference)
-        telling = {source for record, leak in zip(outcome, leaks, strict=True) if leak > 0 for source in record.sources}
+        telling = all_sources(record for record, leak in zip(outcome, leaks, strict=True) if leak > 0)
         return tuple(record for record in given if record.sources & telling)
 
 
@@ -210,9 +199,9 @@ def _branch_and_bound(problem: _Problem, budget: float, *, steps: int | None) ->
             if rest and (bound := max(floor, problem.bound(branch, rest))) < best - EQUAL:
                 heapq.heappush(heap, (bound, -len(branch), branch, open_[0] + 1))
     lower = min(best, heap[0][0]) if heap else best
-    chosen_candidates = tuple(problem.candidates[number] for number in plan)
+    records = tuple(problem.candidates[number] for number in plan)
     method = "exact" if steps is None else "bounded"
-    return Disinformation(before, best, chosen_candidates, budget, method, lower, problem.examined)
+    return Disinformation(before, best, records, budget, method, lower, problem.examined)
 
 
 def _greedy(problem: _Problem, budget: float) -> Disinformation:
@@ -223,11 +212,10 @@ def _greedy(problem: _Problem, budget: float) -> Disinformation:
     while True:
         options = []
         for number, candidate in enumerate(problem.candidates):
-            if number not in chosen and candidate.cost <= left + EQUAL:
-                leakage = problem.measure([*chosen, number])
-                if leakage < now - EQUAL:
-                    ratio = (now - leakage) / candidate.cost if candidate.cost else math.inf
-                    options.append((-ratio, number, leakage))
+            affordable = number not in chosen and candidate.cost <= left + EQUAL
+            if affordable and (leakage := problem.measure([*chosen, number])) < now - EQUAL:
+                ratio = (now - leakage) / candidate.cost if candidate.cost else math.inf
+                options.append((-ratio, number, leakage))
         if not options:
             break
         _, number, now = min(options)
@@ -238,11 +226,9 @@ def _greedy(problem: _Problem, budget: float) -> Disinformation:
     return Disinformation(before, now, plan, budget, "greedy", min(now, floor), problem.examined)
 
 
-# --- decoys -----------------------------------------------------------------------------------------------------------
-# Making disinformation: the functions Create and Add of Whang and Garcia-Molina, section 4.2.
-#
-# Create gives the smallest record that matches every record of a set: one key of each, shared attributes once. It is a
-# small set-cover problem. Add appends an attribute that is false and belongs to nobody.
+# --- Create and Add ---------------------------------------------------------------------------------------------------
+# Create gives the smallest record that matches every record of a set: one key of each, shared attributes once. It is a small
+# set-cover problem. Add appends an attribute that is false and belongs to nobody.
 _MOST_KEYS = 10_000
 _MOST_STEPS = 50_000
 
@@ -258,21 +244,10 @@ def create(records: Sequence[Record], rule: MatchRule | str, *, limit: int | Non
     """
     rule = as_rule(rule)
     choices = _choices(records, rule)
-    if not choices or not all(choices):
-        return Record({})
-    attributes = _smallest_union(choices)
+    attributes = _smallest_union(choices) if choices and all(choices) else frozenset()
     if limit is not None and len(attributes) > limit:
         return Record({})
-    held: dict[Attribute, float] = dict.fromkeys(sorted(attributes), 0.0)
-    for record in records:
-        for attribute in attributes & record.attributes.keys():
-            held[attribute] = max(held[attribute], record.attributes[attribute])
-    return Record(held)
-
-
-def smallest_key(record: Record, rule: MatchRule) -> frozenset[Attribute]:
-    """The fewest attributes by which a record can be matched; empty if it cannot."""
-    return min((frozenset(key) for key in islice(rule.keys(record), _MOST_KEYS)), key=_rank, default=frozenset())
+    return Record(highest((a, record.attributes.get(a, 0.0)) for a in sorted(attributes) for record in records))
 
 
 class Inventor:
@@ -348,15 +323,12 @@ def _rank(key: frozenset[Attribute]) -> tuple[int, list[Attribute]]:
     return len(key), sorted(key)
 
 
-# --- knapsack ---------------------------------------------------------------------------------------------------------
-# How little disinformation can leave at best: a lower bound of the leakage by knapsacks (Whang and Garcia-Molina, 4.2).
-#
+# --- lower bound by knapsacks -----------------------------------------------------------------------------------------
 # A record that leaks keeps its correct attributes, so its leakage depends on how much false weight the budget can attach to it:
-# strangers, each for at least the attributes of a match key that no other record has, and invented attributes, each for 1. Overlaps
-# between strangers are ignored and uncertain false weight is replaced by its mean; both err on the safe side, since leakage falls
-# with the false weight and is convex in it (Jensen). So the bound holds for every plan.
+# strangers, each for at least the attributes of a match key that no other record has, and invented attributes, each for 1. Overlaps of
+# strangers are ignored and uncertain false weight counts with its mean. Both err on the safe side, since leakage falls with the false
+# weight and is convex in it (Jensen): the bound holds for every plan.
 _MOST_PAIRS = 500
-_EQUAL = 1e-12
 
 
 @dataclass(frozen=True)
@@ -375,12 +347,12 @@ class Cluster:
 class Setting:
     """What is known about the records, the person and the adversary."""
 
-    clusters: tuple[Cluster, ...]
     reference: Record
     rule: MatchRule
     measure: Measure
     added_weight: float
     """The weight of one invented attribute."""
+    clusters: tuple[Cluster, ...] = ()
 
     def false_weight(self, record: Record, *, beyond: Record | None = None) -> float:
         """Expected weight of what the record says wrongly, in addition to what another says already."""
@@ -423,24 +395,15 @@ class Setting:
         return replace(self.measure, weights=weights).each(loaded, self.reference)
 
 
-def describe(
-    records: Sequence[Record],
-    reference: Record,
-    *,
-    rule: MatchRule,
-    measure: Measure,
-    added_weight: float,
-    budget: int,
-) -> Setting:
-    """The setting, with the clusters that can matter: those that leak, and the best strangers of each cost."""
-    leaks = measure.each(records, reference)
+def describe(setting: Setting, records: Sequence[Record], budget: int) -> Setting:
+    """The setting with the clusters that can matter: those that leak, and the best strangers of each cost."""
     holders = Counter(attribute for record in records for attribute in record.attributes)
     clusters = []
-    for record, leak in zip(records, leaks, strict=True):
-        keys = islice(rule.keys(record), _MOST_KEYS)
+    for record, leak in zip(records, setting.measure.each(records, setting.reference), strict=True):
+        keys = list(islice(setting.rule.keys(record), _MOST_KEYS))
         private = min((sum(holders[part] == 1 for part in key) for key in keys), default=None)
-        clusters.append(Cluster(record, float(leak), private, len(smallest_key(record, rule))))
-    setting = Setting(tuple(clusters), reference, rule, measure, added_weight)
+        clusters.append(Cluster(record, float(leak), private, min(map(len, keys), default=0)))
+    setting = replace(setting, clusters=tuple(clusters))
     return replace(setting, clusters=_reduced(setting, budget))
 
 
@@ -448,36 +411,34 @@ def lower_bound(setting: Setting, budget: int) -> float:
     """No plan within the budget leads to less leakage than this."""
     telling = [place for place, cluster in enumerate(setting.clusters) if cluster.leakage > 0]
     leaks = [setting.clusters[place].leakage for place in telling]
-    falls: dict[int, Floats] = {}
-
-    def fall(number: int) -> Floats:
-        falls[number] = _fall(setting, (telling[number],), budget)
-        return falls[number]
-
-    apart, _ = bring_down(leaks, fall, budget)
+    apart, _, falls = bring_down(leaks, lambda number: _fall(setting, (telling[number],), budget), budget)
     alone = max([_untouched(setting, telling, budget), *(float(found[-1]) for found in falls.values())], default=0.0)
-    if apart <= alone + _EQUAL:
+    if apart <= alone + EQUAL:
         return alone
     pairs = list(islice(combinations(telling, 2), _MOST_PAIRS + 1))
     if len(pairs) > _MOST_PAIRS:
         return min(apart, alone)
-    together = min((_floor_together(setting, pair, budget) for pair in pairs), default=math.inf)
-    return min(apart, max(alone, together))
+    # the least leakage of any plan that puts two telling clusters together, for those that can be
+    costs = [math.inf if cluster.private is None else cluster.private for cluster in setting.clusters]
+    joint = [float(_fall(setting, (a, b), budget)[-1]) for a, b in pairs if costs[a] + costs[b] <= budget]
+    return min(apart, max(alone, min(joint, default=math.inf)))
 
 
-def bring_down(leaks: Sequence[float], fall: Callable[[int], Floats], budget: int) -> tuple[float, dict[int, int]]:
-    """The smallest leakage t to which all records can be brought with the budget shared, and what to spend on each.
+def bring_down(
+    leaks: Sequence[float], fall: Callable[[int], Floats], budget: int
+) -> tuple[float, dict[int, int], dict[int, Floats]]:
+    """The smallest leakage to which all records can be brought with the budget shared, what to spend on each, the falls.
 
     `fall(number)[s]` is the leakage of a record after spending s on it; it is asked for only where it matters.
     """
     falls: dict[int, Floats] = {}
     target, spent = 0.0, dict[int, int]()
     for number in sorted(range(len(leaks)), key=lambda number: -leaks[number]):
-        if leaks[number] <= target + _EQUAL:
+        if leaks[number] <= target + EQUAL:
             break
         falls[number] = fall(number)
         target, spent = _share(falls, budget)
-    return target, spent
+    return target, spent, falls
 
 
 def most_weight(costs: Sequence[int], gains: Floats, budget: int) -> tuple[Floats, list[list[int]]]:
@@ -488,7 +449,7 @@ def most_weight(costs: Sequence[int], gains: Floats, budget: int) -> tuple[Float
     for item in _worthwhile(costs, gains, budget):
         cost = costs[item]
         improved = best[: budget + 1 - cost] + gains[item]
-        better = np.flatnonzero(improved > best[cost:] + _EQUAL)
+        better = np.flatnonzero(improved > best[cost:] + EQUAL)
         chosen = [[*taken[at], item] for at in better]
         best[better + cost] = improved[better]
         for at, choice in zip(better + cost, chosen, strict=True):
@@ -500,14 +461,14 @@ def with_additions(brought: Floats, weight: float) -> tuple[Floats, Floats]:
     """The most false weight per budget when what is left buys invented attributes, and the part spent on strangers."""
     place = np.arange(len(brought), dtype=float)
     ahead = np.maximum.accumulate(brought - place * weight)
-    return ahead + place * weight, np.searchsorted(ahead, ahead - _EQUAL).astype(float)
+    return ahead + place * weight, np.searchsorted(ahead, ahead - EQUAL).astype(float)
 
 
 def _fall(setting: Setting, places: Sequence[int], budget: int) -> Floats:
     """The least leakage of a record that contains these clusters, for each amount spent on it from 0 to the budget."""
     inside = [setting.clusters[place] for place in places]
     merged = merge_all([cluster.record for cluster in inside])
-    correct = Record({a: c for a, c in merged.attributes.items() if a in setting.reference.attributes})
+    correct = merged.kept(setting.reference.attributes.__contains__)
     extra = np.zeros(budget + 1)
     start = sum(cluster.private or 0 for cluster in inside)
     if start <= budget and all(cluster.private is not None for cluster in inside):
@@ -527,35 +488,23 @@ def _untouched(setting: Setting, telling: Iterable[int], budget: int) -> float:
     return leaks[touched] if touched < len(leaks) else 0.0
 
 
-def _floor_together(setting: Setting, pair: tuple[int, int], budget: int) -> float:
-    """The least leakage of any plan that puts these two telling clusters together; infinite if none can."""
-    costs = [setting.clusters[place].private for place in pair]
-    if sum(math.inf if cost is None else cost for cost in costs) > budget:
-        return math.inf
-    return float(_fall(setting, pair, budget)[-1])
-
-
 def _reduced(setting: Setting, budget: int) -> tuple[Cluster, ...]:
     """Without strangers that others beat: of one cost and nothing in common with telling clusters, the heaviest do."""
     touched = {a for cluster in setting.clusters if cluster.leakage > 0 for a in cluster.record.attributes}
     kept: set[int] = set()
     counts: Counter[tuple[str, int]] = Counter()
-    weight = [setting.false_weight(cluster.record) for cluster in setting.clusters]
-    for place in sorted(range(len(weight)), key=lambda place: -weight[place]):
+    for place in sorted(range(len(setting.clusters)), key=lambda place: -setting.false_weights[place]):
         cluster = setting.clusters[place]
         if cluster.leakage > 0 or not touched.isdisjoint(cluster.record.attributes):
             kept.add(place)
         elif cluster.private is not None:
-            for kind in (("private", cluster.private), ("key", cluster.key)):
-                if kind[1] == 0 or counts[kind] < budget // kind[1]:
+            for kind, size in (("private", cluster.private), ("key", cluster.key)):
+                if size == 0 or counts[kind, size] < budget // size:
                     kept.add(place)
-                    counts[kind] += 1
+                    counts[kind, size] += 1
     near = {a for place in kept for a in setting.clusters[place].record.attributes}
-    return tuple(
-        cluster
-        for place, cluster in enumerate(setting.clusters)
-        if place in kept or not near.isdisjoint(cluster.record.attributes)
-    )
+    everything = enumerate(setting.clusters)
+    return tuple(each for place, each in everything if place in kept or not near.isdisjoint(each.record.attributes))
 
 
 def _share(falls: dict[int, Floats], budget: int) -> tuple[float, dict[int, int]]:
@@ -571,7 +520,7 @@ def _share(falls: dict[int, Floats], budget: int) -> tuple[float, dict[int, int]
 
 def _needs(falls: dict[int, Floats], target: float) -> dict[int, int] | None:
     """What brings each to the target, or None if one cannot reach it."""
-    reached = {number: np.flatnonzero(fall <= target + _EQUAL) for number, fall in falls.items()}
+    reached = {number: np.flatnonzero(fall <= target + EQUAL) for number, fall in falls.items()}
     return {number: int(at[0]) for number, at in reached.items()} if all(map(len, reached.values())) else None
 
 

@@ -34,7 +34,7 @@ from divulge.dossier.disinformation import (
 )
 from divulge.dossier.leakage import Measure
 from divulge.dossier.record import Record
-from divulge.dossier.resolve import MatchRule, as_rule, resolve, with_ids
+from divulge.dossier.resolve import MatchRule, all_sources, as_rule, resolve, with_ids
 from divulge.errors import BadInput
 
 Groups: TypeAlias = tuple[tuple[int, ...], ...]
@@ -70,7 +70,10 @@ def plan_disinformation(
     `labels` are those for which false values may be invented (by default those of the reference; the heaviest is
     used); `invent(label, number)` makes the values.
     """
-    measure, rule, whole = measure or Measure(), as_rule(rule), _whole(budget)
+    check_budget(budget)
+    if budget > MOST_BUDGET:
+        raise BadInput(f"the budget is {budget:g} attributes", hint=f"plans are made for up to {MOST_BUDGET}")
+    measure, rule, whole = measure or Measure(), as_rule(rule), int(budget)
     if measure.equivalence or measure.graded or measure.background:
         raise BadInput(
             "plans know weights, but no equivalence, grades or background",
@@ -79,30 +82,21 @@ def plan_disinformation(
     given = with_ids(database)
     inventor = Inventor(reference, given, weights=measure.weights, labels=labels, invent=invent)
     resolved = resolve(given, rule).records
-    setting = describe(resolved, reference, rule=rule, measure=measure, added_weight=inventor.weight, budget=whole)
+    setting = describe(Setting(reference, rule, measure, inventor.weight), resolved, whole)
     planner = _Planner(setting, whole)
     floor = lower_bound(setting, whole)
     best, method = planner.draft(()), "knapsack"
     if best.leakage > floor + EQUAL:
         best = planner.by_knapsack(best)
-    if best.leakage > floor + EQUAL and (all_groups := planner.all_groups()) is not None:
-        best = min((best, *map(planner.draft, all_groups)), key=lambda draft: draft.leakage)
-        floor, method = best.leakage, "enumeration"
-    decoys = [
-        inventor.add(Record(link.attributes), count) for link, count in zip(best.links, best.invented, strict=True)
-    ]
-    chosen = tuple(
-        CandidateRecord(f"decoy {number}", decoy, len(decoy)) for number, decoy in enumerate(decoys, start=1)
-    )
+    if best.leakage > floor + EQUAL:
+        ways = list(islice(planner.groupings(), MOST_PLANS + 1))
+        if len(ways) <= MOST_PLANS:
+            best = min((best, *map(planner.draft, ways)), key=lambda draft: draft.leakage)
+            floor, method = best.leakage, "enumeration"
+    decoys = [inventor.add(link, count) for link, count in zip(best.links, best.invented, strict=True)]
+    chosen = tuple(CandidateRecord(f"decoy {number}", each, len(each)) for number, each in enumerate(decoys, start=1))
     before = measure.most(resolved, reference).leakage
     return Disinformation(before, best.leakage, chosen, budget, method, min(floor, best.leakage), planner.examined)
-
-
-def _whole(budget: float) -> int:
-    check_budget(budget)
-    if budget > MOST_BUDGET:
-        raise BadInput(f"the budget is {budget:g} attributes", hint=f"plans are made for up to {MOST_BUDGET}")
-    return int(budget)
 
 
 class _Planner:
@@ -122,11 +116,6 @@ class _Planner:
         plans = dict.fromkeys(self._serve(float(target)) for target in np.linspace(best.leakage, 0.0, TARGETS))
         return min((best, *(self.draft(groups) for groups in plans if groups)), key=lambda draft: draft.leakage)
 
-    def all_groups(self) -> list[Groups] | None:
-        """All ways to link clusters with at least one that leaks, or None if there are too many."""
-        found = list(islice(self._groupings(), MOST_PLANS + 1))
-        return found if len(found) <= MOST_PLANS else None
-
     def draft(self, groups: Groups) -> _Draft:
         """Link the groups, then bring the leakage down with invented attributes as far as the budget goes."""
         self.examined += 1
@@ -135,14 +124,13 @@ class _Planner:
         if left < 0:
             return _Draft(math.inf)
         named = [Record(link.attributes, f"link {number}") for number, link in enumerate(links)]
-        blocks = self._blocks(groups, named)
-        telling = [(block, leak) for block, leak in blocks if leak > 0]
+        telling = [(block, leak) for block, leak in self._blocks(groups, named) if leak > 0]
         own = [next((n for n, link in enumerate(named) if link.sources <= block.sources), None) for block, _ in telling]
 
         def fall(number: int) -> Floats:
             return self._fall(telling[number][0], linked=own[number] is not None, left=left)
 
-        leakage, spent = bring_down([leak for _, leak in telling], fall, left)
+        leakage, spent, _ = bring_down([leak for _, leak in telling], fall, left)
         invented = [0] * len(links)
         for number, amount in spent.items():
             place = own[number]
@@ -159,7 +147,7 @@ class _Planner:
         while True:
             near = {n for place in reached for a in self._records[place].attributes for n in self._setting.places[a]}
             merged = resolve((*(self._records[place] for place in sorted(near)), *links), self._setting.rule).records
-            sources = {source for record in merged if record.sources & _names(links) for source in record.sources}
+            sources = all_sources(record for record in merged if record.sources & all_sources(links))
             grown = reached | {place for place in near if self._records[place].sources & sources}
             if grown == reached:
                 break
@@ -196,7 +184,7 @@ class _Planner:
                 groups.append((place, *sorted(chosen)))
         return tuple(groups)
 
-    def _groupings(self) -> Iterator[Groups]:
+    def groupings(self) -> Iterator[Groups]:
         """Each partition of the telling clusters, with each stranger in one of its parts or in none."""
         clusters = self._setting.clusters
         places = [*self._telling, *self._strangers]
@@ -216,7 +204,3 @@ class _Planner:
                 yield from extend(number + 1, [*parts[:at], [*part, places[number]], *parts[at + 1 :]])
 
         return extend(0, [])
-
-
-def _names(records: Sequence[Record]) -> frozenset[str]:
-    return frozenset(source for record in records for source in record.sources)

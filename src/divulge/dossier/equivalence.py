@@ -19,25 +19,22 @@ import csv
 import json
 import math
 import re
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from operator import ge, gt, le, lt
 from pathlib import Path
 from typing import TypeAlias
 
+from divulge.dossier.files import read_text
 from divulge.dossier.record import Attribute, Record, show
 from divulge.errors import BadInput
 
-# --- extensions -------------------------------------------------------------------------------------------------------
-# The two extensions that Whang and Garcia-Molina name in section 2.1 and leave open, as options that are off by default.
-#
-# **Graded correctness.** Guessing 31 for an age of 30 leaks more than guessing 80. A grade g(v, v') in [0, 1] says how much of the
-# true value v' the guess v gives away; equal values have grade 1. Every attribute of the record is compared with the most similar
-# reference attribute of its label. In a possible world a reference attribute is found to the degree of its best guess, so several
-# guesses at one truth never count more than the truth itself. Without a grade, only equal values count.
-#
-# **Background statistics.** A rare value says more about a person than a common one. The weight of <l, v> becomes
-# w_l * (-log2 q(v)) / H(l), where q is the distribution of the label in the population and H its entropy in bits: the
-# surprise of the value over the mean surprise. The population mean of the factor is 1, and a uniform background changes nothing.
+# --- grades and background --------------------------------------------------------------------------------------------
+# Two extensions that section 2.1 names and leaves open; both are off by default. Grades: guessing 31 for an age of 30 leaks more than
+# guessing 80. An attribute is compared with the most similar reference attribute of its label; in a possible world that one is found
+# to the degree of its best guess, so several guesses at one truth never count more than the truth. Background: a rare value says more
+# than a common one. The weight of <l, v> becomes w_l * (-log2 q(v)) / H(l), where q is the distribution of the label in the population
+# and H its entropy; the population mean of the factor is 1.
 Grade: TypeAlias = "float | Callable[[str, str], float]"
 """A distance at which a number stops being similar, or a function (guess, truth) -> [0, 1]."""
 Background: TypeAlias = Mapping[str, Mapping[str, float]]
@@ -97,26 +94,18 @@ def _rarity(label: str, counts: Mapping[str, float]) -> Callable[[str], float]:
 
 def _linear(guess: str, truth: str, distance: float) -> float:
     """1 at equal numbers, 0 from the distance on; text that is no number is similar to nothing but itself."""
-    try:
-        gap = abs(float(guess) - float(truth))
-    except ValueError:
-        return 0.0
+    gap = abs(_number(guess) - _number(truth))
     return max(0.0, 1 - gap / distance) if math.isfinite(gap) else 0.0
 
 
-# --- equivalence ------------------------------------------------------------------------------------------------------
+# --- classes of values ------------------------------------------------------------------------------------------------
 _MASK = re.compile(r"([^*]*)(\*+)")
 _BOUND = re.compile(r"(>=|<=|>|<|≥|≤)\s*(-?\d+(?:\.\d+)?)")
 _RANGE = re.compile(r"([\[(])\s*(-?\d+(?:\.\d+)?)\s*,\s*(-?\d+(?:\.\d+)?)\s*([\])])")
 _SPAN = re.compile(r"(\d+(?:\.\d+)?)\s*-\s*(\d+(?:\.\d+)?)")
-
-
-@dataclass(frozen=True)
-class ValueClass:
-    """A canonical value and the test that says which values it stands for."""
-
-    name: str
-    covers: Callable[[str], bool]
+_COMPARE = {">=": ge, "≥": ge, "<=": le, "≤": le, ">": gt, "<": lt}
+Covers: TypeAlias = Callable[[str], bool]
+"""Which values a canonical value stands for."""
 
 
 class Equivalence:
@@ -139,10 +128,7 @@ class Equivalence:
         A CSV row without a value declares the canonical value itself as a pattern.
         """
         path = Path(source)
-        try:
-            text = path.read_text(encoding="utf-8-sig")
-        except OSError as error:
-            raise BadInput(f"cannot read the equivalence {str(path)!r}: {error.strerror}") from error
+        text = read_text(path, "the equivalence ")
         if path.suffix.lower() == ".csv":
             return cls(_from_csv(text, path))
         try:
@@ -159,107 +145,72 @@ class Equivalence:
         if not classes:
             return attribute
         if attribute not in self._known:
-            value = next((each.name for each in classes if each.covers(attribute.value)), attribute.value)
+            value = next((name for name, covers in classes if covers(attribute.value)), attribute.value)
             self._known[attribute] = Attribute(attribute.label, value)
         return self._known[attribute]
 
     def apply(self, record: Record) -> Record:
         """The record with canonical values; where two attributes become one, the higher confidence stays."""
-        attributes: dict[Attribute, float] = {}
-        for attribute, confidence in record.attributes.items():
-            canonical = self.canonical(attribute)
-            attributes[canonical] = max(confidence, attributes.get(canonical, 0.0))
-        return Record(attributes, record.id, record.sources)
+        return record.rewritten(self.canonical)
 
     def apply_to_background(self, background: Background) -> Background:
         """Population counts per canonical value."""
-        summed: dict[str, dict[str, float]] = {}
+        summed: dict[str, dict[str, float]] = {label: defaultdict(float) for label in background}
         for label, counts in background.items():
-            merged = summed.setdefault(label, {})
             for value, count in counts.items():
-                canonical = self.canonical(Attribute(label, value)).value
-                merged[canonical] = merged.get(canonical, 0.0) + count
+                summed[label][self.canonical(Attribute(label, value)).value] += count
         return summed
 
 
-def _value_classes(label: str, given: Iterable[str] | Mapping[str, Iterable[str]]) -> tuple[ValueClass, ...]:
-    if isinstance(given, Mapping):
-        classes = [_synonyms(label, name, values) for name, values in given.items()]
-    elif isinstance(given, str):
+def _value_classes(label: str, given: Iterable[str] | Mapping[str, Iterable[str]]) -> list[tuple[str, Covers]]:
+    if isinstance(given, str):
         raise BadInput(f"the classes of {label!r} are the text {given!r}", hint=f'write a list: ["{given}"]')
-    else:
-        classes = [_pattern(label, name) for name in given]
+    if not isinstance(given, Mapping):
+        return [(name, _pattern(label, name)) for name in given]
+    classes = [(name, _synonyms(label, name, values)) for name, values in given.items()]
     claimed: dict[str, str] = {}
-    for name, values in given.items() if isinstance(given, Mapping) else ():
+    for name, values in given.items():
         for value in (name, *values):
             if claimed.setdefault(value, name) != name:
                 raise BadInput(f"{value!r} of {label!r} belongs to {claimed[value]!r} and to {name!r}", hint="keep one")
-    return tuple(classes)
+    return classes
 
 
-def _synonyms(label: str, name: str, values: Iterable[str]) -> ValueClass:
+def _synonyms(label: str, name: str, values: Iterable[str]) -> Covers:
     """Listed values; without any, the canonical value itself must be a pattern. A pattern covers what it shows, too."""
     listed = frozenset(values)
     if isinstance(values, str) or not all(isinstance(value, str) for value in listed):
         raise BadInput(f"the values of {name!r} ({label!r}) are not a list of texts", hint='write ["Flu", ...]')
-    if not listed:
-        return _pattern(label, name)
-    return ValueClass(name, lambda value: value == name or value in listed)
+    return (listed | {name}).__contains__ if listed else _pattern(label, name)
 
 
-def _pattern(label: str, name: str) -> ValueClass:
-    covers = _mask(name) or _bound(name) or _range(name) or _span(name)
+def _pattern(label: str, name: str) -> Covers:
+    covers = read_pattern(name)
     if covers is None:
         raise BadInput(
             f"{name!r} of {label!r} is not a class of values",
             hint="write 11*, >=50, [20,30), 20-29, or a list of synonyms",
         )
-    return ValueClass(name, lambda value: value == name or covers(value))
+    return lambda value: value == name or covers(value)
 
 
-def _mask(name: str) -> Callable[[str], bool] | None:
-    found = _MASK.fullmatch(name)
-    if found is None:
+def read_pattern(name: str) -> Covers | None:
+    """What a mask, a bound or a range covers; None for any other text."""
+    if found := _MASK.fullmatch(name):
+        prefix = found[1]
+        return lambda value: len(value) == len(name) and value.startswith(prefix)
+    text = name.strip()
+    if found := _BOUND.fullmatch(text):
+        compare, limit = _COMPARE[found[1]], float(found[2])
+        return lambda value: compare(_number(value), limit)
+    if found := _RANGE.fullmatch(text):
+        low, high = float(found[2]), float(found[3])
+        above, below = (ge if found[1] == "[" else gt), (le if found[4] == "]" else lt)
+    elif found := _SPAN.fullmatch(text):
+        low, high, above, below = float(found[1]), float(found[2]), ge, le
+    else:
         return None
-    prefix, length = found[1], len(name)
-    return lambda value: len(value) == length and value.startswith(prefix)
-
-
-def _bound(name: str) -> Callable[[str], bool] | None:
-    found = _BOUND.fullmatch(name.strip())
-    if found is None:
-        return None
-    side, limit = found[1], float(found[2])
-    return {
-        ">=": lambda value: _number(value) >= limit,
-        "≥": lambda value: _number(value) >= limit,
-        "<=": lambda value: _number(value) <= limit,
-        "≤": lambda value: _number(value) <= limit,
-        ">": lambda value: _number(value) > limit,
-        "<": lambda value: _number(value) < limit,
-    }[side]
-
-
-def _range(name: str) -> Callable[[str], bool] | None:
-    found = _RANGE.fullmatch(name.strip())
-    if found is None:
-        return None
-    low, high = float(found[2]), float(found[3])
-    left_closed, right_closed = found[1] == "[", found[4] == "]"
-
-    def covers(value: str) -> bool:
-        number = _number(value)
-        return low < number < high or (left_closed and number == low) or (right_closed and number == high)
-
-    return covers
-
-
-def _span(name: str) -> Callable[[str], bool] | None:
-    found = _SPAN.fullmatch(name.strip())
-    if found is None:
-        return None
-    low, high = float(found[1]), float(found[2])
-    return lambda value: low <= _number(value) <= high
+    return lambda value: above(_number(value), low) and below(_number(value), high)
 
 
 def _number(value: str) -> float:

@@ -7,7 +7,7 @@ expectation with different bases (Whang and Garcia-Molina, section 2.2 and defin
     E[X / (Y + base)] = int_0^inf exp(-s base) F(s) sum_b c_b x_b e^(-s w_b) / f_b(s) ds,
     f_a(s) = 1 - c_a + c_a e^(-s w_a),   F(s) = product of all f_a(s),
 
-a positive mixture of 1/Lambda with Lambda = Y + base. The certified rules of `quadrature` turn it into a short sum. All
+a positive mixture of 1/Lambda with Lambda = Y + base. Certified exponential sums turn it into a short sum. All
 terms are positive, so nothing cancels. Attributes with confidence 1 are in every world and join the base.
 """
 
@@ -22,87 +22,47 @@ import numpy as np
 import numpy.typing as npt
 
 from divulge import arrays
-from divulge.arrays import Floats, Ints
+from divulge.arrays import Bools, Floats, Ints
 
 # --- exponential sums -------------------------------------------------------------------------------------------------
-# 1/u as a sum of few exponentials: sum of weight * exp(-node * u) for u in [1, ratio], as (node, weight) pairs per ratio.
+# A rule stands for 1/u on [1, ratio] by sum_j weight_j exp(-node_j u), where u = Lambda / (least Lambda). As the mixture is positive,
+# the relative error of every record's leakage is at most the worst error of the rule on 1/u: one number per rule, computed once.
 #
-# Sums of this kind with the fewest terms are known to exist and to have positive terms (Braess and Hackbusch, "Approximation of 1/x
-# by exponential sums in [1, infinity)", 2005). These interpolate 1/u at Chebyshev points in log u; they were found by Newton's method
-# with 80 digits and rounded. Nothing rests on how they were found: `quadrature.certificate` bounds the error of the numbers as they
-# stand here, and the tests hold it below 1e-13.
-TABLES: dict[float, tuple[tuple[float, float], ...]] = {
-    2.0: (
-        (0.11688350460422518, 0.3005643387615836),
-        (0.6212272884141461, 0.7119897340670166),
-        (1.5516310195630256, 1.156094924411574),
-        (2.9529027814533255, 1.6591804706643705),
-        (4.903821183132469, 2.2649700156824544),
-        (7.54433222089718, 3.0586296573213025),
-        (11.149795150640552, 4.251720472109408),
-        (16.42574110061186, 6.68470127814032),
-    ),
-    4.0: (
-        (0.0559403861391597, 0.14379267894283806),
-        (0.2967973380900792, 0.3394076493000492),
-        (0.7387526885814877, 0.5471337899482701),
-        (1.397848117801968, 0.7753075218678641),
-        (2.2999694963112653, 1.0354532678689228),
-        (3.484891350935807, 1.3443044760970935),
-        (5.013316596265052, 1.7279325213842365),
-        (6.980037065688808, 2.2306291678578476),
-        (9.541781009373452, 2.9382816047992026),
-        (12.990537401426758, 4.060733099287511),
-        (18.041934588194604, 6.422970739867146),
-    ),
-    8.0: (
-        (0.02729511450480181, 0.07015366097968205),
-        (0.14475012629398934, 0.16543591414321832),
-        (0.3599767748191254, 0.26620114065315587),
-        (0.680179501695624, 0.37608386040606984),
-        (1.1167700895464532, 0.4998987993625269),
-        (1.6867628903738758, 0.6441546276853196),
-        (2.414869827691699, 0.8179045376995491),
-        (3.3366088304145234, 1.0339454763882099),
-        (4.502885213841967, 1.3106434518339478),
-        (5.9870526446967665, 1.6753320820958733),
-        (7.897267031366444, 2.1723408044685906),
-        (10.40282944617551, 2.8859286889152074),
-        (13.80599893793328, 4.023143250509456),
-        (18.830065250970655, 6.407207574563121),
-    ),
-    27.0: (
-        (0.008231108435787875, 0.021158094365619752),
-        (0.04367388421773234, 0.049947996741621634),
-        (0.10871993377355971, 0.08053383436219386),
-        (0.20574396758360625, 0.11414035874828365),
-        (0.3385533684773661, 0.15242608284714962),
-        (0.5129122888500003, 0.19769206117181248),
-        (0.7373370103153704, 0.25320140796457336),
-        (1.0242457522382853, 0.32356005382239555),
-        (1.3914886341682784, 0.41507890686626675),
-        (1.8641892852440858, 0.5360256654749753),
-        (2.4767944142667813, 0.6968203173347979),
-        (3.2754246631486157, 0.9105284618916186),
-        (4.321134432020689, 1.194326392887942),
-        (5.695576609355345, 1.573123531748846),
-        (7.512445485085012, 2.0882895466000977),
-        (9.943689993845238, 2.821379835758722),
-        (13.291880256629236, 3.977534275127704),
-        (18.279239620769317, 6.379199901964803),
-    ),
+# For small ratios there are tables of (node, weight) pairs, the fewest terms (Braess and Hackbusch, "Approximation of 1/x by exponential
+# sums in [1, infinity)", 2005): they interpolate 1/u at Chebyshev points in log u, found by Newton's method with 80 digits. Nothing
+# rests on that: `certificate` bounds the error of the numbers as they stand here, and the tests hold it below 1e-13. For any other
+# ratio it is the double-exponential ("DE") trapezoidal rule with s = exp(x - exp(-x)).
+TABLES: dict[float, Floats] = {
+    ratio: np.array(text.split(), dtype=float).reshape(-1, 2)
+    for ratio, text in {
+        2.0: """
+            0.11688350460422518  0.3005643387615836   0.6212272884141461   0.7119897340670166   1.5516310195630256   1.156094924411574
+            2.9529027814533255   1.6591804706643705   4.903821183132469    2.2649700156824544   7.54433222089718     3.0586296573213025
+            11.149795150640552   4.251720472109408    16.42574110061186    6.68470127814032
+        """,
+        4.0: """
+            0.0559403861391597   0.14379267894283806  0.2967973380900792   0.3394076493000492   0.7387526885814877   0.5471337899482701
+            1.397848117801968    0.7753075218678641   2.2999694963112653   1.0354532678689228   3.484891350935807    1.3443044760970935
+            5.013316596265052    1.7279325213842365   6.980037065688808    2.2306291678578476   9.541781009373452    2.9382816047992026
+            12.990537401426758   4.060733099287511    18.041934588194604   6.422970739867146
+        """,
+        8.0: """
+            0.02729511450480181  0.07015366097968205  0.14475012629398934  0.16543591414321832  0.3599767748191254   0.26620114065315587
+            0.680179501695624    0.37608386040606984  1.1167700895464532   0.4998987993625269   1.6867628903738758   0.6441546276853196
+            2.414869827691699    0.8179045376995491   3.3366088304145234   1.0339454763882099   4.502885213841967    1.3106434518339478
+            5.9870526446967665   1.6753320820958733   7.897267031366444    2.1723408044685906   10.40282944617551    2.8859286889152074
+            13.80599893793328    4.023143250509456    18.830065250970655   6.407207574563121
+        """,
+        27.0: """
+            0.008231108435787875 0.021158094365619752  0.04367388421773234  0.049947996741621634  0.10871993377355971  0.08053383436219386
+            0.20574396758360625  0.11414035874828365  0.3385533684773661   0.15242608284714962  0.5129122888500003   0.19769206117181248
+            0.7373370103153704   0.25320140796457336  1.0242457522382853   0.32356005382239555  1.3914886341682784   0.41507890686626675
+            1.8641892852440858   0.5360256654749753   2.4767944142667813   0.6968203173347979   3.2754246631486157   0.9105284618916186
+            4.321134432020689    1.194326392887942    5.695576609355345    1.573123531748846    7.512445485085012    2.0882895466000977
+            9.943689993845238    2.821379835758722    13.291880256629236   3.977534275127704    18.279239620769317   6.379199901964803
+        """,
+    }.items()
 }
-
-# --- quadrature -------------------------------------------------------------------------------------------------------
-# Sums of exponentials that stand for 1/u, with a certified relative error.
-#
-# Record leakage is a positive mixture of terms 1/Lambda, and 1/Lambda = int_0^inf exp(-s Lambda) ds. A rule replaces the integral by
-# sum_j weight_j exp(-node_j u), where u = Lambda / (least Lambda) lies in [1, ratio]. As the mixture is positive, the relative error
-# of the leakage of every record is at most the worst error of the rule on 1/u in that range: one number per rule, computed once. This
-# makes the leakage of Whang and Garcia-Molina (section 5) exact for arbitrary weights, in time linear in the size of the record.
-#
-# Two kinds of rule: tabled sums with the fewest terms for small ratios, and for any ratio the double-exponential ("DE")
-# trapezoidal rule with s = exp(x - exp(-x)).
 UNIT = 2.0**-53
 """Half the distance from 1 to the next double: the relative error of one correctly rounded operation."""
 STEP = 0.25
@@ -123,10 +83,13 @@ class QuadratureRule:
 
 def rule_for(ratio: float) -> QuadratureRule:
     """The certified rule with the fewest nodes that covers [1, ratio]."""
-    for covered in TABLES:
-        if ratio <= covered:
-            return _tabled_rule(covered)
-    return _de_rule(2.0 ** math.ceil(math.log2(ratio)))
+    return _rule(next((covered for covered in TABLES if ratio <= covered), None) or 2.0 ** math.ceil(math.log2(ratio)))
+
+
+@cache
+def _rule(ratio: float) -> QuadratureRule:
+    nodes, weights = TABLES[ratio].T if ratio in TABLES else (each / ratio for each in de_nodes(STEP, ratio))
+    return QuadratureRule(ratio, nodes, weights, certificate(nodes, weights, low=1.0, high=ratio))
 
 
 def de_nodes(step: float, ratio: float) -> tuple[Floats, Floats]:
@@ -168,24 +131,7 @@ def error_at(u: Floats, nodes: Floats, weights: Floats) -> Floats:
     return np.array([math.fsum((*row, -1.0)) for row in terms])
 
 
-@cache
-def _tabled_rule(ratio: float) -> QuadratureRule:
-    table = np.array(TABLES[ratio])
-    return _certified(ratio, table[:, 0], table[:, 1])
-
-
-@cache
-def _de_rule(ratio: float) -> QuadratureRule:
-    nodes, weights = de_nodes(STEP, ratio)
-    return _certified(ratio, nodes / ratio, weights / ratio)
-
-
-def _certified(ratio: float, nodes: Floats, weights: Floats) -> QuadratureRule:
-    return QuadratureRule(ratio, nodes, weights, certificate(nodes, weights, low=1.0, high=ratio))
-
-
-# --- expectation ------------------------------------------------------------------------------------------------------
-__all__ = ["Batch", "Expectation", "Floats", "Ints", "expected_share"]
+# --- expected shares --------------------------------------------------------------------------------------------------
 CELLS = 1 << 16
 """Attributes times nodes that are held at once: a few arrays of half a megabyte, which stay in the cache."""
 NEGLIGIBLE = 1e-17
@@ -234,13 +180,9 @@ def expected_share(batch: Batch, base: float) -> Expectation:
     error[settled] = UNIT * (4 + 2 * _per_record(batch, certain)[settled])
 
     low = _above_rare_worlds(batch, low, high=high, fixed=fixed, shielded=shielded)
-    integrals = _Integrals(
-        batch,
-        np.flatnonzero((uncertain | (certain & shielded)) & (leaks & open_)[batch.row]),
-        low=low,
-        fixed=fixed,
-        sure=_per_record(batch, batch.credit * (certain & ~shielded)),
-    )
+    kept = np.flatnonzero((uncertain | (certain & shielded)) & (leaks & open_)[batch.row])
+    sure = _per_record(batch, batch.credit * (certain & ~shielded))
+    integrals = _Integrals(batch, kept, low=low, fixed=fixed, sure=sure)
     for rule, rows in _by_rule(high / np.where(leaks, low, np.inf), np.flatnonzero(leaks & open_)):
         for chunk in integrals.chunks(rows, nodes=len(rule.nodes)):
             value[chunk], error[chunk] = integrals.of(chunk, rule)
@@ -252,7 +194,7 @@ def _per_record(batch: Batch, amount: npt.NDArray[np.generic]) -> Floats:
     return arrays.sum_by_id(batch.row, amount, batch.size)
 
 
-def _lightest_credit(batch: Batch, certain: npt.NDArray[np.bool_]) -> Floats:
+def _lightest_credit(batch: Batch, certain: Bools) -> Floats:
     """The least weight that a world with X > 0 adds to the base: 0 if the credit is certain, inf if there is none."""
     lightest = np.full(batch.size, np.inf)
     earning = batch.credit > 0
@@ -260,9 +202,7 @@ def _lightest_credit(batch: Batch, certain: npt.NDArray[np.bool_]) -> Floats:
     return lightest
 
 
-def _above_rare_worlds(
-    batch: Batch, low: Floats, *, high: Floats, fixed: Floats, shielded: npt.NDArray[np.bool_]
-) -> Floats:
+def _above_rare_worlds(batch: Batch, low: Floats, *, high: Floats, fixed: Floats, shielded: Bools) -> Floats:
     """`low`, raised where Lambda undercuts the new bound so rarely that such worlds cannot matter. It spares nodes.
 
     X / Lambda is at most 1 and no rule exceeds 1/Lambda below its range, so these worlds change the result by at most their
@@ -314,14 +254,17 @@ class _Integrals:
 
     def of(self, rows: Ints, rule: QuadratureRule) -> tuple[Floats, Floats]:
         """The integral of each row and a bound of its relative error."""
-        take, owner = self._attributes(rows)
+        attributes = self.start[rows + 1] - self.start[rows]
+        take, owner = arrays.ranges(self.start[rows], attributes), np.repeat(np.arange(len(rows)), attributes)
         confidence, weight = self.confidence[take], self.weight[take] / self.low[rows][owner]
         doubt, stake = 1 - confidence, self.credit[take] * confidence
         base = self.fixed[rows] / self.low[rows]
         starts = np.flatnonzero(np.diff(owner, prepend=-1))
         long = len(take) > LONG and len(rows) == 1
         total, depth = np.zeros(len(rows)), np.zeros(len(rows))
-        for nodes, weights in _blocks(rule, max(1, CELLS // len(take))):
+        size = max(1, CELLS // len(take))
+        for first in range(0, len(rule.nodes), size):
+            nodes, weights = (part[first : first + size, None] for part in (rule.nodes, rule.weights))
             vanishing, factor = self._scratch(len(nodes), len(take))
             np.exp(_exponents(nodes, weight, vanishing), out=vanishing)
             np.add(np.multiply(vanishing, confidence, out=factor), doubt, out=factor)
@@ -330,9 +273,8 @@ class _Integrals:
             correct = self.sure[rows] + np.add.reduceat(earned, starts, axis=1)
             exponent = nodes * base
             if long:
-                change = np.multiply(
-                    np.expm1(_exponents(nodes, weight, vanishing), out=vanishing), confidence, out=vanishing
-                )
+                change = np.expm1(_exponents(nodes, weight, vanishing), out=vanishing)
+                change *= confidence
                 exponent = exponent - _log_products(factor, change)
                 integrand = weights * np.exp(-exponent) * correct
                 depth += (integrand * exponent).sum(axis=0)
@@ -340,16 +282,9 @@ class _Integrals:
                 product = np.multiply.reduceat(factor, starts, axis=1)
                 integrand = weights * np.exp(-exponent) * product * correct
             total += integrand.sum(axis=0)
-        sizes = np.bincount(owner).astype(np.float64)
+        sizes = attributes.astype(np.float64)
         rounding = (12 + np.log2(sizes)) * (1 + depth / total) if long else 6 * sizes
         return total / self.low[rows], rule.error + UNIT * (rounding + 2 * len(rule.nodes) + 40) + NEGLIGIBLE
-
-    def _attributes(self, rows: Ints) -> tuple[Ints, Ints]:
-        """Positions of the rows' attributes, and for each the place of its row among `rows`."""
-        sizes = self.start[rows + 1] - self.start[rows]
-        owner = np.repeat(np.arange(len(rows)), sizes)
-        before = np.cumsum(sizes) - sizes
-        return np.arange(len(owner)) + (self.start[rows] - before)[owner], owner
 
     def _scratch(self, nodes: int, attributes: int) -> tuple[Floats, Floats]:
         """Two matrices in memory that is used again and again: fresh pages would cost more than the arithmetic."""
@@ -365,12 +300,6 @@ class _Integrals:
             behind, before = np.searchsorted(take, self.shields[np.isin(self.shields[:, 0], take)]).T
             absent = (1 - self.confidence[take[before]]) / factor[:, before]
             np.multiply.at(earned.T, behind, absent.T)
-
-
-def _blocks(rule: QuadratureRule, size: int) -> Iterator[tuple[Floats, Floats]]:
-    """Nodes and weights of a rule as columns, `size` at a time."""
-    for first in range(0, len(rule.nodes), size):
-        yield rule.nodes[first : first + size, None], rule.weights[first : first + size, None]
 
 
 def _exponents(nodes: Floats, weight: Floats, out: Floats) -> Floats:

@@ -17,6 +17,7 @@ import io
 import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 from typing import TypeAlias
@@ -39,7 +40,7 @@ def read_record(source: Source) -> Record:
 def read_database(source: Source) -> Database:
     """All records of a file, each with an id."""
     path = Path(source)
-    text, name = _read_text(path), str(path)
+    text, name = read_text(path), str(path)
     suffix = path.suffix.lower()
     if suffix == ".csv":
         return _from_csv(text, name)
@@ -60,7 +61,7 @@ def read_database(source: Source) -> Database:
 def read_weights(source: Source) -> Mapping[str, float]:
     """Weights per label."""
     path = Path(source)
-    text, name = _read_text(path), str(path)
+    text, name = read_text(path), str(path)
     if path.suffix.lower() != ".csv":
         document = _parse(text, name)
         if not isinstance(document, dict):
@@ -98,7 +99,9 @@ def from_rows(
     chosen = [name for name in labels or columns if name != record_id]
     database = []
     for row in cells:
-        found = [(name, _cell(row[name]), confidence) for name in chosen if not _is_missing(row.get(name))]
+        held = [(name, row[name]) for name in chosen if not _is_missing(row.get(name))]
+        # numbers stay numbers, so that 30.0 becomes "30"; dates and the rest become text
+        found = [(name, v if isinstance(v, str | int | float | bool) else str(v), confidence) for name, v in held]
         given = row[record_id] if record_id is not None else None
         database.append(Record.of(found, None if given is None else str(given)))
     return _with_ids(database, "the table")
@@ -129,8 +132,8 @@ def record_from_json(document: object, where: str = "the record") -> Record:
 
 
 def _from_objects(documents: Sequence[object], name: str) -> Database:
-    places = (f"{name}, record {number}" for number in range(1, len(documents) + 1))
-    return _with_ids([record_from_json(*pair) for pair in zip(documents, places, strict=True)], name)
+    found = [record_from_json(each, f"{name}, record {number}") for number, each in enumerate(documents, start=1)]
+    return _with_ids(found, name)
 
 
 def _from_csv(text: str, name: str) -> Database:
@@ -161,10 +164,7 @@ def _csv_rows(text: str, needed: Sequence[str], name: str) -> Iterator[tuple[int
 
 def _with_ids(database: list[Record], name: str) -> Database:
     """Every record with an id of its own; its place gives the name where there is none."""
-    named = [
-        record if record.id is not None else Record(record.attributes, f"r{number}", record.sources)
-        for number, record in enumerate(database, start=1)
-    ]
+    named = [each if each.id is not None else replace(each, id=f"r{n}") for n, each in enumerate(database, start=1)]
     seen: set[str | None] = set()
     for record in named:
         if record.id in seen:
@@ -174,10 +174,8 @@ def _with_ids(database: list[Record], name: str) -> Database:
 
 
 def _table(rows: object) -> tuple[Sequence[str], Iterable[Mapping[str, object]]]:
-    """The columns and the rows of a table."""
     if isinstance(rows, Sequence) and not isinstance(rows, str):
-        columns = list(dict.fromkeys(name for row in rows for name in row))
-        return columns, rows
+        return list(dict.fromkeys(name for row in rows for name in row)), rows
     from divulge.table import read
 
     table = read(rows)
@@ -189,16 +187,12 @@ def _is_missing(value: object) -> bool:
     return value is None or (isinstance(value, float) and math.isnan(value))
 
 
-def _cell(value: object) -> str | int | float | bool:
-    """A cell as a value: numbers stay numbers, so that 30.0 becomes "30"; dates and the rest become text."""
-    return value if isinstance(value, str | int | float | bool) else str(value)
-
-
-def _read_text(path: Path) -> str:
+def read_text(path: Path, what: str = "") -> str:
+    """The text of a file; `what` goes before its name in errors."""
     try:
         return path.read_text(encoding="utf-8-sig")
     except OSError as error:
-        raise BadInput(f"cannot read {str(path)!r}: {error.strerror}") from error
+        raise BadInput(f"cannot read {what}{str(path)!r}: {error.strerror}") from error
     except UnicodeDecodeError as error:
         raise BadInput(f"{str(path)!r} is not UTF-8 text", hint="save it as UTF-8") from error
 

@@ -10,9 +10,9 @@ over the worlds; the leakage of a database is the largest leakage of one of its 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import chain
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain, combinations
 from operator import itemgetter
 from types import MappingProxyType
 from typing import Literal, TypeAlias, get_args
@@ -26,11 +26,9 @@ from divulge.dossier.expectation import Batch, Expectation, expected_share
 from divulge.dossier.record import Attribute, Record, check_reference, check_weights
 from divulge.errors import BadInput, nearest
 
-# --- batch ------------------------------------------------------------------------------------------------------------
-# Records against one reference, as the numbers that leakage is computed from.
-#
-# This is the only place where labels and values are looked at: weights, equivalence, grades and background (see
-# `equivalence` and `extensions`) all end here, in a confidence, a weight and a credit per attribute.
+# --- comparison -------------------------------------------------------------------------------------------------------
+# The only place where labels and values are looked at: weights, equivalence, grades and background all end here, in a confidence, a
+# weight and a credit per attribute.
 NO_SHIELDS = np.empty((0, 2), dtype=np.int64)
 
 
@@ -41,64 +39,35 @@ class _LabelWeights(dict[str, float]):
         return 1.0
 
 
-@dataclass(frozen=True)
 class RecordComparison:
     """How records are compared with one reference."""
 
-    reference: Record
-    weights: Mapping[str, float]
-    equivalence: Equivalence | None
-    graded: Mapping[str, Grade]
-    rarity: Mapping[str, Callable[[str], float]]
-
-    @classmethod
-    def of(
-        cls,
-        reference: Record,
-        *,
-        weights: Mapping[str, float] | None = None,
-        equivalence: Equivalence | None = None,
-        graded: Mapping[str, Grade] | None = None,
-        background: Background | None = None,
-    ) -> RecordComparison:
+    def __init__(self, reference: Record, measure: Measure) -> None:
         """Check everything once; the reference and the background take canonical values here."""
-        reference = check_reference(reference)
-        if equivalence is not None:
-            reference = equivalence.apply(reference)
-            background = equivalence.apply_to_background(background or {})
-        return cls(
-            reference,
-            _LabelWeights(check_weights(weights)),
-            equivalence,
-            check_graded(graded),
-            rarity_factors(background),
-        )
-
-    @property
-    def reference_weight(self) -> float:
+        self.reference, self.equivalence = check_reference(reference), measure.equivalence
+        background = measure.background
+        if self.equivalence is not None:
+            self.reference = self.equivalence.apply(reference)
+            background = self.equivalence.apply_to_background(background or {})
+        self.weights = _LabelWeights(check_weights(measure.weights))
+        self.graded = check_graded(measure.graded)
+        self.rarity = rarity_factors(background)
+        self.reference_weight = float(self.weights_of(self.reference.attributes).sum())
         """W_p, the weight of everything that is true."""
-        return float(self.weights_of(self.reference.attributes).sum())
 
     def weights_of(self, attributes: Iterable[Attribute]) -> Floats:
         """The weight of each attribute."""
         if not self.rarity:
             return np.fromiter(map(self.weights.__getitem__, map(itemgetter(0), attributes)), np.float64)
-        return np.array([self._weight(attribute) for attribute in attributes], dtype=np.float64)
-
-    def _weight(self, attribute: Attribute) -> float:
-        factor = self.rarity.get(attribute.label)
-        return self.weights[attribute.label] * (factor(attribute.value) if factor else 1.0)
-
-    def canonical(self, record: Record) -> Record:
-        """The record with canonical values."""
-        return record if self.equivalence is None else self.equivalence.apply(record)
+        rarity = ((a.label, self.rarity[a.label](a.value) if a.label in self.rarity else 1.0) for a in attributes)
+        return np.array([self.weights[label] * factor for label, factor in rarity], dtype=np.float64)
 
     def batch(self, records: Sequence[Record]) -> Batch:
         """The numbers of all records."""
-        maps = [self.canonical(record).attributes for record in records]
-        counts = [len(attributes) for attributes in maps]
+        canonical = map(self.equivalence.apply, records) if self.equivalence else records
+        maps = [record.attributes for record in canonical]
         weight = self.weights_of(chain.from_iterable(maps))
-        row = np.repeat(np.arange(len(maps)), counts)
+        row = np.repeat(np.arange(len(maps)), list(map(len, maps)))
         values = chain.from_iterable(attributes.values() for attributes in maps)
         confidence = np.fromiter(values, np.float64, len(weight))
         found = map(frozenset(self.reference.attributes).__contains__, chain.from_iterable(maps))
@@ -121,14 +90,11 @@ class RecordComparison:
                 credit[place] = earned
                 guesses.setdefault((int(batch.row[place]), truth), []).append((-earned, place))
         ranked = [[place for _, place in sorted(found)] for found in guesses.values()]
-        shields = [
-            (place, better) for places in ranked for rank, place in enumerate(places) for better in places[:rank]
-        ]
+        shields = [(worse, better) for places in ranked for better, worse in combinations(places, 2)]
         pairs = np.array(shields, dtype=np.int64).reshape(-1, 2)
         hopeless = pairs[batch.confidence[pairs[:, 1]] == 1.0, 0]
         credit[hopeless] = 0.0
-        pairs = pairs[~np.isin(pairs[:, 0], hopeless)]
-        return Batch(batch.size, batch.row, batch.confidence, batch.weight, credit, pairs)
+        return replace(batch, credit=credit, shields=pairs[~np.isin(pairs[:, 0], hopeless)])
 
 
 # --- leakage ----------------------------------------------------------------------------------------------------------
@@ -185,21 +151,7 @@ def leakage(
     >>> round(leakage(Record.of({"N": ("Alice", 0.5), "A": "20"}), alice).leakage, 12)
     0.65
     """
-    comparison = RecordComparison.of(
-        reference, weights=weights, equivalence=equivalence, graded=graded, background=background
-    )
-    batch, total, beta = comparison.batch([record]), comparison.reference_weight, check_beta(beta)
-    settings = {
-        "beta": beta,
-        "weights": dict(comparison.weights),
-        "equivalence": equivalence is not None,
-        "graded": sorted(comparison.graded),
-        "background": sorted(comparison.rarity),
-    }
-    precision = float(expected_f(batch, total, 0.0).value[0])
-    recall = float(_expected_recall(batch, total)[0])
-    value, error = _by_method(method, batch, total, beta)
-    return Leakage(value, precision, recall, method, error, MappingProxyType(settings))
+    return Measure(weights, beta, equivalence, graded, background, method).one(record, reference)
 
 
 def record_leakages(
@@ -213,10 +165,7 @@ def record_leakages(
     background: Background | None = None,
 ) -> Floats:
     """The exact leakage of every record against one reference."""
-    comparison = RecordComparison.of(
-        reference, weights=weights, equivalence=equivalence, graded=graded, background=background
-    )
-    return expected_f(comparison.batch(records), comparison.reference_weight, check_beta(beta)).value
+    return Measure(weights, beta, equivalence, graded, background).each(records, reference)
 
 
 def set_leakage(
@@ -230,12 +179,7 @@ def set_leakage(
     background: Background | None = None,
 ) -> SetLeakage:
     """The largest record leakage of a database, with every record that reaches it; 0 for an empty database."""
-    each = record_leakages(
-        database, reference, weights=weights, beta=beta, equivalence=equivalence, graded=graded, background=background
-    )
-    most = float(each.max(initial=0.0))
-    witnesses = np.flatnonzero(each >= most * (1 - TIE)).tolist() if most > 0 else []
-    return SetLeakage(most, tuple(each.tolist()), tuple(database[place] for place in witnesses))
+    return Measure(weights, beta, equivalence, graded, background).most(database, reference)
 
 
 def expected_f(batch: Batch, reference_weight: float, beta: float = 1.0) -> Expectation:
@@ -261,24 +205,22 @@ def _expected_recall(batch: Batch, reference_weight: float) -> Floats:
 
 def _by_method(method: Method, batch: Batch, reference_weight: float, beta: float) -> tuple[float, float]:
     """The leakage of the one record of a batch and its error bound, by the method of that name."""
-    from divulge.dossier import paper_methods as other_methods
+    from divulge.dossier import paper_methods
 
     if method == "exact":
         found = expected_f(batch, reference_weight, beta)
         return float(found.value[0]), float(found.error[0])
     if method == "naive":
-        return other_methods.naive(batch, reference_weight, beta=beta)
+        return paper_methods.naive(batch, reference_weight, beta=beta)
     if method not in METHODS:
         raise BadInput(f"there is no method {method!r}", hint=nearest(str(method), METHODS))
     if beta != 1 or len(batch.shields) or not np.isin(batch.credit, (0.0, *batch.weight)).all():
         raise BadInput(f"{method} knows only F_1 and no grades", hint="use the method exact or naive")
     if method == "algorithm1":
-        return other_methods.algorithm1(batch, reference_weight)
-    return float(other_methods.taylor(batch, reference_weight)[0]), math.inf
+        return paper_methods.algorithm1(batch, reference_weight)
+    return float(paper_methods.taylor(batch, reference_weight)[0]), math.inf
 
 
-# --- measure ----------------------------------------------------------------------------------------------------------
-# How leakage is measured throughout an analysis: weights, method and extensions of `leakage`, kept together.
 @dataclass(frozen=True)
 class Measure:
     """The options of `leakage`, with its defaults."""
@@ -292,30 +234,26 @@ class Measure:
 
     def one(self, record: Record, reference: Record) -> Leakage:
         """The leakage of one record, with precision and recall."""
-        return leakage(
-            record,
-            reference,
-            weights=self.weights,
-            method=self.method,
-            beta=self.beta,
-            equivalence=self.equivalence,
-            graded=self.graded,
-            background=self.background,
-        )
+        comparison = RecordComparison(reference, self)
+        batch, total, beta = comparison.batch([record]), comparison.reference_weight, check_beta(self.beta)
+        settings = {
+            "beta": beta,
+            "weights": dict(comparison.weights),
+            "equivalence": self.equivalence is not None,
+            "graded": sorted(comparison.graded),
+            "background": sorted(comparison.rarity),
+        }
+        precision = float(expected_f(batch, total, 0.0).value[0])
+        recall = float(_expected_recall(batch, total)[0])
+        value, error = _by_method(self.method, batch, total, beta)
+        return Leakage(value, precision, recall, self.method, error, MappingProxyType(settings))
 
     def each(self, records: Sequence[Record], reference: Record) -> Floats:
         """The leakage of every record."""
         if self.method != "exact":
             return np.array([self.one(record, reference).leakage for record in records], dtype=float)
-        return record_leakages(
-            records,
-            reference,
-            weights=self.weights,
-            beta=self.beta,
-            equivalence=self.equivalence,
-            graded=self.graded,
-            background=self.background,
-        )
+        comparison = RecordComparison(reference, self)
+        return expected_f(comparison.batch(records), comparison.reference_weight, check_beta(self.beta)).value
 
     def most(self, database: Sequence[Record], reference: Record) -> SetLeakage:
         """The largest leakage of a record, with every record that reaches it; 0 for an empty database."""

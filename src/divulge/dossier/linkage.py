@@ -18,24 +18,22 @@ import importlib
 import logging
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from divulge.dossier.adversary import Cost
-from divulge.dossier.record import Attribute, Database, Record
-from divulge.dossier.resolve import MatchRule, as_rule, name_of, with_ids
+from divulge.dossier.adversary import Cost, Priced
+from divulge.dossier.record import Database, Record, highest
+from divulge.dossier.resolve import MatchRule, all_sources, as_rule, name_of, nodes_of, with_ids
 from divulge.errors import BadInput, MissingDependency
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 
-# --- splink model -----------------------------------------------------------------------------------------------------
-# The conversation with Splink 5: records in, learnt model and match probabilities out. Nothing else knows its interface.
-#
-# Each compared label becomes a column that holds the list of a record's values, the most confident first; labels are renamed, so that
-# no name reaches SQL. Pairs share a value of the blocking labels. The chance of agreement by accident (u) is learnt from random
-# pairs, that of agreement for one person (m) by expectation maximisation on pairs that agree on another label.
+# --- the conversation with Splink 5 -----------------------------------------------------------------------------------
+# Nothing else knows its interface. Each compared label becomes a column with the list of a record's values, the most confident first;
+# labels are renamed, so that no name reaches SQL. Pairs share a value of the blocking labels. The chance of agreement by accident (u)
+# is learnt from random pairs, that of agreement for one person (m) by expectation maximisation on pairs that agree on another label.
 Model: TypeAlias = Mapping[str, tuple[tuple[float, float], ...]]
 SMALLEST = 1e-3
 """The probability of a level that was never seen while learning, so that nothing becomes impossible."""
@@ -54,37 +52,25 @@ class Compared:
     def __post_init__(self) -> None:
         if self.edits < 0:
             raise BadInput(f"{self.label!r} allows {self.edits} edits", hint="0 or more")
-        expected = 2 if self.edits else 1
-        if self.levels and len(self.levels) != expected:
-            raise BadInput(
-                f"{self.label!r} has {len(self.levels)} levels, {expected} expected",
-                hint="give (m, u) for each",
-            )
-        for column in zip(*self.levels, strict=True):
-            if not all(0 < share < 1 for share in column) or sum(column) >= 1:
-                raise BadInput(
-                    f"the probabilities of {self.label!r} are {column}", hint="each above 0, together below 1"
-                )
+        due = 2 if self.edits else 1
+        if self.levels and len(self.levels) != due:
+            raise BadInput(f"{self.label!r} has {len(self.levels)} levels, {due} expected", hint="give (m, u) for each")
+        for each in zip(*self.levels, strict=True):
+            if not all(0 < share < 1 for share in each) or sum(each) >= 1:
+                raise BadInput(f"the probabilities of {self.label!r} are {each}", hint="each above 0, together below 1")
 
 
 def match(
-    records: Database,
-    compared: Sequence[Compared],
-    rule: MatchRule,
-    *,
-    prior: float,
-    threshold: float,
-    seed: int,
-    spark: Any,
+    records: Database, labels: Sequence[Compared], rule: MatchRule, *, prior: float, least: float, seed: int, spark: Any
 ) -> tuple[Model, list[tuple[float, int, int]]]:
-    """The model, and (probability, place, place) of the pairs that reach the threshold, the likeliest first."""
+    """The model, and (probability, place, place) of the pairs that are at least so likely, the likeliest first."""
     splink = _import_splink(spark)
-    columns = {each.label: f"c{number}" for number, each in enumerate(compared)}
+    columns = {each.label: f"c{number}" for number, each in enumerate(labels)}
     first = 1 if spark is None else 0  # lists count from 1 in DuckDB and from 0 in Spark
     settings = {
         "link_type": "dedupe_only",
         "probability_two_random_records_match": prior,
-        "comparisons": [_comparison(each, columns[each.label], first) for each in compared],
+        "comparisons": [_comparison(each, columns[each.label], first) for each in labels],
         "blocking_rules_to_generate_predictions": [
             splink.block_on(*names, arrays_to_explode=names)
             for names in ([columns[label] for label in clause] for clause in rule.clauses)
@@ -92,53 +78,39 @@ def match(
         "retain_matching_columns": False,
     }
     with _quiet():
-        api = splink.DuckDBAPI() if spark is None else _spark_api(splink, spark)
+        # on Spark, intermediate tables stay in memory: no checkpoint folder is needed; only Spark's own functions are used
+        on_spark = {"spark_session": spark, "break_lineage_method": "persist", "register_udfs_automatically": False}
+        api = splink.DuckDBAPI() if spark is None else splink.SparkAPI(**on_spark)
         table = api.register(_as_table(records, columns))
         linker = splink.Linker(table, splink.SettingsCreator(**settings), log_level=None)
-        if not compared[0].levels:
-            _learn(linker, splink, _repeated(records, columns), first=first, seed=seed)
+        if not labels[0].levels:
+            linker.training.estimate_u_using_random_sampling(max_pairs=5e6, seed=seed)
+            for column in _repeated(records, columns):
+                blocked = splink.block_on(f"{column}[{first}]")
+                linker.training.estimate_parameters_using_expectation_maximisation(blocked)
         learnt = _completed(linker.misc.save_model_to_json(), columns)
         linker = splink.Linker(table, learnt, log_level=None)
-        rows = linker.inference.predict(threshold_match_probability=threshold, warning_mode="never").as_pyarrow_table()
-    found = zip(
-        rows["match_probability"].to_pylist(),
-        rows["unique_id_l"].to_pylist(),
-        rows["unique_id_r"].to_pylist(),
-        strict=True,
+        rows = linker.inference.predict(threshold_match_probability=least, warning_mode="never").as_pyarrow_table()
+    found = zip(*(rows[name].to_pylist() for name in ("match_probability", "unique_id_l", "unique_id_r")), strict=True)
+    pairs = ((likely, *sorted(places)) for likely, *places in found)
+    shares = (
+        tuple((float(level["m_probability"]), float(level["u_probability"])) for level in _levels(comparison))
+        for comparison in learnt["comparisons"]
     )
-    likeliest = sorted(
-        ((likely, *sorted((left, right))) for likely, left, right in found), key=lambda p: (-p[0], *p[1:])
-    )
-    return _shares(learnt, columns), likeliest
-
-
-def _spark_api(splink: Any, spark: Any) -> Any:
-    """Intermediate tables stay in memory, so that no checkpoint folder is needed; only Spark's own functions are used."""
-    return splink.SparkAPI(spark_session=spark, break_lineage_method="persist", register_udfs_automatically=False)
-
-
-def _learn(linker: Any, splink: Any, columns: Sequence[str], *, first: int, seed: int) -> None:
-    """Learn u from random pairs, and m of all other labels from the pairs that agree on one of these columns."""
-    linker.training.estimate_u_using_random_sampling(max_pairs=5e6, seed=seed)
-    for column in columns:
-        linker.training.estimate_parameters_using_expectation_maximisation(splink.block_on(f"{column}[{first}]"))
+    return dict(zip(columns, shares, strict=True)), sorted(pairs, key=lambda pair: (-pair[0], *pair[1:]))
 
 
 def _repeated(records: Database, columns: Mapping[str, str]) -> list[str]:
     """Columns whose most confident value occurs in two records: without a pair, Splink's training breaks off."""
-    found = []
-    for label, column in columns.items():
-        firsts = [values[0] for record in records if (values := _values(record, label))]
-        if len(set(firsts)) < len(firsts):
-            found.append(column)
-    return found
+    firsts = {c: [held[0] for r in records if (held := _values(r, label))] for label, c in columns.items()}
+    return [column for column, values in firsts.items() if len(set(values)) < len(values)]
 
 
 def _completed(model: dict[str, Any], columns: Mapping[str, str]) -> dict[str, Any]:
     """The model with what learning never saw: a label needs the case of equal values, other cases get a small share."""
     labels = {column: label for label, column in columns.items()}
     for comparison in model["comparisons"]:
-        levels = [level for level in comparison["comparison_levels"] if not level.get("is_null_level")]
+        levels = _levels(comparison)
         for kind in ("m_probability", "u_probability"):
             if levels[0].get(kind) is None:
                 raise BadInput(
@@ -146,16 +118,13 @@ def _completed(model: dict[str, Any], columns: Mapping[str, str]) -> dict[str, A
                     hint="give each label its levels, or compare other labels",
                 )
             for level in levels:
-                level[kind] = max(level.get(kind) or 0.0, SMALLEST if level.get(kind) is None else 0.0)
+                if level.get(kind) is None:
+                    level[kind] = SMALLEST
     return model
 
 
-def _shares(model: Mapping[str, Any], columns: Mapping[str, str]) -> Model:
-    found = {}
-    for label, comparison in zip(columns, model["comparisons"], strict=True):
-        levels = [level for level in comparison["comparison_levels"] if not level.get("is_null_level")]
-        found[label] = tuple((float(level["m_probability"]), float(level["u_probability"])) for level in levels)
-    return found
+def _levels(comparison: Mapping[str, Any]) -> list[dict[str, Any]]:
+    return [level for level in comparison["comparison_levels"] if not level.get("is_null_level")]
 
 
 def _comparison(each: Compared, column: str, first: int) -> Any:
@@ -219,7 +188,7 @@ def _quiet() -> Iterator[None]:
         logger.setLevel(level)
 
 
-# --- linkage ----------------------------------------------------------------------------------------------------------
+# --- merging by probability -------------------------------------------------------------------------------------------
 @dataclass(frozen=True)
 class Pair:
     """Two records that are about one person with this probability."""
@@ -236,7 +205,7 @@ class Linkage:
     records: Database
     pairs: tuple[Pair, ...]
     """The matches at or above the threshold, the most likely first."""
-    model: Mapping[str, tuple[tuple[float, float], ...]]
+    model: Model
     """Per label (m, u) for equal, nearly equal (if asked for), different."""
     prior: float
     threshold: float
@@ -244,9 +213,8 @@ class Linkage:
 
     def graph(self) -> dict[str, list[dict[str, Any]]]:
         """Nodes and edges for a chart: one node for each given record, one edge for each match."""
-        nodes = [{"id": source, "cluster": record.id} for record in self.records for source in sorted(record.sources)]
         edges = [{"source": pair.left, "target": pair.right, "probability": pair.probability} for pair in self.pairs]
-        return {"nodes": nodes, "edges": edges}
+        return {"nodes": nodes_of(self.records), "edges": edges}
 
 
 def link(
@@ -272,14 +240,14 @@ def link(
     rule = MatchRule(tuple((each.label,) for each in compared)) if blocking is None else as_rule(blocking)
     if strangers := [label for label in rule.labels if label not in {each.label for each in compared}]:
         raise BadInput(f"the blocking rule uses {strangers[0]!r}, which is not compared", hint="compare it as well")
-    model, found = match(records, compared, rule, prior=prior, threshold=threshold, seed=seed, spark=spark)
+    model, found = match(records, compared, rule, prior=prior, least=threshold, seed=seed, spark=spark)
     pairs = tuple(Pair(name_of(records[left]), name_of(records[right]), likely) for likely, left, right in found)
     merged = merge_by_probability(records, pairs, anchor=anchor)
     return Linkage(merged, pairs, model, prior, threshold, "duckdb" if spark is None else "spark")
 
 
 @dataclass(frozen=True)
-class Link:
+class Link(Priced):
     """Probabilistic entity resolution as an operator. More records change the model, so it is not monotone."""
 
     comparisons: tuple[Compared | str, ...]
@@ -291,35 +259,23 @@ class Link:
     seed: int = 1
     spark: Any = None
     price: Cost = field(default_factory=lambda: Cost(exponent=2))
-    monotone: bool = field(default=False, init=False)
+    monotone = False
 
     def __call__(self, database: Database) -> Database:
         """The database after merging."""
-        return link(
-            database,
-            self.comparisons,
-            threshold=self.threshold,
-            prior=self.prior,
-            blocking=self.blocking,
-            anchor=self.anchor,
-            seed=self.seed,
-            spark=self.spark,
-        ).records
+        options = {each.name: getattr(self, each.name) for each in fields(self) if each.name != "price"}
+        return link(database, options.pop("comparisons"), **options).records
 
     def seen_from(self, name: str) -> Link:
         """The same, with the record of this id as anchor."""
         return replace(self, anchor=name)
-
-    def cost(self, database: Database) -> float:
-        """The price for this many records."""
-        return self.price.of(database)
 
 
 def merge_by_probability(records: Database, pairs: Sequence[Pair], *, anchor: str | None = None) -> Database:
     """Groups of matching records merged, each attribute discounted by how surely its record belongs to the group.
 
     >>> pair = (Record.of({"N": "Ann"}, id="a"), Record.of({"P": "1"}, id="b"))
-    >>> merge_by_probability(pair, [Pair("a", "b", 0.9)])[0].attributes[Attribute("P", "1")]
+    >>> merge_by_probability(pair, [Pair("a", "b", 0.9)])[0].attributes["P", "1"]
     0.9
     """
     near: dict[str, dict[str, float]] = {name_of(record): {} for record in records}
@@ -331,26 +287,19 @@ def merge_by_probability(records: Database, pairs: Sequence[Pair], *, anchor: st
         if name not in seen:
             group = _belonging(name, near)
             seen.update(group)
-            merged.append(_merge_group(group.keys(), by_name, near, anchor=anchor) if len(group) > 1 else record)
+            merged.append(_merge_group(group.keys(), by_name, near, anchor) if len(group) > 1 else record)
     return tuple(merged)
 
 
 def _merge_group(
-    group: Collection[str],
-    by_name: Mapping[str, Record],
-    near: Mapping[str, Mapping[str, float]],
-    *,
-    anchor: str | None,
+    group: Collection[str], by_name: Mapping[str, Record], near: Mapping[str, Mapping[str, float]], anchor: str | None
 ) -> Record:
     central = anchor if anchor in group else max(sorted(group), key=lambda name: sum(near[name].values()))
     surely = _belonging(str(central), near)
-    attributes: dict[Attribute, float] = {}
-    sources = frozenset[str]()
-    for name in sorted(group):
-        sources |= by_name[name].sources
-        for attribute, confidence in by_name[name].attributes.items():
-            attributes[attribute] = max(attributes.get(attribute, 0.0), confidence * surely[name])
-    return Record(attributes, "+".join(sorted(sources)), sources)
+    members = [by_name[name] for name in sorted(group)]
+    attributes = highest((a, c * surely[name_of(each)]) for each in members for a, c in each.attributes.items())
+    sources = all_sources(members)
+    return Record(attributes, "+".join(sorted(sources)), frozenset(sources))
 
 
 def _belonging(start: str, near: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
@@ -377,8 +326,7 @@ def _check(compared: Sequence[Compared], records: Database, threshold: float, pr
     given = sum(bool(each.levels) for each in compared)
     if given not in (0, len(compared)):
         raise BadInput(
-            "some labels come with probabilities and some without",
-            hint="give them for all labels or for none",
+            "some labels come with probabilities and some without", hint="give them for all labels or for none"
         )
     if not given and (len(labels) < 2 or len(records) < 3):
         raise BadInput(

@@ -9,8 +9,8 @@ A reference is the truth about the person: a record that is certain of everythin
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from types import MappingProxyType
 from typing import NamedTuple, TypeAlias
@@ -75,15 +75,21 @@ class Record:
 
         The merged record has no id of its own unless both sides share it; `sources` remembers where it came from.
         """
-        merged = dict(self.attributes)
-        for attribute, confidence in other.attributes.items():
-            if confidence > merged.get(attribute, 0.0):
-                merged[attribute] = confidence
+        merged = highest(other.attributes.items(), dict(self.attributes))
         return _trusted(merged, self.id if self.id == other.id else None, self.sources | other.sources)
+
+    def rewritten(self, change: Callable[[Attribute], Attribute]) -> Record:
+        """The record with changed attributes; where two become one, the higher confidence stays."""
+        attributes = highest((change(attribute), confidence) for attribute, confidence in self.attributes.items())
+        return _trusted(attributes, self.id, self.sources)
+
+    def kept(self, wanted: Callable[[Attribute], bool]) -> Record:
+        """The record with only the attributes that are wanted."""
+        return _trusted({a: c for a, c in self.attributes.items() if wanted(a)}, self.id, self.sources)
 
     def with_confidence(self, attribute: Attribute, confidence: float) -> Record:
         """The same record with another confidence for one attribute; 0 removes it."""
-        return Record({**self.attributes, attribute: confidence}, self.id, self.sources)
+        return replace(self, attributes={**self.attributes, attribute: confidence})
 
     def certain(self) -> Record:
         """The same attributes, all with confidence 1: the reference r_p of section 4.3."""
@@ -113,6 +119,16 @@ class Record:
 
 
 Database: TypeAlias = tuple[Record, ...]
+Confidences: TypeAlias = dict[Attribute, float]
+
+
+def highest(found: Iterable[tuple[Attribute, float]], known: Confidences | None = None) -> Confidences:
+    """The highest confidence of each attribute, also among those known already; these are updated in place."""
+    attributes = {} if known is None else known
+    for attribute, confidence in found:
+        if confidence > attributes.get(attribute, 0.0):
+            attributes[attribute] = confidence
+    return attributes
 
 
 def check_reference(reference: Record) -> Record:
@@ -143,13 +159,11 @@ def check_weights(weights: Mapping[str, float] | None) -> Mapping[str, float]:
     return MappingProxyType(checked)
 
 
-def check_confidence(confidence: object, attribute: tuple[str, str]) -> float:
+def check_confidence(given: object, attribute: tuple[str, str]) -> float:
     """The confidence as a float in [0, 1]."""
-    number = _number(confidence)
+    number = _number(given)
     if number is None or not 0 <= number <= 1:
-        raise BadInput(
-            f"the confidence of {show(attribute)} is {confidence!r}", hint="a confidence lies between 0 and 1"
-        )
+        raise BadInput(f"the confidence of {show(attribute)} is {given!r}", hint="a confidence lies between 0 and 1")
     return number
 
 
@@ -184,9 +198,7 @@ def _trusted(attributes: dict[Attribute, float], name: str | None, sources: froz
     return record
 
 
-def _flatten(
-    entries: Mapping[str, object] | Iterable[Sequence[object]],
-) -> Iterable[tuple[Attribute, float]]:
+def _flatten(entries: Mapping[str, object] | Iterable[Sequence[object]]) -> Iterable[tuple[Attribute, float]]:
     if isinstance(entries, Mapping):
         for label, given in entries.items():
             for entry in given if isinstance(given, list) else [given]:
@@ -222,16 +234,10 @@ def _named(name: str | None) -> str:
     return f" {name!r}" if name is not None else ""
 
 
-# --- joint ------------------------------------------------------------------------------------------------------------
-# Correlated attributes: the joint-information device (Whang and Garcia-Molina, section 2).
-#
-# The model takes attributes as unrelated. Phone and address are not: each tells a part of the other. The device splits them into J,
-# what both tell (say the district), A, what only the address tells, and P, what only the phone tells. Who learns the phone learns J
-# and P, who learns the address learns J and A, who learns both learns J, A and P: J once, not twice. The three labels get weights of
-# their own. So a joint is a way to add <J, ...> to every record that has one of its members.
-#
-# J takes the highest confidence among the members that tell it, as in a merge, and like any attribute it is then independent of the
-# others: this is the paper's model, not an exact account of dependent beliefs.
+# --- joint information ------------------------------------------------------------------------------------------------
+# Correlated attributes (section 2). Phone and address each tell a part of the other, say the district. The device splits them into J,
+# what both tell, and what only one of them tells; who learns both learns J once, not twice. A joint adds <J, ...> to every record with
+# one of its members. J takes their highest confidence and is then independent like any attribute: the paper's model, not an exact one.
 TRUE_VALUE = "as in the reference"
 
 
@@ -250,10 +256,8 @@ class Joint:
                 f"the joint {self.label!r} has the members {sorted(self.members)}",
                 hint="name at least two labels that share information, and a new label for what they share",
             )
-        if strangers := sorted({attribute.label for attribute in self.values} - self.members):
-            raise BadInput(
-                f"the joint {self.label!r} has values for {strangers}", hint="only members tell a joint value"
-            )
+        if others := sorted({attribute.label for attribute in self.values} - self.members):
+            raise BadInput(f"the joint {self.label!r} has values for {others}", hint="only members tell a joint value")
         object.__setattr__(self, "values", MappingProxyType(dict(self.values)))
 
     @classmethod
@@ -273,9 +277,9 @@ class Joint:
         """
         if self.label in record.value_sets:
             raise BadInput(f"the record already has the label {self.label!r}", hint="give the joint a label of its own")
-        attributes = dict(record.attributes)
-        for attribute, confidence in record.attributes.items():
-            if attribute.label in self.members:
-                told = Attribute(self.label, self.values.get(attribute, f"{attribute.label} = {attribute.value}"))
-                attributes[told] = max(confidence, attributes.get(told, 0.0))
-        return Record(attributes, record.id, record.sources)
+        told = (
+            (Attribute(self.label, self.values.get(each, f"{each.label} = {each.value}")), confidence)
+            for each, confidence in record.attributes.items()
+            if each.label in self.members
+        )
+        return replace(record, attributes=highest(told, dict(record.attributes)))

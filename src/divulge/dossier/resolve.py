@@ -10,23 +10,20 @@ Identical records that satisfy no clause stay apart: nothing says that they are 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import product
+from itertools import chain, product
 from math import prod
 from typing import Any, Literal, TypeAlias, get_args
 
 from divulge.dossier.record import Attribute, Database, Record
 from divulge.errors import BadInput
 
-# --- matching ---------------------------------------------------------------------------------------------------------
-# When two records are about the same person: monotone match rules (Whang and Garcia-Molina, sections 2.4 and 4.1).
-#
-# A rule is an OR of clauses, a clause an AND of labels: "N+C,N+P" says "the same name and card, or the same name and
-# phone". Two records satisfy a clause when they share a value of each of its labels. A record that gains attributes
-# never loses a match; that makes the result of entity resolution unique, whatever the order of the records.
-# A confidence threshold keeps this property, because merging keeps the higher confidence.
+# --- match rules ------------------------------------------------------------------------------------------------------
+# A rule is an OR of clauses, a clause an AND of labels: "N+C,N+P" says "the same name and card, or the same name and phone" (sections
+# 2.4 and 4.1). A record that gains attributes never loses a match, so the order of the records does not matter. A confidence
+# threshold keeps this property, because merging keeps the higher confidence.
 Clause: TypeAlias = tuple[str, ...]
 Key: TypeAlias = tuple[Attribute, ...]
 _HINT = "write labels joined by + for 'and' and by , for 'or', such as N+C,N+P"
@@ -71,7 +68,10 @@ class MatchRule:
 
     def keys(self, record: Record) -> Iterator[Key]:
         """The combinations of attributes by which other records can match this one, clause by clause."""
-        trusted = self.trusted(record)
+        return self.combinations(self.trusted(record))
+
+    def combinations(self, trusted: Mapping[str, Iterable[Attribute]]) -> Iterator[Key]:
+        """One attribute for each label of a clause, clause by clause."""
         for clause in self.clauses:
             yield from product(*(trusted.get(label, ()) for label in clause))
 
@@ -87,19 +87,13 @@ class MatchRule:
     def matches(self, first: Record, second: Record) -> Clause | None:
         """The first clause that both records satisfy together, or None."""
         left, right = self.trusted(first), self.trusted(second)
-        for clause in self.clauses:
-            if all(not set(left.get(label, ())).isdisjoint(right.get(label, ())) for label in clause):
-                return clause
-        return None
+        shared = {label for label, found in left.items() if not set(found).isdisjoint(right.get(label, ()))}
+        return next((clause for clause in self.clauses if shared.issuperset(clause)), None)
 
     def unknown_labels(self, records: Iterable[Record]) -> tuple[str, ...]:
         """Labels that no record has. Such a clause joins nothing, which is well defined and often a slip."""
-        missing = set(self.labels)
-        for record in records:
-            missing.difference_update(attribute.label for attribute in record.attributes)
-            if not missing:
-                break
-        return tuple(label for label in self.labels if label in missing)
+        known = {attribute.label for record in records for attribute in record.attributes}
+        return tuple(label for label in self.labels if label not in known)
 
     def __str__(self) -> str:
         return ",".join("+".join(clause) for clause in self.clauses)
@@ -122,14 +116,9 @@ def _minimal(clauses: tuple[Clause, ...]) -> tuple[Clause, ...]:
 
 
 # --- clusters ---------------------------------------------------------------------------------------------------------
-# Which records belong together: groups that grow through an index of match keys.
-#
-# This is the blocking behind entity resolution. Two records match exactly when they share a key: one value for each label of a
-# clause. So a record is never compared with others; its keys are looked up. With `compose` (R-Swoosh, Benjelloun et al.) a group also
-# owns the keys that only its merged record has: the name from one member, the card from another.
-#
-# A group whose merged record would own too many keys (a thousand names and a thousand phones) does not list them. It is
-# asked instead: a key of another group matches when the large group holds each of its attributes.
+# Records match exactly when they share a key: one value for each label of a clause. So keys are looked up, records never compared. With
+# `compose` (R-Swoosh, Benjelloun et al.) a group also owns the keys that only its merged record has: the name from one member, the card
+# from another. A group with too many keys (a thousand names and phones) does not list them; it is asked whether it holds another's key.
 Held: TypeAlias = dict[str, dict[Attribute, int]]
 """By label: the attributes a group holds, each with the position of a record that has it."""
 MOST_KEYS = 10_000
@@ -139,16 +128,17 @@ MOST_KEYS = 10_000
 class Clusters:
     """Records added one by one, and the groups they form."""
 
-    def __init__(self, rule: MatchRule, *, compose: bool, most_keys: int = MOST_KEYS) -> None:
+    def __init__(self, rule: MatchRule | str, *, compose: bool, most_keys: int = MOST_KEYS) -> None:
         self.joins: list[tuple[int, int, Key]] = []
         """Each join that made a group larger: two records and the attributes they share, possibly through their groups."""
         self.absorbed: list[int] = []
         """The roots that became part of another group, one for each join."""
-        self._rule = rule
-        self._wide = tuple(clause for clause in rule.clauses if len(clause) > 1) if compose else ()
+        self.members: dict[int, list[int]] = {}
+        """By root: positions of the group's records, in no particular order."""
+        self._rule = as_rule(rule)
+        self._wide = tuple(clause for clause in self._rule.clauses if len(clause) > 1) if compose else ()
         self._most_keys = most_keys
         self._parent: list[int] = []
-        self._members: dict[int, list[int]] = {}
         self._held: dict[int, Held] = {}
         self._owner: dict[Key, int] = {}
         self._pending: list[tuple[int, int, Key]] = []
@@ -161,12 +151,11 @@ class Clusters:
         position = len(self._parent)
         trusted = self._rule.trusted(record)
         self._parent.append(position)
-        self._members[position] = [position]
+        self.members[position] = [position]
         if self._wide:
             self._held[position] = {label: dict.fromkeys(found, position) for label, found in trusted.items()}
-        for clause in self._rule.clauses:
-            for key in product(*(trusted.get(label, ()) for label in clause)):
-                self._offer(key, position)
+        for key in self._rule.combinations(trusted):
+            self._offer(key, position)
         while self._pending:
             self._join(*self._pending.pop())
         return self.root(position)
@@ -179,13 +168,9 @@ class Clusters:
             position = parent[position]
         return position
 
-    def members(self, root: int) -> Sequence[int]:
-        """Positions of the group's records, in no particular order."""
-        return self._members[root]
-
     def groups(self) -> list[list[int]]:
         """All groups, each in order of position, ordered by their first member."""
-        return sorted(sorted(members) for members in self._members.values())
+        return sorted(sorted(members) for members in self.members.values())
 
     def _offer(self, key: Key, position: int) -> None:
         """Claim a key for a record's group, or note which other group has it already."""
@@ -210,14 +195,14 @@ class Clusters:
             keep, gone = gone, keep
         self.absorbed.append(gone)
         self._parent[gone] = keep
-        self._members[keep].extend(self._members.pop(gone))
+        self.members[keep].extend(self.members.pop(gone))
         if self._wide:
             self._merge_held(keep, gone)
 
     def _weight(self, root: int) -> int:
         """How much moves when this group is folded into another; a large group always stays."""
         if not self._wide:
-            return len(self._members[root])
+            return len(self.members[root])
         return sum(map(len, self._held[root].values())) + (1 << 60 if root in self._large else 0)
 
     def _merge_held(self, keep: int, gone: int) -> None:
@@ -226,9 +211,9 @@ class Clusters:
             label: {attribute: at for attribute, at in found.items() if attribute not in held.get(label, ())}
             for label, found in brought.items()
         }
-        listed = (
-            keep not in self._large and sum(_count_keys(clause, held, new) for clause in self._wide) <= self._most_keys
-        )
+        counts = {label: len(held.get(label, ())) + len(new.get(label, ())) for label in self._rule.labels}
+        due = sum(prod(counts[label] for label in clause) for clause in self._wide)
+        listed = keep not in self._large and due <= self._most_keys
         keys = [key for clause in self._wide for key in _new_keys(clause, held, new)] if listed else []
         for label, found in new.items():
             held.setdefault(label, {}).update(found)
@@ -242,11 +227,11 @@ class Clusters:
         if not self._large:
             for key in self._owner:
                 self._list_by_part(key)
-        for attribute in _attributes(new if root in self._large else self._held[root]):
+        for attribute in chain.from_iterable((new if root in self._large else self._held[root]).values()):
             self._large_holders[attribute].add(root)
         self._large.add(root)
         rivals: set[int] = set()
-        for attribute in _attributes(new):
+        for attribute in chain.from_iterable(new.values()):
             rivals.update(self.root(holder) for holder in self._large_holders[attribute])
             for key in self._keys_with[attribute]:
                 if self.root(self._owner[key]) != root and self._holds(root, key):
@@ -266,22 +251,12 @@ class Clusters:
         return all(part in held.get(part.label, ()) for part in key)
 
     def _shared_key(self, first: int, second: int) -> Key | None:
+        left, right = self._held[first], self._held[second]
         for clause in self._wide:
-            left, right = self._held[first], self._held[second]
             shared = [left.get(label, {}).keys() & right.get(label, {}).keys() for label in clause]
             if all(shared):
                 return tuple(min(found) for found in shared)
         return None
-
-
-def _attributes(held: Held) -> Iterator[Attribute]:
-    for found in held.values():
-        yield from found
-
-
-def _count_keys(clause: Clause, old: Held, new: Held) -> int:
-    """How many keys the merged record has."""
-    return prod(len(old.get(label, ())) + len(new.get(label, ())) for label in clause)
 
 
 def _new_keys(clause: Clause, old: Held, new: Held) -> Iterator[Key]:
@@ -294,7 +269,7 @@ def _new_keys(clause: Clause, old: Held, new: Held) -> Iterator[Key]:
         yield from product(*before, new[label], *after)
 
 
-# --- resolve ----------------------------------------------------------------------------------------------------------
+# --- resolution -------------------------------------------------------------------------------------------------------
 Method: TypeAlias = Literal["swoosh", "closure"]
 
 
@@ -325,12 +300,8 @@ class Resolution:
 
     def graph(self) -> dict[str, list[dict[str, Any]]]:
         """Nodes and edges for a chart: one node for each given record, one edge for each join."""
-        nodes = [{"id": source, "cluster": record.id} for record in self.records for source in sorted(record.sources)]
-        edges = [
-            {"source": join.left, "target": join.right, "rule": join.rule, "values": list(join.values)}
-            for join in self.joins
-        ]
-        return {"nodes": nodes, "edges": edges}
+        edges = [{"source": j.left, "target": j.right, "rule": j.rule, "values": list(j.values)} for j in self.joins]
+        return {"nodes": nodes_of(self.records), "edges": edges}
 
 
 def resolve(database: Iterable[Record], rule: MatchRule | str, *, method: Method = "swoosh") -> Resolution:
@@ -343,20 +314,16 @@ def resolve(database: Iterable[Record], rule: MatchRule | str, *, method: Method
     check_method(method)
     rule = as_rule(rule)
     clusters = Clusters(rule, compose=method == "swoosh")
-    records: list[Record] = []
+    given: list[Record] = []
     for record in database:
         clusters.add(record)
-        records.append(record)
-    records = list(with_ids(records))
+        given.append(record)
+    records = with_ids(given)
     merged = tuple(merge_all([records[position] for position in group]) for group in clusters.groups())
     joins = tuple(
-        Join(
-            name_of(records[left]),
-            name_of(records[right]),
-            "+".join(part.label for part in key),
-            tuple(part.value for part in key),
-        )
+        Join(name_of(records[left]), name_of(records[right]), "+".join(labels), values)
         for left, right, key in clusters.joins
+        for labels, values in [zip(*key, strict=True)]
     )
     return Resolution(merged, joins, rule, method)
 
@@ -382,6 +349,16 @@ def with_ids(records: Sequence[Record]) -> Database:
     return tuple(named)
 
 
+def nodes_of(records: Database) -> list[dict[str, Any]]:
+    """The given records as nodes of a chart, each with the cluster it ended in."""
+    return [{"id": source, "cluster": record.id} for record in records for source in sorted(record.sources)]
+
+
+def all_sources(records: Iterable[Record]) -> set[str]:
+    """The sources of all records together."""
+    return {source for record in records for source in record.sources}
+
+
 def name_of(record: Record) -> str:
     """The record's id, or the ids of its sources joined by +."""
     return record.id if record.id is not None else "+".join(sorted(record.sources))
@@ -391,9 +368,8 @@ def merge_all(records: Sequence[Record]) -> Record:
     """One record from several: union, highest confidence, all sources; its id is the sources' ids joined by +."""
     merged = list(records)
     while len(merged) > 1:
-        merged = [
-            merged[at].merge(merged[at + 1]) if at + 1 < len(merged) else merged[at] for at in range(0, len(merged), 2)
-        ]
+        odd = merged[len(merged) // 2 * 2 :]
+        merged = [left.merge(right) for left, right in zip(merged[::2], merged[1::2], strict=False)] + odd
     return merged[0] if len(records) == 1 else replace(merged[0], id="+".join(sorted(merged[0].sources)))
 
 

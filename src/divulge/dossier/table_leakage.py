@@ -13,10 +13,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from divulge.dossier.equivalence import Equivalence
+from divulge.dossier.equivalence import Equivalence, read_pattern
 from divulge.dossier.files import from_rows
 from divulge.dossier.leakage import Measure
-from divulge.dossier.record import Database, Record
+from divulge.dossier.record import Attribute, Record
 from divulge.dossier.resolve import MatchRule, resolve
 from divulge.errors import BadInput
 
@@ -49,27 +49,23 @@ def table_leakage(
     """
     measure = measure or Measure()
     labels = [quasi_identifiers] if isinstance(quasi_identifiers, str) else list(quasi_identifiers)
-    rows = tuple(_without_stars(record) for record in from_rows(release))
+    rows = [record.kept(lambda attribute: bool(attribute.value.strip("*"))) for record in from_rows(release)]
     for label in labels:
         if not any(label in record.value_sets for record in rows):
             raise BadInput(f"no row of the release has a value for the quasi-identifier {label!r}")
     equivalence = measure.equivalence or generalized(rows, labels, same=same)
-    vague = tuple(_less_sure(record, labels, generalized_confidence) for record in rows)
-    known = tuple(record for table in background for record in from_rows(table))
-    merged = resolve(_named(vague, known, equivalence), MatchRule((tuple(labels),))).records
-    plain = replace(measure, equivalence=equivalence)
-    found = []
-    for number, person in enumerate(people, start=1):
-        most = plain.most(merged, person)
-        found.append(TableLeakage(person.id or f"person {number}", most.leakage, most.witnesses))
-    return tuple(found)
+    vague = [_less_sure(record.attributes, labels, generalized_confidence) for record in rows]
+    known = [record.attributes for table in background for record in from_rows(table)]
+    named = [Record(attributes, f"row {number}") for number, attributes in enumerate(vague, start=1)]
+    named += [Record(attributes, f"known {number}") for number, attributes in enumerate(known, start=1)]
+    merged = resolve(map(equivalence.apply, named), MatchRule((tuple(labels),))).records
+    measure = replace(measure, equivalence=equivalence)
+    found = [(person.id or f"person {n}", measure.most(merged, person)) for n, person in enumerate(people, start=1)]
+    return tuple(TableLeakage(name, most.leakage, most.witnesses) for name, most in found)
 
 
 def generalized(
-    rows: Iterable[Record],
-    labels: Sequence[str],
-    *,
-    same: Mapping[str, Mapping[str, Iterable[str]]] | None = None,
+    rows: Iterable[Record], labels: Sequence[str], *, same: Mapping[str, Mapping[str, Iterable[str]]] | None = None
 ) -> Equivalence:
     """The equivalence a release implies: each of its generalized values (11*, 3*, >=50, 20-29) stands for what it covers.
 
@@ -79,44 +75,13 @@ def generalized(
     classes: dict[str, dict[str, list[str]]] = {
         label: {name: list(values) for name, values in given.items()} for label, given in (same or {}).items()
     }
-    values: dict[str, set[str]] = {label: set() for label in labels}
-    for record in rows:
-        for label, value in record.attributes:
-            if label in values:
-                values[label].add(value)
-    for label, found in values.items():
-        for value in sorted(found, key=lambda value: (-len(value.rstrip("*")), value)):
-            if _is_pattern(label, value) and value not in classes.get(label, {}):
-                classes.setdefault(label, {})[value] = []
+    shown = {attribute for record in rows for attribute in record.attributes if attribute.label in labels}
+    for label, value in sorted(shown, key=lambda attribute: (-len(attribute.value.rstrip("*")), attribute.value)):
+        if read_pattern(value):
+            classes.setdefault(label, {}).setdefault(value, [])
     return Equivalence(classes)
 
 
-def _is_pattern(label: str, value: str) -> bool:
-    try:
-        Equivalence({label: [value]})
-    except BadInput:
-        return False
-    return True
-
-
-def _named(rows: Database, known: Database, equivalence: Equivalence) -> Database:
-    """The rows of the release and what is known besides, with canonical values and names that tell them apart."""
-    named = [replace(record, id=f"row {number}", sources=frozenset()) for number, record in enumerate(rows, start=1)]
-    named += [
-        replace(record, id=f"known {number}", sources=frozenset()) for number, record in enumerate(known, start=1)
-    ]
-    return tuple(equivalence.apply(record) for record in named)
-
-
-def _without_stars(record: Record) -> Record:
-    kept = {attribute: c for attribute, c in record.attributes.items() if attribute.value.strip("*")}
-    return replace(record, attributes=kept)
-
-
-def _less_sure(record: Record, labels: Sequence[str], confidence: float) -> Record:
-    """The record with this confidence in its generalized values."""
-    changed = {
-        attribute: c * confidence if attribute.label in labels and _is_pattern(*attribute) else c
-        for attribute, c in record.attributes.items()
-    }
-    return replace(record, attributes=changed)
+def _less_sure(attributes: Mapping[Attribute, float], labels: Sequence[str], trust: float) -> dict[Attribute, float]:
+    """The attributes with this confidence in generalized values."""
+    return {a: c * trust if a.label in labels and read_pattern(a.value) else c for a, c in attributes.items()}

@@ -12,22 +12,12 @@ from __future__ import annotations
 import heapq
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from divulge.dossier.adversary import Operator, Resolve
 from divulge.dossier.leakage import Measure, record_leakages
 from divulge.dossier.record import Attribute, Database, Record, show
-from divulge.dossier.resolve import (
-    Clusters,
-    MatchRule,
-    Method,
-    as_rule,
-    free_name,
-    merge_all,
-    name_of,
-    resolve,
-    with_ids,
-)
+from divulge.dossier.resolve import Clusters, MatchRule, Method, all_sources, free_name, merge_all, name_of, with_ids
 from divulge.errors import BadInput, nearest
 
 
@@ -95,14 +85,13 @@ def compare(
     measure = measure or Measure()
     given = with_ids(database)
     before = measure.most(operator(given), reference).leakage
-    taken = {source for record in given for source in record.sources}
+    taken = all_sources(given)
     found = []
     for name, release in alternatives.items():
         marked = Record(release.attributes, free_name(name, taken))
         outcome = operator((*given, marked))
         after = measure.most(outcome, reference)
-        joined = frozenset[str]().union(*(record.sources for record in outcome if marked.id in record.sources))
-        found.append(Increment(name, before, after.leakage, after.witnesses, joined - {str(marked.id)}))
+        found.append(Increment(name, before, after.leakage, after.witnesses, _joined(outcome, marked)))
     return tuple(sorted(found, key=lambda increment: increment.after))
 
 
@@ -115,14 +104,14 @@ def timeline(
     """
     measure = measure or Measure()
     records = with_ids(tuple(database))
-    states = (
-        _resolved_states(records, reference, operator, measure)
-        if isinstance(operator, Resolve)
-        else _rerun_states(records, reference, operator, measure)
-    )
+    if isinstance(operator, Resolve):
+        states = _resolved_states(records, reference, operator, measure)
+    else:
+        outcomes = ((record, operator(records[:end])) for end, record in enumerate(records, start=1))
+        states = ((measure.most(made, reference).leakage, len(made), _joined(made, new)) for new, made in outcomes)
     leakage = 0.0
     for record, (now, count, joined) in zip(records, states, strict=True):
-        yield TimelineStep(name_of(record), now, now - leakage, count, joined - record.sources)
+        yield TimelineStep(name_of(record), now, now - leakage, count, joined)
         leakage = now
 
 
@@ -138,26 +127,22 @@ def without(
     now = measure.most(operator(given), reference).leakage
     found = []
     for label in dict.fromkeys(label for record in given for label in record.labels):
-        kept = tuple(_strip(record, label) for record in given)
+        kept = tuple(record.kept(lambda attribute: attribute.label != label) for record in given)  # noqa: B023
         leakage = measure.most(operator(kept), reference).leakage
         found.append(Without(label, leakage, leakage - now))
     return tuple(sorted(found, key=lambda each: each.leakage))
 
 
-def _rerun_states(
-    records: Database, reference: Record, operator: Operator, measure: Measure
-) -> Iterator[tuple[float, int, frozenset[str]]]:
-    for end, record in enumerate(records, start=1):
-        outcome = operator(records[:end])
-        mine = (found.sources for found in outcome if found.sources & record.sources)
-        yield measure.most(outcome, reference).leakage, len(outcome), frozenset[str]().union(*mine)
+def _joined(outcome: Iterable[Record], record: Record) -> frozenset[str]:
+    mine = (found.sources for found in outcome if not found.sources.isdisjoint(record.sources))
+    return frozenset[str]().union(*mine) - record.sources
 
 
 def _resolved_states(
     records: Database, reference: Record, operator: Resolve, measure: Measure
 ) -> Iterator[tuple[float, int, frozenset[str]]]:
     """One pass: each new record changes one group; a heap remembers the leakage of all, outdated entries are skipped."""
-    clusters = Clusters(as_rule(operator.rule), compose=operator.method == "swoosh")
+    clusters = Clusters(operator.rule, compose=operator.method == "swoosh")
     merged: dict[int, Record] = {}
     heap: list[tuple[float, int, int]] = []
     for position, record in enumerate(records):
@@ -166,25 +151,17 @@ def _resolved_states(
         merged[position] = record
         merged[root] = merge_all([merged.pop(part) for part in (root, *clusters.absorbed[known:])])
         leakage = float(measure.each([merged[root]], reference)[0])
-        heapq.heappush(heap, (-leakage, root, len(clusters.members(root))))
-        while heap[0][1] not in merged or heap[0][2] != len(clusters.members(heap[0][1])):
+        heapq.heappush(heap, (-leakage, root, len(clusters.members[root])))
+        while heap[0][1] not in merged or heap[0][2] != len(clusters.members[heap[0][1]]):
             heapq.heappop(heap)
-        yield -heap[0][0], len(merged), merged[root].sources
+        yield -heap[0][0], len(merged), merged[root].sources - record.sources
 
 
-def _strip(record: Record, label: str) -> Record:
-    kept = {attribute: confidence for attribute, confidence in record.attributes.items() if attribute.label != label}
-    return replace(record, attributes=kept)
-
-
-# --- enhance ----------------------------------------------------------------------------------------------------------
-# What to verify next in a composite record (Whang and Garcia-Molina, section 4.3).
-#
-# An adversary, or an investigator, does not know the truth p. The certainty of a composite record r_c is its leakage against r_p, the
-# same attributes with confidence 1. Verifying an attribute of a source record raises its confidence to 1 and costs
-# 1 - c unless told otherwise. Leakage is affine in each confidence, so the gain is (1 - c') * (L(c=1) - L(c=0)), where c' is
-# the confidence after merging. It is nothing when another source is already certain. The composition of the record is
-# held fixed: verifying is not assumed to make further records match.
+# --- what to verify next ----------------------------------------------------------------------------------------------
+# An adversary, or an investigator, does not know the truth p (section 4.3). The certainty of a composite record r_c is its leakage
+# against r_p, the same attributes with confidence 1. Verifying an attribute of a source record raises its confidence to 1 and costs
+# 1 - c unless told otherwise. Leakage is affine in each confidence, so the gain is (1 - c') * (L(c=1) - L(c=0)), where c' is the
+# confidence after merging. Verifying is not assumed to make further records match.
 @dataclass(frozen=True)
 class Verification:
     """One attribute of one source record that could be verified."""
@@ -230,20 +207,24 @@ def enhance(
         return Enhancement(composite, 0.0, ())
     truth = Record(composite.certain().attributes)
     doubtful = [attribute for attribute, confidence in composite.attributes.items() if confidence < 1]
-    versions = [composite]
-    for attribute in doubtful:
-        versions += [composite.with_confidence(attribute, 1.0), composite.with_confidence(attribute, 0.0)]
-    leakages = record_leakages(versions, truth, weights=weights).tolist()
-    slopes = dict(zip(doubtful, _differences(leakages[1:]), strict=True))
-    price = cost or _what_is_missing
-    options = [
-        _verification(name_of(record), attribute, confidence, composite=composite, slopes=slopes, price=price)
-        for record in named
-        for attribute, confidence in record.attributes.items()
-        if confidence < 1
-    ]
+    versions = [composite.with_confidence(attribute, sure) for sure in (1.0, 0.0) for attribute in doubtful]
+    certainty, *ends = record_leakages([composite, *versions], truth, weights=weights).tolist()
+    highs, lows = ends[: len(doubtful)], ends[len(doubtful) :]
+    # a larger confidence never lowers certainty: what rounding says otherwise is cut off
+    slopes = {a: max(0.0, high - low) for a, high, low in zip(doubtful, highs, lows, strict=True)}
+    price = cost or (lambda _, confidence: 1 - confidence)
+    options = []
+    for record in named:
+        for attribute, confidence in record.attributes.items():
+            if confidence < 1:
+                asked = price(attribute, confidence)
+                if not 0 < asked < math.inf:
+                    problem = f"verifying {show(attribute)} in {name_of(record)!r} costs {asked!r}"
+                    raise BadInput(problem, hint="a cost is a number above 0")
+                gain = (1 - composite.attributes[attribute]) * slopes.get(attribute, 0.0)
+                options.append(Verification(name_of(record), attribute, confidence, gain, asked, gain / asked))
     options.sort(key=lambda each: (-each.ratio, each.cost, each.source, each.attribute))
-    return Enhancement(composite, leakages[0], tuple(options))
+    return Enhancement(composite, certainty, tuple(options))
 
 
 def enhance_each(
@@ -262,41 +243,10 @@ def enhance_each(
     by_name = {name_of(record): record for record in named}
     if about is not None and about not in by_name:
         raise BadInput(f"there is no record {about!r}", hint=nearest(about, by_name))
-    groups = [list(named)] if rule is None else _groups(named, rule, method)
-    chosen = [group for group in groups if about is None or any(name_of(record) == about for record in group)]
-    found = [enhance(group, weights=weights) for group in chosen]
-    return tuple(sorted(found, key=lambda each: each.certainty))
-
-
-def _groups(named: Database, rule: MatchRule | str, method: Method) -> list[list[Record]]:
-    """The records of each group; a record that was merged before stands for all its sources."""
+    # a record that was merged before stands for all its sources
     owner = {source: record for record in named for source in record.sources}
-    merged = resolve(named, rule, method=method).records
-    return [
-        list({name_of(owner[source]): owner[source] for source in sorted(each.sources)}.values()) for each in merged
-    ]
-
-
-def _verification(
-    source: str,
-    attribute: Attribute,
-    confidence: float,
-    *,
-    composite: Record,
-    slopes: Mapping[Attribute, float],
-    price: Callable[[Attribute, float], float],
-) -> Verification:
-    cost = price(attribute, confidence)
-    if not 0 < cost < math.inf:
-        raise BadInput(f"verifying {show(attribute)} in {source!r} costs {cost!r}", hint="a cost is a number above 0")
-    gain = (1 - composite.attributes[attribute]) * slopes.get(attribute, 0.0)
-    return Verification(source, attribute, confidence, gain, cost, gain / cost)
-
-
-def _what_is_missing(_: Attribute, confidence: float) -> float:
-    return 1 - confidence
-
-
-def _differences(pairs: Sequence[float]) -> list[float]:
-    """First minus second of each pair in a row of pairs; a larger confidence never lowers certainty."""
-    return [max(0.0, pairs[at] - pairs[at + 1]) for at in range(0, len(pairs), 2)]
+    merged = () if rule is None else Resolve(rule, method)(named)
+    together = [{name_of(owner[source]): owner[source] for source in sorted(each.sources)} for each in merged]
+    groups = [by_name] if rule is None else together
+    found = [enhance(list(group.values()), weights=weights) for group in groups if about is None or about in group]
+    return tuple(sorted(found, key=lambda each: each.certainty))

@@ -9,10 +9,10 @@ The leakage of a run is the set leakage, the maximum over its records.
 
 from __future__ import annotations
 
-import time
+import timeit
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -54,6 +54,11 @@ class Simulation:
     """For every attribute its place in `label_weights`."""
 
     @property
+    def labels(self) -> list[str]:
+        """Those of the reference, then the bogus ones."""
+        return [f"{kind}{i}" for kind in "LX" for i in range(len(self.label_weights) // 2)]
+
+    @property
     def reference_weight(self) -> float:
         """W_p."""
         return float(self.label_weights[: len(self.label_weights) // 2].sum())
@@ -68,24 +73,19 @@ class Simulation:
 
     def weights(self) -> dict[str, float]:
         """The weights per label, for the records below."""
-        half = len(self.label_weights) // 2
-        names = [f"L{i}" for i in range(half)] + [f"X{i}" for i in range(half)]
-        return dict(zip(names, self.label_weights.tolist(), strict=True))
+        return dict(zip(self.labels, self.label_weights.tolist(), strict=True))
 
     def reference(self) -> dossier.Record:
         """The reference as a record."""
-        return dossier.Record(
-            {dossier.Attribute(f"L{i}", "true"): 1.0 for i in range(len(self.label_weights) // 2)}, "p"
-        )
+        return dossier.Record({dossier.Attribute(label, "true"): 1.0 for label in self.labels if label[0] == "L"}, "p")
 
     def records(self) -> dossier.Database:
         """The records as such."""
-        half = len(self.label_weights) // 2
+        labels = self.labels
         found: list[dict[dossier.Attribute, float]] = [{} for _ in range(self.batch.size)]
         parts = zip(self.batch.row, self.column, self.batch.credit > 0, self.batch.confidence.tolist(), strict=True)
         for row, place, correct, confidence in parts:
-            label = f"L{place}" if place < half else f"X{place - half}"
-            found[row][dossier.Attribute(label, "true" if correct else f"false in r{row + 1}")] = confidence
+            found[row][dossier.Attribute(labels[place], "true" if correct else f"false in r{row + 1}")] = confidence
         return tuple(dossier.Record(attributes, f"r{number}") for number, attributes in enumerate(found, start=1))
 
 
@@ -102,9 +102,8 @@ def generate(parameters: Parameters, *, seed: int) -> Simulation:
     label_weights = np.ones(labels) if parameters.w == "C" else random.random(labels)
     weight = label_weights[column]
     credit = weight * np.hstack([correct, np.zeros(shape, dtype=bool)])[row, column]
-    return Simulation(
-        dossier.Batch(parameters.records, row, confidence, weight, credit, dossier.NO_SHIELDS), label_weights, column
-    )
+    batch = dossier.Batch(parameters.records, row, confidence, weight, credit, dossier.NO_SHIELDS)
+    return Simulation(batch, label_weights, column)
 
 
 @dataclass(frozen=True)
@@ -144,16 +143,15 @@ def run(parameters: Parameters, *, seeds: Sequence[int]) -> Run:
     """Generate and measure, once per seed."""
     if not seeds:
         raise BadInput("no seed was given", hint="give at least one")
-    exact, approximate, mean, worst = [], [], [], 0.0
+    numbers = []
     for seed in seeds:
         simulation = generate(parameters, seed=seed)
         true, near = simulation.exact(), simulation.approximate()
-        exact.append(float(true.max()))
-        approximate.append(float(near.max()))
-        mean.append(float(true.mean()))
-        leaking = true > 0
-        worst = max(worst, float(np.max(np.abs(near[leaking] / true[leaking] - 1), initial=0.0)))
-    return Run(parameters, tuple(seeds), SeedSpread.of(exact), SeedSpread.of(approximate), SeedSpread.of(mean), worst)
+        error = np.max(np.abs(near[true > 0] / true[true > 0] - 1), initial=0.0)
+        numbers.append((true.max(), near.max(), true.mean(), error))
+    exact, near_by, mean, errors = zip(*numbers, strict=True)
+    worst = float(max(errors))
+    return Run(parameters, tuple(seeds), SeedSpread.of(exact), SeedSpread.of(near_by), SeedSpread.of(mean), worst)
 
 
 @dataclass(frozen=True)
@@ -183,30 +181,23 @@ _TABLE_5: tuple[tuple[Parameters, float, float, str], ...] = (
 
 def table5(*, seeds: Sequence[int] = range(5), records: int = 10_000) -> tuple[Table5Row, ...]:
     """Table 5, every row over several seeds. The column the paper calls b is p_b."""
-    return tuple(
-        Table5Row(
-            exact,
-            approximate,
-            run(replace(parameters, records=records), seeds=seeds),
-            run(replace(parameters, records=min(records, 1000)), seeds=seeds),
-            note,
-        )
-        for parameters, exact, approximate, note in _TABLE_5
-    )
+    rows = []
+    for parameters, exact, approximate, note in _TABLE_5:
+        stated = run(replace(parameters, records=records), seeds=seeds)
+        smaller = run(replace(parameters, records=min(records, 1000)), seeds=seeds)
+        rows.append(Table5Row(exact, approximate, stated, smaller, note))
+    return tuple(rows)
 
 
 def figure3(
     panel: Literal["a", "b", "c"], *, seeds: Sequence[int] = range(5), records: int = 10_000, steps: int = 10
 ) -> tuple[Run, ...]:
     """Figs. 3a, 3b, 3c: the leakage as p_c, p_p or m runs from 0 to 1."""
-    vary: dict[str, Callable[[float], Parameters]] = {
-        "a": lambda share: Parameters(records=records, p_c=share),
-        "b": lambda share: Parameters(records=records, p_p=share),
-        "c": lambda share: Parameters(records=records, m=share),
-    }
+    vary = {"a": "p_c", "b": "p_p", "c": "m"}
     if panel not in vary:
         raise BadInput(f"there is no panel {panel!r}", hint="panels a, b and c vary p_c, p_p and m; d is figure3d")
-    return tuple(run(vary[panel](step / steps), seeds=seeds) for step in range(steps + 1))
+    varied: list[dict[str, Any]] = [{vary[panel]: step / steps} for step in range(steps + 1)]
+    return tuple(run(Parameters(records=records, **each), seeds=seeds) for each in varied)
 
 
 @dataclass(frozen=True)
@@ -243,14 +234,5 @@ def figure3d(
             "exact": lambda: dossier.expected_f(batch, total),  # noqa: B023
         }
         due = [(name, call) for name, call in work.items() if n <= FIGURE_3D_LIMITS[name]]
-        timings += [Timing(n, name, _best(call, repeat)) for name, call in due]
+        timings += [Timing(n, name, min(timeit.repeat(call, number=1, repeat=repeat))) for name, call in due]
     return tuple(timings)
-
-
-def _best(call: Callable[[], object], repeat: int) -> float:
-    seconds = []
-    for _ in range(repeat):
-        start = time.perf_counter()
-        call()
-        seconds.append(time.perf_counter() - start)
-    return min(seconds)

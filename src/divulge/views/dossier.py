@@ -8,6 +8,7 @@ joined them, one point for each record in the order in which the records came.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 from rich.console import Group, RenderableType
@@ -45,40 +46,34 @@ def attack_text(found: dossier.Attack, *, kept: Sequence[dossier.Without] = (), 
     for record, leakage in ranked[:SHOWN]:
         table.add_row(short(dossier.name_of(record)), share(leakage), listed(sorted(record.sources)))
     more = [f"... and {len(ranked) - SHOWN:,} more records"] if len(ranked) > SHOWN else []
-    return Group(_witness_sentence(found, kept), *(_before_sentence(found) if linked else []), "", table, *more)
+    before = "Without linking, the most telling record gives away"
+    if found.leakage < found.before:
+        before = "Linking misleads here: the most telling single record gives away"
+    compared = [f"{before} {share(found.before)}."] if linked else []
+    return Group(_witness_sentence(found, kept), *compared, "", table, *more)
 
 
-def resolution_text(
-    records: Sequence[dossier.Record], given: int, edges: Sequence[Mapping[str, Any]]
-) -> RenderableType:
+def resolution_text(records: Sequence[dossier.Record], given: int, ties: Sequence[Mapping[str, Any]]) -> RenderableType:
     """How many records became how many, and which joined."""
     merged = [record for record in records if len(record.sources) > 1]
     table = grid("merged record", "of", "says")
     for record in sorted(merged, key=lambda record: -len(record.sources))[:SHOWN]:
-        table.add_row(
-            short(dossier.name_of(record)),
-            f"{len(record.sources)} records",
-            listed(map(dossier.show, record.attributes)),
-        )
-    joins = [f"  {edge['source']} and {edge['target']}: {_reason(edge)}" for edge in edges[:SHOWN]]
-    parts: list[RenderableType] = [
-        f"{given:,} records are about {people(len(records))}, as far as the adversary can tell."
-    ]
-    if merged:
-        parts += ["", table, "", "Joined because of:", *joins]
-    return Group(*parts)
+        said = listed(map(dossier.show, record.attributes))
+        table.add_row(short(dossier.name_of(record)), f"{len(record.sources)} records", said)
+    joins = [f"  {tie['source']} and {tie['target']}: {_reason(tie)}" for tie in ties[:SHOWN]]
+    head = f"{given:,} records are about {people(len(records))}, as far as the adversary can tell."
+    details: list[RenderableType] = ["", table, "", "Joined because of:", *joins] if merged else []
+    return Group(head, *details)
 
 
 def dip_text(found: dossier.Dip, leakage: float | None) -> RenderableType:
     """What was found out about the query."""
-    reached = (
-        f"leads to {len(found.reached)} records: {listed(sorted(found.reached))}" if found.reached else "leads nowhere"
-    )
+    reached = f"leads to {len(found.reached)} records: {listed(sorted(found.reached))}"
     table = grid("label", "value", "confidence", right=[2])
     for attribute, confidence in found.record.attributes.items():
         table.add_row(attribute.label, attribute.value, f"{confidence:.3g}")
     known = [f"Together that is {share(leakage)} of you."] if leakage is not None else []
-    return Group(f"The query {reached}.", *known, "", table)
+    return Group(f"The query {reached if found.reached else 'leads nowhere'}.", *known, "", table)
 
 
 def timeline_text(steps: Sequence[dossier.TimelineStep]) -> RenderableType:
@@ -96,11 +91,10 @@ def release_text(found: Sequence[dossier.Increment]) -> RenderableType:
     table = grid("release", "leakage", "change", "would be joined with", right=[1, 2])
     for each in found:
         table.add_row(each.name, share(each.after), signed(each.change), listed(sorted(each.joined)))
-    advice = (
-        f"Release {best.name}: the adversary then knows {share(best.after)} of you, now it is {share(best.before)}."
-    )
+    after, before = share(best.after), share(best.before)
+    advice = f"Release {best.name}: the adversary then knows {after} of you, now it is {before}."
     if len(found) == 1:
-        advice = f"With {best.name}, the adversary knows {share(best.after)} of you; without it, {share(best.before)}."
+        advice = f"With {best.name}, the adversary knows {after} of you; without it, {before}."
     return Group(advice, "", table)
 
 
@@ -129,15 +123,8 @@ def enhancement_text(found: Sequence[dossier.Enhancement]) -> RenderableType:
         parts.append(f"{short(dossier.name_of(each.record))} is {share(each.certainty)} certain.")
         table = grid("verify", "in record", "confidence", "gain", "cost", "gain per cost", right=[2, 3, 4, 5])
         for option in each.options[:SHOWN]:
-            gain, ratio = f"{option.gain:.4f}", f"{option.ratio:.4f}"
-            table.add_row(
-                dossier.show(option.attribute),
-                option.source,
-                f"{option.confidence:g}",
-                gain,
-                f"{option.cost:.3g}",
-                ratio,
-            )
+            prices = f"{option.confidence:g}", f"{option.gain:.4f}", f"{option.cost:.3g}", f"{option.ratio:.4f}"
+            table.add_row(dossier.show(option.attribute), option.source, *prices)
         parts += [table, ""] if each.options else ["Nothing is in doubt.", ""]
     return Group(*parts)
 
@@ -167,29 +154,26 @@ def signed(change: float) -> str:
     return f"{'+' if change > 0 else ''}{share(change)}"
 
 
-def _reason(edge: Mapping[str, Any]) -> str:
-    if "rule" in edge:
-        return f"the same {edge['rule']} ({', '.join(edge['values'])})"
-    return f"about one person with probability {edge['probability']:.3g}"
+def _reason(tie: Mapping[str, Any]) -> str:
+    if "rule" in tie:
+        return f"the same {tie['rule']} ({', '.join(tie['values'])})"
+    return f"about one person with probability {tie['probability']:.3g}"
 
 
 def _witness_sentence(found: dossier.Attack, kept: Sequence[dossier.Without]) -> str:
     if not found.witnesses:
         return "Nothing in these records is true of you."
     sources = sorted(found.witnesses[0].sources)
+    who = f"An adversary who holds the record {dossier.name_of(found.witnesses[0])}"
     if len(sources) > 1:
         who = f"An adversary who links these {len(sources)} records ({listed(sources)})"
-    else:
-        who = f"An adversary who holds the record {dossier.name_of(found.witnesses[0])}"
     helpful = [each for each in kept if each.leakage < found.leakage]
     rest = "".join(f"; without {each.label}, {share(each.leakage)}" for each in helpful[:3])
     return f"{who} knows {share(found.leakage)} of you{rest}."
 
 
-def _before_sentence(found: dossier.Attack) -> list[str]:
-    if found.leakage < found.before:
-        return [f"Linking misleads here: the most telling single record gives away {share(found.before)}."]
-    return [f"Without linking, the most telling record gives away {share(found.before)}."]
+def _fields(found: object, *names: str) -> dict[str, Any]:
+    return {name: getattr(found, name) for name in names}
 
 
 def record_document(record: dossier.Record) -> dict[str, Any]:
@@ -199,8 +183,8 @@ def record_document(record: dossier.Record) -> dict[str, Any]:
 
 def leakage_document(found: dossier.Leakage) -> dict[str, Any]:
     """The three numbers of one record; an approximation says so."""
-    document: dict[str, Any] = {"leakage": found.leakage, "precision": found.precision, "recall": found.recall}
-    return {**document, "approximate": True} if found.method == "taylor" else document
+    approximate = {"approximate": True} if found.method == "taylor" else {}
+    return {**_fields(found, "leakage", "precision", "recall"), **approximate}
 
 
 def attack_document(
@@ -211,40 +195,24 @@ def attack_document(
     steps: Sequence[dossier.TimelineStep] = (),
 ) -> dict[str, Any]:
     """The leakage of a database, every record's own, and the witnesses; with what else was asked for."""
+    timeline = [
+        {"position": number, **_fields(step, "id", "leakage", "change", "records"), "joined": sorted(step.joined)}
+        for number, step in enumerate(steps, start=1)
+    ]
     return {
         "leakage": found.leakage,
         "records": [
             {"id": dossier.name_of(record), "leakage": leakage, "sources": sorted(record.sources)}
             for record, leakage in zip(found.records, found.each, strict=True)
         ],
-        "witnesses": [dossier.name_of(record) for record in found.witnesses],
-        "witness_records": [record_document(record) for record in found.witnesses],
+        "witnesses": list(map(dossier.name_of, found.witnesses)),
+        "witness_records": list(map(record_document, found.witnesses)),
         "before": found.before,
         "cost": found.cost,
         **({"graph": graph} if graph is not None else {}),
-        **({"without": without_document(kept)} if kept else {}),
-        **({"timeline": timeline_document(steps)} if steps else {}),
+        **({"without": list(map(asdict, kept))} if kept else {}),
+        **({"timeline": timeline} if timeline else {}),
     }
-
-
-def timeline_document(steps: Iterable[dossier.TimelineStep]) -> list[dict[str, Any]]:
-    """One point for each record."""
-    return [
-        {
-            "position": number,
-            "id": step.id,
-            "leakage": step.leakage,
-            "change": step.change,
-            "records": step.records,
-            "joined": sorted(step.joined),
-        }
-        for number, step in enumerate(steps, start=1)
-    ]
-
-
-def without_document(found: Iterable[dossier.Without]) -> list[dict[str, Any]]:
-    """One entry for each label, the most helpful first."""
-    return [{"label": each.label, "leakage": each.leakage, "change": each.change} for each in found]
 
 
 def release_document(found: Sequence[dossier.Increment]) -> dict[str, Any]:
@@ -253,11 +221,9 @@ def release_document(found: Sequence[dossier.Increment]) -> dict[str, Any]:
         "before": found[0].before,
         "alternatives": [
             {
-                "name": each.name,
-                "after": each.after,
-                "change": each.change,
+                **_fields(each, "name", "after", "change"),
                 "joined": sorted(each.joined),
-                "witnesses": [dossier.name_of(record) for record in each.witnesses],
+                "witnesses": list(map(dossier.name_of, each.witnesses)),
             }
             for each in found
         ],
@@ -268,15 +234,7 @@ def release_document(found: Sequence[dossier.Increment]) -> dict[str, Any]:
 def disinformation_document(found: dossier.Disinformation) -> dict[str, Any]:
     """The choice and how good it can be."""
     return {
-        "before": found.before,
-        "leakage": found.leakage,
-        "budget": found.budget,
-        "cost": found.cost,
-        "method": found.method,
-        "optimal": found.optimal,
-        "lower_bound": found.lower_bound,
-        "gap": found.gap,
-        "examined": found.examined,
+        **_fields(found, "before", "leakage", "budget", "cost", "method", "optimal", "lower_bound", "gap", "examined"),
         "chosen": [
             {"name": each.name, "cost": each.cost, "attributes": dossier.record_to_json(each.record)["attributes"]}
             for each in found.chosen
@@ -290,15 +248,7 @@ def enhancement_document(found: dossier.Enhancement) -> dict[str, Any]:
         "id": dossier.name_of(found.record),
         "certainty": found.certainty,
         "options": [
-            {
-                "record": each.source,
-                "label": each.attribute.label,
-                "value": each.attribute.value,
-                "confidence": each.confidence,
-                "gain": each.gain,
-                "cost": each.cost,
-                "ratio": each.ratio,
-            }
+            {"record": each.source, **each.attribute._asdict(), **_fields(each, "confidence", "gain", "cost", "ratio")}
             for each in found.options
         ],
     }
@@ -309,11 +259,7 @@ def people_document(found: Sequence[dossier.TableLeakage]) -> dict[str, Any]:
     return {
         "leakage": max((each.leakage for each in found), default=0.0),
         "people": [
-            {
-                "person": each.person,
-                "leakage": each.leakage,
-                "witnesses": [record_document(record) for record in each.witnesses],
-            }
+            {**_fields(each, "person", "leakage"), "witnesses": list(map(record_document, each.witnesses))}
             for each in found
         ],
     }
