@@ -75,8 +75,7 @@ def _c_and_l(name: str, bound: Any) -> tuple[Any, int]:
         c, l_value = bound
     else:
         raise BadInput(
-            f"{name} = {bound!r} does not give c and l",
-            hint="write {c = 3, l = 2}, or 3,2 on the command line",
+            f"{name} = {bound!r} does not give c and l", hint="write {c = 3, l = 2}, or 3,2 on the command line"
         )
     try:
         whole = int(l_value)

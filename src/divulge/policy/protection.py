@@ -269,10 +269,7 @@ def _with_values(protection: Protection, contingency: Contingency, attributes: S
         raise BadInput(f"values of {about[0]!r} cannot be chosen by {wanted!r}", hint="name the values")
     where = {column: condition for column, condition in protection.where.items() if column != about[0]}
     return replace(
-        protection,
-        where=where,
-        attribute=about[0],
-        values=(wanted,) if isinstance(wanted, str) else tuple(wanted),
+        protection, where=where, attribute=about[0], values=(wanted,) if isinstance(wanted, str) else tuple(wanted)
     )
 
 

@@ -115,8 +115,7 @@ def _spread(
     for attribute in beliefs if promise.attribute is None else [promise.attribute]:
         if attribute not in beliefs:
             raise BadInput(
-                f"{promise.text}: {attribute!r} is not a sensitive attribute here",
-                hint=nearest(attribute, beliefs),
+                f"{promise.text}: {attribute!r} is not a sensitive attribute here", hint=nearest(attribute, beliefs)
             )
         yield promise, attribute
 
