@@ -74,12 +74,12 @@ def rank_columns(
     names = roles.quasi_identifiers
     scorer, assumptions = scorer_for(source, roles, nulls, assumptions)
     everything = scorer.score(names)
-    chosen = [
-        columns for size in range(1, min(up_to, len(names)) + 1) for columns in itertools.combinations(names, size)
-    ]
-    combinations, pruned = (
-        search_smallest(scorer, chosen, threshold, progress) if prune else (_all(scorer, chosen, progress), None)
-    )
+    sizes = range(1, min(up_to, len(names)) + 1)
+    chosen = [columns for size in sizes for columns in itertools.combinations(names, size)]
+    if prune:
+        combinations, pruned = search_smallest(scorer, chosen, threshold, progress)
+    else:
+        combinations, pruned = _all(scorer, chosen, progress), None
     alone = {item.columns[0]: item for item in combinations if len(item.columns) == 1}
     return Ranking(
         rows=scorer.rows,

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 from divulge import metrics
 from divulge.arrays import Ints
 from divulge.belief import Assumptions, Belief
-from divulge.count import Contingency, Counts
+from divulge.count import Contingency, Counts, Request
 from divulge.metrics import Identity, Metric
 
 Names = tuple[str, ...]
@@ -65,17 +65,14 @@ class OneByOne:
     @property
     def rows(self) -> int:
         """Rows of the table."""
-        request = self.counts.request
-        sql = f"SELECT COUNT(*) AS n FROM {request.table.relation}{request.where()}"
-        return int(request.table.engine.query(sql).column("n")[0].as_py())
+        return count_rows(self.counts.request)
 
     def score(self, columns: Names) -> Combination:
         """One combination."""
         whole = columns == self.counts.request.roles.quasi_identifiers
         identity, beliefs = self._views(self.counts if whole else self.counts.roll_up(columns))
-        return Combination(
-            columns, identity_numbers(identity), {name: belief_numbers(belief) for name, belief in beliefs.items()}
-        )
+        sensitive = {name: belief_numbers(belief) for name, belief in beliefs.items()}
+        return Combination(columns, identity_numbers(identity), sensitive)
 
     def score_all(self, combinations: Sequence[Names]) -> Iterator[Combination]:
         """Many combinations, one after the other."""
@@ -91,12 +88,19 @@ class OneByOne:
             contingency = counts.collect()
             return Identity.of(contingency), self._beliefs(contingency)
         known = self.assumptions.known_to(counts.request.roles.quasi_identifiers)
-        sample = metrics.survey_of(counts, None, known, metrics=ranked_names()).sample
+        ranked = (*metrics.ranked_metrics("identity"), *metrics.ranked_metrics("sensitive"))
+        sample = metrics.survey_of(counts, None, known, metrics=tuple(metric.name for metric in ranked)).sample
         return sample.identity, sample.beliefs
 
     @cached_property
     def _beliefs(self) -> Callable[[Contingency], dict[str, Belief]]:
         return metrics.beliefs_by(self.assumptions, self.counts.request.roles, self.counts.request.nulls)
+
+
+def count_rows(request: Request) -> int:
+    """Rows of the table that a request is about."""
+    sql = f"SELECT COUNT(*) AS n FROM {request.table.relation}{request.where()}"
+    return int(request.table.engine.query(sql).column("n")[0].as_py())
 
 
 def identity_numbers(view: Identity) -> Numbers:
@@ -117,14 +121,9 @@ def dense_numbers(table: Ints, marginal: metrics.Marginal, belief: Callable[[], 
     return {metric.name: slow[metric.name] if metric.dense is None else metric.dense(sums) for metric in shown}
 
 
-def ranked_names() -> tuple[str, ...]:
-    """The metrics of a ranking."""
-    return tuple(metric.name for metric in (*metrics.ranked_metrics("identity"), *metrics.ranked_metrics("sensitive")))
-
-
-def without(columns: Names, left_out: str) -> Names:
-    """All columns but one."""
-    return tuple(name for name in columns if name != left_out)
+def without(columns: Names, *left_out: str) -> Names:
+    """All columns but some."""
+    return tuple(name for name in columns if name not in left_out)
 
 
 def _numbers(shown: Sequence[Metric[Any]], view: Identity | Belief) -> Numbers:
