@@ -66,14 +66,11 @@ def mondrian(
 def _axes(
     contingency: Contingency, hierarchies: Mapping[str, Hierarchy], orders: Mapping[str, Sequence[str]], *, strict: bool
 ) -> tuple[Axis, ...]:
-    used = {
-        key.name: hierarchies[key.name]
-        for key in contingency.keys
-        if key.name in hierarchies and key.name not in orders
-    }
+    names = [key.name for key in contingency.keys if key.name in hierarchies and key.name not in orders]
+    used = {name: hierarchies[name] for name in names}
     check_coverage(used, {key.name: key.labels for key in contingency.keys})
     return tuple(
-        Tree(ladder_of(key, used[key.name]), codes, used[key.name], None in key.labels)
+        Tree(ladder_of(key, used[key.name]), codes, None in key.labels)
         if key.name in used
         else Line.of(key, codes, strict=strict, order=orders.get(key.name))
         for key, codes in zip(contingency.keys, contingency.codes, strict=True)

@@ -19,7 +19,7 @@ from divulge import arrays
 from divulge.arrays import Floats, Ints, Members
 from divulge.count import Domain
 from divulge.errors import BadInput
-from divulge.hierarchy import SUPPRESSED, Hierarchy
+from divulge.hierarchy import SUPPRESSED
 from divulge.search.lattice import Ladder, Span
 from divulge.values import as_text
 
@@ -51,8 +51,7 @@ class Tree:
     ladder: Ladder
     codes: Ints = field(repr=False)
     """Position in the domain of each raw class."""
-    hierarchy: Hierarchy
-    has_null: bool = False
+    has_null: bool
 
     @property
     def leaves(self) -> int:
@@ -95,9 +94,10 @@ class Tree:
     def written(self, parts: Members) -> list[tuple[str | None, Span]]:
         """The label of the common node, which stands for all values below it."""
         first = self.codes[parts.members[parts.start[:-1]]]
-        known = {**self.hierarchy.beyond, **self.hierarchy.rows}
+        hierarchy = self.ladder.hierarchy
+        known = {**hierarchy.beyond, **hierarchy.rows}
         if self.has_null:
-            known[None] = self.hierarchy.null_labels
+            known[None] = hierarchy.null_labels
         found: list[tuple[str | None, Span]] = []
         for position, number in zip(first.tolist(), self._level(parts).tolist(), strict=True):
             if number > self.ladder.height:
@@ -130,7 +130,9 @@ class Line:
         rank = places_in_order(domain, order)
         labels = tuple(domain.labels[i] for i in np.argsort(rank))
         by_number = domain.is_ordered and order is None
-        return cls(labels, rank[codes], _places(labels) if by_number else _evenly(len(labels)), by_number, strict)
+        return cls(
+            labels, rank[codes], _places(labels) if by_number else np.linspace(0.0, 1.0, len(labels)), by_number, strict
+        )
 
     @property
     def leaves(self) -> int:
@@ -173,16 +175,14 @@ class Line:
 
     def _written(self, low: int, high: int) -> tuple[str | None, Span]:
         texts = tuple(as_text(label) for label in self.labels[low : high + 1])
-        if low == high or not self.by_number:
-            label = (
-                texts[0] if low == high else "{" + ", ".join("null" if text is None else text for text in texts) + "}"
-            )
-            return label, (self.labels[low], self.labels[low]) if self.by_number and texts[
-                0
-            ] is not None else frozenset(texts)
+        ends = self.labels[low], self.labels[high]
+        if low == high:
+            return texts[0], ends if self.by_number and texts[0] is not None else frozenset(texts)
+        if not self.by_number:
+            return "{" + ", ".join("null" if text is None else text for text in texts) + "}", frozenset(texts)
         if texts[-1] is None:
             return SUPPRESSED, None
-        return f"[{texts[0]}, {texts[-1]}]", (self.labels[low], self.labels[high])
+        return f"[{texts[0]}, {texts[-1]}]", ends
 
 
 def places_in_order(domain: Domain, order: Sequence[str] | None) -> Ints:
@@ -200,16 +200,8 @@ def places_in_order(domain: Domain, order: Sequence[str] | None) -> Ints:
 def _places(labels: Sequence[Any]) -> Floats:
     """Numbers and dates scaled to 0..1; a null lies as far from the last one as that from the first."""
     known = [label for label in labels if label is not None]
-    numbers = [(label - known[0]) for label in known]
-    scaled = np.array(
-        [float(number.total_seconds() if isinstance(number, timedelta) else number) for number in numbers]
-    )
-    span = scaled[-1] if len(scaled) and scaled[-1] > 0 else 1.0
-    places: Floats = (
-        np.append(scaled, scaled[-1] + span if len(scaled) else 0.0) if len(known) < len(labels) else scaled
-    )
+    apart = [label - known[0] for label in known]
+    places = np.array([float(item.total_seconds() if isinstance(item, timedelta) else item) for item in apart])
+    if len(known) < len(labels):
+        places = np.append(places, places[-1] + (places[-1] if places[-1] > 0 else 1.0) if len(places) else 0.0)
     return places / max(places[-1], np.finfo(float).tiny) if len(places) else places
-
-
-def _evenly(values: int) -> Floats:
-    return np.linspace(0.0, 1.0, values) if values > 1 else np.zeros(values)
