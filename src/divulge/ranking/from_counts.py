@@ -22,7 +22,7 @@ from divulge.belief import Belief, Ground, PriorBelief, Whole
 from divulge.count import Cells, Domain, build_cells
 from divulge.metrics import Identity
 from divulge.ranking.distinct_rows import Coded, DistinctRows, Refinement, count_cubes, cover, refine
-from divulge.ranking.score import Combination, Names, Numbers, belief_numbers, dense_numbers, identity_numbers, without
+from divulge.ranking.score import Combination, Names, Numbers, OneByOne, dense_numbers, numbers_of, without
 
 _ENTRIES_PER_SHARED_CELL = 2
 """A shared cube has at most one cell for so many entries: a roll-up then costs far less than a look at all entries."""
@@ -159,7 +159,7 @@ class RolledUp:
         for name, table in zip(self.sensitive, tables, strict=False):
             belief = partial(_belief_of_table, self.entries.columns[name].domain, table)
             sensitive[name] = dense_numbers(table, self.marginals[name], belief, classes=len(sizes))
-        return Combination(columns, identity_numbers(identity_of(sizes)), sensitive)
+        return Combination(columns, numbers_of(identity_of(sizes)), sensitive)
 
     def _of_partition(self, columns: Names, partition: Refinement) -> Combination:
         repeats = None if self.entries.once else self.entries.repeats
@@ -168,7 +168,11 @@ class RolledUp:
             name: sensitive_in(partition, self.entries.columns[name], self.marginals[name], repeats=repeats)
             for name in self.sensitive
         }
-        return Combination(columns, identity_numbers(view), sensitive)
+        return Combination(columns, numbers_of(view), sensitive)
+
+
+Scorer = RolledUp | OneByOne
+"""Finds the numbers of combinations."""
 
 
 def sensitive_in(
@@ -178,7 +182,7 @@ def sensitive_in(
     classes = len(partition.sizes)
     columns = classes + min(partition.closed, attribute.values)
     if columns * attribute.values > max(_CELLS_PER_ENTRY * len(partition.ids), _SMALLEST_CUBE):
-        return belief_numbers(belief_of(partition, attribute, repeats=repeats))
+        return numbers_of(belief_of(partition, attribute, repeats=repeats))
     weights = None if repeats is None else partition.open_part(repeats).astype(np.float64)
     key = partition.open_part(attribute.codes) * np.int64(classes)
     key += partition.ids

@@ -18,7 +18,7 @@ from divulge import metrics
 from divulge.count import Counts, Request
 from divulge.ranking.distinct_rows import Columns, Refinement, refine
 from divulge.ranking.from_counts import identity_of, identity_view, sensitive_in
-from divulge.ranking.score import Combination, Numbers, OneByOne, count_rows, identity_numbers
+from divulge.ranking.score import Combination, Numbers, OneByOne, count_rows, numbers_of
 from divulge.results import Result
 from divulge.table import Roles
 
@@ -88,7 +88,7 @@ def _column_by_column(columns: Columns, roles: Roles) -> Measured:
 
     def numbers(names: tuple[str, ...], partition: Refinement) -> Combination:
         sensitive = {item.domain.name: sensitive_in(partition, item, marginal) for item, marginal in known}
-        return Combination(names, identity_numbers(identity_view(partition)), sensitive)
+        return Combination(names, numbers_of(identity_view(partition)), sensitive)
 
     together = everybody = Refinement.whole(columns.rows)
     for n, (name, codes, values) in enumerate(columns.numbered(roles.quasi_identifiers), start=1):
@@ -97,7 +97,7 @@ def _column_by_column(columns: Columns, roles: Roles) -> Measured:
             simple = numbers((name,), refine(everybody, codes, values))
         else:  # for identity alone, how often each value occurs is enough
             sizes = np.bincount(codes, minlength=values)
-            simple = Combination((name,), identity_numbers(identity_of(sizes[sizes > 0])), {})
+            simple = Combination((name,), numbers_of(identity_of(sizes[sizes > 0])), {})
         yield simple, partial(numbers, roles.quasi_identifiers[:n], together)
 
 

@@ -17,8 +17,8 @@ from divulge.belief import Assumptions
 from divulge.count import Counts, Nulls, Request, count_in_memory
 from divulge.errors import BadInput, nearest
 from divulge.ranking.distinct_rows import hold_distinct_rows, read_distinct_rows
-from divulge.ranking.from_counts import RolledUp
-from divulge.ranking.score import Combination, OneByOne, Scorer
+from divulge.ranking.from_counts import RolledUp, Scorer
+from divulge.ranking.score import Combination, OneByOne
 from divulge.ranking.smallest import Pruned, search_smallest
 from divulge.results import Result
 from divulge.table import Roles, Table

@@ -13,7 +13,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from divulge import metrics
-from divulge.ranking.score import Combination, Names, Scorer, without
+from divulge.ranking.from_counts import Scorer
+from divulge.ranking.score import Combination, Names, without
 
 
 @dataclass(frozen=True)

@@ -22,9 +22,9 @@ from divulge.belief import Belief
 from divulge.count import Contingency
 from divulge.errors import BadInput
 from divulge.metrics import Identity
-from divulge.policy import Promise, Protection
+from divulge.policy import Promise, Protection, choose
 from divulge.search.lattice import Classes, Lattice, Node, Rollup, Span, default_beliefs
-from divulge.search.rules import Rule, View, compile_rules, protect
+from divulge.search.rules import Rule, View, compile_rules
 
 
 @dataclass(frozen=True, eq=False)
@@ -254,7 +254,12 @@ def judge_for(
     given, behind = asked.get("beliefs"), asked.get("population")
     beliefs = default_beliefs(contingency) if given is None else dict(given)
     behind = contingency.population if behind is None else behind
-    rules = compile_rules(promises, beliefs, has_population=behind is not None)
-    more, extra = protect(asked.get("protections", ()), contingency, beliefs, has_population=behind is not None)
-    rollup = Rollup(contingency, lattice, beliefs | more, behind, spans)
-    return Judge(rollup, (*rules, *extra), asked.get("suppression", 0.0))
+    rules = list(compile_rules(promises, beliefs, has_population=behind is not None))
+    all_beliefs = dict(beliefs)
+    for protected in choose(asked.get("protections", ()), contingency, beliefs):
+        about, extra = protected.about(beliefs)
+        all_beliefs |= {name: belief for name, belief in about.items() if name not in beliefs}
+        found = compile_rules(extra, about, has_population=behind is not None)
+        rules += [replace(rule, only=protected.only, who=protected.protection.who) for rule in found]
+    rollup = Rollup(contingency, lattice, all_beliefs, behind, spans)
+    return Judge(rollup, tuple(rules), asked.get("suppression", 0.0))

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -22,26 +22,6 @@ from divulge.errors import BadInput
 from divulge.hierarchy import SUPPRESSED
 from divulge.search.lattice import Ladder, Span
 from divulge.values import as_text
-
-
-class Axis(Protocol):
-    """One column of a local recoding."""
-
-    @property
-    def leaves(self) -> int:
-        """How many values the column has, or leaves its hierarchy."""
-
-    def width(self, parts: Members) -> Floats:
-        """How wide each part is, 0 (one value) to 1 (all of them)."""
-
-    def pieces(self, parts: Members, people: Floats) -> Ints:
-        """For each member, the piece of its part that it would go to; a part that cannot be cut stays one piece."""
-
-    def shares(self, parts: Members) -> Floats:
-        """The share of the column's leaves that each part's label stands for, as in ARX's loss."""
-
-    def written(self, parts: Members) -> list[tuple[str | None, Span]]:
-        """The label of each part, and what it stands for."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +35,7 @@ class Tree:
 
     @property
     def leaves(self) -> int:
-        """Leaves of the hierarchy."""
+        """How many leaves the hierarchy has."""
         return self.ladder.leaves
 
     def _level(self, parts: Members) -> Ints:
@@ -67,12 +47,12 @@ class Tree:
         return level
 
     def width(self, parts: Members) -> Floats:
-        """The share of leaves below the common node; 0 where it is a value itself."""
+        """How wide each part is: the share of leaves below the common node; 0 where it is a value itself."""
         level = self._level(parts)
         return np.where(level == 0, 0.0, self._shares_at(parts, level))
 
     def shares(self, parts: Members) -> Floats:
-        """Leaves below the common node."""
+        """The share of the column's leaves that each part's label stands for, as in ARX's loss: those below the common node."""
         return self._shares_at(parts, self._level(parts))
 
     def _shares_at(self, parts: Members, level: Ints) -> Floats:
@@ -82,8 +62,8 @@ class Tree:
             shares = np.where(level == number, step.shares[first], shares)
         return shares
 
-    def pieces(self, parts: Members, people: Floats) -> Ints:  # noqa: ARG002 - the protocol's name
-        """The children of the common node."""
+    def pieces(self, parts: Members, people: Floats) -> Ints:  # noqa: ARG002 - as Line has it
+        """For each member, the piece of its part that it would go to: the child of the common node."""
         below = np.maximum(self._level(parts) - 1, 0)[parts.numbers]
         piece = np.zeros(len(parts.members), dtype=np.int64)
         for number, step in enumerate(self.ladder.levels):
@@ -92,7 +72,7 @@ class Tree:
         return piece
 
     def written(self, parts: Members) -> list[tuple[str | None, Span]]:
-        """The label of the common node, which stands for all values below it."""
+        """The label of each part, the common node's, and what it stands for: all values below it."""
         first = self.codes[parts.members[parts.start[:-1]]]
         hierarchy = self.ladder.hierarchy
         known = {**hierarchy.beyond, **hierarchy.rows}
@@ -148,7 +128,7 @@ class Line:
         return (parts.greatest(self.codes) - parts.least(self.codes) + 1) / len(self.labels)
 
     def pieces(self, parts: Members, people: Floats) -> Ints:
-        """Below and above the cut that comes nearest to halves."""
+        """Below and above the cut that comes nearest to halves; a part that cannot be cut stays one piece."""
         part = parts.numbers
         order = np.lexsort((self.codes[parts.members], part))
         code, here = self.codes[parts.members[order]], people[parts.members[order]]
@@ -183,6 +163,9 @@ class Line:
         if texts[-1] is None:
             return SUPPRESSED, None
         return f"[{texts[0]}, {texts[-1]}]", ends
+
+
+Axis = Tree | Line
 
 
 def places_in_order(domain: Domain, order: Sequence[str] | None) -> Ints:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a generalization costs: the common face of all objectives, those that follow from the classes, and one's own function.
+"""What a generalization costs: per column, by what follows from the classes, or by one's own function.
 
 Costs are minimized; the value shown is the cost, or its negative where high is good. Each objective gives bounds that make a search
 short. Additive ones know the cost of every node without suppression, and suppressing never makes it cheaper. Counted ones know that merging
@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Literal, Protocol
+from typing import Literal
 
 import numpy as np
 
@@ -32,30 +32,6 @@ from divulge.search.plan import published, recode
 Better = Literal["low", "high"]
 UserFunction = Callable[[Mapping[str, int], Contingency, int], float]
 """(levels by column, the counts that would be published, people suppressed) to a cost; low is good."""
-
-
-class Objective(Protocol):
-    """What a search minimizes."""
-
-    @property
-    def name(self) -> str:
-        """For results."""
-
-    @property
-    def better(self) -> Better:
-        """Which end of the shown value is good."""
-
-    def bound(self, node: Node) -> float:
-        """A cost that the node cannot undercut, known without counting."""
-
-    def bounds(self) -> Floats:
-        """The same for all nodes of the lattice."""
-
-    def floor(self, classes: Classes) -> float:
-        """A cost that neither this node nor any coarser one can undercut."""
-
-    def cost(self, candidate: Candidate) -> float:
-        """The cost of publishing a candidate."""
 
 
 def shown(objective: Objective, cost: float) -> float:
@@ -75,20 +51,20 @@ class Counted:
     grows: bool = True
     """Merging never makes it cheaper, nor does suppressing."""
 
-    def bound(self, node: Node) -> float:  # noqa: ARG002 - the protocol's name
-        """Nothing is known before counting."""
+    def bound(self, node: Node) -> float:  # noqa: ARG002 - as Columnwise has it
+        """A cost that the node cannot undercut, known without counting: nothing is."""
         return -np.inf
 
     def bounds(self) -> Floats:
-        """Nothing is known before counting."""
+        """The same for all nodes of the lattice."""
         return np.full(self.rollup.lattice.shape, -np.inf)
 
     def floor(self, classes: Classes) -> float:
-        """The cost with every class published."""
+        """A cost that neither this node nor any coarser one can undercut: that with every class published."""
         return self.cost(all_published(classes)) if self.grows else -np.inf
 
     def cost(self, candidate: Candidate) -> float:
-        """What is counted."""
+        """The cost of publishing a candidate, to be kept low."""
         return shown(self, self.of(self.rollup, candidate))
 
 
@@ -257,6 +233,7 @@ def _equal_weights(columns: Sequence[ColumnCost]) -> Floats:
     return np.full(len(columns), 1.0 / len(columns))
 
 
+Objective = Counted | Columnwise
 OBJECTIVES: dict[str, Callable[[Rollup], Objective]] = {
     "loss": lambda rollup: _loss(rollup, "loss", geometric=True),
     "arithmetic_loss": lambda rollup: _loss(rollup, "arithmetic_loss", geometric=False),

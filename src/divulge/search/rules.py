@@ -29,9 +29,9 @@ import numpy as np
 from divulge import metrics
 from divulge.arrays import Bools, Floats
 from divulge.belief import Belief
-from divulge.count import Cells, Contingency
+from divulge.count import Cells
 from divulge.metrics import Identity, Metric
-from divulge.policy import Promise, Protection, choose
+from divulge.policy import Promise
 
 View = Identity | Belief
 
@@ -149,17 +149,3 @@ def _corners(belief: Belief) -> Belief:
     # A metric that gets here with several priors looks at none of them.
     prior = replace(belief.prior, weights=belief.prior.weights[:1], row=None)
     return Belief(cells, prior, belief.ground, corner, belief.recursive_l)
-
-
-def protect(
-    protections: Sequence[Protection], contingency: Contingency, beliefs: Mapping[str, Belief], *, has_population: bool
-) -> tuple[dict[str, Belief], tuple[Rule, ...]]:
-    """The beliefs about chosen values that are needed, and the rules."""
-    more: dict[str, Belief] = {}
-    rules: list[Rule] = []
-    for protected in choose(protections, contingency, beliefs):
-        about, promises = protected.about(beliefs)
-        more |= {name: belief for name, belief in about.items() if name not in beliefs}
-        found = compile_rules(promises, about, has_population=has_population)
-        rules += [replace(rule, only=protected.only, who=protected.protection.who) for rule in found]
-    return more, tuple(rules)
