@@ -101,34 +101,28 @@ class Policy:
         """From the parsed document; an unknown key is refused with the nearest known one. Files are looked for in `folder`."""
         roles = dict(_table(document.get("roles", {}), "roles", "name = column", origin))
         promises: list[Promise] = []
-        suppression: Any = 0.0
         for key, value in document.items():
-            if key in _ROLES:
+            if key in _ROLES or key == "nulls":
                 roles[key] = value
-            elif key == "nulls":
-                raise _moved(key, origin)
-            elif key == "suppression":
-                suppression = value
             elif key == "promises":
                 promises += _promises(value, origin)
             elif key in _METRIC_NAMES:
                 promises.append(Promise.make(key, value))
-            elif key not in _TABLES:
+            elif key not in (*_TABLES, "suppression"):
                 known = [*_ROLES, *_TABLES, "suppression", "promises", *sorted(_METRIC_NAMES)]
                 raise BadInput(f"{origin}: unknown key {key!r}", hint=nearest(key, known))
         inner = document.get("promises", {}).get("suppression")
         if inner is not None and "suppression" in document:
             raise BadInput(f"{origin}: suppression is given twice, at the top and in [promises]")
-        suppression = suppression if inner is None else inner
         rules = _table(document.get("hierarchies", {}), "hierarchies", "tables, one for each column", origin)
-        hierarchies = {column: _anchored(rule, folder or Path()) for column, rule in rules.items()}
+        folder = folder or Path()
         return cls(
             promises,
-            suppression=suppression,
+            suppression=document.get("suppression", 0.0) if inner is None else inner,
             roles=_checked_roles(roles, origin),
-            hierarchies=hierarchies,
+            hierarchies={column: _anchored(rule, folder) for column, rule in rules.items()},
             protections=tuple(protections_of(document.get("protect", []), origin)),
-            adversary=Adversary.from_document(document.get("adversary", {}), origin=origin, folder=folder or Path()),
+            adversary=Adversary.from_document(document.get("adversary", {}), origin=origin, folder=folder),
         )
 
 
@@ -152,14 +146,10 @@ def _promises(table: Any, origin: str) -> Iterator[Promise]:
             inside = _table(bound, "promises.identity", of_metric, origin)
             yield from (Promise.make(inner, value, scope="identity") for inner, value in inside.items())
         elif name == "attributes":
-            for attribute, bounds in _table(
-                bound, "promises.attributes", "tables, one for each attribute", origin
-            ).items():
-                inside = _table(bounds, f"promises.attributes.{attribute}", of_metric, origin)
-                yield from (
-                    Promise.make(inner, value, attribute=attribute, scope="sensitive")
-                    for inner, value in inside.items()
-                )
+            tables = _table(bound, "promises.attributes", "tables, one for each attribute", origin)
+            for about, bounds in tables.items():
+                for inner, value in _table(bounds, f"promises.attributes.{about}", of_metric, origin).items():
+                    yield Promise.make(inner, value, attribute=about, scope="sensitive")
         elif name != "suppression":
             yield Promise.make(name, bound)
 
@@ -170,19 +160,14 @@ def _table(given: Any, name: str, holds: str, origin: str) -> Mapping[str, Any]:
     return given
 
 
-def _moved(key: str, origin: str) -> BadInput:
-    return BadInput(f"{origin}: {key!r} is no role any more", hint=f"Write it as {key} = ... below [adversary]")
-
-
 def _checked_roles(roles: Mapping[str, Any], origin: str) -> dict[str, Any]:
     for name, value in roles.items():
         if name == "nulls":
-            raise _moved(name, origin)
+            raise BadInput(f"{origin}: 'nulls' is no role any more", hint="Write it as nulls = ... below [adversary]")
         if name not in _ROLES:
             raise BadInput(f"{origin}: unknown role {name!r}", hint=nearest(name, _ROLES))
         is_list = isinstance(value, list) and all(isinstance(item, str) for item in value)
         if not isinstance(value, str) and not (name in _LISTS and is_list):
-            raise BadInput(
-                f"{origin}: {name} = {value!r} must be a column name" + (" or a list of them" if name in _LISTS else "")
-            )
+            several = " or a list of them" if name in _LISTS else ""
+            raise BadInput(f"{origin}: {name} = {value!r} must be a column name{several}")
     return dict(roles)

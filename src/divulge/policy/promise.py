@@ -4,12 +4,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 from divulge import metrics
-from divulge.errors import BadInput
+from divulge.errors import BadInput, nearest
 from divulge.metrics import Metric
 
 
@@ -34,36 +34,52 @@ class Promise:
             raise BadInput(
                 f"{name!r} is a {metric.kind} and cannot be promised", hint="`divulge metrics` lists what can"
             )
-        l_value = None
-        if metric.takes_l:
-            bound, l_value = _c_and_l(name, bound)
+        bound, l_value = _c_and_l(name, bound) if metric.takes_l else (bound, None)
         return cls(metric, _number(name, bound), attribute, l_value)
 
     @property
     def text(self) -> str:
         """For people: k_anonymity >= 5, entropy_leakage of disease <= 0.5."""
         sign = "<" if self.metric.strict else ("<=" if self.metric.worse == "high" else ">=")
-        scope = (
-            "identity "
-            if self.metric.scope == "identity" and metrics.find_metric(self.metric.name) is not self.metric
-            else ""
-        )
+        is_second = self.metric.scope == "identity" and metrics.find_metric(self.metric.name) is not self.metric
+        scope = "identity " if is_second else ""
         about = f" of {self.attribute}" if self.attribute else ""
         with_l = f" (l = {self.l_value})" if self.l_value else ""
         return f"{scope}{self.metric.name}{about} {sign} {self.bound:g}{with_l}"
 
+    def spread(self, beliefs: Collection[str], *, has_population: bool) -> Iterator[tuple[Promise, str | None]]:
+        """The promise for each sensitive attribute it is made for; where nothing is sensitive, it means identity, for which None stands."""
+        metric = self.metric
+        if not beliefs and self.attribute is None:
+            metric = next((other for other in metrics.IDENTITY if other.name == metric.name), metric)
+        if metric.needs_population and not has_population:
+            raise BadInput(f"{metric.name} needs a population", hint="give a population table or a weight column")
+        if metric.scope == "identity":
+            yield replace(self, metric=metric), None
+            return
+        if not beliefs:
+            raise BadInput(
+                f"{self.text} is about a sensitive attribute, and none was named",
+                hint="name it with sensitive= (--sensitive)",
+            )
+        for about in beliefs if self.attribute is None else [self.attribute]:
+            if about not in beliefs:
+                raise BadInput(
+                    f"{self.text}: {about!r} is not a sensitive attribute here", hint=nearest(about, beliefs)
+                )
+            yield self, about
+
 
 def _number(name: str, bound: Any) -> float:
-    if isinstance(bound, str):
-        try:
-            bound = float(bound)
-        except ValueError:
-            raise BadInput(f"{name} = {bound!r} is not a number") from None
-    if isinstance(bound, bool) or not isinstance(bound, (int, float)) or math.isnan(bound):
+    try:
+        number = float(bound) if isinstance(bound, (str, int, float)) and not isinstance(bound, bool) else math.nan
+    except ValueError:
+        number = math.nan
+    if math.isnan(number):
         raise BadInput(f"{name} = {bound!r} is not a number")
-    if bound < 0:
-        raise BadInput(f"{name} = {bound:g} is below 0, which no table can be held to")
-    return float(bound)
+    if number < 0:
+        raise BadInput(f"{name} = {number:g} is below 0, which no table can be held to")
+    return number
 
 
 def _c_and_l(name: str, bound: Any) -> tuple[Any, int]:
@@ -75,8 +91,7 @@ def _c_and_l(name: str, bound: Any) -> tuple[Any, int]:
         c, l_value = bound
     else:
         raise BadInput(
-            f"{name} = {bound!r} does not give c and l",
-            hint="write {c = 3, l = 2}, or 3,2 on the command line",
+            f"{name} = {bound!r} does not give c and l", hint="write {c = 3, l = 2}, or 3,2 on the command line"
         )
     try:
         whole = int(l_value)

@@ -13,15 +13,15 @@ from __future__ import annotations
 
 import operator
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
+from divulge.arrays import Bools
 from divulge.belief import Belief, Ground
 from divulge.count import Contingency, Domain
 from divulge.errors import BadInput, nearest
@@ -80,10 +80,10 @@ class Protection:
         values: Any = (),
     ) -> Protection:
         """From plain values, as they stand in a policy file: Protection.make({"k_anonymity": 20}, where={"age": ">75"})."""
-        chosen = _texts(values)
+        chosen, made = _texts(values), (Promise.make(name, bound) for name, bound in promises.items())
         about = attribute if not chosen else None
         return cls(
-            tuple(_about(Promise.make(name, bound, attribute=about)) for name, bound in promises.items()),
+            tuple(_about(about, made)),
             {column: value if isinstance(value, str) else _texts(value) for column, value in (where or {}).items()},
             attribute,
             chosen,
@@ -96,9 +96,10 @@ class Protection:
         >>> Protection.parse("age >= 75 and job in ('clerk', 'judge'): k_anonymity >= 20").where
         {'age': '>= 75', 'job': ('clerk', 'judge')}
         """
-        conditions, colon, promises = _at_the_colon(text)
-        if not colon:
+        colons = [found for found in re.finditer(r"""'(?:[^']|'')*'|"[^"]*"|(:)""", text) if found[1]]
+        if not colons:  # none that is not within quotes
             raise BadInput(f"{text!r} makes no promise: there is no colon", hint=_EXAMPLE)
+        conditions, promises = text[: colons[0].start()], text[colons[0].end() :]
         where: dict[str, Condition] = {}
         for piece in _pieces(_PIECE, conditions, text):
             column, sign = piece["quoted"] or piece["bare"], piece["sign"].lower()
@@ -137,23 +138,16 @@ def protections_of(tables: Any, origin: str) -> Iterator[Protection]:
             raise BadInput(f"{origin}: [[protect]]: {error.message}", hint=error.hint) from None
 
 
-def _about(promise: Promise) -> Promise:
-    """The same promise; one about identity is about no attribute."""
-    return promise if promise.metric.scope == "sensitive" else replace(promise, attribute=None)
+def _about(attribute: str | None, promises: Iterable[Promise]) -> Iterator[Promise]:
+    """Promises about an attribute; one about identity is about none."""
+    for promise in promises:
+        yield replace(promise, attribute=attribute) if promise.metric.scope == "sensitive" else promise
 
 
 def _texts(values: Any) -> tuple[str | None, ...]:
     """One value or several, as text."""
     several = isinstance(values, Sequence) and not isinstance(values, str)
     return tuple(as_text(value) for value in (values if several else (values,)))
-
-
-def _at_the_colon(text: str) -> tuple[str, str, str]:
-    """Parted at the first colon that is not within quotes."""
-    for found in re.finditer(r"""'(?:[^']|'')*'|"[^"]*"|(:)""", text):
-        if found[1]:
-            return text[: found.start()], ":", text[found.end() :]
-    return text, "", ""
 
 
 def _pieces(pattern: re.Pattern[str], part: str, text: str) -> Iterator[re.Match[str]]:
@@ -187,17 +181,9 @@ def _told(column: str, condition: Condition) -> str:
     return f"{column} = {' or '.join('null' if value is None else value for value in condition)}"
 
 
-# --- chosen -----------------------------------------------------------------------------------------------------------
-# Whom and what a protection chooses in a counted table: the classes with its people, and the belief about its values.
-Bools = npt.NDArray[np.bool_]
 _COMPARISON = re.compile(r"\s*(<=|>=|<|>)\s*(.+?)\s*")
 _AND = re.compile(r"\s+and\s+", re.IGNORECASE)
-_OPERATORS: dict[str, Callable[[Any, Any], bool]] = {
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
-}
+_OPERATORS = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
 
 
 @dataclass(frozen=True, eq=False)
@@ -214,19 +200,7 @@ class Protected:
         if not protection.values:
             return dict(beliefs), list(protection.promises)
         name, belief = _chosen_values(protection, beliefs)
-        return {name: belief}, [
-            replace(promise, attribute=name) if promise.metric.scope == "sensitive" else promise
-            for promise in protection.promises
-        ]
-
-    def refuse_averages(self) -> None:
-        """A number of the whole table is about everybody."""
-        for promise in self.protection.promises if self.only is not None else ():
-            if promise.metric.looks_at == "table":
-                raise BadInput(
-                    f"{promise.text} is about the whole table and cannot protect chosen people",
-                    hint="choose a promise about classes",
-                )
+        return {name: belief}, list(_about(name, protection.promises))
 
 
 def choose(
@@ -248,9 +222,14 @@ def choose_measured(protections: Sequence[Protection], measurement: Measurement)
 
 
 def _chosen(protection: Protection, contingency: Contingency) -> Protected:
-    found = Protected(protection, _chosen_people(protection, contingency) if protection.where else None)
-    found.refuse_averages()
-    return found
+    only = _chosen_people(protection, contingency) if protection.where else None
+    for promise in protection.promises if protection.where else ():
+        if promise.metric.looks_at == "table":
+            raise BadInput(
+                f"{promise.text} is about the whole table and cannot protect chosen people",
+                hint="choose a promise about classes",
+            )
+    return Protected(protection, only)
 
 
 def _with_values(protection: Protection, contingency: Contingency, attributes: Sequence[str]) -> Protection:
@@ -268,12 +247,8 @@ def _with_values(protection: Protection, contingency: Contingency, attributes: S
     if isinstance(wanted, str) and _COMPARISON.fullmatch(wanted):
         raise BadInput(f"values of {about[0]!r} cannot be chosen by {wanted!r}", hint="name the values")
     where = {column: condition for column, condition in protection.where.items() if column != about[0]}
-    return replace(
-        protection,
-        where=where,
-        attribute=about[0],
-        values=(wanted,) if isinstance(wanted, str) else tuple(wanted),
-    )
+    values = (wanted,) if isinstance(wanted, str) else tuple(wanted)
+    return replace(protection, where=where, attribute=about[0], values=values)
 
 
 def _chosen_people(protection: Protection, contingency: Contingency) -> Bools:
@@ -355,9 +330,5 @@ def _chosen_values(protection: Protection, beliefs: Mapping[str, Belief]) -> tup
     name = f"{attribute} = {chosen}"
     domain = Domain(name, pa.array([chosen, f"not {chosen}"]), "text")
     weights = np.stack([belief.prior.weights[:, codes == code].sum(axis=1) for code in (0, 1)], axis=1)
-    return name, replace(
-        belief,
-        cells=belief.cells.recode(codes, domain),
-        prior=belief.prior.with_weights(weights),
-        ground=Ground("equal"),
-    )
+    cells, prior = belief.cells.recode(codes, domain), belief.prior.with_weights(weights)
+    return name, replace(belief, cells=cells, prior=prior, ground=Ground("equal"))

@@ -9,7 +9,7 @@ from typing import Any
 
 from divulge import metrics
 from divulge.belief import Belief
-from divulge.errors import BadInput, BrokenPromise, nearest
+from divulge.errors import BadInput, BrokenPromise
 from divulge.metrics import Measurement, answer
 from divulge.policy.promise import Promise
 from divulge.policy.protection import Protected
@@ -75,7 +75,7 @@ def judge(
     """Hold a measured table against promises, and its chosen classes and values against promises of their own."""
     if not promises and not protected:
         raise BadInput("the policy makes no promise, so there is nothing to check", hint="for example k_anonymity = 5")
-    held = [pair for promise in promises for pair in _spread(measurement, promise, measurement.beliefs)]
+    held = _spread(measurement, promises, measurement.beliefs)
     questions = [
         metrics.Question(promise.metric, promise.bound, attribute, promise.l_value) for promise, attribute in held
     ]
@@ -88,8 +88,7 @@ def judge(
 def _held(measurement: Measurement, protected: Protected, sample: int) -> Iterator[Outcome]:
     """One outcome for each promise of a protection."""
     beliefs, promises = protected.about(measurement.beliefs)
-    held = [pair for promise in promises for pair in _spread(measurement, promise, beliefs)]
-    for promise, attribute in held:
+    for promise, attribute in _spread(measurement, promises, beliefs):
         question = metrics.Question(promise.metric, promise.bound, attribute, promise.l_value, protected.only)
         view = question.view(measurement.identity_view, beliefs)
         found = answer(question, measurement.contingency, view, most=sample)
@@ -97,28 +96,10 @@ def _held(measurement: Measurement, protected: Protected, sample: int) -> Iterat
 
 
 def _spread(
-    measurement: Measurement, promise: Promise, beliefs: Mapping[str, Belief]
-) -> Iterator[tuple[Promise, str | None]]:
-    """The promise for each attribute it is made for; None stands for identity."""
-    metric = promise.metric
-    means_identity = not beliefs and promise.attribute is None and metric.name in measurement.identity
-    if metric.scope == "identity" or means_identity:
-        if metric.name not in measurement.identity:
-            raise BadInput(f"{metric.name} needs a population", hint="give a population table or a weight column")
-        yield replace(promise, metric=measurement.identity[metric.name].metric), None
-        return
-    if not beliefs:
-        raise BadInput(
-            f"{promise.text} is about a sensitive attribute, and none was named",
-            hint="name it with sensitive= (--sensitive)",
-        )
-    for attribute in beliefs if promise.attribute is None else [promise.attribute]:
-        if attribute not in beliefs:
-            raise BadInput(
-                f"{promise.text}: {attribute!r} is not a sensitive attribute here",
-                hint=nearest(attribute, beliefs),
-            )
-        yield promise, attribute
+    measurement: Measurement, promises: Sequence[Promise], beliefs: Mapping[str, Belief]
+) -> list[tuple[Promise, str | None]]:
+    has_population = any(score.metric.needs_population for score in measurement.identity.values())
+    return [pair for promise in promises for pair in promise.spread(beliefs, has_population=has_population)]
 
 
 def _outcome(promise: Promise, attribute: str | None, found: metrics.Answer) -> Outcome:

@@ -19,11 +19,11 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from divulge.arrays import Ints
+from divulge.arrays import Bools, Ints
 from divulge.count import Domain, Request, plain_values
 from divulge.engines import Held, LinedUp
 from divulge.errors import BadInput, InternalError
-from divulge.table import Column, Table
+from divulge.table import Column
 
 Codes = npt.NDArray[np.integer]
 
@@ -76,23 +76,20 @@ def read_distinct_rows(request: Request, held: Held) -> DistinctRows:
     """The distinct rows of a request in memory."""
     counted, layout = held.table(), request.layout
     names = [*layout.key_names, *(f"s{place}" for place in range(len(layout.values)))]
-    return DistinctRows(
-        columns=_encoded((*layout.keys, *layout.values), [counted.column(name) for name in names]),
-        repeats=counted.column("n").to_numpy().astype(np.int64, copy=False),
-    )
-
-
-def _encoded(columns: Sequence[Column], cells: Sequence[pa.ChunkedArray]) -> dict[str, Coded]:
-    """Arrow works outside Python's lock, so the columns share the cores."""
-    with ThreadPoolExecutor() as threads:
-        coded = threads.map(encode_unsorted, cells, columns)
-        return {column.name: found for column, found in zip(columns, coded, strict=True)}
+    columns = (*layout.keys, *layout.values)
+    with ThreadPoolExecutor() as threads:  # Arrow works outside Python's lock, so the columns share the cores
+        coded = list(threads.map(encode_unsorted, [counted.column(name) for name in names], columns))
+    repeats = counted.column("n").to_numpy().astype(np.int64, copy=False)
+    return DistinctRows({column.name: found for column, found in zip(columns, coded, strict=True)}, repeats)
 
 
 def encode_unsorted(cells: pa.ChunkedArray, column: Column) -> Coded:
     """Number the values of a column as they come; a null is a value."""
     try:
-        coded = _dictionary(cells)
+        if pa.types.is_string(cells.type) and cells.num_chunks:  # not made one array, which ends at 2 GiB of text
+            coded = cells.dictionary_encode(null_encoding="encode")  # all pieces share one dictionary
+        else:
+            coded = pa.chunked_array([plain_values(cells).dictionary_encode(null_encoding="encode")])
     except pa.ArrowNotImplementedError:
         raise BadInput(
             f"values of type {cells.type} in column {column.name!r} cannot be told apart",
@@ -102,36 +99,30 @@ def encode_unsorted(cells: pa.ChunkedArray, column: Column) -> Coded:
     return Coded(Domain(column.name, coded.chunk(0).dictionary, column.kind), codes)
 
 
-def _dictionary(cells: pa.ChunkedArray) -> pa.ChunkedArray:
-    if pa.types.is_string(cells.type) and cells.num_chunks:  # not made one array, which ends at 2 GiB of text
-        return cells.dictionary_encode(null_encoding="encode")  # all pieces share one dictionary
-    return pa.chunked_array([plain_values(cells).dictionary_encode(null_encoding="encode")])
-
-
-# --- columns ----------------------------------------------------------------------------------------------------------
-# The columns of a table one after the other, as small numbers, row for row: for tables too wide to be held in memory or grouped at
-# once.
-#
-# While one column is worked on, the next is read. Parquet files are read where they are, one column at a time; everything else is
-# first written once into the engine's private directory, so that no source is read for each of its columns, or in another order.
 _DENSE = 2**16
 _LARGEST = 2**62
 
 
 class Columns:
-    """Reads columns; rows that are left out because of nulls are left out of each."""
+    """The columns of a table one after the other, row for row: for tables too wide to be held in memory or grouped at once.
+
+    Rows that are left out because of nulls are left out of each. While one column is worked on, the next is read. Parquet files are read
+    where they are; everything else is first written once into the engine's private directory, so that no source is read for each of its
+    columns, or in another order.
+    """
 
     @classmethod
     def of(cls, request: Request) -> Columns | None:
         """The columns of a request; None where the engine keeps no order of rows that a column could be lined up with."""
         names = (*request.roles.quasi_identifiers, *request.roles.sensitive)
         found = request.table.engine.line_up(request.table.relation, names)
-        return None if found is None else cls(request, found)
+        return None if found is None else cls(request, found, names)
 
-    def __init__(self, request: Request, lined_up: LinedUp) -> None:
-        names = (*request.roles.quasi_identifiers, *request.roles.sensitive)
-        self._table, self._lined_up = request.table, lined_up
-        self._kept = self._rows_without_null(names) if request.nulls == "drop" else None
+    def __init__(self, request: Request, lined_up: LinedUp, names: Sequence[str]) -> None:
+        self._table, self._lined_up, self._kept = request.table, lined_up, None
+        if request.nulls == "drop":
+            complete = " AND ".join(f"{request.table.engine.quote(name)} IS NOT NULL" for name in names)
+            self._kept = np.flatnonzero(lined_up.column(complete).to_numpy())
         self.rows = lined_up.rows if self._kept is None else len(self._kept)
         if self.rows == 0:
             raise request.no_rows()
@@ -141,7 +132,7 @@ class Columns:
         found = encode_unsorted(self._read(name), self._table.column(name))
         return found if self._kept is None else Coded(found.domain, found.codes[self._kept])
 
-    def numbered(self, names: Sequence[str]) -> Iterator[tuple[str, npt.NDArray[np.integer], int]]:
+    def numbered(self, names: Sequence[str]) -> Iterator[tuple[str, Codes, int]]:
         """Each column as its name, a number for each row, and a bound that the numbers stay below."""
         with ThreadPoolExecutor(1) as reader:
             coming = [reader.submit(self._numbered, name) for name in names[:1]]
@@ -151,8 +142,8 @@ class Columns:
                     coming.append(reader.submit(self._numbered, names[place + 1]))
                 yield name, codes, values
 
-    def _numbered(self, name: str) -> tuple[npt.NDArray[np.integer], int]:
-        codes, values = number_values(self._read(name), self._table, name)
+    def _numbered(self, name: str) -> tuple[Codes, int]:
+        codes, values = number_values(self._read(name), self._table.column(name))
         return (codes if self._kept is None else codes[self._kept]), values
 
     def _read(self, name: str) -> pa.ChunkedArray:
@@ -161,12 +152,8 @@ class Columns:
             raise InternalError(f"{name!r} was read with {len(column)} rows, and the table has {self._lined_up.rows}")
         return column
 
-    def _rows_without_null(self, names: Sequence[str]) -> npt.NDArray[np.int64]:
-        complete = " AND ".join(f"{self._table.engine.quote(name)} IS NOT NULL" for name in names)
-        return np.flatnonzero(self._lined_up.column(complete).to_numpy())
 
-
-def number_values(cells: pa.ChunkedArray, table: Table, name: str) -> tuple[npt.NDArray[np.integer], int]:
+def number_values(cells: pa.ChunkedArray, column: Column) -> tuple[Codes, int]:
     """Different numbers for different values, and a bound on them; whole numbers that lie close together need no dictionary."""
     if pa.types.is_integer(cells.type) and cells.null_count < len(cells):
         ends = pc.min_max(cells).as_py()
@@ -174,21 +161,15 @@ def number_values(cells: pa.ChunkedArray, table: Table, name: str) -> tuple[npt.
         if span < max(len(cells), _DENSE) and -_LARGEST < ends["min"] <= ends["max"] < _LARGEST:
             numbers = pc.fill_null(cells.cast(pa.int64()), ends["min"] + span).to_numpy()
             return numbers - ends["min"], span + (1 if cells.null_count else 0)
-    coded = encode_unsorted(cells, table.column(name))
+    coded = encode_unsorted(cells, column)
     return coded.codes, coded.values
 
 
-# --- refine -----------------------------------------------------------------------------------------------------------
-# Classes of a growing set of columns, one column at a time (Bkakria et al. 2021, Definition 2 and Fig. 7).
-#
-# Rows are in one class with k columns if they are in one class with the first k - 1 and agree in the k-th. So the classes of n
-# columns come from those of n - 1 by looking at one column, and the cost of n columns is n times that of one, where a GROUP BY for
-# each n would read and hash n columns again. Two things keep the step cheap:
-#
-# - The number of a class and the code of a value make one small number. Those that occur are counted in an array; no hashing, no sorting,
-#   and no two different keys are ever taken for the same. A column with many values is taken digit by digit, so that the array is never
-#   longer than twice the rows.
-# - A row that is alone in its class stays alone whatever is added: it is closed and not looked at again.
+# Classes of a growing set of columns, one column at a time (Bkakria et al. 2021, Definition 2 and Fig. 7): the classes of n columns come
+# from those of n - 1 by looking at one column, where a GROUP BY for each n would read and hash n columns again. The number of a class and
+# the code of a value make one small number. Those that occur are counted in an array: no hashing, no sorting. A column with many values is
+# taken digit by digit, so that the array is never longer than twice the rows. A row that is alone in its class stays alone whatever is
+# added: it is closed and not looked at again.
 Scalar = TypeVar("Scalar", bound=np.generic)
 _SMALLEST_TABLE = 2**16
 
@@ -210,7 +191,8 @@ class Refinement:
     def whole(cls, rows: int) -> Refinement:
         """All rows in one class."""
         if rows < 2:
-            return cls(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64), rows)
+            nobody: Ints = np.empty(0, dtype=np.int64)
+            return cls(nobody, nobody, nobody, rows)
         return cls(np.zeros(rows, dtype=np.int64), None, np.array([rows]), 0)
 
     @property
@@ -231,7 +213,7 @@ class Refinement:
         return np.flatnonzero(is_closed)
 
 
-def refine(partition: Refinement, codes: npt.NDArray[np.integer], values: int) -> Refinement:
+def refine(partition: Refinement, codes: Codes, values: int) -> Refinement:
     """Divide the classes by one more column; `codes` lie from 0 up to, but not including, `values`."""
     rest = partition.open_part(codes)
     while values > 1 and len(rest):
@@ -247,9 +229,7 @@ def refine(partition: Refinement, codes: npt.NDArray[np.integer], values: int) -
     return partition
 
 
-def _divide(
-    partition: Refinement, digit: npt.NDArray[np.integer], base: int
-) -> tuple[Refinement, npt.NDArray[np.bool_] | None]:
+def _divide(partition: Refinement, digit: Codes, base: int) -> tuple[Refinement, Bools | None]:
     """Divide by a column with few values; also which of the open rows stay open, None if all do."""
     key = partition.ids * base
     key += digit
@@ -266,12 +246,8 @@ def _divide(
     return Refinement(ids[key[kept]], rows, sizes[is_open], partition.closed + closed), kept
 
 
-# --- cube -------------------------------------------------------------------------------------------------------------
-# Which combinations of columns to count together, so that the entries are looked at as rarely as possible.
-#
-# The counts of a few columns with few values make a small dense table, a cube, and every combination of these columns is a sum over
-# its other axes: a roll-up of some ten thousand cells instead of a look at a million rows. So combinations are covered with cubes as
-# wide as their size allows.
+# Which combinations of columns to count together. The counts of a few columns with few values make a small dense table, a cube, and every
+# combination of these columns is a sum over its other axes: a roll-up of some ten thousand cells instead of a look at a million rows.
 Names = tuple[str, ...]
 
 
@@ -296,41 +272,28 @@ def count_cubes(entries: DistinctRows, cubes: Sequence[Names], attribute: Coded 
     """
     # Sums of whole numbers below 2^53 are exact in floats.
     weights = None if entries.once else entries.repeats.astype(np.float64)
+    start = None if attribute is None else attribute.codes
     started: list[tuple[str, Codes]] = []
+
+    def extended(name: str, dtype: type[np.signedinteger]) -> Codes:
+        column = entries.columns[name]
+        before = started[-1][1] if started else start
+        if before is None:
+            return column.codes.astype(dtype, copy=False)
+        key: Codes = np.add(before * np.int32(column.values), column.codes, dtype=dtype)
+        return key
+
     for names in cubes:
-        common = itertools.takewhile(_same, zip((name for name, _ in started), names[:-1], strict=False))
-        shared = sum(1 for _ in common)
+        pairs = zip([name for name, _ in started], names[:-1], strict=False)
+        shared = sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], pairs))
         del started[shared:]
         for name in names[shared:-1]:
-            started.append((name, _extended(started, attribute, entries.columns[name])))
-        last = entries.columns[names[-1]]
-        # bincount wants 64 bits; only the last step makes them.
-        key = _extended(started, attribute, last, dtype=np.int64)
+            longer = extended(name, np.int32)
+            started.append((name, longer))
+        key = extended(names[-1], np.int64)  # bincount wants 64 bits; only the last step makes them
         shape = [1 if attribute is None else attribute.values, *(entries.columns[name].values for name in names)]
         counts = np.bincount(key, weights=weights, minlength=math.prod(shape)).astype(np.int64, copy=False)
         yield Cube(names, counts.reshape(shape))
-
-
-def _extended(
-    started: list[tuple[str, Codes]],
-    attribute: Coded | None,
-    column: Coded,
-    *,
-    dtype: type[np.signedinteger] = np.int32,
-) -> Codes:
-    """The key so far and one more column; a key begins with the attribute."""
-    if started:
-        before = started[-1][1]
-    elif attribute is not None:
-        before = attribute.codes
-    else:
-        return column.codes.astype(dtype, copy=False)
-    key: Codes = np.add(before * np.int32(column.values), column.codes, dtype=dtype)
-    return key
-
-
-def _same(pair: tuple[str, str]) -> bool:
-    return pair[0] == pair[1]
 
 
 def cover(
@@ -364,10 +327,8 @@ def _widened(names: Names, open_ones: set[Names], values: Mapping[str, int], *, 
         for name in values:
             if name in names or values[name] > room:
                 continue
-            parts = (
-                tuple(sorted((*part, name), key=order.__getitem__)) for part in itertools.combinations(names, size - 1)
-            )
-            found = sum(part in open_ones for part in parts)
+            parts = ((*part, name) for part in itertools.combinations(names, size - 1))
+            found = sum(tuple(sorted(part, key=order.__getitem__)) in open_ones for part in parts)
             # Of two that cover as much, the one with fewer values leaves more room.
             if found > gain or (found == gain > 0 and best is not None and values[name] < values[best]):
                 best, gain = name, found

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Combinations of quasi-identifiers from counts in memory.
 
-Rows are counted once, over all columns; every combination is a roll-up. Small ones come from cubes that many share (see count.cube); large
-ones from classes that are refined column by column (see count.refine). The classes without one column, for each column in turn, share
+Rows are counted once, over all columns; every combination is a roll-up. Small ones come from cubes that many share; large ones
+from classes that are refined column by column (see distinct_rows). The classes without one column, for each column in turn, share
 their work by halves: n log n refinements instead of n * n.
 """
 
@@ -22,37 +22,46 @@ from divulge.belief import Belief, Ground, PriorBelief, Whole
 from divulge.count import Cells, Domain, build_cells
 from divulge.metrics import Identity
 from divulge.ranking.distinct_rows import Coded, DistinctRows, Refinement, count_cubes, cover, refine
-from divulge.ranking.score import Combination, Names, Numbers, belief_numbers, dense_numbers, identity_numbers, without
+from divulge.ranking.score import Combination, Names, Numbers, OneByOne, dense_numbers, numbers_of, without
 
-# --- refined ----------------------------------------------------------------------------------------------------------
-# The belief about an attribute in classes that were found by refinement, where a row alone in its class is only counted.
-#
-# A closed class holds one value. For every metric that looks at a class by itself, one such class for each value stands for all of
-# them; what they add to the sums over the whole table is added to the sums.
+_ENTRIES_PER_SHARED_CELL = 2
+"""A shared cube has at most one cell for so many entries: a roll-up then costs far less than a look at all entries."""
+_CELLS_PER_ENTRY = 4
+"""Any dense table has at most so many cells for an entry, most of them then empty."""
+_SMALLEST_CUBE = 2**16
+_MOST_THREADS = 8
+"""Each holds a few arrays as long as the entries."""
+_PIECES_PER_THREAD = 8
+"""So that all threads end at about the same time, and progress is told often."""
 
 
 def belief_of(partition: Refinement, attribute: Coded, *, repeats: Ints | None = None) -> Belief:
-    """The belief under the table's own marginal; `repeats` says how many people each row stands for, by default one."""
+    """The belief under the table's own marginal; `repeats` says how many people each row stands for, by default one.
+
+    A row alone in its class holds one value. For every metric that looks at a class by itself, one such class for each value stands for
+    all of them; what they add to the sums over the whole table is added to the sums.
+    """
     value = attribute.codes.astype(np.int64, copy=False)
     mass = np.ones(len(value)) if repeats is None else repeats.astype(np.float64)
     marginal = arrays.sum_by_id(value, mass, attribute.values)
-    cells = build_cells(
-        attribute.domain,
-        partition.ids,
-        partition.open_part(value),
-        partition.open_part(mass),
-        classes=len(partition.sizes),
-    )
+    domain, values, masses = attribute.domain, partition.open_part(value), partition.open_part(mass)
+    cells = build_cells(domain, partition.ids, values, masses, classes=len(partition.sizes))
     whole = Whole.of(cells, marginal) if len(partition.sizes) else None
     closed = partition.closed_rows(len(mass))
     if len(closed):
         alone = _alone(value[closed], mass[closed], marginal)
         whole = alone if whole is None else whole.plus(alone)
-        cells = _with_one_of_each(cells, np.flatnonzero(np.bincount(value[closed])))
+        once = np.flatnonzero(np.bincount(value[closed]))
+        cells = Cells(
+            domain,
+            start=np.concatenate([cells.start, cells.start[-1] + 1 + np.arange(len(once))]),
+            value=np.concatenate([cells.value, once]),
+            mass=np.concatenate([cells.mass, np.ones(len(once))]),
+        )
     return Belief(
         cells=cells,
         prior=PriorBelief("table", marginal[None, :]),
-        ground=Ground("ordered" if attribute.domain.is_ordered else "equal"),
+        ground=Ground("ordered" if domain.is_ordered else "equal"),
         classes=np.arange(len(cells.start) - 1, dtype=np.int64),
         given_whole=whole,
     )
@@ -71,30 +80,6 @@ def _alone(value: Ints, mass: Floats, marginal: Floats) -> Whole:
     )
 
 
-def _with_one_of_each(cells: Cells, values: Ints) -> Cells:
-    """The same cells and, for each of these values, one more class that holds nothing else."""
-    return Cells(
-        domain=cells.domain,
-        start=np.concatenate([cells.start, cells.start[-1] + 1 + np.arange(len(values))]),
-        value=np.concatenate([cells.value, values]),
-        mass=np.concatenate([cells.mass, np.ones(len(values))]),
-    )
-
-
-# --- from counts ------------------------------------------------------------------------------------------------------
-
-
-_ENTRIES_PER_SHARED_CELL = 2
-"""A shared cube has at most one cell for so many entries: a roll-up then costs far less than a look at all entries."""
-_CELLS_PER_ENTRY = 4
-"""Any dense table has at most so many cells for an entry, most of them then empty."""
-_SMALLEST_CUBE = 2**16
-_MOST_THREADS = 8
-"""Each holds a few arrays as long as the entries."""
-_PIECES_PER_THREAD = 8
-"""So that all threads end at about the same time, and progress is told often."""
-
-
 @dataclass(frozen=True, eq=False)
 class RolledUp:
     """Every combination from the entries of one count."""
@@ -110,12 +95,9 @@ class RolledUp:
     @cached_property
     def marginals(self) -> dict[str, metrics.Marginal]:
         """Each sensitive attribute in the whole table."""
-        columns = {name: self.entries.columns[name] for name in self.sensitive}
         repeats = self.entries.repeats.astype(np.float64)
-        return {
-            name: metrics.Marginal.of(np.bincount(column.codes, weights=repeats).astype(np.int64))
-            for name, column in columns.items()
-        }
+        counts = {name: np.bincount(self.entries.columns[name].codes, weights=repeats) for name in self.sensitive}
+        return {name: metrics.Marginal.of(count.astype(np.int64)) for name, count in counts.items()}
 
     def score(self, columns: Names) -> Combination:
         """One combination."""
@@ -125,12 +107,9 @@ class RolledUp:
         """Many combinations, those of one cube together."""
         values = {name: column.values for name, column in self.entries.columns.items() if name not in self.sensitive}
         widest = max([self.entries.columns[name].values for name in self.sensitive], default=1)
-        plan = cover(
-            combinations,
-            values,
-            shared=max(len(self.entries) // _ENTRIES_PER_SHARED_CELL, _SMALLEST_CUBE) // widest,
-            own=max(len(self.entries) * _CELLS_PER_ENTRY, _SMALLEST_CUBE) // widest,
-        )
+        shared = max(len(self.entries) // _ENTRIES_PER_SHARED_CELL, _SMALLEST_CUBE) // widest
+        own = max(len(self.entries) * _CELLS_PER_ENTRY, _SMALLEST_CUBE) // widest
+        plan = cover(combinations, values, shared=shared, own=own)
         cubes = list(plan)
         threads = min(os.cpu_count() or 1, _MOST_THREADS)
         # Neighbours share the beginning of their keys, so a thread takes a row of them.
@@ -176,16 +155,11 @@ class RolledUp:
         if not sizes.all():
             occurs = np.flatnonzero(sizes)
             sizes, tables = sizes[occurs], [table.take(occurs, axis=1) for table in tables]
-        sensitive = {
-            name: dense_numbers(
-                table,
-                self.marginals[name],
-                partial(_belief_of_table, self.entries.columns[name].domain, table),
-                classes=len(sizes),
-            )
-            for name, table in zip(self.sensitive, tables, strict=False)
-        }
-        return Combination(columns, identity_numbers(Identity.of_spectrum(*spectrum_of(sizes))), sensitive)
+        sensitive = {}
+        for name, table in zip(self.sensitive, tables, strict=False):
+            belief = partial(_belief_of_table, self.entries.columns[name].domain, table)
+            sensitive[name] = dense_numbers(table, self.marginals[name], belief, classes=len(sizes))
+        return Combination(columns, numbers_of(identity_of(sizes)), sensitive)
 
     def _of_partition(self, columns: Names, partition: Refinement) -> Combination:
         repeats = None if self.entries.once else self.entries.repeats
@@ -194,7 +168,11 @@ class RolledUp:
             name: sensitive_in(partition, self.entries.columns[name], self.marginals[name], repeats=repeats)
             for name in self.sensitive
         }
-        return Combination(columns, identity_numbers(view), sensitive)
+        return Combination(columns, numbers_of(view), sensitive)
+
+
+Scorer = RolledUp | OneByOne
+"""Finds the numbers of combinations."""
 
 
 def sensitive_in(
@@ -204,7 +182,7 @@ def sensitive_in(
     classes = len(partition.sizes)
     columns = classes + min(partition.closed, attribute.values)
     if columns * attribute.values > max(_CELLS_PER_ENTRY * len(partition.ids), _SMALLEST_CUBE):
-        return belief_numbers(belief_of(partition, attribute, repeats=repeats))
+        return numbers_of(belief_of(partition, attribute, repeats=repeats))
     weights = None if repeats is None else partition.open_part(repeats).astype(np.float64)
     key = partition.open_part(attribute.codes) * np.int64(classes)
     key += partition.ids
@@ -226,22 +204,20 @@ def _belief_of_table(domain: Domain, table: Ints) -> Belief:
 def identity_view(partition: Refinement, *, repeats: Ints | None = None) -> Identity:
     """Who is who in these classes; `repeats` says how many people each row stands for, by default one."""
     if repeats is None:
-        sizes, often = spectrum_of(partition.sizes)
-        alone = [partition.closed] if partition.closed else []
-        return Identity.of_spectrum(
-            np.concatenate([np.ones(len(alone)), sizes]), np.concatenate([np.array(alone, dtype=np.float64), often])
-        )
+        return identity_of(partition.sizes, alone=partition.closed)
     open_sizes = np.bincount(partition.ids, weights=partition.open_part(repeats).astype(np.float64))
     closed = repeats[partition.closed_rows(len(repeats))]
-    return Identity.of_spectrum(*spectrum_of(np.concatenate([open_sizes.astype(np.int64), closed])))
+    return identity_of(np.concatenate([open_sizes.astype(np.int64), closed]))
 
 
-def spectrum_of(sizes: Ints) -> tuple[Floats, Floats]:
-    """The sizes that occur, and how many classes have each."""
+def identity_of(sizes: Ints, *, alone: int = 0) -> Identity:
+    """Who is who in classes of these sizes, and in so many more of one person."""
     if len(sizes) and int(sizes.max()) <= 4 * len(sizes):
         often = np.bincount(sizes)
         found = np.flatnonzero(often)
         often = often[found]
     else:
         found, often = np.unique(sizes, return_counts=True)
-    return found.astype(np.float64), often.astype(np.float64)
+    if alone:
+        found, often = np.append(1, found), np.append(alone, often)
+    return Identity.of_spectrum(found.astype(np.float64), often.astype(np.float64))

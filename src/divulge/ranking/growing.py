@@ -7,18 +7,18 @@ Columns are read one at a time and refine the classes of those before them (see 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from divulge import metrics
 from divulge.count import Counts, Request
-from divulge.metrics import Identity
-from divulge.ranking.distinct_rows import Coded, Codes, Columns, Refinement, refine
-from divulge.ranking.from_counts import identity_view, sensitive_in, spectrum_of
-from divulge.ranking.score import Combination, Numbers, OneByOne, identity_numbers
+from divulge.ranking.distinct_rows import Columns, Refinement, refine
+from divulge.ranking.from_counts import identity_of, identity_view, sensitive_in
+from divulge.ranking.score import Combination, Numbers, OneByOne, count_rows, numbers_of
 from divulge.results import Result
 from divulge.table import Roles
 
@@ -48,12 +48,20 @@ class Growth(Result):
 
 def grow(request: Request, *, every: int, progress: Callable[[int, int], None] | None) -> Growth:
     """Measure the first n quasi-identifiers of a request, for the n that are asked for."""
-    source, roles = request.table, request.roles
+    source, names = request.table, request.roles.quasi_identifiers
     columns = Columns.of(request)
     if columns is None:
-        rows, alone, steps = _set_by_set(request, every, progress or _silent)
+        rows, measured = count_rows(_narrowed(request, names[:1])), _set_by_set(request)
     else:
-        rows, alone, steps = _column_by_column(columns, roles, every, progress or _silent)
+        rows, measured = columns.rows, _column_by_column(columns, request.roles)
+    alone, steps = [], []
+    for n, (simple, together) in enumerate(measured, start=1):
+        alone.append(simple)
+        if n in (1, len(names)) or n % every == 0:
+            found = simple if n == 1 else together()
+            steps.append(Step(n, names[n - 1], found.identity, found.sensitive))
+        if progress is not None:
+            progress(n, len(names))
     return Growth(
         rows=rows,
         alone=tuple(alone),
@@ -61,8 +69,8 @@ def grow(request: Request, *, every: int, progress: Callable[[int, int], None] |
         settings={
             "engine": source.engine.name,
             "source": source.source,
-            "quasi_identifiers": list(roles.quasi_identifiers),
-            "sensitive": list(roles.sensitive),
+            "quasi_identifiers": list(names),
+            "sensitive": list(request.roles.sensitive),
             "nulls": request.nulls,
             "every": every,
             "log_base": 2,
@@ -70,75 +78,40 @@ def grow(request: Request, *, every: int, progress: Callable[[int, int], None] |
     )
 
 
-def _silent(_done: int, _total: int) -> None:
-    """Nobody listens."""
+Measured = Iterator[tuple[Combination, Callable[[], Combination]]]
+"""For each quasi-identifier: what it gives away by itself, and together with those before it."""
 
 
-def _column_by_column(
-    columns: Columns, roles: Roles, every: int, progress: Callable[[int, int], None]
-) -> tuple[int, list[Combination], list[Step]]:
-    names = roles.quasi_identifiers
-    alone: list[Combination] = []
-    steps: list[Step] = []
-    attributes = [_Attribute.of(columns.coded(name)) for name in roles.sensitive]
+def _column_by_column(columns: Columns, roles: Roles) -> Measured:
+    attributes = [columns.coded(name) for name in roles.sensitive]
+    known = [(item, metrics.Marginal.of(np.bincount(item.codes, minlength=item.values))) for item in attributes]
+
+    def numbers(names: tuple[str, ...], partition: Refinement) -> Combination:
+        sensitive = {item.domain.name: sensitive_in(partition, item, marginal) for item, marginal in known}
+        return Combination(names, numbers_of(identity_view(partition)), sensitive)
+
     together = everybody = Refinement.whole(columns.rows)
-    for n, (name, codes, values) in enumerate(columns.numbered(names), start=1):
+    for n, (name, codes, values) in enumerate(columns.numbered(roles.quasi_identifiers), start=1):
         together = refine(together, codes, values)
-        alone.append(Combination((name,), *_simple_numbers(everybody, codes, values, attributes)))
-        if _is_asked_for(n, every, len(names)):
-            steps.append(Step(n, name, *_numbers(together, attributes)))
-        progress(n, len(names))
-    return columns.rows, alone, steps
+        if known:
+            simple = numbers((name,), refine(everybody, codes, values))
+        else:  # for identity alone, how often each value occurs is enough
+            sizes = np.bincount(codes, minlength=values)
+            simple = Combination((name,), numbers_of(identity_of(sizes[sizes > 0])), {})
+        yield simple, partial(numbers, roles.quasi_identifiers[:n], together)
 
 
-def _set_by_set(
-    request: Request, every: int, progress: Callable[[int, int], None]
-) -> tuple[int, list[Combination], list[Step]]:
+def _set_by_set(request: Request) -> Measured:
     """A count for each set, where there is no order of rows that a column could be lined up with."""
 
-    def scorer(columns: tuple[str, ...]) -> OneByOne:
-        return OneByOne(Counts.of(replace(request, roles=replace(request.roles, quasi_identifiers=columns))))
+    def score(names: tuple[str, ...]) -> Combination:
+        return OneByOne(Counts.of(_narrowed(request, names))).score(names)
 
     names = request.roles.quasi_identifiers
-    rows, alone, steps = 0, [], []
     for n, name in enumerate(names, start=1):
-        simple = scorer((name,))
-        rows = rows or simple.rows
-        alone.append(simple.score((name,)))
-        if _is_asked_for(n, every, len(names)):
-            found = alone[0] if n == 1 else scorer(names[:n]).score(names[:n])
-            steps.append(Step(n, name, found.identity, found.sensitive))
-        progress(n, len(names))
-    return rows, alone, steps
+        simple = score((name,))
+        yield simple, partial(score, names[:n])
 
 
-@dataclass(frozen=True, eq=False)
-class _Attribute:
-    """A sensitive attribute of all rows."""
-
-    coded: Coded
-    marginal: metrics.Marginal
-
-    @classmethod
-    def of(cls, coded: Coded) -> _Attribute:
-        return cls(coded, metrics.Marginal.of(np.bincount(coded.codes, minlength=coded.values)))
-
-
-def _numbers(partition: Refinement, attributes: list[_Attribute]) -> tuple[Numbers, dict[str, Numbers]]:
-    return identity_numbers(identity_view(partition)), {
-        item.coded.domain.name: sensitive_in(partition, item.coded, item.marginal) for item in attributes
-    }
-
-
-def _simple_numbers(
-    everybody: Refinement, codes: Codes, values: int, attributes: list[_Attribute]
-) -> tuple[Numbers, dict[str, Numbers]]:
-    """One column by itself; for identity alone, how often each value occurs is enough."""
-    if attributes:
-        return _numbers(refine(everybody, codes, values), attributes)
-    sizes = np.bincount(codes, minlength=values)
-    return identity_numbers(Identity.of_spectrum(*spectrum_of(sizes[sizes > 0]))), {}
-
-
-def _is_asked_for(n: int, every: int, last: int) -> bool:
-    return n in (1, last) or n % every == 0
+def _narrowed(request: Request, names: tuple[str, ...]) -> Request:
+    return replace(request, roles=replace(request.roles, quasi_identifiers=names))

@@ -17,8 +17,8 @@ from divulge.belief import Assumptions
 from divulge.count import Counts, Nulls, Request, count_in_memory
 from divulge.errors import BadInput, nearest
 from divulge.ranking.distinct_rows import hold_distinct_rows, read_distinct_rows
-from divulge.ranking.from_counts import RolledUp
-from divulge.ranking.score import Combination, OneByOne, Scorer
+from divulge.ranking.from_counts import RolledUp, Scorer
+from divulge.ranking.score import Combination, OneByOne
 from divulge.ranking.smallest import Pruned, search_smallest
 from divulge.results import Result
 from divulge.table import Roles, Table
@@ -74,12 +74,12 @@ def rank_columns(
     names = roles.quasi_identifiers
     scorer, assumptions = scorer_for(source, roles, nulls, assumptions)
     everything = scorer.score(names)
-    chosen = [
-        columns for size in range(1, min(up_to, len(names)) + 1) for columns in itertools.combinations(names, size)
-    ]
-    combinations, pruned = (
-        search_smallest(scorer, chosen, threshold, progress) if prune else (_all(scorer, chosen, progress), None)
-    )
+    sizes = range(1, min(up_to, len(names)) + 1)
+    chosen = [columns for size in sizes for columns in itertools.combinations(names, size)]
+    if prune:
+        combinations, pruned = search_smallest(scorer, chosen, threshold, progress)
+    else:
+        combinations, pruned = _all(scorer, chosen, progress), None
     alone = {item.columns[0]: item for item in combinations if len(item.columns) == 1}
     return Ranking(
         rows=scorer.rows,

@@ -6,13 +6,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Protocol
 
 from divulge import metrics
 from divulge.arrays import Ints
 from divulge.belief import Assumptions, Belief
-from divulge.count import Contingency, Counts
-from divulge.metrics import Identity, Metric
+from divulge.count import Contingency, Counts, Request
+from divulge.metrics import Identity
 
 Names = tuple[str, ...]
 Numbers = dict[str, float | int]
@@ -37,23 +36,6 @@ class Combination:
         return float(self.identity[metrics.ordering_metric().name])
 
 
-class Scorer(Protocol):
-    """Finds the numbers of combinations."""
-
-    @property
-    def rows(self) -> int:
-        """Rows of the table."""
-
-    def score(self, columns: Names) -> Combination:
-        """One combination."""
-
-    def score_all(self, combinations: Sequence[Names]) -> Iterator[Combination]:
-        """Many combinations, in any order."""
-
-    def score_without_each(self, columns: Names) -> Iterator[tuple[str, Combination]]:
-        """For each of two or more columns, all the others."""
-
-
 @dataclass(frozen=True, eq=False)
 class OneByOne:
     """Every combination by itself, from counts that are held: rolled up, or counted again where people own several rows."""
@@ -65,17 +47,14 @@ class OneByOne:
     @property
     def rows(self) -> int:
         """Rows of the table."""
-        request = self.counts.request
-        sql = f"SELECT COUNT(*) AS n FROM {request.table.relation}{request.where()}"
-        return int(request.table.engine.query(sql).column("n")[0].as_py())
+        return count_rows(self.counts.request)
 
     def score(self, columns: Names) -> Combination:
         """One combination."""
         whole = columns == self.counts.request.roles.quasi_identifiers
         identity, beliefs = self._views(self.counts if whole else self.counts.roll_up(columns))
-        return Combination(
-            columns, identity_numbers(identity), {name: belief_numbers(belief) for name, belief in beliefs.items()}
-        )
+        sensitive = {name: numbers_of(belief) for name, belief in beliefs.items()}
+        return Combination(columns, numbers_of(identity), sensitive)
 
     def score_all(self, combinations: Sequence[Names]) -> Iterator[Combination]:
         """Many combinations, one after the other."""
@@ -91,7 +70,8 @@ class OneByOne:
             contingency = counts.collect()
             return Identity.of(contingency), self._beliefs(contingency)
         known = self.assumptions.known_to(counts.request.roles.quasi_identifiers)
-        sample = metrics.survey_of(counts, None, known, metrics=ranked_names()).sample
+        ranked = (*metrics.ranked_metrics("identity"), *metrics.ranked_metrics("sensitive"))
+        sample = metrics.survey_of(counts, None, known, metrics=tuple(metric.name for metric in ranked)).sample
         return sample.identity, sample.beliefs
 
     @cached_property
@@ -99,33 +79,27 @@ class OneByOne:
         return metrics.beliefs_by(self.assumptions, self.counts.request.roles, self.counts.request.nulls)
 
 
-def identity_numbers(view: Identity) -> Numbers:
-    """What a ranking shows about identity."""
-    return _numbers(metrics.ranked_metrics("identity"), view) | {name: of(view) for name, of in BESIDE_METRICS.items()}
+def count_rows(request: Request) -> int:
+    """Rows of the table that a request is about."""
+    sql = f"SELECT COUNT(*) AS n FROM {request.table.relation}{request.where()}"
+    return int(request.table.engine.query(sql).column("n")[0].as_py())
 
 
-def belief_numbers(belief: Belief) -> Numbers:
-    """What a ranking shows about a sensitive attribute."""
-    return _numbers(metrics.ranked_metrics("sensitive"), belief)
+def numbers_of(view: Identity | Belief) -> Numbers:
+    """What a ranking shows about identity or about a sensitive attribute."""
+    shown = metrics.ranked_metrics("identity" if isinstance(view, Identity) else "sensitive")
+    beside = {name: of(view) for name, of in BESIDE_METRICS.items()} if isinstance(view, Identity) else {}
+    return {metric.name: metrics.as_number(metric, metric.value(view)[0]) for metric in shown} | beside
 
 
 def dense_numbers(table: Ints, marginal: metrics.Marginal, belief: Callable[[], Belief], *, classes: int) -> Numbers:
     """The same from a table of values by classes (see DenseSums.of); the belief is formed only if some metric needs it."""
     shown = metrics.ranked_metrics("sensitive")
     sums = metrics.DenseSums.of(table, marginal, classes=classes)
-    slow = belief_numbers(belief()) if any(metric.dense is None for metric in shown) else {}
+    slow = numbers_of(belief()) if any(metric.dense is None for metric in shown) else {}
     return {metric.name: slow[metric.name] if metric.dense is None else metric.dense(sums) for metric in shown}
 
 
-def ranked_names() -> tuple[str, ...]:
-    """The metrics of a ranking."""
-    return tuple(metric.name for metric in (*metrics.ranked_metrics("identity"), *metrics.ranked_metrics("sensitive")))
-
-
-def without(columns: Names, left_out: str) -> Names:
-    """All columns but one."""
-    return tuple(name for name in columns if name != left_out)
-
-
-def _numbers(shown: Sequence[Metric[Any]], view: Identity | Belief) -> Numbers:
-    return {metric.name: metrics.as_number(metric, metric.value(view)[0]) for metric in shown}
+def without(columns: Names, *left_out: str) -> Names:
+    """All columns but some."""
+    return tuple(name for name in columns if name not in left_out)

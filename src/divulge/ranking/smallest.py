@@ -9,13 +9,12 @@ what the parts of a set have bounds what the set can have. Both are used level b
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from divulge import metrics
-from divulge.ranking.score import Combination, Scorer
-
-Names = tuple[str, ...]
+from divulge.ranking.from_counts import Scorer
+from divulge.ranking.score import Combination, Names, without
 
 
 @dataclass(frozen=True)
@@ -59,12 +58,8 @@ def search_smallest(
 def _limits(columns: Names, bounds: dict[Names, tuple[float, float]]) -> tuple[float, float]:
     """The least and the largest rate that the set can have by what is known of its parts."""
     least = max(bounds[part][0] for part in itertools.combinations(columns, len(columns) - 1))
-    return least, min(_upper(columns, bounds))
-
-
-def _upper(columns: Names, bounds: dict[Names, tuple[float, float]]) -> Iterator[float]:
-    for first, second in itertools.combinations(columns, 2):
-        without_first = tuple(name for name in columns if name != first)
-        without_second = tuple(name for name in columns if name != second)
-        without_both = tuple(name for name in columns if name not in (first, second))
-        yield bounds[without_first][1] + bounds[without_second][1] - bounds[without_both][0]
+    upper = (
+        bounds[without(columns, a)][1] + bounds[without(columns, b)][1] - bounds[without(columns, a, b)][0]
+        for a, b in itertools.combinations(columns, 2)
+    )
+    return least, min(upper)

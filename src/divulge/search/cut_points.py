@@ -1,17 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Optimal cut points of a numeric or ordered column (Bezzi 2010, section 4): the ranges that keep the most information.
 
-The paper searched by a heuristic for the age ranges that maximize I(X~;W) while every range keeps t and l. Both the information and
-the promises are about one range at a time, so dynamic programming over the ordered values finds the true optimum, for at most a given
-number of ranges or for any number: best(r, j) = max over i of best(r - 1, i) + gain(i, j), with gain(i, j) = -inf where the range
-breaks a promise. Every promise about a class by itself can be used: t (KL as `surprise`, EMD as `t_closeness`), l of any kind, k,
-L_D, L_E.
+The paper searched by a heuristic. Both the information I(X~;W) and the promises are about one range at a time, so dynamic programming over
+the ordered values finds the true optimum: best(r, j) = max over i of best(r - 1, i) + gain(i, j), with gain(i, j) = -inf where the range
+breaks a promise. Every promise about a class by itself can be used: t (KL as `surprise`, EMD as `t_closeness`), l of any kind, k, L_D, L_E.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -66,22 +64,8 @@ class Cuts:
 
     def document(self) -> dict[str, Any]:
         """For JSON."""
-        return {
-            "column": self.column,
-            "attribute": self.attribute,
-            "ranges": [
-                {
-                    "low": as_text(item.low),
-                    "high": as_text(item.high),
-                    "people": item.people,
-                    "information": item.information,
-                }
-                for item in self.ranges
-            ],
-            "information": self.information,
-            "original_information": self.original_information,
-            "information_loss": self.information_loss,
-        }
+        ranges = [{**asdict(item), "low": as_text(item.low), "high": as_text(item.high)} for item in self.ranges]
+        return {**asdict(self), "ranges": ranges, "information_loss": self.information_loss}
 
 
 def optimal_cuts(
@@ -122,14 +106,18 @@ def optimal_cuts(
             f"{' and '.join(rule.text for rule in rules)} in every range",
             hint=_why_not(line, rules),
         )
-    return _cuts(line, attribute, gains, bounds)
+    ranges = tuple(
+        Range(line.labels[first], line.labels[last], int(line.sizes[first : last + 1].sum()), float(gains[first, last]))
+        for first, last in bounds
+    )
+    original = sum(float(line.information(value, attribute)[0]) for value in range(len(line)))
+    return Cuts(column, attribute, ranges, sum(item.information for item in ranges), original)
 
 
 @dataclass(frozen=True, eq=False)
 class _Line:
     """The counts of one column, value by value in their order."""
 
-    column: str
     labels: tuple[Any, ...]
     sizes: Floats
     population: Floats | None
@@ -159,19 +147,16 @@ class _Line:
 
         behind = contingency.population
         return cls(
-            column=column,
             labels=tuple(domain.labels[i] for i in np.argsort(rank)),
             sizes=arrays.sum_by_id(codes, contingency.sizes.astype(np.float64), values),
             population=None if behind is None else arrays.sum_by_id(codes, behind, values),
             beliefs=beliefs,
-            tables={
-                name: table(belief.cells, belief.classes[belief.cells.class_index]) for name, belief in beliefs.items()
-            },
+            tables={name: table(item.cells, item.classes[item.cells.class_index]) for name, item in beliefs.items()},
             counts={name: table(cells, cells.class_index) for name, cells in contingency.cells.items()},
             priors={
-                name: _prior_table(belief.prior, domain, rank, column, by_number=order is None)
-                for name, belief in beliefs.items()
-                if belief.prior.row is not None
+                name: _prior_table(item.prior, domain, rank, by_number=order is None)
+                for name, item in beliefs.items()
+                if item.prior.row is not None
             },
         )
 
@@ -220,9 +205,9 @@ class _Line:
         return Belief(cells, prior, belief.ground, present, belief.recursive_l)
 
 
-def _prior_table(prior: PriorBelief, domain: Domain, rank: Ints, column: str, *, by_number: bool) -> Floats:
+def _prior_table(prior: PriorBelief, domain: Domain, rank: Ints, *, by_number: bool) -> Floats:
     """The weights of a prior at each place of the line; a number that nobody has goes with the one before it, as the ranges do."""
-    weights = np.zeros((len(domain), prior.weights.shape[1]))
+    weights, column = np.zeros((len(domain), prior.weights.shape[1])), domain.name
     if column not in prior.conditions:
         raise BadInput(f"the prior depends on {', '.join(prior.conditions)}", hint=f"ranges are sought for {column!r}")
     place = {as_text(label): int(rank[code]) for code, label in enumerate(domain.labels)}
@@ -274,16 +259,6 @@ def _best_ranges(gains: Floats, most: int | None) -> list[tuple[int, int]] | Non
     return found[::-1]
 
 
-def _cuts(line: _Line, attribute: str, gains: Floats, bounds: Sequence[tuple[int, int]]) -> Cuts:
-    ranges = tuple(
-        Range(line.labels[first], line.labels[last], int(line.sizes[first : last + 1].sum()), float(gains[first, last]))
-        for first, last in bounds
-    )
-    original = sum(float(line.information(value, attribute)[0]) for value in range(len(line)))
-    return Cuts(line.column, attribute, ranges, sum(item.information for item in ranges), original)
-
-
 def _why_not(line: _Line, rules: Sequence[Rule]) -> str:
-    """Which promise even one range of everybody breaks, or that only a division breaks them."""
     broken = [rule.text for rule in rules if not line.allowed(0, [rule])[-1]]
     return f"Even one range of everybody breaks {' and '.join(broken)}" if broken else "Allow more ranges"

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -34,10 +35,6 @@ class Nearest:
     promise: str
     bound: float
     levels: Mapping[str, int]
-
-    def document(self) -> dict[str, Any]:
-        """For JSON."""
-        return {"promise": self.promise, "bound": self.bound, "levels": dict(self.levels)}
 
 
 @dataclass(frozen=True)
@@ -72,18 +69,12 @@ class Diagnosis:
     def document(self) -> dict[str, Any]:
         """For JSON."""
         way = self.in_the_way
-        return {
-            "proved": self.proved,
-            "nearest": [item.document() for item in self.nearest],
-            "together": [item.document() for item in self.together],
-            "suppression": self.suppression,
-            "suppression_levels": dict(self.suppression_levels),
-            "columns": list(self.columns),
-            "in_the_way": None
+        told = (
+            None
             if way is None
-            else {"promise": way.promise, "class": dict(way.labels), "people": way.people, "value": way.value},
-            "looked_at": self.looked_at,
-        }
+            else {"promise": way.promise, "class": way.labels, "people": way.people, "value": way.value}
+        )
+        return {**asdict(self), "in_the_way": told}
 
     @property
     def text(self) -> str:
@@ -119,12 +110,12 @@ def nothing_fits(judge: Judge, *, proved: bool) -> NothingFits:
     diagnosis = diagnose(judge, proved=proved)
     wanted = " and ".join(rule.text for rule in judge.rules)
     limit = (
-        f" with at most {judge.suppression:.4g} of the records suppressed"
+        f"with at most {judge.suppression:.4g} of the records suppressed"
         if judge.suppression
-        else " without suppression"
+        else "without suppression"
     )
     found = "no generalization keeps" if proved else "the time was up before a generalization was found that keeps"
-    return NothingFits(f"{found} {wanted}{limit}", diagnosis=diagnosis)
+    return NothingFits(f"{found} {wanted} {limit}", diagnosis=diagnosis)
 
 
 def diagnose(judge: Judge, *, proved: bool) -> Diagnosis:
@@ -136,13 +127,14 @@ def diagnose(judge: Judge, *, proved: bool) -> Diagnosis:
     fewest: tuple[int, Node] | None = None
     deadline = time.monotonic() + _SECONDS
     looked_at = 0
-    for node in _downwards(lattice):
-        if looked_at >= _MOST_NODES or (looked_at and time.monotonic() >= deadline):
+    for node in islice(_downwards(lattice), _MOST_NODES):
+        if looked_at and time.monotonic() >= deadline:
             break
         looked_at += 1
         for rule, others in relaxed.items():
             value = _reached(judge, rule, others, node)
-            if value is None or (rule in reached and not _better(rule, value, reached[rule][0])):
+            sign = 1 if rule.metric.worse == "high" else -1
+            if value is None or (rule in reached and sign * value >= sign * reached[rule][0]):
                 continue
             # What one rule leaves out changes what the others see, so the advice is tried before it is given.
             if replace(judge, rules=(*others, _relaxed(rule, value))).check(node).feasible:
@@ -172,7 +164,7 @@ def _downwards(lattice: Lattice) -> Iterator[Node]:
 
 def _reached(judge: Judge, rule: Rule, others: tuple[Rule, ...], node: Node) -> float | None:
     """The bound that a rule could have at a node where the others hold; what may be suppressed is, worst first."""
-    candidate = replace(judge, rules=others).check(node) if others else all_published(judge.rollup, node)
+    candidate = replace(judge, rules=others).check(node) if others else all_published(judge.rollup.classes(node))
     if not candidate.feasible:
         return None
     view, members = judge.view(rule.attribute, candidate.classes, candidate.kept)
@@ -180,14 +172,13 @@ def _reached(judge: Judge, rule: Rule, others: tuple[Rule, ...], node: Node) -> 
         return None
     if rule.looks_at != "class":
         value = rule.value(view)
-        return value if np.isfinite(value) else None
-    subject = judge.subject(rule, candidate.classes, members)
-    values, people = rule.values(view)[subject], candidate.classes.sizes[members][subject]
-    worst_first = np.argsort(-values if rule.metric.worse == "high" else values, kind="stable")
-    droppable = int(np.searchsorted(np.cumsum(people[worst_first]), judge.limit - candidate.suppressed, side="right"))
-    if droppable >= len(values):
-        return None
-    value = float(values[worst_first[droppable]])
+    else:
+        subject = judge.subject(rule, candidate.classes, members)
+        values, people = rule.values(view)[subject], candidate.classes.sizes[members][subject]
+        worst_first = np.argsort(-values if rule.metric.worse == "high" else values, kind="stable")
+        room = judge.limit - candidate.suppressed
+        droppable = int(np.searchsorted(np.cumsum(people[worst_first]), room, side="right"))
+        value = float(values[worst_first[droppable]]) if droppable < len(values) else np.inf
     return value if np.isfinite(value) else None
 
 
@@ -205,10 +196,6 @@ def _together(judge: Judge) -> tuple[Nearest, ...]:
     if not replace(judge, rules=moved).check(top).feasible:
         return ()
     return tuple(_nearest(rule, value, judge.rollup.lattice.named(top)) for rule, value in found.items())
-
-
-def _better(rule: Rule, value: float, than: float) -> bool:
-    return value < than if rule.metric.worse == "high" else value > than
 
 
 def _relaxed(rule: Rule, value: float) -> Rule:
@@ -270,10 +257,8 @@ def _labels(rollup: Rollup, classes: Classes, number: int) -> dict[str, str | No
     if not rollup.lattice.ladders:  # boxes: nothing was cut yet
         return {}
     raw = int(np.argmax(classes.of_raw == number))
-    return {
-        ladder.column: ladder.levels[level].labels[ladder.levels[level].codes[codes[raw]]]
-        for ladder, level, codes in zip(rollup.lattice.ladders, classes.node, rollup.contingency.codes, strict=True)
-    }
+    steps = zip(rollup.lattice.ladders, rollup.lattice.levels(classes.node), rollup.contingency.codes, strict=True)
+    return {ladder.column: step.labels[step.codes[codes[raw]]] for ladder, step, codes in steps}
 
 
 def _telling_value(belief: Belief, number: int) -> str | None:

@@ -3,34 +3,32 @@
 
 Small lattices are laid out here; for larger ones see heuristic.py, which proves the optimum too if it has the time.
 
-What is known about a node excludes others. A node where too many people would have to be left out excludes itself and every finer one
-(rules.py says what is proved by which promise; Incognito's pruning is the special case without suppression). A solution excludes every
-node whose bound is no better (objective.py), and a counted floor excludes every coarser node. Of what is left, nodes are looked at by
-turns from the middle and from the upper end of the bounds: the first halves what is left when it is a solution, the second excludes
-the most when it is none. When nothing is left, the best solution seen is the optimum; nodes that may cost exactly as much and have lower
-levels are looked at last (problem.py says which of several optima is published).
+A node where too many people would have to be left out excludes itself and every finer one (rules.py says what is proved by which promise;
+Incognito's pruning is the special case without suppression). A solution excludes every node whose bound is no better, and a counted floor
+excludes every coarser node. Of what is left, nodes are looked at by turns from the middle and from the upper end of the bounds: the first
+halves what is left when it is a solution, the second excludes the most when it is none. Nodes that may cost exactly as much as the
+optimum and have lower levels are looked at last (problem.py says which of several optima is published).
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from typing import Unpack
 
 import numpy as np
 
 from divulge.arrays import Floats
-from divulge.belief import Belief
 from divulge.count import Contingency
 from divulge.hierarchy import Hierarchy
-from divulge.policy import Promise, Protection
+from divulge.policy import Promise
 from divulge.search.diagnosis import nothing_fits
 from divulge.search.heuristic import explore
-from divulge.search.judge import Judge
-from divulge.search.lattice import Lattice, Node, Rollup, default_beliefs, lattice_of
+from divulge.search.judge import Asked, judge_for
+from divulge.search.lattice import Lattice, Node, lattice_of
 from divulge.search.objectives import UserFunction, find_objective, shown
 from divulge.search.plan import Plan, recode
 from divulge.search.problem import SearchProblem, SearchState
-from divulge.search.rules import compile_rules, protect
 
 LARGEST_PROVED = 1_000_000
 """Up to this many nodes a search without a time limit goes on until the optimum is proved; beyond, a default limit stops it."""
@@ -45,32 +43,17 @@ def search(
     hierarchies: Mapping[str, Hierarchy],
     promises: Sequence[Promise],
     *,
-    beliefs: Mapping[str, Belief] | None = None,
-    suppression: float = 0.0,
     objective: str | UserFunction = "loss",
-    protections: Sequence[Protection] = (),
-    population: Floats | None = None,
     all_optima: bool = False,
     keep_nodes: bool = False,
     time_limit: float | None = None,
+    **asked: Unpack[Asked],
 ) -> Plan:
     """The levels that keep all promises at the least cost; Infeasible, with a diagnosis, where there are none.
 
     With a `time_limit` in seconds (by default 30 for lattices over 10^6 nodes) the best solution found comes back, and its gap.
-    `beliefs` are the original table's (default: each attribute's own marginal is the prior); they hold the priors that stay in force
-    after suppression. `population` is the number of people of the population behind each raw class, for k_map and journalist_risk.
     """
-    lattice = lattice_of(contingency, hierarchies)
-    problem = pose(
-        contingency,
-        lattice,
-        promises,
-        beliefs=beliefs,
-        suppression=suppression,
-        objective=objective,
-        protections=protections,
-        population=population,
-    )
+    problem = pose(contingency, lattice_of(contingency, hierarchies), promises, objective=objective, **asked)
     return solve(problem, all_optima=all_optima, keep_nodes=keep_nodes, time_limit=time_limit)
 
 
@@ -79,19 +62,12 @@ def pose(
     lattice: Lattice,
     promises: Sequence[Promise],
     *,
-    beliefs: Mapping[str, Belief] | None = None,
-    suppression: float = 0.0,
     objective: str | UserFunction = "loss",
-    protections: Sequence[Protection] = (),
-    population: Floats | None = None,
+    **asked: Unpack[Asked],
 ) -> SearchProblem:
     """Put a search together without starting it."""
-    given = default_beliefs(contingency) if beliefs is None else dict(beliefs)
-    behind = contingency.population if population is None else population
-    rules = compile_rules(promises, given, has_population=behind is not None)
-    more, extra = protect(protections, contingency, given, has_population=behind is not None)
-    rollup = Rollup(contingency, lattice, given | more, behind)
-    return SearchProblem(Judge(rollup, (*rules, *extra), suppression), find_objective(rollup, objective))
+    judge = judge_for(contingency, lattice, promises, **asked)
+    return SearchProblem(judge, find_objective(judge.rollup, objective))
 
 
 def solve(
@@ -114,7 +90,9 @@ def exhaust(seen: SearchState) -> float:
     shape = problem.rollup.lattice.shape
     bounds = problem.objective.bounds().reshape(-1)
     counted = not np.isfinite(bounds[0])
-    order = _relative_levels(shape) if counted else bounds
+    # Where the cost is known only after counting, nodes stand in the order of how far up they are.
+    heights = [np.arange(size) / max(size - 1, 1) for size in shape]
+    order = sum(np.ix_(*heights), start=np.zeros(shape)).reshape(-1) if counted else bounds
     waiting = np.argsort(order, kind="stable")
     possible = np.ones(shape, dtype=bool)
     flat = possible.reshape(-1)
@@ -127,7 +105,8 @@ def exhaust(seen: SearchState) -> float:
             _settle_ties(seen, bounds, possible)
             return np.inf
         if seen.out_of_time:
-            return _least(seen, bounds[waiting])
+            bottom = problem.rollup.classes((0,) * len(shape))
+            return max(float(bounds[waiting].min()), problem.objective.floor(bottom))
         pick = waiting[len(waiting) // 2] if turn % 2 == 0 else waiting[-1]
         turn += 1
         if not flat[pick]:
@@ -140,13 +119,6 @@ def exhaust(seen: SearchState) -> float:
         if counted:
             floors.append((problem.objective.floor(candidate.classes), node))
             floors = _exclude_coarser(possible, floors, seen)
-
-
-def _relative_levels(shape: tuple[int, ...]) -> Floats:
-    """How far up a node is, for lattices where the cost is known only after counting."""
-    heights = [np.arange(size) / max(size - 1, 1) for size in shape]
-    total: Floats = sum(np.ix_(*heights), start=np.zeros(shape)).reshape(-1)
-    return total
 
 
 def _exclude_coarser(
@@ -177,19 +149,13 @@ def _settle_ties(seen: SearchState, bounds: Floats, possible: Possible) -> None:
                 possible[tuple(slice(0, level + 1) for level in node)] = False
 
 
-def _least(seen: SearchState, bounds: Floats) -> float:
-    bottom = seen.problem.rollup.classes((0,) * len(seen.problem.rollup.lattice.shape))
-    return max(float(bounds.min()), seen.problem.objective.floor(bottom))
-
-
 def plan_of(seen: SearchState, lowest: float) -> Plan:
     """The plan of the best solution seen."""
     problem, best = seen.problem, seen.best
     if best is None:
         raise ValueError("no solution was seen")
-    lattice = problem.rollup.lattice
+    lattice, judge = problem.rollup.lattice, problem.judge
     ties = sorted(seen.ties, key=lambda node: (sum(node), node))
-    judge = problem.judge
     return Plan(
         method="full-domain",
         levels=lattice.named(best.node),
@@ -201,13 +167,7 @@ def plan_of(seen: SearchState, lowest: float) -> Plan:
         lattice=lattice.size,
         checked=seen.checked,
         gap=max(seen.cost - lowest, 0.0),
-        settings={
-            "promises": [rule.text for rule in judge.rules],
-            "suppression": judge.suppression,
-            "objective": problem.objective.name,
-            "prior": {name: belief.prior.name for name, belief in problem.rollup.beliefs.items()},
-            "ground_distance": {name: belief.ground.distance for name, belief in problem.rollup.beliefs.items()},
-        },
+        settings=judge.settings | {"suppression": judge.suppression, "objective": problem.objective.name},
         optima=tuple(lattice.named(node) for node in ties) if seen.keep_ties else (),
         nodes=tuple(seen.nodes),
     )

@@ -20,11 +20,11 @@ from divulge.errors import BadInput
 from divulge.hierarchy import Hierarchy
 from divulge.policy import Promise, Protection
 from divulge.results import Result
-from divulge.search.judge import Judge, all_published
-from divulge.search.lattice import Lattice, Rollup, default_beliefs, lattice_of
+from divulge.search.judge import all_published, judge_for
+from divulge.search.lattice import Lattice, default_beliefs, lattice_of
 from divulge.search.objectives import UserFunction, find_objective, shown
 from divulge.search.problem import TIE
-from divulge.search.rules import Rule, View, compile_rules, protect
+from divulge.search.rules import compile_rules
 
 MOST_NODES = 100_000
 
@@ -82,38 +82,31 @@ def pareto_front(
             f"the lattice has {lattice.size} nodes, more than the {MOST_NODES} of which all are looked at",
             hint="use fewer levels",
         )
-    given = default_beliefs(contingency) if beliefs is None else dict(beliefs)
-    has_population = contingency.population is not None
-    more, extra = protect(protections, contingency, given, has_population=has_population)
-    rollup = Rollup(contingency, lattice, given | more, contingency.population)
-    measured = compile_rules([Promise.make(metric, 0.0, attribute=attribute)], given, has_population=has_population)
-    rules = (*compile_rules(promises, given, has_population=has_population), *extra)
-    judge = Judge(rollup, rules or measured, suppression)
-    goal = find_objective(rollup, objective)
+    wanted, promised = Promise.make(metric, 0.0, attribute=attribute), bool(promises or protections)
+    given = default_beliefs(contingency) if beliefs is None else beliefs
+    measured = compile_rules([wanted], given, has_population=contingency.population is not None)
+    judge = judge_for(
+        contingency,
+        lattice,
+        promises if promised else [wanted],
+        beliefs=given,
+        protections=protections,
+        suppression=suppression,
+    )
+    goal = find_objective(judge.rollup, objective)
+    sign = 1.0 if measured[0].metric.worse == "high" else -1.0
     found: list[tuple[float, float, Point]] = []
     for node in product(*map(range, lattice.shape)):
-        candidate = judge.check(node) if rules else all_published(rollup, node)
+        candidate = judge.check(node) if promised else all_published(judge.rollup.classes(node))
         if not candidate.feasible:
             continue
-        risk = max(_risk(rule, judge.view(rule.attribute, candidate.classes, candidate.kept)[0]) for rule in measured)
-        cost = goal.cost(candidate)
-        leakage = risk if measured[0].metric.worse == "high" else 0.0 - risk
-        point = Point(
-            lattice.named(node),
-            leakage,
-            shown(goal, cost),
-            candidate.suppressed,
-            candidate.published_classes,
-            on_front=False,
-        )
+        views = [judge.view(rule.attribute, candidate.classes, candidate.kept)[0] for rule in measured]
+        risk = max(sign * rule.value(view) for rule, view in zip(measured, views, strict=True))  # high is worse
+        cost, leakage = goal.cost(candidate), sign * risk
+        classes, levels = candidate.published_classes, lattice.named(node)
+        point = Point(levels, leakage, shown(goal, cost), candidate.suppressed, classes, on_front=False)
         found.append((cost, risk, point))
     return Front(metric, attribute, goal.name, tuple(_mark(found)))
-
-
-def _risk(rule: Rule, view: View) -> float:
-    """The metric, so that high is worse."""
-    value = rule.value(view)
-    return value if rule.metric.worse == "high" else 0.0 - value
 
 
 def _mark(found: list[tuple[float, float, Point]]) -> Iterator[Point]:

@@ -37,10 +37,10 @@ class _Frontier:
 @dataclass(eq=False)
 class _Explorer:
     seen: SearchState
+    excluded: Ints
+    """Nodes that exclude every finer one, row by row, none finer than another."""
     down: _Frontier = field(default_factory=_Frontier)
     up: _Frontier = field(default_factory=_Frontier)
-    excluded: Ints = field(default_factory=lambda: np.empty((0, 0), dtype=np.int64))
-    """Nodes that exclude every finer one, row by row, none finer than another."""
     looked: dict[Node, tuple[bool, float, float]] = field(default_factory=dict)
     """Node to whether it excludes finer ones, its cost, and its floor."""
 
@@ -56,25 +56,17 @@ class _Explorer:
             excludes = problem.judge.excludes_finer(candidate)
             self.looked[node] = excludes, cost, problem.objective.floor(candidate.classes)
             if excludes and self.excluder(node) is None:
-                self._exclude(node)
+                covered = (self.excluded <= np.array(node)).all(axis=1)
+                self.excluded = np.concatenate([self.excluded[~covered], [node]])
         return self.looked[node]
-
-    def _exclude(self, node: Node) -> None:
-        """Remember a node that excludes every finer one; those it covers are not needed any more."""
-        new = np.array([node])
-        old = (
-            self.excluded[~(self.excluded <= new).all(axis=1)]
-            if len(self.excluded)
-            else np.empty((0, len(node)), dtype=np.int64)
-        )
-        self.excluded = np.concatenate([old, new])
 
     def excluder(self, node: Node) -> Node | None:
         """A node known to exclude this one."""
-        if not len(self.excluded):
-            return None
         covering = np.flatnonzero(np.all(self.excluded >= np.array(node), axis=1))
         return tuple(self.excluded[covering[0]].tolist()) if len(covering) else None
+
+    def too_dear(self, node: Node) -> bool:
+        return self.seen.problem.objective.bound(node) >= self.seen.threshold
 
     def step_down(self) -> None:
         """Look at the finer neighbours of the cheapest solution."""
@@ -82,11 +74,7 @@ class _Explorer:
             return
         _, node = heapq.heappop(self.down.heap)
         for finer in self.lattice.finer_neighbours(node):
-            if (
-                finer in self.down.known
-                or self.excluder(finer) is not None
-                or self.seen.problem.objective.bound(finer) >= self.seen.threshold
-            ):
+            if finer in self.down.known or self.excluder(finer) is not None or self.too_dear(finer):
                 continue
             _, cost, _ = self.look(finer)
             if np.isfinite(cost):
@@ -125,8 +113,7 @@ class _Explorer:
             while low < high and not self.seen.out_of_time:
                 middle = (low + high + 1) // 2
                 coarser = (*node[:column], middle, *node[column + 1 :])
-                too_dear = self.seen.problem.objective.bound(coarser) >= self.seen.threshold
-                if not too_dear and self.look(coarser)[0]:
+                if not self.too_dear(coarser) and self.look(coarser)[0]:
                     node, low = coarser, middle
                 else:
                     high = middle - 1
@@ -146,16 +133,12 @@ class _Explorer:
                 if finer not in self.looked and seen.problem.objective.bound(finer) <= seen.cost + seen.slack:
                     self.look(finer)
 
-    @property
-    def lowest(self) -> float:
-        """The least cost that a node not looked at can have."""
-        return self.up.heap[0][0] if self.up.heap else np.inf
-
 
 def explore(seen: SearchState) -> float:
     """Search until the time is up or the gap is closed; returns the least cost a node not looked at could still have."""
-    explorer = _Explorer(seen)
-    bottom = (0,) * len(explorer.lattice.shape)
+    columns = len(seen.problem.rollup.lattice.shape)
+    explorer = _Explorer(seen, np.empty((0, columns), dtype=np.int64))
+    bottom = (0,) * columns
     explorer.up.push(seen.problem.objective.floor(seen.problem.rollup.classes(bottom)), bottom)
     _, cost, _ = explorer.look(explorer.lattice.top)
     if np.isfinite(cost):
@@ -163,4 +146,4 @@ def explore(seen: SearchState) -> float:
     while explorer.step_up() and not seen.out_of_time:
         explorer.step_down()
     explorer.settle_ties()
-    return explorer.lowest
+    return explorer.up.heap[0][0] if explorer.up.heap else np.inf

@@ -9,18 +9,22 @@ marketer risk) are checked on what remains.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any, TypedDict, Unpack
 
 import numpy as np
 
 from divulge import metrics
 from divulge.arrays import Bools, Floats, Ints
+from divulge.belief import Belief
+from divulge.count import Contingency
 from divulge.errors import BadInput
 from divulge.metrics import Identity
-from divulge.search.lattice import Classes, Node, Rollup
-from divulge.search.rules import Rule, View
+from divulge.policy import Promise, Protection, choose
+from divulge.search.lattice import Classes, Lattice, Node, Rollup, Span, default_beliefs
+from divulge.search.rules import Rule, View, compile_rules
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,10 +59,9 @@ class Candidate:
         return left_out
 
 
-def all_published(rollup: Rollup, node: Node) -> Candidate:
-    """A node with nothing promised, so that nothing is left out."""
-    classes = rollup.classes(node)
-    return Candidate(node, classes, np.ones(len(classes), dtype=bool), 0, None, 0.0)
+def all_published(classes: Classes) -> Candidate:
+    """Classes of which nothing is promised, so that none is left out."""
+    return Candidate(classes.node, classes, np.ones(len(classes), dtype=bool), 0, None, 0.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,6 +107,16 @@ class Judge:
         """Whether some rule depends on more than a class by itself."""
         return bool(self._together or self._averages)
 
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What was promised against whom, for a plan."""
+        beliefs = self.rollup.beliefs.items()
+        return {
+            "promises": [rule.text for rule in self.rules],
+            "prior": {name: belief.prior.name for name, belief in beliefs},
+            "ground_distance": {name: belief.ground.distance for name, belief in beliefs},
+        }
+
     def breaking(self, classes: Classes, kept: Bools) -> Bools:
         """Which of the kept classes break a rule by themselves."""
         broken: Bools = np.zeros(len(classes), dtype=bool)
@@ -114,21 +127,13 @@ class Judge:
     def first_broken(self, classes: Classes) -> Rule | None:
         """The first rule that these classes break, all of them published."""
         kept: Bools = np.ones(len(classes), dtype=bool)
-        for about, rules in self._alone:
-            _, first, _ = self._break_alone(rules, about, classes, kept)
-            if first is not None:
-                return first
-        return self.broken_within(classes)[0]
+        found = (self._break_alone(rules, about, classes, kept)[1] for about, rules in self._alone)
+        return next((rule for rule in found if rule is not None), None) or self.broken_within(classes)[0]
 
     def broken_within(self, classes: Classes) -> tuple[Rule | None, Bools]:
         """The first rule about more than a class by itself that these classes break, all of them published, and the classes that do."""
-        kept: Bools = np.ones(len(classes), dtype=bool)
-        rule, kept, _ = self._all_published._check_together(classes, kept, 0.0)  # noqa: SLF001
+        rule, kept, _ = replace(self, suppression=0.0)._check_together(classes, np.ones(len(classes), dtype=bool), 0.0)  # noqa: SLF001
         return rule, ~kept
-
-    @cached_property
-    def _all_published(self) -> Judge:
-        return replace(self, suppression=0.0)
 
     def excludes_finer(self, candidate: Candidate) -> bool:
         """Whether no finer node can be a solution: too many people would be left out, or all of them."""
@@ -181,10 +186,10 @@ class Judge:
 
     def _concerned(self, rule: Rule, view: View, classes: Classes, members: Ints) -> Floats:
         """People of each class about whom a broken rule proves something; fewer is safe."""
+        if isinstance(view, Identity) and rule.only is not None:
+            return classes.sums(np.where(rule.only, self.rollup.sizes, 0.0))[members]
         if isinstance(view, Identity):
-            return (
-                view.sizes if rule.only is None else classes.sums(np.where(rule.only, self.rollup.sizes, 0.0))[members]
-            )
+            return view.sizes
         if rule.only is not None:
             return np.zeros(len(members))
         # Weights are no head count; where knowledge strikes values out, the mass is the people with the others.
@@ -225,3 +230,36 @@ class Judge:
         """Where nobody is ever left out, what a monotone rule refuses here it refuses in every finer node."""
         leaves_nobody_out = self.limit == 0 or not (self._alone or self._together)
         return np.inf if leaves_nobody_out and rule.monotone and rule.only is None else owed
+
+
+class Asked(TypedDict, total=False):
+    """What a search may be told besides its promises."""
+
+    beliefs: Mapping[str, Belief] | None
+    """The original table's (default: each attribute's own marginal is the prior): the priors that stay in force after suppression."""
+    protections: Sequence[Protection]
+    population: Floats | None
+    """People of the population behind each raw class, for k_map and journalist_risk."""
+    suppression: float
+
+
+def judge_for(
+    contingency: Contingency,
+    lattice: Lattice,
+    promises: Sequence[Promise],
+    spans: Callable[[Ints], Mapping[str, Sequence[Span]]] | None = None,
+    **asked: Unpack[Asked],
+) -> Judge:
+    """The promises and protections as rules over the counts of a table."""
+    given, behind = asked.get("beliefs"), asked.get("population")
+    beliefs = default_beliefs(contingency) if given is None else dict(given)
+    behind = contingency.population if behind is None else behind
+    rules = list(compile_rules(promises, beliefs, has_population=behind is not None))
+    all_beliefs = dict(beliefs)
+    for protected in choose(asked.get("protections", ()), contingency, beliefs):
+        about, extra = protected.about(beliefs)
+        all_beliefs |= {name: belief for name, belief in about.items() if name not in beliefs}
+        found = compile_rules(extra, about, has_population=behind is not None)
+        rules += [replace(rule, only=protected.only, who=protected.protection.who) for rule in found]
+    rollup = Rollup(contingency, lattice, all_beliefs, behind, spans)
+    return Judge(rollup, tuple(rules), asked.get("suppression", 0.0))

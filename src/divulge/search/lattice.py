@@ -51,14 +51,14 @@ class Ladder:
         number = {label: i for i, label in enumerate(self.levels[level].labels)}
         if level > self.hierarchy.height:  # dropped as a whole
             return np.zeros(len(texts), dtype=np.int64)
-        known = (self._label(text, level) for text in texts)
-        return np.array([number.get(label[0], -1) if label else -1 for label in known], dtype=np.int64)
 
-    def _label(self, text: str | None, level: int) -> tuple[str | None] | None:
-        try:
-            return (self.hierarchy.label_of(text, level),)
-        except LookupError:
-            return None
+        def place(text: str | None) -> int:
+            try:
+                return number.get(self.hierarchy.label_of(text, level), -1)
+            except LookupError:
+                return -1
+
+        return np.array([place(text) for text in texts], dtype=np.int64)
 
     @property
     def height(self) -> int:
@@ -96,6 +96,10 @@ class Lattice:
         """The levels by column."""
         return {ladder.column: level for ladder, level in zip(self.ladders, node, strict=True)}
 
+    def levels(self, node: Node) -> list[Level]:
+        """Column by column."""
+        return [ladder.levels[level] for ladder, level in zip(self.ladders, node, strict=True)]
+
     def coarser_neighbours(self, node: Node) -> list[Node]:
         """One column one level up."""
         return [(*node[:i], level + 1, *node[i + 1 :]) for i, level in enumerate(node) if level < self.shape[i] - 1]
@@ -122,14 +126,9 @@ def lattice_of(contingency: Contingency, hierarchies: Mapping[str, Hierarchy]) -
 def ladder_of(domain: Domain, hierarchy: Hierarchy) -> Ladder:
     """The levels that a hierarchy gives the values of a column."""
     texts = [as_text(label) for label in domain.labels]
-    return Ladder(
-        domain.name,
-        tuple(
-            Level(level.codes, tuple(level.labels), hierarchy.leaf_shares(number, texts))
-            for number, level in enumerate(hierarchy.level_codes(texts))
-        ),
-        hierarchy,
-    )
+    found = enumerate(hierarchy.level_codes(texts))
+    levels = (Level(step.codes, tuple(step.labels), hierarchy.leaf_shares(level, texts)) for level, step in found)
+    return Ladder(domain.name, tuple(levels), hierarchy)
 
 
 def with_drop(ladder: Ladder) -> Ladder:
@@ -169,8 +168,6 @@ def as_number(text: str | None) -> float | None:
         return None
 
 
-# --- tally ------------------------------------------------------------------------------------------------------------
-# How often each value of an attribute occurs in the raw classes, for classes that the search merges.
 @dataclass(frozen=True, eq=False)
 class ValueTally:
     """How often each value of an attribute occurs, by raw class."""
@@ -217,12 +214,9 @@ class ValueTally:
         return cells, present
 
 
-# --- rollup -----------------------------------------------------------------------------------------------------------
-# The classes of any node, by rolling up counts (LeFevre et al. 2005: roll-up instead of a scan of the rows).
-#
-# A node's class is a combination of labels. The columns are split into two halves; the combination of labels within a half is
-# numbered once per choice of levels and remembered, so that a node costs one multiplication, one addition and one count over the raw
-# classes. Counts of sensitive values are merged once for all nodes that generalize the same columns, and rolled up from there.
+# Roll-up instead of a scan of the rows (LeFevre et al. 2005). The columns are split into two halves; the combination of labels within a
+# half is numbered once per choice of levels and remembered, so that a node costs one multiplication, one addition and one count over the
+# raw classes. Counts of sensitive values are merged once for all nodes that generalize the same columns, and rolled up from there.
 _REMEMBERED_HALVES = 512
 _REMEMBERED_TALLIES = 256
 
@@ -280,13 +274,13 @@ class Rollup:
     @cached_property
     def _halves(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """Two sets of columns with about as many level combinations each."""
-        halves: tuple[list[int], list[int]] = ([], [])
-        weights = [1, 1]
-        for position in sorted(range(len(self.lattice.shape)), key=lambda i: -self.lattice.shape[i]):
-            lighter = 0 if weights[0] <= weights[1] else 1
-            halves[lighter].append(position)
-            weights[lighter] *= self.lattice.shape[position]
-        return tuple(halves[0]), tuple(halves[1])
+        first: list[int] = []
+        second: list[int] = []
+        shape = self.lattice.shape
+        for position in sorted(range(len(shape)), key=lambda i: -shape[i]):
+            lighter = min(first, second, key=lambda half: math.prod(shape[i] for i in half))
+            lighter.append(position)
+        return tuple(first), tuple(second)
 
     @cached_property
     def _numbered_half(self) -> Callable[[int, tuple[int, ...]], tuple[Ints, int]]:
@@ -316,10 +310,9 @@ class Rollup:
     def identity(self, classes: Classes, kept: Bools) -> Identity:
         """Class sizes of what is published."""
         sizes = classes.sizes[kept]
-        population = None
-        if self.population is not None:
-            # Weights below 1 cannot make a class of the population smaller than the people seen in it.
-            population = np.maximum(classes.sums(self.population)[kept], sizes)
+        # Weights below 1 cannot make a class of the population smaller than the people seen in it.
+        behind = self.population
+        population = None if behind is None else np.maximum(classes.sums(behind)[kept], sizes)
         return Identity(sizes, np.ones(len(sizes)), float(np.log2(sizes.sum())), population)
 
     def belief(self, attribute: str, classes: Classes, kept: Bools) -> Belief:
@@ -336,10 +329,8 @@ class Rollup:
         These are more than the raw classes that merged: a joint prior may know combinations that nobody in the table has.
         """
         prior = self.beliefs[attribute].prior
-        one = np.empty(len(classes), dtype=np.int64)
-        one[classes.of_raw] = np.arange(len(classes.of_raw))
         if self.spans is not None:
-            boxes = np.flatnonzero(np.isin(np.arange(len(classes)), where))
+            boxes = np.unique(where)
             spans = self.spans(classes.of_raw)
             inside = np.ones((len(boxes), len(prior.keys)), dtype=bool)
             for place, column in enumerate(prior.conditions):
@@ -347,6 +338,8 @@ class Rollup:
                 of_boxes = [spans[column][box] for box in boxes.tolist()]
                 inside &= held(of_boxes, [key[place] for key in prior.keys], domain)
             return replace(prior, weights=inside @ prior.weights, row=np.searchsorted(boxes, where), keys=())
+        one = np.empty(len(classes), dtype=np.int64)
+        one[classes.of_raw] = np.arange(len(classes.of_raw))
         label, asked = np.zeros(len(prior.keys), dtype=np.int64), np.zeros(len(where), dtype=np.int64)
         for place, column in enumerate(prior.conditions):
             position = self._position[column]
@@ -364,14 +357,13 @@ class Rollup:
 
     @cached_property
     def _placed(self) -> Callable[[str, int, int], Ints]:
+        return lru_cache(maxsize=_REMEMBERED_HALVES)(self._place)
+
+    def _place(self, attribute: str, place: int, level: int) -> Ints:
         """The number of the label that each combination of a prior has on a level, in one of the columns it depends on."""
-
-        def placed(attribute: str, place: int, level: int) -> Ints:
-            prior = self.beliefs[attribute].prior
-            ladder = self.lattice.ladders[self._position[prior.conditions[place]]]
-            return ladder.places([key[place] for key in prior.keys], level)
-
-        return lru_cache(maxsize=_REMEMBERED_HALVES)(placed)
+        prior = self.beliefs[attribute].prior
+        ladder = self.lattice.ladders[self._position[prior.conditions[place]]]
+        return ladder.places([key[place] for key in prior.keys], level)
 
     def tally(self, what: str, attribute: str, classes: Classes) -> ValueTally:
         """The counts of a belief's or of the table's values, merged as far as all nodes that generalize these columns allow."""

@@ -22,11 +22,10 @@ from divulge.errors import BadInput
 from divulge.hierarchy import Hierarchy, check_coverage
 from divulge.policy import Promise, Protection
 from divulge.search.diagnosis import nothing_fits
-from divulge.search.judge import Judge
-from divulge.search.lattice import Classes, Lattice, Rollup, Span, default_beliefs, ladder_of
+from divulge.search.judge import Judge, judge_for
+from divulge.search.lattice import Classes, Lattice, Span, ladder_of
 from divulge.search.mondrian_columns import Axis, Line, Tree
 from divulge.search.plan import Box, Plan, Recoding
-from divulge.search.rules import compile_rules, protect
 from divulge.values import as_text
 
 
@@ -42,16 +41,6 @@ def mondrian(
     population: Floats | None = None,
 ) -> Plan:
     """Cut as long as every promise is kept. Columns with a hierarchy are cut along it, the others along their order."""
-    given = default_beliefs(contingency) if beliefs is None else dict(beliefs)
-    behind = contingency.population if population is None else population
-    more, extra = protect(protections, contingency, given, has_population=behind is not None)
-    rules = (*compile_rules(promises, given, has_population=behind is not None), *extra)
-    loose = [rule.text for rule in rules if not rule.monotone]
-    if loose and not strict:
-        raise BadInput(
-            f"relaxed parts may come to share a label, and {', '.join(loose)} can get worse when classes merge",
-            hint="use strict parts",
-        )
     axes = _axes(contingency, hierarchies or {}, orders or {}, strict=strict)
 
     def spans(of_raw: Ints) -> dict[str, list[Span]]:
@@ -61,23 +50,27 @@ def mondrian(
             for key, axis in zip(contingency.keys, axes, strict=True)
         }
 
-    judge = Judge(Rollup(contingency, Lattice(()), given | more, behind, spans), rules, 0.0)
+    judge = judge_for(
+        contingency, Lattice(()), promises, spans, beliefs=beliefs, protections=protections, population=population
+    )
+    loose = [rule.text for rule in judge.rules if not rule.monotone]
+    if loose and not strict:
+        raise BadInput(
+            f"relaxed parts may come to share a label, and {', '.join(loose)} can get worse when classes merge",
+            hint="use strict parts",
+        )
     cutter = _Cutter(judge, axes)
-    part = cutter.run()
-    return _plan(cutter, part, strict=strict)
+    return _plan(cutter, cutter.run(), strict=strict)
 
 
 def _axes(
     contingency: Contingency, hierarchies: Mapping[str, Hierarchy], orders: Mapping[str, Sequence[str]], *, strict: bool
 ) -> tuple[Axis, ...]:
-    used = {
-        key.name: hierarchies[key.name]
-        for key in contingency.keys
-        if key.name in hierarchies and key.name not in orders
-    }
+    names = [key.name for key in contingency.keys if key.name in hierarchies and key.name not in orders]
+    used = {name: hierarchies[name] for name in names}
     check_coverage(used, {key.name: key.labels for key in contingency.keys})
     return tuple(
-        Tree(ladder_of(key, used[key.name]), codes, used[key.name], None in key.labels)
+        Tree(ladder_of(key, used[key.name]), codes, None in key.labels)
         if key.name in used
         else Line.of(key, codes, strict=strict, order=orders.get(key.name))
         for key, codes in zip(contingency.keys, contingency.codes, strict=True)
@@ -95,9 +88,9 @@ class _Cutter:
 
     def run(self) -> Ints:
         """The part of each raw class when nothing can be cut any more."""
-        raw = len(self.judge.rollup.contingency)
-        part = np.zeros(raw, dtype=np.int64)
-        self._refuse_hopeless(part)
+        part = np.zeros(len(self.people), dtype=np.int64)
+        if self.judge.first_broken(self.classes(part)) is not None:
+            raise nothing_fits(self.judge, proved=True)
         active = arrays.lay_out(part, 1)
         while True:
             part, is_cut = self._cut_once(active, part)
@@ -106,11 +99,7 @@ class _Cutter:
                 return arrays.renumber(part, int(part.max()) + 1)[0]
             active = arrays.lay_out(*arrays.renumber(part[members], int(part.max()) + 1), members)
 
-    def _refuse_hopeless(self, part: Ints) -> None:
-        if self.judge.first_broken(self._classes(part)) is not None:
-            raise nothing_fits(self.judge, proved=True)
-
-    def _classes(self, part: Ints) -> Classes:
+    def classes(self, part: Ints) -> Classes:
         return Classes((), part, arrays.sum_by_id(part, self.people))
 
     def _cut_once(self, active: Members, part: Ints) -> tuple[Ints, Bools]:
@@ -119,13 +108,14 @@ class _Cutter:
         widths = np.array([axis.width(active) for axis in self.axes])
         widest_first = np.argsort(-widths, axis=0, kind="stable")
         is_cut: Bools = np.zeros(count, dtype=bool)
+        most = max(axis.leaves for axis in self.axes) + 1
         for choice in widest_first:
             tried = ~is_cut & (widths[choice, np.arange(count)] > 0)
             if not tried.any():
                 continue
             here = np.flatnonzero(tried[numbers])
-            key = numbers[here] * self._most_pieces + self._pieces(active, tried, choice)[here]
-            child, _ = arrays.renumber(key, count * self._most_pieces)
+            key = numbers[here] * most + self._pieces(active, tried, choice)[here]
+            child, _ = arrays.renumber(key, count * most)
             fine = self._fine(active, here, child) & tried
             if self.judge.looks_at_the_table:
                 fine = self._accepted(part, active, here, child, fine)
@@ -133,10 +123,6 @@ class _Cutter:
             part = _with(part, active.members[here[chosen]], int(part.max()) + 1 + child[chosen])
             is_cut = is_cut | fine
         return part, is_cut
-
-    @property
-    def _most_pieces(self) -> int:
-        return max(axis.leaves for axis in self.axes) + 1
 
     def _pieces(self, active: Members, tried: Bools, choice: Ints) -> Ints:
         """The piece of each member in the column chosen for its part."""
@@ -176,7 +162,7 @@ class _Cutter:
             cut = trial[active.numbers[here]]
             trial_part = _with(part, active.members[here[cut]], int(part.max()) + 1 + child[cut])
             of_raw, _ = arrays.renumber(trial_part, int(trial_part.max()) + 1)
-            rule, broken = self.judge.broken_within(self._classes(of_raw))
+            rule, broken = self.judge.broken_within(self.classes(of_raw))
             if rule is None:
                 accepted = trial
                 continue
@@ -204,8 +190,10 @@ def _plan(cutter: _Cutter, part: Ints, *, strict: bool) -> Plan:
     classes = _refuse_broken_by_labels(cutter, recoding, len(parts))
     total = float(rollup.people)
     sizes = arrays.sum_by_id(part, people)
-    loss = [_relative_loss(float(sizes @ axis.shares(parts)), total, axis.leaves) for axis in cutter.axes]
-    rules = cutter.judge.rules
+    loss = []
+    for axis in cutter.axes:
+        least = total / axis.leaves
+        loss.append((float(sizes @ axis.shares(parts)) - least) / (total - least) if axis.leaves > 1 else 0.0)
     return Plan(
         method="mondrian",
         levels={},
@@ -217,40 +205,26 @@ def _plan(cutter: _Cutter, part: Ints, *, strict: bool) -> Plan:
         lattice=0,
         checked=0,
         gap=float("inf"),
-        settings={
-            "promises": [rule.text for rule in rules],
-            "strict": strict,
-            "prior": {name: belief.prior.name for name, belief in rollup.beliefs.items()},
-            "ground_distance": {name: belief.ground.distance for name, belief in rollup.beliefs.items()},
-        },
+        settings=cutter.judge.settings | {"strict": strict},
         boxes=tuple(
-            Box(
-                tuple(column[number][0] for column in written),
-                tuple(column[number][1] for column in written),
-                int(sizes[number]),
-            )
-            for number in range(len(parts))
+            Box(tuple(label for label, _ in box), tuple(span for _, span in box), int(size))
+            for box, size in zip(zip(*written, strict=True), sizes, strict=True)
         ),
     )
 
 
 def _refuse_broken_by_labels(cutter: _Cutter, recoding: Recoding, parts: int) -> int:
     """How many classes the labels make; parts that share all labels become one, which must keep the promises too."""
-    of_raw, first = arrays.class_ids(
-        recoding.codes, [len(labels) for labels in recoding.labels], rows=len(recoding.kept)
-    )
+    values = [len(labels) for labels in recoding.labels]
+    of_raw, first = arrays.class_ids(recoding.codes, values, rows=len(recoding.kept))
     if len(first) < parts:
-        rule = cutter.judge.first_broken(Classes((), of_raw, arrays.sum_by_id(of_raw, cutter.people)))
+        rule = cutter.judge.first_broken(cutter.classes(of_raw))
         if rule is not None:
             raise BadInput(
                 f"different nodes of a hierarchy have one label, and their classes together break {rule.text}",
                 hint="rename them",
             )
     return len(first)
-
-
-def _relative_loss(total: float, people: float, leaves: int) -> float:
-    return (total - people / leaves) / (people - people / leaves) if leaves > 1 else 0.0
 
 
 def _recoding(contingency: Contingency, written: Sequence[Sequence[tuple[str | None, Span]]], part: Ints) -> Recoding:
@@ -261,16 +235,7 @@ def _recoding(contingency: Contingency, written: Sequence[Sequence[tuple[str | N
         texts = [as_text(label) for label in contingency.keys[position].labels]
         labels.append(tuple(known))
         codes.append(number[part])
-        unchanged.append(
-            all(
-                known[new] == texts[old]
-                for new, old in zip(codes[-1].tolist(), contingency.codes[position].tolist(), strict=True)
-            )
-        )
-    return Recoding(
-        tuple(key.name for key in contingency.keys),
-        tuple(labels),
-        tuple(codes),
-        np.ones(len(part), dtype=bool),
-        tuple(unchanged),
-    )
+        pairs = zip(codes[-1].tolist(), contingency.codes[position].tolist(), strict=True)
+        unchanged.append(all(known[new] == texts[old] for new, old in pairs))
+    names, kept = tuple(key.name for key in contingency.keys), np.ones(len(part), dtype=bool)
+    return Recoding(names, tuple(labels), tuple(codes), kept, tuple(unchanged))

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -19,29 +19,9 @@ from divulge import arrays
 from divulge.arrays import Floats, Ints, Members
 from divulge.count import Domain
 from divulge.errors import BadInput
-from divulge.hierarchy import SUPPRESSED, Hierarchy
+from divulge.hierarchy import SUPPRESSED
 from divulge.search.lattice import Ladder, Span
 from divulge.values import as_text
-
-
-class Axis(Protocol):
-    """One column of a local recoding."""
-
-    @property
-    def leaves(self) -> int:
-        """How many values the column has, or leaves its hierarchy."""
-
-    def width(self, parts: Members) -> Floats:
-        """How wide each part is, 0 (one value) to 1 (all of them)."""
-
-    def pieces(self, parts: Members, people: Floats) -> Ints:
-        """For each member, the piece of its part that it would go to; a part that cannot be cut stays one piece."""
-
-    def shares(self, parts: Members) -> Floats:
-        """The share of the column's leaves that each part's label stands for, as in ARX's loss."""
-
-    def written(self, parts: Members) -> list[tuple[str | None, Span]]:
-        """The label of each part, and what it stands for."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,12 +31,11 @@ class Tree:
     ladder: Ladder
     codes: Ints = field(repr=False)
     """Position in the domain of each raw class."""
-    hierarchy: Hierarchy
-    has_null: bool = False
+    has_null: bool
 
     @property
     def leaves(self) -> int:
-        """Leaves of the hierarchy."""
+        """How many leaves the hierarchy has."""
         return self.ladder.leaves
 
     def _level(self, parts: Members) -> Ints:
@@ -68,12 +47,12 @@ class Tree:
         return level
 
     def width(self, parts: Members) -> Floats:
-        """The share of leaves below the common node; 0 where it is a value itself."""
+        """How wide each part is: the share of leaves below the common node; 0 where it is a value itself."""
         level = self._level(parts)
         return np.where(level == 0, 0.0, self._shares_at(parts, level))
 
     def shares(self, parts: Members) -> Floats:
-        """Leaves below the common node."""
+        """The share of the column's leaves that each part's label stands for, as in ARX's loss: those below the common node."""
         return self._shares_at(parts, self._level(parts))
 
     def _shares_at(self, parts: Members, level: Ints) -> Floats:
@@ -83,8 +62,8 @@ class Tree:
             shares = np.where(level == number, step.shares[first], shares)
         return shares
 
-    def pieces(self, parts: Members, people: Floats) -> Ints:  # noqa: ARG002 - the protocol's name
-        """The children of the common node."""
+    def pieces(self, parts: Members, people: Floats) -> Ints:  # noqa: ARG002 - as Line has it
+        """For each member, the piece of its part that it would go to: the child of the common node."""
         below = np.maximum(self._level(parts) - 1, 0)[parts.numbers]
         piece = np.zeros(len(parts.members), dtype=np.int64)
         for number, step in enumerate(self.ladder.levels):
@@ -93,11 +72,12 @@ class Tree:
         return piece
 
     def written(self, parts: Members) -> list[tuple[str | None, Span]]:
-        """The label of the common node, which stands for all values below it."""
+        """The label of each part, the common node's, and what it stands for: all values below it."""
         first = self.codes[parts.members[parts.start[:-1]]]
-        known = {**self.hierarchy.beyond, **self.hierarchy.rows}
+        hierarchy = self.ladder.hierarchy
+        known = {**hierarchy.beyond, **hierarchy.rows}
         if self.has_null:
-            known[None] = self.hierarchy.null_labels
+            known[None] = hierarchy.null_labels
         found: list[tuple[str | None, Span]] = []
         for position, number in zip(first.tolist(), self._level(parts).tolist(), strict=True):
             if number > self.ladder.height:
@@ -130,7 +110,9 @@ class Line:
         rank = places_in_order(domain, order)
         labels = tuple(domain.labels[i] for i in np.argsort(rank))
         by_number = domain.is_ordered and order is None
-        return cls(labels, rank[codes], _places(labels) if by_number else _evenly(len(labels)), by_number, strict)
+        return cls(
+            labels, rank[codes], _places(labels) if by_number else np.linspace(0.0, 1.0, len(labels)), by_number, strict
+        )
 
     @property
     def leaves(self) -> int:
@@ -146,7 +128,7 @@ class Line:
         return (parts.greatest(self.codes) - parts.least(self.codes) + 1) / len(self.labels)
 
     def pieces(self, parts: Members, people: Floats) -> Ints:
-        """Below and above the cut that comes nearest to halves."""
+        """Below and above the cut that comes nearest to halves; a part that cannot be cut stays one piece."""
         part = parts.numbers
         order = np.lexsort((self.codes[parts.members], part))
         code, here = self.codes[parts.members[order]], people[parts.members[order]]
@@ -173,16 +155,17 @@ class Line:
 
     def _written(self, low: int, high: int) -> tuple[str | None, Span]:
         texts = tuple(as_text(label) for label in self.labels[low : high + 1])
-        if low == high or not self.by_number:
-            label = (
-                texts[0] if low == high else "{" + ", ".join("null" if text is None else text for text in texts) + "}"
-            )
-            return label, (self.labels[low], self.labels[low]) if self.by_number and texts[
-                0
-            ] is not None else frozenset(texts)
+        ends = self.labels[low], self.labels[high]
+        if low == high:
+            return texts[0], ends if self.by_number and texts[0] is not None else frozenset(texts)
+        if not self.by_number:
+            return "{" + ", ".join("null" if text is None else text for text in texts) + "}", frozenset(texts)
         if texts[-1] is None:
             return SUPPRESSED, None
-        return f"[{texts[0]}, {texts[-1]}]", (self.labels[low], self.labels[high])
+        return f"[{texts[0]}, {texts[-1]}]", ends
+
+
+Axis = Tree | Line
 
 
 def places_in_order(domain: Domain, order: Sequence[str] | None) -> Ints:
@@ -200,16 +183,8 @@ def places_in_order(domain: Domain, order: Sequence[str] | None) -> Ints:
 def _places(labels: Sequence[Any]) -> Floats:
     """Numbers and dates scaled to 0..1; a null lies as far from the last one as that from the first."""
     known = [label for label in labels if label is not None]
-    numbers = [(label - known[0]) for label in known]
-    scaled = np.array(
-        [float(number.total_seconds() if isinstance(number, timedelta) else number) for number in numbers]
-    )
-    span = scaled[-1] if len(scaled) and scaled[-1] > 0 else 1.0
-    places: Floats = (
-        np.append(scaled, scaled[-1] + span if len(scaled) else 0.0) if len(known) < len(labels) else scaled
-    )
+    apart = [label - known[0] for label in known]
+    places = np.array([float(item.total_seconds() if isinstance(item, timedelta) else item) for item in apart])
+    if len(known) < len(labels):
+        places = np.append(places, places[-1] + (places[-1] if places[-1] > 0 else 1.0) if len(places) else 0.0)
     return places / max(places[-1], np.finfo(float).tiny) if len(places) else places
-
-
-def _evenly(values: int) -> Floats:
-    return np.linspace(0.0, 1.0, values) if values > 1 else np.zeros(values)

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a generalization costs: the common face of all objectives, those that follow from the classes, and one's own function.
+"""What a generalization costs: per column, by what follows from the classes, or by one's own function.
 
 Costs are minimized; the value shown is the cost, or its negative where high is good. Each objective gives bounds that make a search
-short. Additive ones (columnwise.py) know the cost of every node without suppression, and suppressing never makes it cheaper. Those here
-know that merging never makes the cost without suppression smaller. A function of the user's promises nothing, so every node that
-may keep the promises is looked at.
+short. Additive ones know the cost of every node without suppression, and suppressing never makes it cheaper. Counted ones know that merging
+never makes the cost without suppression smaller. A function of the user's promises nothing, so every node that may keep the promises
+is looked at.
 
 - discernibility (Bayardo and Agrawal 2005): each person costs as many as share the class, a suppressed one as many as there are.
 - average class size (LeFevre et al. 2006): people per class; those suppressed are one class.
@@ -17,45 +17,21 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Literal, Protocol
+from typing import Literal
 
 import numpy as np
 
 from divulge import arrays
-from divulge.arrays import Bools, Floats
+from divulge.arrays import Floats
 from divulge.count import Contingency
 from divulge.errors import BadInput, nearest
-from divulge.search.judge import Candidate
-from divulge.search.lattice import Classes, Ladder, Node, Rollup
+from divulge.search.judge import Candidate, all_published
+from divulge.search.lattice import Classes, Node, Rollup
 from divulge.search.plan import published, recode
 
 Better = Literal["low", "high"]
 UserFunction = Callable[[Mapping[str, int], Contingency, int], float]
 """(levels by column, the counts that would be published, people suppressed) to a cost; low is good."""
-
-
-class Objective(Protocol):
-    """What a search minimizes."""
-
-    @property
-    def name(self) -> str:
-        """For results."""
-
-    @property
-    def better(self) -> Better:
-        """Which end of the shown value is good."""
-
-    def bound(self, node: Node) -> float:
-        """A cost that the node cannot undercut, known without counting."""
-
-    def bounds(self) -> Floats:
-        """The same for all nodes of the lattice."""
-
-    def floor(self, classes: Classes) -> float:
-        """A cost that neither this node nor any coarser one can undercut."""
-
-    def cost(self, candidate: Candidate) -> float:
-        """The cost of publishing a candidate."""
 
 
 def shown(objective: Objective, cost: float) -> float:
@@ -64,108 +40,75 @@ def shown(objective: Objective, cost: float) -> float:
 
 
 @dataclass(frozen=True, eq=False)
-class _Counted:
+class Counted:
     """An objective that is known only after counting."""
 
     rollup: Rollup
+    name: str
+    of: Callable[[Rollup, Candidate], float]
+    """The cost, or where high is good what is kept."""
+    better: Better = "low"
+    grows: bool = True
+    """Merging never makes it cheaper, nor does suppressing."""
 
-    def bound(self, node: Node) -> float:  # noqa: ARG002 - the protocol's name
-        """Nothing is known before counting."""
+    def bound(self, node: Node) -> float:  # noqa: ARG002 - as Columnwise has it
+        """A cost that the node cannot undercut, known without counting: nothing is."""
         return -np.inf
 
     def bounds(self) -> Floats:
-        """Nothing is known before counting."""
+        """The same for all nodes of the lattice."""
         return np.full(self.rollup.lattice.shape, -np.inf)
 
-
-@dataclass(frozen=True, eq=False)
-class Discernibility(_Counted):
-    """The sum of squared class sizes; a suppressed person costs the size of the table."""
-
-    name: str = "discernibility"
-    better: Better = "low"
-
     def floor(self, classes: Classes) -> float:
-        """Every class published: a suppressed person costs no less."""
-        return float(classes.sizes @ classes.sizes)
+        """A cost that neither this node nor any coarser one can undercut: that with every class published."""
+        return self.cost(all_published(classes)) if self.grows else -np.inf
 
     def cost(self, candidate: Candidate) -> float:
-        """Squares of what is published, and the whole table for each of the others."""
-        sizes = candidate.classes.sizes[candidate.kept]
-        return float(sizes @ sizes) + float(candidate.suppressed) * self.rollup.people
+        """The cost of publishing a candidate, to be kept low."""
+        return shown(self, self.of(self.rollup, candidate))
 
 
-@dataclass(frozen=True, eq=False)
-class AverageClassSize(_Counted):
-    """People per class."""
-
-    name: str = "average_class_size"
-    better: Better = "low"
-
-    def floor(self, classes: Classes) -> float:
-        """Suppressing makes no class more."""
-        return self.rollup.people / len(classes)
-
-    def cost(self, candidate: Candidate) -> float:
-        """The suppressed are one class."""
-        return self.rollup.people / (candidate.published_classes + (candidate.suppressed > 0))
+def _discernibility(rollup: Rollup, candidate: Candidate) -> float:
+    """Squares of what is published, and the whole table for each of the others."""
+    sizes = candidate.classes.sizes[candidate.kept]
+    return float(sizes @ sizes) + float(candidate.suppressed) * rollup.people
 
 
-@dataclass(frozen=True, eq=False)
-class Information(_Counted):
-    """I(X~;W), all sensitive attributes together."""
-
-    name: str = "information"
-    better: Better = "high"
-
-    def __post_init__(self) -> None:
-        if not self.rollup.contingency.cells:
-            raise BadInput(
-                "the objective 'information' is about a sensitive attribute, and none was named",
-                hint="name it with sensitive=",
-            )
-
-    def floor(self, classes: Classes) -> float:
-        """All classes together: no part of the sum is negative, and merging lets none grow."""
-        return self._lost(classes, np.ones(len(classes), dtype=bool))
-
-    def cost(self, candidate: Candidate) -> float:
-        """What the published classes tell."""
-        return self._lost(candidate.classes, candidate.kept)
-
-    def _lost(self, classes: Classes, kept: Bools) -> float:
-        bits = 0.0
-        for name, raw in self.rollup.contingency.cells.items():
-            cells, _ = self.rollup.tally("count", name, classes).cells(classes.of_raw, kept)
-            ratio = cells.mass * raw.marginal.sum() / (cells.totals[cells.class_index] * raw.marginal[cells.value])
-            bits += float((cells.mass * np.log2(ratio)).sum()) / float(raw.marginal.sum())
-        return -bits
+def _average_class_size(rollup: Rollup, candidate: Candidate) -> float:
+    return rollup.people / (candidate.published_classes + (candidate.suppressed > 0))
 
 
-@dataclass(frozen=True, eq=False)
-class Own(_Counted):
-    """A function of the user's."""
+def _information(rollup: Rollup, candidate: Candidate) -> float:
+    """I(X~;W), all sensitive attributes together: no part of the sum is negative, and merging lets none grow."""
+    bits = 0.0
+    for name, raw in rollup.contingency.cells.items():
+        cells, _ = rollup.tally("count", name, candidate.classes).cells(candidate.classes.of_raw, candidate.kept)
+        ratio = cells.mass * raw.marginal.sum() / (cells.totals[cells.class_index] * raw.marginal[cells.value])
+        bits += float((cells.mass * np.log2(ratio)).sum()) / float(raw.marginal.sum())
+    return bits
 
-    function: UserFunction
-    name: str = "own"
-    better: Better = "low"
 
-    def floor(self, classes: Classes) -> float:  # noqa: ARG002 - the protocol's name
-        """Nothing is known about coarser nodes."""
-        return -np.inf
+def _counted_information(rollup: Rollup) -> Counted:
+    if not rollup.contingency.cells:
+        raise BadInput(
+            "the objective 'information' is about a sensitive attribute, and none was named",
+            hint="name it with sensitive=",
+        )
+    return Counted(rollup, "information", _information, "high")
 
-    def cost(self, candidate: Candidate) -> float:
-        """Whatever the function says."""
-        counts = published(self.rollup.contingency, recode(self.rollup, candidate))
-        cost = float(self.function(self.rollup.lattice.named(candidate.node), counts, candidate.suppressed))
+
+def _own(rollup: Rollup, function: UserFunction) -> Counted:
+    def of(rollup: Rollup, candidate: Candidate) -> float:
+        levels = rollup.lattice.named(candidate.node)
+        counts = published(rollup.contingency, recode(rollup, candidate))
+        cost = float(function(levels, counts, candidate.suppressed))
         if np.isnan(cost):
-            raise BadInput(
-                f"the objective function gave no number for levels {self.rollup.lattice.named(candidate.node)}"
-            )
+            raise BadInput(f"the objective function gave no number for levels {levels}")
         return cost
 
+    return Counted(rollup, "own", of, grows=False)
 
-# --- columnwise -------------------------------------------------------------------------------------------------------
+
 # Objectives that add up over people and columns, so that the cost of a node without suppression is known before counting.
 #
 # - loss: ARX's. Per column, the shares of the hierarchy's leaves under the published labels, summed over people, less what publishing the
@@ -207,15 +150,11 @@ class Columnwise:
     @cached_property
     def _by_level(self) -> tuple[Floats, ...]:
         """For each column the total cost at each level, nobody suppressed."""
-        counted = self.rollup.contingency
-        people = [
-            arrays.sum_by_id(codes, self.rollup.sizes, len(key))
-            for key, codes in zip(counted.keys, counted.codes, strict=True)
-        ]
-        return tuple(
-            np.array([here @ level for level in column.published])
-            for here, column in zip(people, self.columns, strict=True)
-        )
+        counted, found = self.rollup.contingency, []
+        for key, codes, column in zip(counted.keys, counted.codes, self.columns, strict=True):
+            people = arrays.sum_by_id(codes, self.rollup.sizes, len(key))
+            found.append(np.array([people @ level for level in column.published]))
+        return tuple(found)
 
     @cached_property
     def _relative(self) -> tuple[Floats, ...]:
@@ -261,27 +200,21 @@ class Columnwise:
         return self._combined(relative)
 
 
-def _loss(rollup: Rollup, *, name: str, geometric: bool) -> Columnwise:
-    people = float(rollup.people)
-
-    def column(ladder: Ladder) -> ColumnCost:
+def _loss(rollup: Rollup, name: str, *, geometric: bool) -> Columnwise:
+    people, columns = float(rollup.people), []
+    for ladder in rollup.lattice.ladders:
         shares = tuple(level.shares for level in ladder.levels)
-        return ColumnCost(shares, np.ones(len(shares[0])), people / ladder.leaves, people)
-
-    return _columnwise(rollup, name, column, geometric=geometric)
+        columns.append(ColumnCost(shares, np.ones(len(shares[0])), people / ladder.leaves, people))
+    return Columnwise(rollup, name, tuple(columns), _equal_weights(columns), geometric)
 
 
 def _precision(rollup: Rollup) -> Columnwise:
-    def column(ladder: Ladder) -> ColumnCost:
+    columns = []
+    for ladder in rollup.lattice.ladders:
         values, height = len(ladder.levels[0].codes), max(ladder.height, 1)
-        return ColumnCost(
-            tuple(np.full(values, level / height) for level in range(len(ladder.levels))),
-            np.ones(values),
-            0.0,
-            float(rollup.people),
-        )
-
-    return _columnwise(rollup, "precision", column, better="high")
+        levels = tuple(np.full(values, level / height) for level in range(len(ladder.levels)))
+        columns.append(ColumnCost(levels, np.ones(values), 0.0, float(rollup.people)))
+    return Columnwise(rollup, "precision", tuple(columns), _equal_weights(columns), better="high")
 
 
 def _non_uniform_entropy(rollup: Rollup) -> Columnwise:
@@ -292,37 +225,30 @@ def _non_uniform_entropy(rollup: Rollup) -> Columnwise:
         suppressed = np.log2(rollup.people / often)
         columns.append(ColumnCost(published, suppressed, 0.0, float(often @ suppressed)))
     most = np.array([column.most for column in columns])
-    weights = most / most.sum() if most.sum() > 0 else np.full(len(columns), 1.0 / len(columns))
+    weights = most / most.sum() if most.sum() > 0 else _equal_weights(columns)
     return Columnwise(rollup, "non_uniform_entropy", tuple(columns), weights)
 
 
-def _columnwise(
-    rollup: Rollup,
-    name: str,
-    column: Callable[[Ladder], ColumnCost],
-    *,
-    geometric: bool = False,
-    better: Better = "low",
-) -> Columnwise:
-    columns = tuple(column(ladder) for ladder in rollup.lattice.ladders)
-    return Columnwise(rollup, name, columns, np.full(len(columns), 1.0 / len(columns)), geometric, better)
+def _equal_weights(columns: Sequence[ColumnCost]) -> Floats:
+    return np.full(len(columns), 1.0 / len(columns))
 
 
+Objective = Counted | Columnwise
 OBJECTIVES: dict[str, Callable[[Rollup], Objective]] = {
-    "loss": lambda rollup: _loss(rollup, name="loss", geometric=True),
-    "arithmetic_loss": lambda rollup: _loss(rollup, name="arithmetic_loss", geometric=False),
+    "loss": lambda rollup: _loss(rollup, "loss", geometric=True),
+    "arithmetic_loss": lambda rollup: _loss(rollup, "arithmetic_loss", geometric=False),
     "precision": _precision,
     "non_uniform_entropy": _non_uniform_entropy,
-    "discernibility": Discernibility,
-    "average_class_size": AverageClassSize,
-    "information": Information,
+    "discernibility": lambda rollup: Counted(rollup, "discernibility", _discernibility),
+    "average_class_size": lambda rollup: Counted(rollup, "average_class_size", _average_class_size),
+    "information": _counted_information,
 }
 
 
 def find_objective(rollup: Rollup, wanted: str | UserFunction) -> Objective:
     """By name, or a function of the user's."""
     if callable(wanted):
-        return Own(rollup, wanted)
+        return _own(rollup, wanted)
     if wanted not in OBJECTIVES:
         raise BadInput(f"there is no objective {wanted!r}", hint=nearest(str(wanted), OBJECTIVES))
     return OBJECTIVES[wanted](rollup)

@@ -29,7 +29,7 @@ class Recoding:
 
     columns: tuple[str, ...]
     labels: tuple[tuple[str | None, ...], ...]
-    """Per column: the published labels; null stays null."""
+    """Per column; null stays null."""
     codes: tuple[Ints, ...] = field(repr=False)
     """Per column: the position of each raw class's label."""
     kept: Bools = field(repr=False)
@@ -93,8 +93,8 @@ class Plan:
 
     def holding(self, contingency: Contingency, some: Bools) -> Bools:
         """Which classes of `published` hold people of these raw classes."""
-        _, first, of_raw = _merged_classes(contingency, self.recoding)
-        found: Bools = np.zeros(len(first[0]), dtype=bool)
+        _, codes, of_raw = _merged_classes(contingency, self.recoding)
+        found: Bools = np.zeros(len(codes[0]), dtype=bool)
         found[of_raw[some & self.recoding.kept]] = True
         return found
 
@@ -107,7 +107,8 @@ class Plan:
     ) -> dict[Labels, list[Labels]]:
         """Under which published labels of these columns each combination of their values lies, whether somebody has it or not."""
         if not self.boxes:
-            return {key: _labels_at(key, [(hierarchies[name], self.levels[name]) for name in columns]) for key in keys}
+            levels = [(hierarchies[name], self.levels[name]) for name in columns]
+            return {key: _labels_at(key, levels) for key in keys}
         places = [self.recoding.columns.index(name) for name in columns]
         boxes = {(tuple(box.labels[i] for i in places), tuple(box.spans[i] for i in places)) for box in self.boxes}
         labels, spans = [box[0] for box in boxes], [box[1] for box in boxes]
@@ -115,8 +116,8 @@ class Plan:
         for number, place in enumerate(places):
             inside &= held([span[number] for span in spans], [key[number] for key in keys], contingency.keys[place])
         return {
-            key: list({labels[box] for box in np.flatnonzero(inside[:, number]).tolist()})
-            for number, key in enumerate(keys)
+            key: list({labels[box] for box in np.flatnonzero(column)})
+            for key, column in zip(keys, inside.T, strict=True)
         }
 
     def describe(self) -> dict[str, Any]:
@@ -148,7 +149,7 @@ def _labels_at(key: Labels, levels: Sequence[tuple[Hierarchy, int]]) -> list[Lab
 
 def recode(rollup: Rollup, candidate: Candidate) -> Recoding:
     """The recoding of a full-domain node."""
-    steps = [ladder.levels[level] for ladder, level in zip(rollup.lattice.ladders, candidate.node, strict=True)]
+    steps = rollup.lattice.levels(candidate.node)
     return Recoding(
         columns=tuple(ladder.column for ladder in rollup.lattice.ladders),
         labels=tuple(step.labels for step in steps),
@@ -180,12 +181,11 @@ def _merged_classes(contingency: Contingency, recoding: Recoding) -> tuple[tuple
     """Key columns and codes of the published classes, in the order of their values, and the class of each raw class (-1: none)."""
     columns = [_published_column(contingency, recoding, position) for position in range(len(recoding.columns))]
     keys = tuple(domain for domain, _ in columns)
-    ids, first = arrays.class_ids(
-        [codes for _, codes in columns], [len(key) for key in keys], rows=int(recoding.kept.sum())
-    )
+    codes = [codes for _, codes in columns]
+    ids, first = arrays.class_ids(codes, [len(key) for key in keys], rows=int(recoding.kept.sum()))
     of_raw = np.full(len(recoding.kept), -1, dtype=np.int64)
     of_raw[recoding.kept] = ids
-    return keys, tuple(codes[first] for _, codes in columns), of_raw
+    return keys, tuple(column[first] for column in codes), of_raw
 
 
 def _published_column(contingency: Contingency, recoding: Recoding, position: int) -> tuple[Domain, Ints]:

@@ -82,7 +82,15 @@ class SearchState:
         if candidate.feasible:
             self._compare(candidate, cost)
         if self.keep_nodes:
-            self.nodes.append(self._summary(candidate, cost))
+            seen = CheckedNode(
+                levels=self.problem.rollup.lattice.named(node),
+                feasible=candidate.feasible,
+                value=shown(self.problem.objective, cost) if candidate.feasible else None,
+                suppressed=candidate.suppressed,
+                classes=candidate.published_classes,
+                obstacle=None if candidate.obstacle is None else candidate.obstacle.text,
+            )
+            self.nodes.append(seen)
         return candidate, cost
 
     def _compare(self, candidate: Candidate, cost: float) -> None:
@@ -93,14 +101,3 @@ class SearchState:
             self.ties.append(candidate.node)
             if self.wins_ties(candidate.node):
                 self.best = candidate
-
-    def _summary(self, candidate: Candidate, cost: float) -> CheckedNode:
-        problem = self.problem
-        return CheckedNode(
-            levels=problem.rollup.lattice.named(candidate.node),
-            feasible=candidate.feasible,
-            value=shown(problem.objective, cost) if candidate.feasible else None,
-            suppressed=candidate.suppressed,
-            classes=candidate.published_classes,
-            obstacle=None if candidate.obstacle is None else candidate.obstacle.text,
-        )

@@ -2,8 +2,8 @@
 """Promises made ready for a search: what each looks at, and what a class that breaks it proves about every finer generalization.
 
 A rule looks at a class by itself, at a class within what is published (ITPR counts the classes, I3 and I4 use the published marginal),
-or at the whole table (averages). Pruning needs a proof, so each rule that looks at a class by itself says how many people of a breaking
-class must be left out by ANY finer generalization, where only the classes that keep all promises are published:
+or at the whole table (averages). Each rule that looks at a class by itself says how many people of a breaking class must be left out by ANY
+finer generalization, where only the classes that keep all promises are published:
 
 - A rule is absorbing if a class that keeps it still does when others are merged in (a size, a number of distinct values). No part of a
   breaking class keeps it, so all its people are left out.
@@ -13,8 +13,7 @@ class must be left out by ANY finer generalization, where only the classes that 
 - Any other rule that merging never makes worse: at least one person, else all parts would keep it and so would their union.
 - A rule that compares with a prior which depends on the class proves nothing: merging mixes priors by the adversary's weights and classes
   by the table's, so classes that each look as expected can together look unexpected.
-- A rule that is not monotone proves nothing by itself. Entropy leakage |H(prior) - H| <= b has a convex half, H(prior) - H <= b, and
-  that half proves what a convex rule proves.
+- A rule that is not monotone proves nothing. Entropy leakage |H(prior) - H| <= b has a convex half, H(prior) - H <= b, which does.
 
 With nothing left out (no suppression), a broken monotone rule of any kind proves that every finer node breaks it too.
 """
@@ -30,10 +29,9 @@ import numpy as np
 from divulge import metrics
 from divulge.arrays import Bools, Floats
 from divulge.belief import Belief
-from divulge.count import Cells, Contingency
-from divulge.errors import BadInput, nearest
+from divulge.count import Cells
 from divulge.metrics import Identity, Metric
-from divulge.policy import Promise, Protection, choose
+from divulge.policy import Promise
 
 View = Identity | Belief
 
@@ -124,51 +122,13 @@ class Rule:
 
 
 def compile_rules(
-    promises: Sequence[Promise],
-    beliefs: Mapping[str, Belief],
-    *,
-    has_population: bool = False,
-    only: Bools | None = None,
-    who: str = "",
+    promises: Sequence[Promise], beliefs: Mapping[str, Belief], *, has_population: bool = False
 ) -> tuple[Rule, ...]:
     """One rule per promise and attribute, in the order in which they are cheapest to check."""
-    rules: list[Rule] = []
-    for promise in promises:
-        for about in _attributes(promise, beliefs, has_population=has_population):
-            metric = _metric(promise, about)
-            rule = _rule(replace(promise, metric=metric), about, None if about is None else beliefs[about])
-            rules.append(replace(rule, only=only, who=who))
+    held = [pair for promise in promises for pair in promise.spread(beliefs, has_population=has_population)]
+    rules = [_rule(promise, about, None if about is None else beliefs[about]) for promise, about in held]
     kinds = ("class", "class within the table", "table")
     return tuple(sorted(rules, key=lambda rule: (kinds.index(rule.looks_at), rule.attribute is not None)))
-
-
-def _attributes(promise: Promise, beliefs: Mapping[str, Belief], *, has_population: bool) -> list[str | None]:
-    """What the promise is about; as `policy.judge` reads it, a sensitive promise means identity where nothing is sensitive."""
-    metric = promise.metric
-    if metric.needs_population and not has_population:
-        raise BadInput(f"{metric.name} needs a population", hint="give a weight column or a population table")
-    if metric.scope == "identity":
-        return [None]
-    if not beliefs:
-        if promise.attribute is None and any(other.name == metric.name for other in metrics.IDENTITY):
-            return [None]
-        raise BadInput(
-            f"{promise.text} is about a sensitive attribute, and none was named", hint="name it with sensitive="
-        )
-    if promise.attribute is None:
-        return list(beliefs)
-    if promise.attribute not in beliefs:
-        raise BadInput(
-            f"{promise.text}: {promise.attribute!r} is not a sensitive attribute here",
-            hint=nearest(promise.attribute, beliefs),
-        )
-    return [promise.attribute]
-
-
-def _metric(promise: Promise, about: str | None) -> Metric[Any]:
-    if about is None and promise.metric.scope == "sensitive":
-        return next(metric for metric in metrics.IDENTITY if metric.name == promise.metric.name)
-    return promise.metric
 
 
 def _rule(promise: Promise, about: str | None, belief: Belief | None) -> Rule:
@@ -189,20 +149,3 @@ def _corners(belief: Belief) -> Belief:
     # A metric that gets here with several priors looks at none of them.
     prior = replace(belief.prior, weights=belief.prior.weights[:1], row=None)
     return Belief(cells, prior, belief.ground, corner, belief.recursive_l)
-
-
-# --- protect ----------------------------------------------------------------------------------------------------------
-# Protections of chosen people or values made ready for a search: rules that look at some raw classes, or at some values, only.
-def protect(
-    protections: Sequence[Protection], contingency: Contingency, beliefs: Mapping[str, Belief], *, has_population: bool
-) -> tuple[dict[str, Belief], tuple[Rule, ...]]:
-    """The beliefs about chosen values that are needed, and the rules."""
-    more: dict[str, Belief] = {}
-    rules: list[Rule] = []
-    for protected in choose(protections, contingency, beliefs):
-        about, promises = protected.about(beliefs)
-        more |= {name: belief for name, belief in about.items() if name not in beliefs}
-        rules += compile_rules(
-            promises, about, has_population=has_population, only=protected.only, who=protected.protection.who
-        )
-    return more, tuple(rules)
