@@ -17,17 +17,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from divulge import arrays
+from divulge.count import counting
 from divulge.count.contingency import Contingency, Domain
-from divulge.count.counting import (
-    JOINT,
-    CountedColumns,
-    Request,
-    ValueNumbers,
-    check_weights,
-    contingency_of,
-    domain_codes,
-    plain_values,
-)
+from divulge.count.counting import JOINT, CountedColumns, Request, ValueNumbers, domain_codes, plain_values
 from divulge.engines import Held
 from divulge.errors import BadInput
 
@@ -54,7 +46,7 @@ class Counts:
         if found.cells == 0:
             raise request.no_rows()
         if request.roles.weight is not None and not found.is_small:
-            check_weights(found._whole, request)
+            counting.check_weights(found._whole, request)
         return found
 
     @property
@@ -75,7 +67,7 @@ class Counts:
 
     def collect(self) -> Contingency:
         """Bring the counts to memory."""
-        return contingency_of(self.request, self.held.table())
+        return counting.contingency_of(self.request, self.held.table())
 
     def roll_up(self, columns: Sequence[str]) -> Counts:
         """The counts of fewer quasi-identifiers, from these counts; where people own several rows, from the rows again."""
@@ -87,9 +79,14 @@ class Counts:
 
     def one_class(self) -> tuple[Contingency, dict[str, ValueNumbers]]:
         """The whole table as one class, that is its marginals, and how it numbers the values of each target."""
-        layout = replace(self.layout, keys=())
-        found = layout.assemble(self._whole)
-        return found, _codings(layout, found, self._whole)
+        found = replace(self.layout, keys=()).assemble(self._whole)
+        alone = {column.name: found.cells[column.name].domain for column in self.layout.values}
+        codings = {name: ValueNumbers(domain, (domain,)) for name, domain in alone.items()}
+        for target in self.layout.targets:
+            if len(target) > 1:
+                domain = found.cells[JOINT.join(target)].domain
+                codings[domain.name] = _joint_coding(self._whole, domain, [alone[name] for name in target])
+        return found, codings
 
     def with_population(self, population: Counts | None) -> Held:
         """The cells, those of one class together; people of the population are rows of their own, counted in p."""
@@ -123,11 +120,9 @@ class Counts:
         kept = [name for name in present if name[0] in "sg"]
         sums = [f"CAST(SUM({name}) AS BIGINT) AS {name}" for name in ("n", "unweighted") if name in present]
         sums += ["SUM(w) AS w", "MIN(lightest) AS lightest"] if "w" in present else []
+        names = [*(f"k{place}" for place in range(len(keys))), *kept]
         grouped = [f"cells.{name}" for name in (*keys, *kept)]  # so that no alias is meant
-        named = [
-            f"{cell} AS {name}"
-            for cell, name in zip(grouped, [*(f"k{place}" for place in range(len(keys))), *kept], strict=True)
-        ]
+        named = [f"{cell} AS {name}" for cell, name in zip(grouped, names, strict=True)]
         by = f" GROUP BY {', '.join(grouped)}" if grouped else ""
         return f"SELECT {', '.join([*named, *sums])} FROM {self.held.relation} AS cells{by}"
 
@@ -136,7 +131,7 @@ def count_in_memory(request: Request) -> Contingency:
     """The counts of a table as a contingency; refused where memory cannot be expected to hold them."""
     limit = request.table.engine.search_limit
     if limit is None:
-        return contingency_of(request, request.table.engine.query(request.sql()))
+        return counting.contingency_of(request, request.table.engine.query(request.sql()))
     counts = Counts.of(request)
     if counts.cells > limit:
         raise BadInput(
@@ -155,38 +150,23 @@ def _check_same_types(ours: CountedColumns, theirs: CountedColumns) -> None:
             )
 
 
-def _codings(layout: CountedColumns, marginals: Contingency, counted: pa.Table) -> dict[str, ValueNumbers]:
-    """How the table as one class numbers the values of each target."""
-    alone = {column.name: marginals.cells[column.name].domain for column in layout.values}
-    codings = {name: ValueNumbers(domain, (domain,)) for name, domain in alone.items()}
-    for target in layout.targets:
-        if len(target) > 1:
-            codings[JOINT.join(target)] = _joint_coding(layout, marginals, counted, [alone[name] for name in target])
-    return codings
-
-
-def _joint_coding(
-    layout: CountedColumns, marginals: Contingency, counted: pa.Table, parts: Sequence[Domain]
-) -> ValueNumbers:
+def _joint_coding(counted: pa.Table, domain: Domain, parts: Sequence[Domain]) -> ValueNumbers:
+    """How the combinations of all sensitive attributes are numbered."""
     radices = [len(part) for part in parts]
     if math.prod(radices) > _LARGEST_TUPLE:
         raise BadInput(
-            f"{JOINT.join(part.name for part in parts)} has too many possible values to be measured as one on a cluster",
+            f"{domain.name} has too many possible values to be measured as one on a cluster",
             hint="measure fewer sensitive attributes together",
         )
-    together = np.logical_and.reduce(
-        [counted.column(f"g{place}").to_numpy() == 0 for place in range(len(layout.values))]
-    )
-    rows = counted.filter(pa.array(together))
+    together = [counted.column(f"g{place}").to_numpy() == 0 for place in range(len(parts))]
+    rows = counted.filter(pa.array(np.logical_and.reduce(together)))
     codes = [domain_codes(part, rows.column(f"s{place}")) for place, part in enumerate(parts)]
     tuples = np.unique(arrays.combined_key(codes, radices, rows=rows.num_rows))
-    return ValueNumbers(marginals.cells[JOINT.join(part.name for part in parts)].domain, tuple(parts), tuples)
+    return ValueNumbers(domain, tuple(parts), tuples)
 
 
-# --- chunks -----------------------------------------------------------------------------------------------------------
-# Cuts a stream of counted rows, sorted by class, into pieces that hold whole classes: memory follows the piece, not the stream.
 def whole_classes(batches: Iterable[pa.RecordBatch], keys: int, *, rows: int) -> Iterator[pa.Table]:
-    """Pieces of about `rows` rows; the key columns are k0, k1, ... and rows of one class stand together."""
+    """Counted rows in pieces of about `rows`, each of whole classes; the key columns are k0, k1, ... and a class stands together."""
     held: list[pa.RecordBatch] = []
     count = 0
     for batch in batches:

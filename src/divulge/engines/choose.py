@@ -124,9 +124,10 @@ class RelationEngine(DuckDBDialect):
         return found
 
     def _bind(self, sql: str, parameters: Sequence[object]) -> str:
-        asked = sum(match.group() == "?" for match in _PLACEHOLDER.finditer(sql))
-        if asked != len(parameters):
-            raise InternalError(f"{asked} placeholders and {len(parameters)} parameters in: {sql}")
+        places = _PLACEHOLDER.findall(sql).count("?")
+        if places != len(parameters):
+            more, fewer = ("placeholders", "parameters") if places > len(parameters) else ("parameters", "placeholders")
+            raise InternalError(f"more {more} than {fewer} in: {sql}")
         constants = map(self._constant, parameters)
         return _PLACEHOLDER.sub(lambda match: next(constants) if match.group() == "?" else match.group(), sql)
 
