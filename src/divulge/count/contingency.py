@@ -1,16 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """The counts everything else works on: classes, the values seen in them, and how often.
 
-A contingency is sparse. Classes are sorted by their quasi-identifier values; the cells of an attribute are sorted by class and then
-by value, so that one `reduceat` sums over classes. Memory grows with the number of distinct cells, never with the number of
-rows. Rolling up to fewer columns or to coarser values uses the counts alone (Afifi et al. 2018, Definition 1: a
-generalization is a map of values, and classes are what it leaves distinct).
+Classes are sorted by their quasi-identifier values; the cells of an attribute are sorted by class and then by value, so that one
+`reduceat` sums over classes. Memory grows with the number of distinct cells, never with that of rows. Rolling up uses the counts
+alone (Afifi et al. 2018, Definition 1: a generalization is a map of values, and classes are what it leaves distinct).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, cast
 
@@ -139,7 +138,8 @@ class Contingency:
         keys, codes = [coded[name][0] for name in wanted], [coded[name][1] for name in wanted]
         merged, first = arrays.class_ids(codes, [len(key) for key in keys], rows=len(self))
         count = len(first)
-        return Contingency(
+        return replace(
+            self,
             keys=tuple(keys),
             codes=tuple(column[first] for column in codes),
             sizes=arrays.exact_sums(merged, self.sizes, count),
@@ -147,10 +147,7 @@ class Contingency:
                 name: build_cells(cells.domain, merged[cells.class_index], cells.value, cells.mass, classes=count)
                 for name, cells in self.cells.items()
             },
-            rows=self.rows,
-            people=self.people,
             population=None if self.population is None else arrays.sum_by_id(merged, self.population, count),
-            notes=self.notes,
         )
 
 

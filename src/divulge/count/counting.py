@@ -177,9 +177,8 @@ def encode(column: pa.ChunkedArray | pa.Array, *, name: str, kind: Kind) -> tupl
         coded = array.dictionary_encode(null_encoding="encode")
         order = pc.array_sort_indices(coded.dictionary, null_placement="at_end")
     except pa.ArrowNotImplementedError:
-        raise BadInput(
-            f"values of type {array.type} in column {name!r} cannot be sorted", hint="turn the column into text"
-        ) from None
+        told = f"values of type {array.type} in column {name!r} cannot be sorted"
+        raise BadInput(told, hint="turn the column into text") from None
     rank = np.empty(len(order), dtype=np.int64)
     rank[order.to_numpy()] = np.arange(len(order))
     values = coded.dictionary.take(order)
@@ -233,26 +232,18 @@ class Request:
             hint = "use 'category' (a null is a value) or 'drop' (such rows are left out)"
             raise BadInput(f"nulls={self.nulls!r} is not known", hint=hint)
         if not self.roles.quasi_identifiers:
-            raise BadInput(
-                "no quasi-identifiers were named, so there are no classes to count",
-                hint="name the columns an adversary may know; `divulge profile` suggests some",
-            )
-        if self.roles.person is not None and self.roles.weight is not None:
-            raise BadInput(
-                f"weight {self.roles.weight!r} and person {self.roles.person!r} cannot be combined",
-                hint="reduce the table to one row per person first",
-            )
+            hint = "name the columns an adversary may know; `divulge profile` suggests some"
+            raise BadInput("no quasi-identifiers were named, so there are no classes to count", hint=hint)
+        weight, person = self.roles.weight, self.roles.person
+        if person is not None and weight is not None:
+            told = f"weight {weight!r} and person {person!r} cannot be combined"
+            raise BadInput(told, hint="reduce the table to one row per person first")
 
     @property
     def layout(self) -> CountedColumns:
         """The columns that come back."""
-        return CountedColumns(
-            keys=tuple(self.table.column(name) for name in self.roles.quasi_identifiers),
-            values=tuple(self.table.column(name) for name in self.roles.sensitive),
-            joint=self.joint,
-            by_person=self.roles.person is not None,
-            weighted=self.roles.weight is not None,
-        )
+        keys, values = (tuple(map(self.table.column, n)) for n in (self.roles.quasi_identifiers, self.roles.sensitive))
+        return CountedColumns(keys, values, self.joint, self.roles.person is not None, self.roles.weight is not None)
 
     def where(self) -> str:
         """The rows that count."""
@@ -309,19 +300,14 @@ class Request:
         source = f"{self.table.relation}{self.where()}"
         found = engine.query(f"SELECT COUNT(*) AS n, COUNT({quote(person)}) AS known FROM {source}").to_pylist()[0]
         if found["n"] != found["known"]:
-            raise BadInput(
-                f"{found['n'] - found['known']} rows have no {person!r}, so it is not known whose they are",
-                hint="fill the column in or remove these rows",
-            )
+            told = f"{found['n'] - found['known']} rows have no {person!r}, so it is not known whose they are"
+            raise BadInput(told, hint="fill the column in or remove these rows")
         keys = ", ".join(quote(name) for name in self.roles.quasi_identifiers)
-        spectrum = engine.query(
-            f"SELECT m, COUNT(*) AS people FROM (SELECT p, COUNT(*) AS m FROM "
-            f"(SELECT DISTINCT {quote(person)} AS p, {keys} FROM {source}) AS pairs GROUP BY p) AS owners GROUP BY m"
-        )
-        classes_of_person = spectrum.column("m").to_numpy().astype(np.float64)
-        people = spectrum.column("people").to_numpy().astype(np.float64)
-        pairs = float(classes_of_person @ people)
-        share = classes_of_person / pairs
+        pairs_of = f"(SELECT DISTINCT {quote(person)} AS p, {keys} FROM {source}) AS pairs"
+        owners = f"(SELECT p, COUNT(*) AS m FROM {pairs_of} GROUP BY p) AS owners"
+        spectrum = engine.query(f"SELECT m, COUNT(*) AS people FROM {owners} GROUP BY m")
+        classes, people = (spectrum.column(name).to_numpy().astype(np.float64) for name in ("m", "people"))
+        share = classes / float(classes @ people)
         return int(found["n"]), int(people.sum()), float(people @ (-share * np.log2(share)))
 
     def notes(self, rows: int, constant: Mapping[str, Any], domains: Sequence[Domain]) -> tuple[str, ...]:
@@ -373,10 +359,8 @@ def check_weights(counted: pa.Table, request: Request) -> None:
         found = "some are infinite or not a number"
         if np.any(lightest <= 0):
             found = f"the smallest is {lightest[lightest <= 0].min()}"
-        raise BadInput(
-            f"weights in {weight!r} must be finite and greater than 0; {found}",
-            hint="a weight says how many people of the population a row stands for",
-        )
+        hint = "a weight says how many people of the population a row stands for"
+        raise BadInput(f"weights in {weight!r} must be finite and greater than 0; {found}", hint=hint)
 
 
 def _shown(value: Any) -> str:
@@ -390,12 +374,15 @@ def align(left: Domain, right: Domain) -> tuple[Domain, Ints, Ints]:
     try:
         together = pa.concat_arrays([left.values, right.values.cast(left.values.type)])
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-        raise BadInput(
-            f"column {left.name!r} has type {left.values.type} in one table and {right.values.type} in the other",
-            hint="give both the same type",
-        ) from None
+        raise other_type(left.name, left.values.type, right.values.type) from None
     domain, codes = encode(pa.chunked_array([together]), name=left.name, kind=left.kind)
     return domain, codes[: len(left)], codes[len(left) :]
+
+
+def other_type(name: str, ours: object, theirs: object) -> BadInput:
+    """A column cannot be compared between two tables."""
+    told = f"column {name!r} has type {ours} in one table and {theirs} in the other"
+    return BadInput(told, hint="give both the same type")
 
 
 def population_sizes(sample: Contingency, population: Contingency) -> Floats:

@@ -92,7 +92,9 @@ class Counts:
         """The cells, those of one class together; people of the population are rows of their own, counted in p."""
         if population is None:
             return self.held
-        _check_same_types(self.layout, population.layout)
+        for mine, yours in zip(self.layout.keys, population.layout.keys, strict=True):
+            if mine.type != yours.type and not mine.kind == yours.kind == "number":
+                raise counting.other_type(mine.name, mine.type, yours.type)
         engine, keys = self.held.engine, self.layout.key_names
         if not engine.sees(population.held) and not population.is_small:
             raise BadInput(
@@ -103,11 +105,8 @@ class Counts:
         others = [name for name in self.layout.column_names if name not in keys]
         ours = ", ".join([*keys, *others, "CAST(NULL AS BIGINT) AS p"])
         everybody = ", ".join([*keys, *(f"NULL AS {name}" for name in others), "n AS p"])
-        return engine.hold(
-            f"SELECT {ours} FROM {self.held.relation} UNION ALL SELECT {everybody} FROM {theirs}",
-            together=keys,
-            rows=self.cells + population.cells,
-        )
+        both = f"SELECT {ours} FROM {self.held.relation} UNION ALL SELECT {everybody} FROM {theirs}"
+        return engine.hold(both, together=keys, rows=self.cells + population.cells)
 
     @cached_property
     def _whole(self) -> pa.Table:
@@ -141,23 +140,12 @@ def count_in_memory(request: Request) -> Contingency:
     return counts.collect()
 
 
-def _check_same_types(ours: CountedColumns, theirs: CountedColumns) -> None:
-    for mine, yours in zip(ours.keys, theirs.keys, strict=True):
-        if mine.type != yours.type and not mine.kind == yours.kind == "number":
-            raise BadInput(
-                f"column {mine.name!r} has type {mine.type} in one table and {yours.type} in the other",
-                hint="give both the same type",
-            )
-
-
 def _joint_coding(counted: pa.Table, domain: Domain, parts: Sequence[Domain]) -> ValueNumbers:
     """How the combinations of all sensitive attributes are numbered."""
     radices = [len(part) for part in parts]
     if math.prod(radices) > _LARGEST_TUPLE:
-        raise BadInput(
-            f"{domain.name} has too many possible values to be measured as one on a cluster",
-            hint="measure fewer sensitive attributes together",
-        )
+        told = f"{domain.name} has too many possible values to be measured as one on a cluster"
+        raise BadInput(told, hint="measure fewer sensitive attributes together")
     together = [counted.column(f"g{place}").to_numpy() == 0 for place in range(len(parts))]
     rows = counted.filter(pa.array(np.logical_and.reduce(together)))
     codes = [domain_codes(part, rows.column(f"s{place}")) for place, part in enumerate(parts)]

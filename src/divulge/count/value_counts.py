@@ -51,10 +51,8 @@ def value_counts(table: Table, columns: Sequence[str]) -> dict[str, ValueCounts]
     )
     if counted.num_rows == 0:
         raise BadInput(f"{table.source} has no rows", hint="there is nothing to measure in an empty table")
-    column = counted.column("c").to_numpy()
-    sizes = counted.column("n").to_numpy().astype(np.float64)
-    repeats = counted.column("m").to_numpy().astype(np.float64)
-    absent = counted.column("absent").to_numpy() == 1
+    column, absent = counted.column("c").to_numpy(), counted.column("absent").to_numpy() == 1
+    sizes, repeats = (counted.column(name).to_numpy().astype(np.float64) for name in ("n", "m"))
     found: dict[str, ValueCounts] = {}
     for position, name in enumerate(columns):
         here = column == position

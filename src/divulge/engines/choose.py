@@ -38,9 +38,8 @@ def choose_engine(asked: Any) -> OwnEngine | None:
         return ENGINES[asked]()
     if _is_of("pyspark.sql.session", "SparkSession", asked):
         return SparkEngine(asked)
-    raise BadInput(
-        f"an engine cannot be made from {type(asked).__qualname__}", hint="give 'duckdb', 'spark' or a Spark session"
-    )
+    hint = "give 'duckdb', 'spark' or a Spark session"
+    raise BadInput(f"an engine cannot be made from {type(asked).__qualname__}", hint=hint)
 
 
 def as_spark_frame(source: Any) -> DataFrame | None:

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """DuckDB inside this process: the default engine.
 
-Each engine owns one private connection and one private directory (mode 0700), where DuckDB spills what does not fit
-into memory and where data that can be read only once is kept. The directory goes away with the engine.
-Nothing phones home: extensions are neither fetched nor loaded by themselves, and SQL cannot see the caller's Python
-variables.
+Each engine owns one private connection and one private directory, where DuckDB spills what does not fit into memory and where data
+that can be read only once is kept. Nothing phones home: extensions are neither fetched nor loaded by themselves, and SQL cannot see
+the caller's Python variables.
 """
 
 from __future__ import annotations
@@ -72,10 +71,8 @@ def _explain(error: duckdb.Error, *, sql: str, known_as: Mapping[str, str]) -> D
     if found := _input_failure(text):
         return found
     if isinstance(error, duckdb.OutOfMemoryException):
-        return DivulgeError(
-            f"memory ran out: {_first_line(text)}",
-            hint="Give the engine a larger memory_limit, or a temp_directory on a disk with more space",
-        )
+        hint = "Give the engine a larger memory_limit, or a temp_directory on a disk with more space"
+        return DivulgeError(f"memory ran out: {_first_line(text)}", hint=hint)
     if type(error) is duckdb.Error:  # a file's bytes do not make sense to DuckDB's readers
         return BadInput(f"a file cannot be read: {_first_line(text)}", hint="Is it damaged?")
     if isinstance(error, duckdb.ConnectionException):
@@ -104,10 +101,8 @@ def _csv_failure(text: str, file: str) -> BadInput:
     line = _CSV_LINE.search(text)
     where = f"{file}, line {line.group(1)}" if line else file
     if width := _CSV_WIDTH.search(text):
-        return BadInput(
-            f"{where}: {width.group(1)} fields were expected and {width.group(2)} found",
-            hint="Mend that line, or pass the right delimiter",
-        )
+        told = f"{where}: {width.group(1)} fields were expected and {width.group(2)} found"
+        return BadInput(told, hint="Mend that line, or pass the right delimiter")
     for sign, reason, hint in _CSV_REASONS:
         if sign in text:
             return BadInput(f"{where}: {reason}", hint=hint)
@@ -185,8 +180,7 @@ class DuckDBEngine(DuckDBDialect):
         # DuckDB follows a statement only where its own bar is on; that bar itself stays unseen.
         self._connection.execute("SET enable_progress_bar_print = false")
         self._connection.execute(f"SET enable_progress_bar = {str(progress is not None).lower()}")
-        self._progress = progress
-        self._preserve_order = preserve_order
+        self._progress, self._preserve_order = progress, preserve_order
         self._numbers = itertools.count(1)
         self._has_stored = False
         self._known_as: dict[str, str] = {}
@@ -277,14 +271,12 @@ class DuckDBEngine(DuckDBDialect):
         """Another engine with the same limits, which has not seen what this one has."""
         return DuckDBEngine(**self._settings)
 
-    def reader(self, size: int) -> DuckDBEngine:
+    def reader(self, _size: int) -> DuckDBEngine:
         """The engine that measures files of so many bytes, which another one wrote."""
-        del size
         return self
 
-    def files_for(self, rows: int) -> int:
+    def files_for(self, _rows: int) -> int:
         """How many files a table of so many rows is written to."""
-        del rows
         return 1
 
     def write(self, sql: str, path: Path, *, kind: str, delimiter: str = ",", files: int = 1) -> None:

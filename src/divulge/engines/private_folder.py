@@ -32,9 +32,8 @@ class Scratch:
         try:
             self.directory = Path(tempfile.mkdtemp(prefix=PREFIX, dir=where))
         except OSError as error:
-            raise BadInput(
-                f"no temporary directory can be made in {where}: {error.strerror}", hint="Give another temp_directory"
-            ) from error
+            told = f"no temporary directory can be made in {where}: {error.strerror}"
+            raise BadInput(told, hint="Give another temp_directory") from error
         self._owner = os.getpid()
         self._lock = _lock_new(self.directory)
 

@@ -347,9 +347,8 @@ class SparkEngine:
                 typed.append(f"{value} AS {cell}")
             return f"(SELECT {', '.join(typed)} FROM {texts})"
 
-    def durable(self, cell: str, type_: str) -> str:
+    def durable(self, cell: str, _type: str) -> str:
         """SQL for a value in a type that every kind of file holds as it is; Spark writes no other."""
-        del type_
         return cell
 
     def row_hash(self, columns: Sequence[tuple[str, str]]) -> str:

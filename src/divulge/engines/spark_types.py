@@ -69,10 +69,8 @@ def for_spark(table: pa.Table, *, source: str) -> tuple[pa.Table, StructType]:
             columns.append(column if target == field.type else column.cast(target))
             fields.append(StructField(field.name, from_arrow_type(target, prefer_timestamp_ntz=True)))
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError, PySparkException) as error:
-            raise BadInput(
-                f"the column {field.name!r} of {source} has the type {field.type}, which Spark cannot hold without a change",
-                hint="Cast it, or leave it out",
-            ) from error
+            told = f"the column {field.name!r} of {source} has the type {field.type}"
+            raise BadInput(f"{told}, which Spark cannot hold without a change", hint=_CAST) from error
     return pa.Table.from_arrays(columns, names=table.column_names), StructType(fields)
 
 
@@ -112,14 +110,11 @@ _INPUT = (
     ("GROUP_EXPRESSION_TYPE_IS_NOT_ORDERABLE", "a column has values that cannot be compared", _CAST),
     ("UNABLE_TO_INFER_SCHEMA", "the files hold no columns", "Name files that hold a table"),
 )
-# Signs that carry no condition: the same three, where Spark's text says it.
+# The same three where Spark gives no condition, only a text.
+_WILD = "Spark cannot read a path with both ':' and a wildcard in a name"
 _TOLD = (
     ("maximum number of characters", "a value has more than a million characters", "Is a quote not closed?"),
-    (
-        "Relative path in absolute URI",
-        "Spark cannot read a path with both ':' and a wildcard in a name",
-        "Name it otherwise",
-    ),
+    ("Relative path in absolute URI", _WILD, "Name it otherwise"),
 )
 _MEMORY = (
     ("maxResultSize", "the result is too large for the driver", "Raise spark.driver.maxResultSize"),

@@ -68,16 +68,9 @@ class Original:
         masses = {name: cells.marginal for name, cells in people.cells.items()}
         # Weights are counted again with every release, a population table is not.
         population = before.identity_view.population if roles.weight is None else people.population
-        return cls(
-            source=source,
-            engine=engine,
-            roles=roles,
-            # With one class for each person, people add up like rows.
-            people=replace(people, person_entropy=None, population=population, notes=()),
-            assumptions=replace(assumptions, original_masses=masses),
-            nulls=nulls,
-            joint=joint,
-        )
+        # With one class for each person, people add up like rows.
+        people = replace(people, person_entropy=None, population=population, notes=())
+        return cls(source, engine, roles, people, replace(assumptions, original_masses=masses), nulls, joint)
 
     def recoded(self, recoding: Recoding) -> str:
         """A query for its rows as they are published."""

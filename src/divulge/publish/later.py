@@ -31,21 +31,18 @@ class Earlier:
         where = Path(folder)
         document = manifest.read_manifest(where)
         if document.get("kind") != "generalized":
-            raise BadInput(
-                f"{folder} is a release of the kind {document.get('kind')!r}, which has no mappings for later rows",
-                hint="Name the folder that `divulge generalize` wrote",
-            )
+            told = f"{folder} is a release of the kind {document.get('kind')!r}, which has no mappings for later rows"
+            raise BadInput(told, hint="Name the folder that `divulge generalize` wrote")
+        reason = ""
         if document["before"]["rows"] != document["before"]["people"]:
-            raise BadInput(
-                f"{folder} hides people who own several rows, and does not say whose a row is, so later rows cannot be checked with it",
-                hint="Generalize the old and the new rows together",
+            reason = "hides people who own several rows, and does not say whose a row is"
+        elif document["policy"].get("protections"):
+            reason = (
+                "protects chosen people or values by promises of their own, and does not say which classes hold them"
             )
-        if document["policy"].get("protections"):
-            raise BadInput(
-                f"{folder} protects chosen people or values by promises of their own, and does not say which classes hold them, "
-                "so later rows cannot be checked with it",
-                hint="Generalize the old and the new rows together",
-            )
+        if reason:
+            told = f"{folder} {reason}, so later rows cannot be checked with it"
+            raise BadInput(told, hint="Generalize the old and the new rows together")
         return cls(where, document)
 
     @property
@@ -87,15 +84,11 @@ class Earlier:
     @cached_property
     def promises(self) -> tuple[Promise, ...]:
         """What was promised."""
-        return tuple(
-            Promise.make(
-                item["metric"],
-                item["bound"] if item["l"] is None else {"c": item["bound"], "l": item["l"]},
-                attribute=item["attribute"],
-                scope=item["scope"],
-            )
-            for item in self.document["policy"]["promises"]
-        )
+        made = []
+        for item in self.document["policy"]["promises"]:
+            bound = item["bound"] if item["l"] is None else {"c": item["bound"], "l": item["l"]}
+            made.append(Promise.make(item["metric"], bound, attribute=item["attribute"], scope=item["scope"]))
+        return tuple(made)
 
     @cached_property
     def mappings(self) -> dict[str, manifest.Mapped]:

@@ -36,6 +36,7 @@ from divulge.version import __version__
 
 NAME = "manifest.json"
 FORMAT = 1
+_TAKE = "Take the release from where it was published"
 _SETTINGS_LEFT_OUT = ("source", "background")
 """A path or an address, and values that background knowledge names."""
 
@@ -69,10 +70,7 @@ def read_manifest(folder: Path, *, handed_out: bool = False) -> dict[str, Any]:
     present = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if not path.is_dir()}
     problems += [f"{name} is not in the manifest" for name in sorted(present - {NAME, *document["files"]})]
     if problems:
-        raise BadInput(
-            f"{folder} is not as it was released: {'; '.join(problems)}",
-            hint="Take the release from where it was published",
-        )
+        raise BadInput(f"{folder} is not as it was released: {'; '.join(problems)}", hint=_TAKE)
     return document
 
 
@@ -81,10 +79,8 @@ def refuse_unless_release(folder: Path) -> None:
     try:
         read_manifest(folder)
     except BadInput as error:
-        raise BadInput(
-            f"{folder} is not replaced: {error.message}",
-            hint="Only a release that nobody has changed is; move it away first",
-        ) from None
+        hint = "Only a release that nobody has changed is; move it away first"
+        raise BadInput(f"{folder} is not replaced: {error.message}", hint=hint) from None
 
 
 def sha256(path: Path) -> str:
@@ -151,7 +147,7 @@ def _read(folder: Path) -> dict[str, Any]:
     except OSError as error:
         raise BadInput(f"{path} cannot be read: {error.strerror}") from None
     except ValueError:
-        raise BadInput(f"{path} is not JSON", hint="Take the release from where it was published") from None
+        raise BadInput(f"{path} is not JSON", hint=_TAKE) from None
     known = isinstance(document, dict) and "divulge_release" in document
     if not known or not isinstance(document.get("files"), dict):
         raise BadInput(f"{path} is not the manifest of a release")
@@ -295,8 +291,7 @@ def _holds(domain: Domain, span: Any) -> Bools:
     try:
         low, high = pa.array([span["from"], span["to"]]).cast(domain.values.type).to_pylist()
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-        raise BadInput(
-            f"the column {domain.name!r} has the type {domain.values.type}, and was published in ranges of another type",
-            hint="Give the new rows the types of the old ones",
-        ) from None
+        told = f"the column {domain.name!r} has the type {domain.values.type}"
+        hint = "Give the new rows the types of the old ones"
+        raise BadInput(f"{told}, and was published in ranges of another type", hint=hint) from None
     return np.array([label is not None and low <= label <= high for label in domain.labels])
