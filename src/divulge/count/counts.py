@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Counts that an engine holds: the cells of a counting statement, in memory, on disk or on a cluster.
 
-Where they are few enough for memory they are collected and become an ordinary contingency. Else they stay where they are, those of one
-class together, and are folded into summaries there.
+Where they are few enough for memory they become an ordinary contingency; else they are folded into summaries where they are.
 """
 
 from __future__ import annotations
@@ -34,14 +33,9 @@ class Counts:
     held: Held
 
     @classmethod
-    def of(cls, request: Request) -> Counts:
-        """Run the counting statement of a request."""
-        return cls._held(request, request.sql())
-
-    @classmethod
-    def _held(cls, request: Request, sql: str, by: Held | None = None) -> Counts:
-        """Keep what a statement finds with the engine of the table, or of the counts it is made from; weights are checked where all are."""
-        engine = request.table.engine if by is None else by.engine
+    def of(cls, request: Request, finer: tuple[str, Held] | None = None) -> Counts:
+        """Run the counting statement of a request, or one that is made from finer counts, where these are held; weights are checked."""
+        sql, engine = (request.sql(), request.table.engine) if finer is None else (finer[0], finer[1].engine)
         found = cls(request, engine.hold(sql, together=request.layout.key_names, source=request.table.source))
         if found.cells == 0:
             raise request.no_rows()
@@ -75,7 +69,7 @@ class Counts:
         if self.layout.by_person:
             return Counts.of(request)
         places = {column.name: place for place, column in enumerate(self.layout.keys)}
-        return Counts._held(request, self._summed([f"k{places[name]}" for name in columns]), self.held)
+        return Counts.of(request, (self._summed([f"k{places[name]}" for name in columns]), self.held))
 
     def one_class(self) -> tuple[Contingency, dict[str, ValueNumbers]]:
         """The whole table as one class, that is its marginals, and how it numbers the values of each target."""

@@ -33,19 +33,13 @@ _CSV_LINE = re.compile(r"CSV Error on Line: (\d+)")
 _CSV_FILE = re.compile(r"^ {2}file = (.*)$", re.MULTILINE)
 _CSV_WIDTH = re.compile(r"Expected Number of Columns: (\d+) Found: (\d+)")
 
+_ENCODING = "Pass the file's encoding, for example encoding='latin-1' or encoding='cp1252'"
+_RULES = "Write the file with one kind of line end and with quotes doubled inside quoted values"
 # What DuckDB writes, what it means, what to do.
 _CSV_REASONS = (
-    (
-        "not utf-8 encoded",
-        "the text is not UTF-8",
-        "Pass the file's encoding, for example encoding='latin-1' or encoding='cp1252'",
-    ),
+    ("not utf-8 encoded", "the text is not UTF-8", _ENCODING),
     ("unterminated quote", "a quoted value does not end where the field ends", "Mend that line"),
-    (
-        "invalid state",
-        "quotes or line ends do not follow the CSV rules (RFC 4180)",
-        "Write the file with one kind of line end and with quotes doubled inside quoted values",
-    ),
+    ("invalid state", "quotes or line ends do not follow the CSV rules (RFC 4180)", _RULES),
     ("Error when converting", "a value does not fit its column any more", "Did the file change? Read it again"),
     ("Maximum line size", "a line is too long to be a row of a table", "Is a quote missing, or is it not a CSV file?"),
 )

@@ -129,7 +129,7 @@ def _private_folder(target: Path) -> tuple[Path, int | None]:
             continue
         if private.is_dir():
             return private, lock
-        _unlock(lock)
+        _remove(private, lock)
     raise BadInput(f"other runs write to {target} at the same time", hint="Wait for them, or name another folder")
 
 
@@ -161,23 +161,18 @@ def _lock(folder: Path) -> int | None:
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
+    except OSError as error:
         os.close(descriptor)
-        raise
-    except OSError:  # some network file systems
-        os.close(descriptor)
-        return None
+        if isinstance(error, BlockingIOError):
+            raise
+        return None  # some network file systems
     return descriptor
-
-
-def _unlock(lock: int | None) -> None:
-    if lock is not None:
-        os.close(lock)
 
 
 def _remove(private: Path, lock: int | None) -> None:
     shutil.rmtree(private, ignore_errors=True)
-    _unlock(lock)
+    if lock is not None:
+        os.close(lock)
 
 
 def _sync(path: Path) -> None:

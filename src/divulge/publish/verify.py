@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Is what lies on the disk what was decided, and does it keep its promises? Nothing is published before both are answered with yes.
 
-The files are read back by an engine that did not write them. Every row of every column, also of one that nobody counted, is compared with
-what was decided on by one fingerprint; a generalized table is counted anew, compared class by class with the counts that the plan
-foretold, and held against the policy.
+The files are read back by an engine that did not write them. Every row is compared with what was decided on by one fingerprint over all
+columns; a generalized table is counted anew, compared class by class with what the plan foretold, and held against the policy.
 """
 
 from __future__ import annotations
