@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from divulge.engines import DuckDBEngine
 from divulge.errors import BadInput
 from divulge.publish import read_manifest
-from divulge.publish.manifest import refuse_unless_release, seal, write_manifest
+from divulge.publish.manifest import refuse_unless_release, seal, versions, write_manifest
 
 
 @pytest.fixture
@@ -23,7 +24,8 @@ def release(tmp_path: Path) -> Path:
     (folder / "table.csv").write_text("a\n1\n", encoding="utf-8")
     (folder / "mapping" / "a.csv").write_text("1;*\n", encoding="utf-8")
     files = seal(folder, {"table.csv": True, "mapping/a.csv": False})
-    write_manifest(folder, {"kind": "test", "number": float("inf")}, files=files)
+    document = {"kind": "test", "number": float("inf"), "versions": versions(DuckDBEngine())}
+    write_manifest(folder, document, files=files)
     return folder
 
 

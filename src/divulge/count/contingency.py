@@ -1,18 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """The counts everything else works on: classes, the values seen in them, and how often.
 
-A contingency is sparse. Classes are sorted by their quasi-identifier values; the cells of an attribute are sorted by class and then
-by value, so that one `reduceat` sums over classes. Memory grows with the number of distinct cells, never with the number of
-rows. Rolling up to fewer columns or to coarser values uses the counts alone (Afifi et al. 2018, Definition 1: a
-generalization is a map of values, and classes are what it leaves distinct).
+Classes are sorted by their quasi-identifier values; the cells of an attribute are sorted by class and then by value, so that one
+`reduceat` sums over classes. Memory grows with the number of distinct cells, never with that of rows. Rolling up uses the counts
+alone (Afifi et al. 2018, Definition 1: a generalization is a map of values, and classes are what it leaves distinct).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
@@ -42,8 +41,7 @@ class Domain:
     @cached_property
     def labels(self) -> list[Any]:
         """The values as Python objects; null is None."""
-        labels: list[Any] = self.values.to_pylist()
-        return labels
+        return cast("list[Any]", self.values.to_pylist())
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,13 +72,11 @@ class Cells:
 
     def sum_by_class(self, per_cell: Floats) -> Floats:
         """Sum an array over the cells of each class."""
-        sums: Floats = np.add.reduceat(per_cell, self.start[:-1])
-        return sums
+        return cast("Floats", np.add.reduceat(per_cell, self.start[:-1]))
 
     def max_by_class(self, per_cell: Floats) -> Floats:
         """The largest entry among the cells of each class."""
-        largest: Floats = np.maximum.reduceat(per_cell, self.start[:-1])
-        return largest
+        return cast("Floats", np.maximum.reduceat(per_cell, self.start[:-1]))
 
     def of_class(self, index: int) -> dict[int, float]:
         """The cells of one class: value code to mass."""
@@ -89,10 +85,9 @@ class Cells:
 
     def recode(self, codes: Ints, domain: Domain) -> Cells:
         """The same counts over another domain: codes[old] is the new code, -1 drops the value; every class must keep a cell."""
-        kept = codes[self.value] >= 0
-        return build_cells(
-            domain, self.class_index[kept], codes[self.value][kept], self.mass[kept], classes=len(self.start) - 1
-        )
+        value, classes = codes[self.value], len(self.start) - 1
+        kept = value >= 0
+        return build_cells(domain, self.class_index[kept], value[kept], self.mass[kept], classes=classes)
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,42 +128,27 @@ class Contingency:
                 "counts of people who own several rows cannot be rolled up: a person may stand in two merging classes",
                 hint="count again with the coarser columns",
             )
-        keys, codes = self._recoded(columns, coarser or {})
+        coarser, names = coarser or {}, [key.name for key in self.keys]
+        wanted = names if columns is None else list(columns)
+        for name in [*wanted, *coarser]:
+            if name not in names:
+                raise BadInput(f"{name!r} is not among the counted columns", hint=nearest(name, names))
+        coded = {key.name: (key, codes) for key, codes in zip(self.keys, self.codes, strict=True)}
+        coded |= {name: (domain, mapping[coded[name][1]]) for name, (mapping, domain) in coarser.items()}
+        keys, codes = [coded[name][0] for name in wanted], [coded[name][1] for name in wanted]
         merged, first = arrays.class_ids(codes, [len(key) for key in keys], rows=len(self))
         count = len(first)
-        return Contingency(
-            keys=keys,
+        return replace(
+            self,
+            keys=tuple(keys),
             codes=tuple(column[first] for column in codes),
             sizes=arrays.exact_sums(merged, self.sizes, count),
             cells={
                 name: build_cells(cells.domain, merged[cells.class_index], cells.value, cells.mass, classes=count)
                 for name, cells in self.cells.items()
             },
-            rows=self.rows,
-            people=self.people,
             population=None if self.population is None else arrays.sum_by_id(merged, self.population, count),
-            notes=self.notes,
         )
-
-    def _recoded(
-        self, columns: Sequence[str] | None, coarser: Mapping[str, tuple[Ints, Domain]]
-    ) -> tuple[tuple[Domain, ...], tuple[Ints, ...]]:
-        names = [key.name for key in self.keys]
-        wanted = names if columns is None else list(columns)
-        for name in [*wanted, *coarser]:
-            if name not in names:
-                raise BadInput(f"{name!r} is not among the counted columns", hint=nearest(name, names))
-        keys: list[Domain] = []
-        codes: list[Ints] = []
-        for name in wanted:
-            position = names.index(name)
-            key, code = self.keys[position], self.codes[position]
-            if name in coarser:
-                mapping, key = coarser[name]
-                code = mapping[code]
-            keys.append(key)
-            codes.append(code)
-        return tuple(keys), tuple(codes)
 
 
 def build_cells(domain: Domain, class_index: Ints, value: Ints, mass: Floats, *, classes: int) -> Cells:

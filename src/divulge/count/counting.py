@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import numpy as np
 import pyarrow as pa
@@ -23,11 +23,6 @@ from divulge.count.contingency import Cells, Contingency, Domain, build_cells
 from divulge.errors import BadInput, InternalError
 from divulge.table import Column, Kind, Roles, Table
 
-# --- assemble ---------------------------------------------------------------------------------------------------------
-# From the rows of a counting statement to a contingency.
-#
-# The statement may have run over a whole table, or the rows may be those of some classes only, as Spark's workers see them; values
-# are then numbered as they are in the whole table.
 JOINT = " + "
 
 
@@ -64,14 +59,12 @@ class CountedColumns:
         return [*self.key_names, *values, "n", *(["w", "lightest", "unweighted"] if self.weighted else [])]
 
     @property
-    def needs_class_sizes(self) -> bool:
-        """Distinct people per cell do not add up to distinct people per class, so these are counted by themselves."""
-        return self.by_person or not self.targets
-
-    @property
     def sets(self) -> tuple[tuple[str, ...], ...]:
-        """The sensitive part of each grouping set; the empty one stands for the classes themselves."""
-        return (*self.targets, ()) if self.needs_class_sizes else self.targets
+        """The sensitive part of each grouping set; the empty one stands for the classes themselves.
+
+        Distinct people per cell do not add up to distinct people per class, so these are counted by themselves.
+        """
+        return (*self.targets, ()) if self.by_person or not self.targets else self.targets
 
     def assemble(self, counted: pa.Table) -> Contingency:
         """The contingency of counted rows."""
@@ -80,17 +73,16 @@ class CountedColumns:
     def assemble_part(
         self, counted: pa.Table, *, codings: Mapping[str, ValueNumbers] | None = None
     ) -> tuple[Contingency, Ints]:
-        """The same, with the class of each row; `codings` number the values of each target where the rows are a part of a table."""
+        """The same, with the class of each row; `codings` number the values of each target where the rows are those of some classes."""
         coded = _encode_columns(self, counted, values=codings is None)
-        keys = tuple(coded[f"k{i}"][0] for i in range(len(self.keys)))
-        codes = tuple(coded[f"k{i}"][1] for i in range(len(self.keys)))
+        keys = tuple(coded[name][0] for name in self.key_names)
+        codes = tuple(coded[name][1] for name in self.key_names)
         class_of_row, first = arrays.class_ids(codes, [len(key) for key in keys], rows=counted.num_rows)
         n = counted.column("n").to_numpy().astype(np.int64, copy=False)
         weights = counted.column("w").to_numpy() if self.weighted else None
         in_set = _rows_of_sets(self, counted)
-        size_rows = in_set[self.sets[-1] if self.needs_class_sizes else self.sets[0]]
-        sizes = np.zeros(len(first), dtype=np.int64)
-        np.add.at(sizes, class_of_row[size_rows], n[size_rows])
+        size_rows = in_set[() if () in in_set else self.sets[0]]
+        sizes = arrays.exact_sums(class_of_row[size_rows], n[size_rows], len(first))
         population = None
         if weights is not None:
             population = arrays.sum_by_id(class_of_row[size_rows], weights[size_rows], len(first))
@@ -98,11 +90,13 @@ class CountedColumns:
         cells: dict[str, Cells] = {}
         for target in self.targets:
             rows, name = in_set[target], JOINT.join(target)
+            aliases = [f"s{place}" for place, column in enumerate(self.values) if column.name in target]
             if codings is None:
-                domain, value = _own_codes(self, coded, target, rows)
+                parts = [(coded[alias][0], coded[alias][1][rows]) for alias in aliases]
+                domain, value = parts[0] if len(parts) == 1 else joint_domain(parts)
             else:
                 domain = codings[name].domain
-                value = codings[name].of([_take(counted.column(alias), rows) for alias in _aliases(self, target)])
+                value = codings[name].of([_take(counted.column(alias), rows) for alias in aliases])
             cells[name] = build_cells(domain, class_of_row[rows], value, mass[rows], classes=len(first))
         total = int(sizes.sum())
         found = Contingency(keys, tuple(column[first] for column in codes), sizes, cells, total, total, population)
@@ -130,18 +124,6 @@ class ValueNumbers:
             radices = [len(part) for part in self.parts]
             position = np.searchsorted(self.tuples, arrays.combined_key(found, radices, rows=len(found[0])))
         return position if self.codes is None else self.codes[position]
-
-
-def _aliases(layout: CountedColumns, target: Sequence[str]) -> list[str]:
-    places = {column.name: place for place, column in enumerate(layout.values)}
-    return [f"s{places[name]}" for name in target]
-
-
-def _own_codes(
-    layout: CountedColumns, coded: Mapping[str, tuple[Domain, Ints]], target: Sequence[str], rows: Ints | slice
-) -> tuple[Domain, Ints]:
-    parts = [(coded[alias][0], coded[alias][1][rows]) for alias in _aliases(layout, target)]
-    return parts[0] if len(parts) == 1 else joint_domain(parts)
 
 
 def _encode_columns(layout: CountedColumns, counted: pa.Table, *, values: bool) -> dict[str, tuple[Domain, Ints]]:
@@ -195,9 +177,8 @@ def encode(column: pa.ChunkedArray | pa.Array, *, name: str, kind: Kind) -> tupl
         coded = array.dictionary_encode(null_encoding="encode")
         order = pc.array_sort_indices(coded.dictionary, null_placement="at_end")
     except pa.ArrowNotImplementedError:
-        raise BadInput(
-            f"values of type {array.type} in column {name!r} cannot be sorted", hint="turn the column into text"
-        ) from None
+        told = f"values of type {array.type} in column {name!r} cannot be sorted"
+        raise BadInput(told, hint="turn the column into text") from None
     rank = np.empty(len(order), dtype=np.int64)
     rank[order.to_numpy()] = np.arange(len(order))
     values = coded.dictionary.take(order)
@@ -212,8 +193,7 @@ def domain_codes(domain: Domain, column: pa.ChunkedArray | pa.Array) -> Ints:
     found = pc.index_in(array, value_set=domain.values)
     if found.null_count:
         raise InternalError(f"a value of {domain.name!r} is not among the values that were counted")
-    codes: Ints = found.to_numpy(zero_copy_only=False).astype(np.int64)
-    return codes
+    return cast("Ints", found.to_numpy(zero_copy_only=False).astype(np.int64))
 
 
 def plain_values(column: pa.ChunkedArray | pa.Array) -> pa.Array:
@@ -234,7 +214,7 @@ def _take(column: pa.ChunkedArray, rows: Ints | slice) -> pa.Array:
     return array if isinstance(rows, slice) else array.take(pa.array(rows))
 
 
-# --- counting ---------------------------------------------------------------------------------------------------------
+# --- the statement ----------------------------------------------------------------------------------------------------
 Nulls = Literal["category", "drop"]
 
 
@@ -249,31 +229,21 @@ class Request:
 
     def __post_init__(self) -> None:
         if self.nulls not in ("category", "drop"):
-            raise BadInput(
-                f"nulls={self.nulls!r} is not known",
-                hint="use 'category' (a null is a value) or 'drop' (such rows are left out)",
-            )
+            hint = "use 'category' (a null is a value) or 'drop' (such rows are left out)"
+            raise BadInput(f"nulls={self.nulls!r} is not known", hint=hint)
         if not self.roles.quasi_identifiers:
-            raise BadInput(
-                "no quasi-identifiers were named, so there are no classes to count",
-                hint="name the columns an adversary may know; `divulge profile` suggests some",
-            )
-        if self.roles.person is not None and self.roles.weight is not None:
-            raise BadInput(
-                f"weight {self.roles.weight!r} and person {self.roles.person!r} cannot be combined",
-                hint="reduce the table to one row per person first",
-            )
+            hint = "name the columns an adversary may know; `divulge profile` suggests some"
+            raise BadInput("no quasi-identifiers were named, so there are no classes to count", hint=hint)
+        weight, person = self.roles.weight, self.roles.person
+        if person is not None and weight is not None:
+            told = f"weight {weight!r} and person {person!r} cannot be combined"
+            raise BadInput(told, hint="reduce the table to one row per person first")
 
     @property
     def layout(self) -> CountedColumns:
         """The columns that come back."""
-        return CountedColumns(
-            keys=tuple(self.table.column(name) for name in self.roles.quasi_identifiers),
-            values=tuple(self.table.column(name) for name in self.roles.sensitive),
-            joint=self.joint,
-            by_person=self.roles.person is not None,
-            weighted=self.roles.weight is not None,
-        )
+        keys, values = (tuple(map(self.table.column, n)) for n in (self.roles.quasi_identifiers, self.roles.sensitive))
+        return CountedColumns(keys, values, self.joint, self.roles.person is not None, self.roles.weight is not None)
 
     def where(self) -> str:
         """The rows that count."""
@@ -296,10 +266,8 @@ class Request:
             grouped = "GROUPING SETS (" + ", ".join("(" + ", ".join(names) + ")" for names in sets) + ")"
         else:
             grouped = ", ".join(sets[0])
-        if self.roles.person is not None:
-            selected.append(f"COUNT(DISTINCT {quote(self.roles.person)}) AS n")
-        else:
-            selected.append("COUNT(*) AS n")
+        counted = "*" if self.roles.person is None else f"DISTINCT {quote(self.roles.person)}"
+        selected.append(f"COUNT({counted}) AS n")
         if self.roles.weight is not None:
             weight = quote(self.roles.weight)
             selected += [
@@ -318,12 +286,10 @@ class Request:
 
     def no_rows(self) -> BadInput:
         """There is nothing to count."""
-        table = self.table
+        source = self.table.source
         if self.nulls == "drop":
-            return BadInput(
-                f"{table.source}: no row is left", hint="nulls='drop' left out every row, or the table has none"
-            )
-        return BadInput(f"{table.source} has no rows", hint="there is nothing to measure in an empty table")
+            return BadInput(f"{source}: no row is left", hint="nulls='drop' left out every row, or the table has none")
+        return BadInput(f"{source} has no rows", hint="there is nothing to measure in an empty table")
 
     def totals(self, counted: int) -> tuple[int, int, float | None]:
         """Rows counted, people among them and, where a person may own several rows, the entropy of the person."""
@@ -334,19 +300,14 @@ class Request:
         source = f"{self.table.relation}{self.where()}"
         found = engine.query(f"SELECT COUNT(*) AS n, COUNT({quote(person)}) AS known FROM {source}").to_pylist()[0]
         if found["n"] != found["known"]:
-            raise BadInput(
-                f"{found['n'] - found['known']} rows have no {person!r}, so it is not known whose they are",
-                hint="fill the column in or remove these rows",
-            )
+            told = f"{found['n'] - found['known']} rows have no {person!r}, so it is not known whose they are"
+            raise BadInput(told, hint="fill the column in or remove these rows")
         keys = ", ".join(quote(name) for name in self.roles.quasi_identifiers)
-        spectrum = engine.query(
-            f"SELECT m, COUNT(*) AS people FROM (SELECT p, COUNT(*) AS m FROM "
-            f"(SELECT DISTINCT {quote(person)} AS p, {keys} FROM {source}) AS pairs GROUP BY p) AS owners GROUP BY m"
-        )
-        classes_of_person = spectrum.column("m").to_numpy().astype(np.float64)
-        people = spectrum.column("people").to_numpy().astype(np.float64)
-        pairs = float(classes_of_person @ people)
-        share = classes_of_person / pairs
+        pairs_of = f"(SELECT DISTINCT {quote(person)} AS p, {keys} FROM {source}) AS pairs"
+        owners = f"(SELECT p, COUNT(*) AS m FROM {pairs_of} GROUP BY p) AS owners"
+        spectrum = engine.query(f"SELECT m, COUNT(*) AS people FROM {owners} GROUP BY m")
+        classes, people = (spectrum.column(name).to_numpy().astype(np.float64) for name in ("m", "people"))
+        share = classes / float(classes @ people)
         return int(found["n"]), int(people.sum()), float(people @ (-share * np.log2(share)))
 
     def notes(self, rows: int, constant: Mapping[str, Any], domains: Sequence[Domain]) -> tuple[str, ...]:
@@ -382,13 +343,8 @@ def contingency_of(request: Request, counted: pa.Table) -> Contingency:
     found = request.layout.assemble(counted)
     rows, people, person_entropy = request.totals(found.rows)
     constant = {key.name: key.labels[0] for key in found.keys if len(key) == 1}
-    return replace(
-        found,
-        rows=rows,
-        people=people,
-        person_entropy=person_entropy,
-        notes=request.notes(rows, constant, [cells.domain for cells in found.cells.values()]),
-    )
+    notes = request.notes(rows, constant, [cells.domain for cells in found.cells.values()])
+    return replace(found, rows=rows, people=people, person_entropy=person_entropy, notes=notes)
 
 
 def check_weights(counted: pa.Table, request: Request) -> None:
@@ -400,15 +356,11 @@ def check_weights(counted: pa.Table, request: Request) -> None:
     lightest = counted.column("lightest").to_numpy()
     total = counted.column("w").to_numpy()
     if not np.all(np.isfinite(total)) or np.any(lightest <= 0):
-        found = (
-            f"the smallest is {lightest[lightest <= 0].min()}"
-            if np.any(lightest <= 0)
-            else "some are infinite or not a number"
-        )
-        raise BadInput(
-            f"weights in {weight!r} must be finite and greater than 0; {found}",
-            hint="a weight says how many people of the population a row stands for",
-        )
+        found = "some are infinite or not a number"
+        if np.any(lightest <= 0):
+            found = f"the smallest is {lightest[lightest <= 0].min()}"
+        hint = "a weight says how many people of the population a row stands for"
+        raise BadInput(f"weights in {weight!r} must be finite and greater than 0; {found}", hint=hint)
 
 
 def _shown(value: Any) -> str:
@@ -416,39 +368,36 @@ def _shown(value: Any) -> str:
     return "null" if value is None else repr(value) if isinstance(value, str) else str(value)
 
 
-# --- align ------------------------------------------------------------------------------------------------------------
-# Two tables, one coding: find the same values and the same classes in both.
+# --- two tables, one coding -------------------------------------------------------------------------------------------
 def align(left: Domain, right: Domain) -> tuple[Domain, Ints, Ints]:
     """A domain that holds the values of both, and the new code of each old one."""
     try:
         together = pa.concat_arrays([left.values, right.values.cast(left.values.type)])
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-        raise BadInput(
-            f"column {left.name!r} has type {left.values.type} in one table and {right.values.type} in the other",
-            hint="give both the same type",
-        ) from None
+        raise other_type(left.name, left.values.type, right.values.type) from None
     domain, codes = encode(pa.chunked_array([together]), name=left.name, kind=left.kind)
     return domain, codes[: len(left)], codes[len(left) :]
+
+
+def other_type(name: str, ours: object, theirs: object) -> BadInput:
+    """A column cannot be compared between two tables."""
+    told = f"column {name!r} has type {ours} in one table and {theirs} in the other"
+    return BadInput(told, hint="give both the same type")
 
 
 def population_sizes(sample: Contingency, population: Contingency) -> Floats:
     """For each class of the sample, how many people of the population share its quasi-identifiers."""
     radices: list[int] = []
-    ours: list[Ints] = []
-    theirs: list[Ints] = []
+    codes: list[Ints] = []
     for position, key in enumerate(sample.keys):
         domain, left, right = align(key, population.keys[position])
         radices.append(len(domain))
-        ours.append(left[sample.codes[position]])
-        theirs.append(right[population.codes[position]])
-    both = arrays.combined_key(
-        [np.concatenate(pair) for pair in zip(ours, theirs, strict=True)], radices, rows=len(sample) + len(population)
-    )
+        codes.append(np.concatenate([left[sample.codes[position]], right[population.codes[position]]]))
+    both = arrays.combined_key(codes, radices, rows=len(sample) + len(population))
     wanted, known = both[: len(sample)], both[len(sample) :]
     order = np.argsort(known)
     found = np.minimum(np.searchsorted(known[order], wanted), len(known) - 1)
-    matches = known[order][found] == wanted
-    sizes = np.where(matches, population.sizes[order][found], 0)
+    sizes = np.where(known[order][found] == wanted, population.sizes[order][found], 0)
     short = np.flatnonzero(sizes < sample.sizes)
     if len(short):
         example = sample.class_key(int(short[0]))

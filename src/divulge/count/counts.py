@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Counts that an engine holds: the cells of a counting statement, in memory, on disk or on a cluster.
 
-Where they are few enough for memory they are collected and become an ordinary contingency. Else they stay where they are, those of one
-class together, and are folded into summaries there.
+Where they are few enough for memory they become an ordinary contingency; else they are folded into summaries where they are.
 """
 
 from __future__ import annotations
@@ -17,17 +16,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from divulge import arrays
+from divulge.count import counting
 from divulge.count.contingency import Contingency, Domain
-from divulge.count.counting import (
-    JOINT,
-    CountedColumns,
-    Request,
-    ValueNumbers,
-    check_weights,
-    contingency_of,
-    domain_codes,
-    plain_values,
-)
+from divulge.count.counting import JOINT, CountedColumns, Request, ValueNumbers, domain_codes, plain_values
 from divulge.engines import Held
 from divulge.errors import BadInput
 
@@ -42,19 +33,14 @@ class Counts:
     held: Held
 
     @classmethod
-    def of(cls, request: Request) -> Counts:
-        """Run the counting statement of a request."""
-        return cls._held(request, request.sql())
-
-    @classmethod
-    def _held(cls, request: Request, sql: str, by: Held | None = None) -> Counts:
-        """Keep what a statement finds with the engine of the table, or of the counts it is made from; weights are checked where all are."""
-        engine = request.table.engine if by is None else by.engine
+    def of(cls, request: Request, finer: tuple[str, Held] | None = None) -> Counts:
+        """Run the counting statement of a request, or one that is made from finer counts, where these are held; weights are checked."""
+        sql, engine = (request.sql(), request.table.engine) if finer is None else (finer[0], finer[1].engine)
         found = cls(request, engine.hold(sql, together=request.layout.key_names, source=request.table.source))
         if found.cells == 0:
             raise request.no_rows()
         if request.roles.weight is not None and not found.is_small:
-            check_weights(found._whole, request)
+            counting.check_weights(found._whole, request)
         return found
 
     @property
@@ -75,7 +61,7 @@ class Counts:
 
     def collect(self) -> Contingency:
         """Bring the counts to memory."""
-        return contingency_of(self.request, self.held.table())
+        return counting.contingency_of(self.request, self.held.table())
 
     def roll_up(self, columns: Sequence[str]) -> Counts:
         """The counts of fewer quasi-identifiers, from these counts; where people own several rows, from the rows again."""
@@ -83,19 +69,26 @@ class Counts:
         if self.layout.by_person:
             return Counts.of(request)
         places = {column.name: place for place, column in enumerate(self.layout.keys)}
-        return Counts._held(request, self._summed([f"k{places[name]}" for name in columns]), self.held)
+        return Counts.of(request, (self._summed([f"k{places[name]}" for name in columns]), self.held))
 
     def one_class(self) -> tuple[Contingency, dict[str, ValueNumbers]]:
         """The whole table as one class, that is its marginals, and how it numbers the values of each target."""
-        layout = replace(self.layout, keys=())
-        found = layout.assemble(self._whole)
-        return found, _codings(layout, found, self._whole)
+        found = replace(self.layout, keys=()).assemble(self._whole)
+        alone = {column.name: found.cells[column.name].domain for column in self.layout.values}
+        codings = {name: ValueNumbers(domain, (domain,)) for name, domain in alone.items()}
+        for target in self.layout.targets:
+            if len(target) > 1:
+                domain = found.cells[JOINT.join(target)].domain
+                codings[domain.name] = _joint_coding(self._whole, domain, [alone[name] for name in target])
+        return found, codings
 
     def with_population(self, population: Counts | None) -> Held:
         """The cells, those of one class together; people of the population are rows of their own, counted in p."""
         if population is None:
             return self.held
-        _check_same_types(self.layout, population.layout)
+        for mine, yours in zip(self.layout.keys, population.layout.keys, strict=True):
+            if mine.type != yours.type and not mine.kind == yours.kind == "number":
+                raise counting.other_type(mine.name, mine.type, yours.type)
         engine, keys = self.held.engine, self.layout.key_names
         if not engine.sees(population.held) and not population.is_small:
             raise BadInput(
@@ -106,11 +99,8 @@ class Counts:
         others = [name for name in self.layout.column_names if name not in keys]
         ours = ", ".join([*keys, *others, "CAST(NULL AS BIGINT) AS p"])
         everybody = ", ".join([*keys, *(f"NULL AS {name}" for name in others), "n AS p"])
-        return engine.hold(
-            f"SELECT {ours} FROM {self.held.relation} UNION ALL SELECT {everybody} FROM {theirs}",
-            together=keys,
-            rows=self.cells + population.cells,
-        )
+        both = f"SELECT {ours} FROM {self.held.relation} UNION ALL SELECT {everybody} FROM {theirs}"
+        return engine.hold(both, together=keys, rows=self.cells + population.cells)
 
     @cached_property
     def _whole(self) -> pa.Table:
@@ -123,11 +113,9 @@ class Counts:
         kept = [name for name in present if name[0] in "sg"]
         sums = [f"CAST(SUM({name}) AS BIGINT) AS {name}" for name in ("n", "unweighted") if name in present]
         sums += ["SUM(w) AS w", "MIN(lightest) AS lightest"] if "w" in present else []
+        names = [*(f"k{place}" for place in range(len(keys))), *kept]
         grouped = [f"cells.{name}" for name in (*keys, *kept)]  # so that no alias is meant
-        named = [
-            f"{cell} AS {name}"
-            for cell, name in zip(grouped, [*(f"k{place}" for place in range(len(keys))), *kept], strict=True)
-        ]
+        named = [f"{cell} AS {name}" for cell, name in zip(grouped, names, strict=True)]
         by = f" GROUP BY {', '.join(grouped)}" if grouped else ""
         return f"SELECT {', '.join([*named, *sums])} FROM {self.held.relation} AS cells{by}"
 
@@ -136,7 +124,7 @@ def count_in_memory(request: Request) -> Contingency:
     """The counts of a table as a contingency; refused where memory cannot be expected to hold them."""
     limit = request.table.engine.search_limit
     if limit is None:
-        return contingency_of(request, request.table.engine.query(request.sql()))
+        return counting.contingency_of(request, request.table.engine.query(request.sql()))
     counts = Counts.of(request)
     if counts.cells > limit:
         raise BadInput(
@@ -146,47 +134,21 @@ def count_in_memory(request: Request) -> Contingency:
     return counts.collect()
 
 
-def _check_same_types(ours: CountedColumns, theirs: CountedColumns) -> None:
-    for mine, yours in zip(ours.keys, theirs.keys, strict=True):
-        if mine.type != yours.type and not mine.kind == yours.kind == "number":
-            raise BadInput(
-                f"column {mine.name!r} has type {mine.type} in one table and {yours.type} in the other",
-                hint="give both the same type",
-            )
-
-
-def _codings(layout: CountedColumns, marginals: Contingency, counted: pa.Table) -> dict[str, ValueNumbers]:
-    """How the table as one class numbers the values of each target."""
-    alone = {column.name: marginals.cells[column.name].domain for column in layout.values}
-    codings = {name: ValueNumbers(domain, (domain,)) for name, domain in alone.items()}
-    for target in layout.targets:
-        if len(target) > 1:
-            codings[JOINT.join(target)] = _joint_coding(layout, marginals, counted, [alone[name] for name in target])
-    return codings
-
-
-def _joint_coding(
-    layout: CountedColumns, marginals: Contingency, counted: pa.Table, parts: Sequence[Domain]
-) -> ValueNumbers:
+def _joint_coding(counted: pa.Table, domain: Domain, parts: Sequence[Domain]) -> ValueNumbers:
+    """How the combinations of all sensitive attributes are numbered."""
     radices = [len(part) for part in parts]
     if math.prod(radices) > _LARGEST_TUPLE:
-        raise BadInput(
-            f"{JOINT.join(part.name for part in parts)} has too many possible values to be measured as one on a cluster",
-            hint="measure fewer sensitive attributes together",
-        )
-    together = np.logical_and.reduce(
-        [counted.column(f"g{place}").to_numpy() == 0 for place in range(len(layout.values))]
-    )
-    rows = counted.filter(pa.array(together))
+        told = f"{domain.name} has too many possible values to be measured as one on a cluster"
+        raise BadInput(told, hint="measure fewer sensitive attributes together")
+    together = [counted.column(f"g{place}").to_numpy() == 0 for place in range(len(parts))]
+    rows = counted.filter(pa.array(np.logical_and.reduce(together)))
     codes = [domain_codes(part, rows.column(f"s{place}")) for place, part in enumerate(parts)]
     tuples = np.unique(arrays.combined_key(codes, radices, rows=rows.num_rows))
-    return ValueNumbers(marginals.cells[JOINT.join(part.name for part in parts)].domain, tuple(parts), tuples)
+    return ValueNumbers(domain, tuple(parts), tuples)
 
 
-# --- chunks -----------------------------------------------------------------------------------------------------------
-# Cuts a stream of counted rows, sorted by class, into pieces that hold whole classes: memory follows the piece, not the stream.
 def whole_classes(batches: Iterable[pa.RecordBatch], keys: int, *, rows: int) -> Iterator[pa.Table]:
-    """Pieces of about `rows` rows; the key columns are k0, k1, ... and rows of one class stand together."""
+    """Counted rows in pieces of about `rows`, each of whole classes; the key columns are k0, k1, ... and a class stands together."""
     held: list[pa.RecordBatch] = []
     count = 0
     for batch in batches:

@@ -38,27 +38,21 @@ class ValueCounts:
 
 def value_counts(table: Table, columns: Sequence[str]) -> dict[str, ValueCounts]:
     """Count every column in one statement."""
-    quote = table.engine.quote
-    quoted = [quote(name) for name in columns]
+    quoted = [table.engine.quote(name) for name in columns]
     if not quoted:
         return {}
-    which = "CASE " + " ".join(f"WHEN GROUPING({name}) = 0 THEN {i}" for i, name in enumerate(quoted)) + " END"
-    is_null = (
-        "CASE " + " ".join(f"WHEN GROUPING({name}) = 0 AND {name} IS NULL THEN 1" for name in quoted) + " ELSE 0 END"
-    )
+    which = " ".join(f"WHEN GROUPING({name}) = 0 THEN {i}" for i, name in enumerate(quoted))
+    is_null = " ".join(f"WHEN GROUPING({name}) = 0 AND {name} IS NULL THEN 1" for name in quoted)
+    selected = f"CASE {which} END AS c, CASE {is_null} ELSE 0 END AS absent, COUNT(*) AS n"
     sets = ", ".join(f"({name})" for name in quoted)
-    inner = (
-        f"SELECT {which} AS c, {is_null} AS absent, COUNT(*) AS n FROM {table.relation} GROUP BY GROUPING SETS ({sets})"
-    )
+    inner = f"SELECT {selected} FROM {table.relation} GROUP BY GROUPING SETS ({sets})"
     counted = table.engine.query(
         f"SELECT c, absent, n, COUNT(*) AS m FROM ({inner}) AS counted GROUP BY c, absent, n ORDER BY c, n, absent"
     )
     if counted.num_rows == 0:
         raise BadInput(f"{table.source} has no rows", hint="there is nothing to measure in an empty table")
-    column = counted.column("c").to_numpy()
-    sizes = counted.column("n").to_numpy().astype(np.float64)
-    repeats = counted.column("m").to_numpy().astype(np.float64)
-    absent = counted.column("absent").to_numpy() == 1
+    column, absent = counted.column("c").to_numpy(), counted.column("absent").to_numpy() == 1
+    sizes, repeats = (counted.column(name).to_numpy().astype(np.float64) for name in ("n", "m"))
     found: dict[str, ValueCounts] = {}
     for position, name in enumerate(columns):
         here = column == position

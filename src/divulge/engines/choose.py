@@ -7,43 +7,39 @@ import datetime as dt
 import math
 import re
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from decimal import Decimal
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-import duckdb
-
-from divulge.engines.duckdb import DuckDBEngine, HeldRows, explain
-from divulge.engines.engine import DuckDBDialect, Held, Result
+from divulge.engines.duckdb import DuckDBEngine, HeldRows, explained
+from divulge.engines.engine import DuckDBDialect, Held, Merge, Result, Summarize
 from divulge.engines.spark import SparkEngine
 from divulge.errors import BadInput, InternalError, nearest
 
 if TYPE_CHECKING:
+    import duckdb
     import pyarrow as pa
     from pyspark.sql import DataFrame
 
 
-ENGINES = ("duckdb", "spark")
 OwnEngine = DuckDBEngine | SparkEngine
 """An engine that takes tables from us; the connection of a user's own relation gets none."""
+ENGINES: dict[str, Callable[[], OwnEngine]] = {"duckdb": DuckDBEngine, "spark": SparkEngine}
 
 
 def choose_engine(asked: Any) -> OwnEngine | None:
     """The engine that was asked for; None where nothing was."""
     if asked is None or isinstance(asked, DuckDBEngine | SparkEngine):
         return asked
-    if asked == "duckdb":
-        return DuckDBEngine()
-    if asked == "spark":
-        return SparkEngine()
+    if isinstance(asked, str):
+        if asked not in ENGINES:
+            raise BadInput(f"there is no engine {asked!r}", hint=nearest(asked, tuple(ENGINES)))
+        return ENGINES[asked]()
     if _is_of("pyspark.sql.session", "SparkSession", asked):
         return SparkEngine(asked)
-    if isinstance(asked, str):
-        raise BadInput(f"there is no engine {asked!r}", hint=nearest(asked, ENGINES))
-    raise BadInput(
-        f"an engine cannot be made from {type(asked).__qualname__}", hint="give 'duckdb', 'spark' or a Spark session"
-    )
+    hint = "give 'duckdb', 'spark' or a Spark session"
+    raise BadInput(f"an engine cannot be made from {type(asked).__qualname__}", hint=hint)
 
 
 def as_spark_frame(source: Any) -> DataFrame | None:
@@ -57,26 +53,19 @@ def _is_of(module: str, name: str, value: Any) -> bool:
 
 
 # --- relation ---------------------------------------------------------------------------------------------------------
-# SQL over a DuckDB relation that belongs to the user's own connection.
-#
-# The statement runs there, over the relation itself: nothing is copied, and nothing is left behind in the connection. What is to be
-# held, or lent, lies in a DuckDB of ours. DuckDB takes no parameters on this path, so each is written into the statement as a
-# constant.
-
-
 # What is quoted comes first, so that a question mark inside a name or a text is not taken for a parameter.
 _PLACEHOLDER = re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|\?""")
 _VIEW = "divulge_relation"
 
 
 class RelationEngine(DuckDBDialect):
-    """Runs SQL where the relation lives; the relation is called `divulge_relation` there."""
+    """Runs SQL over a relation of the user's own connection, where it is called `divulge_relation`; nothing is left behind there.
 
-    name = "duckdb"
-    place = "disk"
-    cell_limit = None
-    search_limit = None
-    row_limit = None
+    What is to be held lies in a DuckDB of ours. DuckDB takes no parameters on this path, so each is written into the statement.
+    """
+
+    cell_limit: int | None = None
+    row_limit: int | None = None
 
     def __init__(self, relation: duckdb.DuckDBPyRelation) -> None:
         self._relation = relation
@@ -85,27 +74,21 @@ class RelationEngine(DuckDBDialect):
     def query(self, sql: str, parameters: Sequence[object] = ()) -> pa.Table:
         """Run one statement and return its rows as an Arrow table."""
         bound = self._bind(sql, parameters)
-        try:
+        with explained(bound):
             return self._run(bound).to_arrow_table()
-        except duckdb.Error as error:
-            raise explain(error, sql=bound, known_as={}) from error
 
     def stream(self, sql: str) -> pa.RecordBatchReader:
         """The rows of a query as Arrow batches, so that they need not fit into memory."""
-        try:
+        with explained(sql):
             return self._run(sql).to_arrow_reader()
-        except duckdb.Error as error:
-            raise explain(error, sql=sql, known_as={}) from error
 
     def describe(self, relation: str) -> tuple[tuple[str, str], ...]:
         """Name and type of each column of `relation`, without reading rows."""
         sql = f"SELECT * FROM {relation}"
-        try:
+        with explained(sql):
             # The relation itself keeps a repeated name; the result of a query over it would call it name_1.
             bound = self._relation if relation == self.relation else self._run(sql)
-            return tuple(zip(bound.columns, (str(type_) for type_ in bound.types), strict=True))
-        except duckdb.Error as error:
-            raise explain(error, sql=sql, known_as={}) from error
+            return tuple(zip(bound.columns, map(str, bound.types), strict=True))
 
     @cached_property
     def home(self) -> DuckDBEngine:
@@ -116,12 +99,7 @@ class RelationEngine(DuckDBDialect):
         """Keep the rows of a query in memory."""
         return HeldRows(self, self.query(sql), together=together)
 
-    def fold(
-        self,
-        held: Held,
-        summarize: Callable[[Iterator[pa.RecordBatch]], Result | None],
-        merge: Callable[[Result, Result], Result],
-    ) -> Result:
+    def fold(self, held: Held, summarize: Summarize[Result], merge: Merge[Result]) -> Result:
         """What a function makes of all rows, which come in their order, batch by batch."""
         return self.home.fold(held, summarize, merge)
 
@@ -145,22 +123,17 @@ class RelationEngine(DuckDBDialect):
         return found
 
     def _bind(self, sql: str, parameters: Sequence[object]) -> str:
-        values = iter(parameters)
-        bound = _PLACEHOLDER.sub(lambda match: self._next(values) if match.group() == "?" else match.group(), sql)
-        if list(values):
-            raise InternalError(f"more parameters than placeholders in: {sql}")
-        return bound
-
-    def _next(self, values: Iterator[object]) -> str:
-        try:
-            return self._constant(next(values))
-        except StopIteration:
-            raise InternalError("more placeholders than parameters") from None
+        places = _PLACEHOLDER.findall(sql).count("?")
+        if places != len(parameters):
+            more, fewer = ("placeholders", "parameters") if places > len(parameters) else ("parameters", "placeholders")
+            raise InternalError(f"more {more} than {fewer} in: {sql}")
+        constants = map(self._constant, parameters)
+        return _PLACEHOLDER.sub(lambda match: next(constants) if match.group() == "?" else match.group(), sql)
 
     def _constant(self, value: object) -> str:
         if value is None:
             return "NULL"
-        if isinstance(value, bool | int | Decimal) and not (isinstance(value, Decimal) and not value.is_finite()):
+        if isinstance(value, int) or (isinstance(value, Decimal) and value.is_finite()):
             return str(value).upper()
         if isinstance(value, float):
             return f"{value!r}::DOUBLE" if math.isfinite(value) else f"'{value}'::DOUBLE"

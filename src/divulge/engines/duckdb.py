@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """DuckDB inside this process: the default engine.
 
-Each engine owns one private connection and one private directory (mode 0700), where DuckDB spills what does not fit
-into memory and where data that can be read only once is kept. The directory goes away with the engine (see scratch).
-Nothing phones home: extensions are neither fetched nor loaded by themselves, and SQL cannot see the caller's Python
-variables.
+Each engine owns one private connection and one private directory, where DuckDB spills what does not fit into memory and where data
+that can be read only once is kept. Nothing phones home: extensions are neither fetched nor loaded by themselves, and SQL cannot see
+the caller's Python variables.
 """
 
 from __future__ import annotations
@@ -23,42 +22,26 @@ from typing import Any, Protocol
 import duckdb
 import pyarrow as pa
 
-from divulge.engines.engine import DuckDBDialect, Held, Result, double_quoted, is_plain_type
+from divulge.engines.engine import DuckDBDialect, Held, Merge, Result, Summarize, double_quoted, is_plain_type
 from divulge.engines.private_folder import Scratch
 from divulge.errors import BadInput, DivulgeError, InternalError
 
 # --- failures ---------------------------------------------------------------------------------------------------------
-# Turns what DuckDB says into one line for the user.
-#
 # A file that cannot be read is the user's matter and names the file and the line; a statement that DuckDB refuses is a
 # bug of ours and carries the SQL. The offending row is never repeated: it is somebody's data, and errors end up in logs.
 _CSV_LINE = re.compile(r"CSV Error on Line: (\d+)")
 _CSV_FILE = re.compile(r"^ {2}file = (.*)$", re.MULTILINE)
 _CSV_WIDTH = re.compile(r"Expected Number of Columns: (\d+) Found: (\d+)")
 
+_ENCODING = "Pass the file's encoding, for example encoding='latin-1' or encoding='cp1252'"
+_RULES = "Write the file with one kind of line end and with quotes doubled inside quoted values"
 # What DuckDB writes, what it means, what to do.
 _CSV_REASONS = (
-    (
-        "not utf-8 encoded",
-        "the text is not UTF-8",
-        "Pass the file's encoding, for example encoding='latin-1' or encoding='cp1252'",
-    ),
+    ("not utf-8 encoded", "the text is not UTF-8", _ENCODING),
     ("unterminated quote", "a quoted value does not end where the field ends", "Mend that line"),
-    (
-        "invalid state",
-        "quotes or line ends do not follow the CSV rules (RFC 4180)",
-        "Write the file with one kind of line end and with quotes doubled inside quoted values",
-    ),
-    (
-        "Error when converting",
-        "a value does not fit its column any more",
-        "Did the file change? Read it again",
-    ),
-    (
-        "Maximum line size",
-        "a line is too long to be a row of a table",
-        "Is a quote missing, or is it not a CSV file?",
-    ),
+    ("invalid state", "quotes or line ends do not follow the CSV rules (RFC 4180)", _RULES),
+    ("Error when converting", "a value does not fit its column any more", "Did the file change? Read it again"),
+    ("Maximum line size", "a line is too long to be a row of a table", "Is a quote missing, or is it not a CSV file?"),
 )
 _JSON_PLACE = re.compile(r'JSON (?:transform error )?in file "(.*?)"(?:, in line (\d+))?')
 _JSON_TWICE = re.compile(r"has duplicate key (\".*\")")
@@ -66,18 +49,24 @@ _STREAM = re.compile(r"(?:registered as .*? failed|get_next failed\(\)): (.*?)(?
 _OTHER_FILE = re.compile(r'(?:Failed to read|Error while reading) file "(.*?)": (.*)')
 
 
-def explain(error: duckdb.Error, *, sql: str, known_as: Mapping[str, str]) -> DivulgeError:
-    """The error to raise for a statement that failed; `known_as` says what the user calls a file."""
+@contextmanager
+def explained(sql: str, known_as: Mapping[str, str] | None = None) -> Iterator[None]:
+    """Say why a statement fails; `known_as` says what the user calls a file."""
+    try:
+        yield
+    except duckdb.Error as error:
+        raise _explain(error, sql=sql, known_as=known_as or {}) from error
+
+
+def _explain(error: duckdb.Error, *, sql: str, known_as: Mapping[str, str]) -> DivulgeError:
     text = str(error)
     for path in sorted(known_as, key=len, reverse=True):
         text = text.replace(path, known_as[path])
     if found := _input_failure(text):
         return found
     if isinstance(error, duckdb.OutOfMemoryException):
-        return DivulgeError(
-            f"memory ran out: {_first_line(text)}",
-            hint="Give the engine a larger memory_limit, or a temp_directory on a disk with more space",
-        )
+        hint = "Give the engine a larger memory_limit, or a temp_directory on a disk with more space"
+        return DivulgeError(f"memory ran out: {_first_line(text)}", hint=hint)
     if type(error) is duckdb.Error:  # a file's bytes do not make sense to DuckDB's readers
         return BadInput(f"a file cannot be read: {_first_line(text)}", hint="Is it damaged?")
     if isinstance(error, duckdb.ConnectionException):
@@ -106,10 +95,8 @@ def _csv_failure(text: str, file: str) -> BadInput:
     line = _CSV_LINE.search(text)
     where = f"{file}, line {line.group(1)}" if line else file
     if width := _CSV_WIDTH.search(text):
-        return BadInput(
-            f"{where}: {width.group(1)} fields were expected and {width.group(2)} found",
-            hint="Mend that line, or pass the right delimiter",
-        )
+        told = f"{where}: {width.group(1)} fields were expected and {width.group(2)} found"
+        return BadInput(told, hint="Mend that line, or pass the right delimiter")
     for sign, reason, hint in _CSV_REASONS:
         if sign in text:
             return BadInput(f"{where}: {reason}", hint=hint)
@@ -136,6 +123,7 @@ Progress = Callable[[int, int], None]
 _WILDCARD = re.compile(r"[*?\[]")
 _UNITS = {"bytes": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}
 _SECONDS_BETWEEN_LOOKS = 0.25
+_STORED = "stored"
 _BYTES_PER_CELL = 1_000
 """What a cell costs in memory once all metrics have been computed, with room to spare."""
 _FEWEST_CELLS = 100_000
@@ -149,10 +137,6 @@ _DURABLE = {
 
 class DuckDBEngine(DuckDBDialect):
     """One private, in-process DuckDB."""
-
-    name = "duckdb"
-    place = "disk"
-    search_limit = None
 
     def __init__(
         self,
@@ -170,25 +154,18 @@ class DuckDBEngine(DuckDBDialect):
         which joins by position need and which costs memory on large files. `progress` hears, a few times a second and
         from another thread, how many percent of a statement are done, and (100, 100) at its end.
         """
-        self._settings: dict[str, Any] = {
-            "memory_limit": memory_limit,
-            "temp_directory": temp_directory,
-            "threads": threads,
-            "progress": progress,
-        }
+        limits: dict[str, Any] = {"memory_limit": memory_limit, "threads": threads}
+        self._settings = limits | {"temp_directory": temp_directory, "progress": progress}
         scratch = Scratch(temp_directory)
         self.directory = scratch.directory
-        settings: dict[str, str | bool | int | float | list[str]] = {
+        settings = {
             "autoinstall_known_extensions": False,
             "autoload_known_extensions": False,
             "python_enable_replacements": False,
             "preserve_insertion_order": preserve_order,
             "temp_directory": str(self.directory),
+            **{name: limit for name, limit in limits.items() if limit is not None},
         }
-        if memory_limit is not None:
-            settings["memory_limit"] = memory_limit
-        if threads is not None:
-            settings["threads"] = threads
         try:
             self._connection = duckdb.connect(":memory:", config=settings)
         except duckdb.Error as error:
@@ -197,17 +174,15 @@ class DuckDBEngine(DuckDBDialect):
         # DuckDB follows a statement only where its own bar is on; that bar itself stays unseen.
         self._connection.execute("SET enable_progress_bar_print = false")
         self._connection.execute(f"SET enable_progress_bar = {str(progress is not None).lower()}")
-        self._progress = progress
-        self._preserve_order = preserve_order
+        self._progress, self._preserve_order = progress, preserve_order
         self._numbers = itertools.count(1)
-        self._storage = ""
+        self._has_stored = False
         self._known_as: dict[str, str] = {}
         self.close = weakref.finalize(self, _close, self._connection, scratch, os.getpid())
         self.memory_limit = None if memory_limit is None else self._bytes_allowed()
         """In bytes, where one was given."""
-        self.cell_limit = (
-            None if self.memory_limit is None else max(self.memory_limit // _BYTES_PER_CELL, _FEWEST_CELLS)
-        )
+        limit = self.memory_limit
+        self.cell_limit = None if limit is None else max(limit // _BYTES_PER_CELL, _FEWEST_CELLS)
         self.row_limit = self.cell_limit
         """A row that is being grouped costs no more than a cell that is measured."""
         self.chunk_rows = (self.row_limit or 0) // 8 or _FEWEST_CELLS
@@ -230,11 +205,9 @@ class DuckDBEngine(DuckDBDialect):
     def describe(self, relation: str) -> tuple[tuple[str, str], ...]:
         """Name and type of each column of `relation`, without reading rows."""
         sql = f"SELECT * FROM {relation}"
-        try:
+        with explained(sql, self._known_as):
             bound = self._connection.sql(sql)
-            return tuple(zip(bound.columns, (str(type_) for type_ in bound.types), strict=True))
-        except duckdb.Error as error:
-            raise explain(error, sql=sql, known_as=self._known_as) from error
+            return tuple(zip(bound.columns, map(str, bound.types), strict=True))
 
     def files(self, paths: Sequence[Path], *, known_as: Mapping[Path, str]) -> str:
         """A list of files for read_csv and its like, and the names to use for them in messages.
@@ -250,10 +223,8 @@ class DuckDBEngine(DuckDBDialect):
 
     def register(self, name: str, source: object) -> str:
         """Make an Arrow table, dataset or Polars frame readable under `name`; what stands after FROM comes back."""
-        try:
+        with explained(f"register {name}"):
             self._connection.register(name, source)
-        except duckdb.Error as error:
-            raise explain(error, sql=f"register {name}", known_as={}) from error
         return self.quote(name)
 
     def lend(self, table: pa.Table) -> str:
@@ -279,10 +250,10 @@ class DuckDBEngine(DuckDBDialect):
 
     def keep(self, sql: str, parameters: Sequence[object] = ()) -> str:
         """Keep the rows of a query in the private directory; memory does not grow with them: the table lives in a file on disk."""
-        if not self._storage:
-            self._storage = "stored"
-            self._run(f"ATTACH {self.literal(str(self.directory / 'stored.duckdb'))} AS {self._storage}")
-        table = f"{self._storage}.{self.quote(self.fresh_name('table'))}"
+        if not self._has_stored:
+            self._run(f"ATTACH {self.literal(str(self.directory / 'stored.duckdb'))} AS {_STORED}")
+            self._has_stored = True
+        table = f"{_STORED}.{self.quote(self.fresh_name('table'))}"
         self._run(f"CREATE TABLE {table} AS {sql}", parameters)
         return table
 
@@ -290,22 +261,16 @@ class DuckDBEngine(DuckDBDialect):
         """Remove a table that was kept."""
         self._run(f"DROP TABLE IF EXISTS {table}")
 
-    def keeps_order(self, relation: str) -> bool:
-        """Whether columns can be read alone and always in the same order: true of Parquet files and of what is kept here."""
-        return relation.startswith("read_parquet(") or bool(self._storage and relation.startswith(f"{self._storage}."))
-
     def fresh(self) -> DuckDBEngine:
         """Another engine with the same limits, which has not seen what this one has."""
         return DuckDBEngine(**self._settings)
 
-    def reader(self, size: int) -> DuckDBEngine:
+    def reader(self, _size: int) -> DuckDBEngine:
         """The engine that measures files of so many bytes, which another one wrote."""
-        del size
         return self
 
-    def files_for(self, rows: int) -> int:
+    def files_for(self, _rows: int) -> int:
         """How many files a table of so many rows is written to."""
-        del rows
         return 1
 
     def write(self, sql: str, path: Path, *, kind: str, delimiter: str = ",", files: int = 1) -> None:
@@ -324,11 +289,9 @@ class DuckDBEngine(DuckDBDialect):
     def read_typed(self, paths: Sequence[Path], types: Mapping[str, str], *, delimiter: str) -> str:
         """CSV files that `write` wrote, whose columns and types are known; what stands after FROM comes back."""
         listed = self.files(paths, known_as={path: path.name for path in paths})
-        options = f"header = true, delim = {self.literal(delimiter)}, quote = '\"', escape = '\"', null_padding = false"
-        return (
-            f"read_csv({listed}, auto_detect = false, columns = {self.struct(types)}, {options}, "
-            f"nullstr = '', allow_quoted_nulls = false)"
-        )
+        columns = f"auto_detect = false, columns = {self.struct(types)}, null_padding = false"
+        quotes = f"header = true, delim = {self.literal(delimiter)}, quote = '\"', escape = '\"'"
+        return f"read_csv({listed}, {columns}, {quotes}, nullstr = '', allow_quoted_nulls = false)"
 
     def durable(self, cell: str, type_: str) -> str:
         """SQL for a value in a type that every kind of file holds as it is."""
@@ -363,10 +326,8 @@ class DuckDBEngine(DuckDBDialect):
 
     def stream(self, sql: str) -> pa.RecordBatchReader:
         """The rows of a query as Arrow batches, so that they need not fit into memory."""
-        try:
+        with explained(sql, self._known_as):
             return self._connection.sql(sql).to_arrow_reader()
-        except duckdb.Error as error:
-            raise explain(error, sql=sql, known_as=self._known_as) from error
 
     @property
     def home(self) -> DuckDBEngine:
@@ -379,16 +340,11 @@ class DuckDBEngine(DuckDBDialect):
             return HeldRows(self, self.query(sql), together=together)
         return HeldRows(self, self.keep(f"SELECT * FROM ({sql}) AS held{_in_order(together)}"))
 
-    def fold(
-        self,
-        held: Held,
-        summarize: Callable[[Iterator[pa.RecordBatch]], Result | None],
-        merge: Callable[[Result, Result], Result],  # noqa: ARG002 - one stream has one summary
-    ) -> Result:
+    def fold(self, held: Held, summarize: Summarize[Result], merge: Merge[Result]) -> Result:  # noqa: ARG002 - one stream has one summary
         """What a function makes of all rows, which come in their order, batch by batch."""
         if not isinstance(held, HeldRows) or held.engine is not self:
             raise InternalError("these rows are held by another engine")
-        sql, rows = held.in_order, held.rows
+        sql, rows = f"SELECT * FROM {held.relation}{held.order}", held.rows
         # The stream is closed first, whatever happens: DuckDB takes no other statement while one is open.
         with self.in_row_order(), self.stream(sql) as batches:
             found = summarize(_followed(batches, rows, self._progress))
@@ -432,7 +388,7 @@ class DuckDBEngine(DuckDBDialect):
 
     def line_up(self, relation: str, columns: Sequence[str]) -> HeldRows:
         """Columns to be read one after the other: from where they are if that keeps their order, else from a copy on disk."""
-        if self.keeps_order(relation):
+        if relation.startswith(("read_parquet(", f"{_STORED}.")):
             return HeldRows(self, relation, lent=True)
         return HeldRows(self, self.keep(f"SELECT {', '.join(map(self.quote, columns))} FROM {relation}"))
 
@@ -452,12 +408,12 @@ class DuckDBEngine(DuckDBDialect):
         if self._progress is not None:
             watcher.start()
         try:
-            yield
-        except (duckdb.Error, RuntimeError) as error:
-            if _was_interrupted(error):
+            with explained(sql, self._known_as):
+                yield
+        except (DivulgeError, RuntimeError) as error:
+            # DuckDB catches Ctrl-C while it runs a statement, and raises an error of its own.
+            if isinstance(error.__cause__, duckdb.InterruptException) or str(error) == "Query interrupted":
                 raise KeyboardInterrupt from error
-            if isinstance(error, duckdb.Error):
-                raise explain(error, sql=sql, known_as=self._known_as) from error
             raise
         finally:
             done.set()
@@ -469,16 +425,11 @@ class HeldRows:
     """Rows that DuckDB keeps: an Arrow table in memory, or a table in the private directory, which goes with this."""
 
     def __init__(
-        self,
-        owner: HasHome,
-        kept: pa.Table | str,
-        *,
-        together: Sequence[str] = (),
-        lent: bool = False,
+        self, owner: HasHome, kept: pa.Table | str, *, together: Sequence[str] = (), lent: bool = False
     ) -> None:
         """`together` are the columns to sort by where that has not been done; what is lent stays when this goes."""
         self._owner, self._kept = owner, kept
-        self._order = _in_order(together)
+        self.order = _in_order(together)
         if isinstance(kept, str) and not lent:
             _when_gone(self, owner.home, owner.home.discard, kept)
 
@@ -502,11 +453,6 @@ class HeldRows:
         name = self.engine.fresh_name("held")
         _when_gone(self, self.engine, self.engine.forget, name)
         return self.engine.register(name, self._kept)
-
-    @property
-    def in_order(self) -> str:
-        """The statement that reads them in order."""
-        return f"SELECT * FROM {self.relation}{self._order}"
 
     def table(self) -> pa.Table:
         """All of them, in memory."""
@@ -557,11 +503,6 @@ def _watch(connection: duckdb.DuckDBPyConnection, progress: Progress, done: thre
         reported = True
     if reported:
         progress(100, 100)
-
-
-def _was_interrupted(error: Exception) -> bool:
-    """Whether the user has pressed Ctrl-C: DuckDB catches that while it runs a statement, and raises an error of its own."""
-    return isinstance(error, duckdb.InterruptException) or str(error) == "Query interrupted"
 
 
 def _close(connection: duckdb.DuckDBPyConnection, scratch: Scratch, owner: int) -> None:

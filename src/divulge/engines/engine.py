@@ -15,21 +15,13 @@ if TYPE_CHECKING:
 
 
 Result = TypeVar("Result")
+Summarize = Callable[[Iterator["pa.RecordBatch"]], Result | None]
+"""What a function makes of rows that come batch by batch; None where there are none."""
+Merge = Callable[[Result, Result], Result]
 _INTEGERS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT")
 _MOMENTS = ("DATE", "TIME", "TIMESTAMP", "TIMESTAMP WITH TIME ZONE")
-_PLAIN = frozenset(
-    (
-        *_INTEGERS,
-        *(f"U{name}" for name in _INTEGERS),
-        *_MOMENTS,
-        "BOOLEAN",
-        "FLOAT",
-        "DOUBLE",
-        "DECIMAL",
-        "VARCHAR",
-        "BLOB",
-    )
-)
+_OTHERS = ("BOOLEAN", "FLOAT", "DOUBLE", "DECIMAL", "VARCHAR", "BLOB")
+_PLAIN = frozenset((*_INTEGERS, *(f"U{name}" for name in _INTEGERS), *_MOMENTS, *_OTHERS))
 
 
 class Held(Protocol):
@@ -65,25 +57,22 @@ class LinedUp(Protocol):
 class Engine(Protocol):
     """A place where SQL runs."""
 
-    @property
-    def name(self) -> str:
-        """The engine's name as a user knows it: "duckdb" or "spark"."""
-
-    @property
-    def place(self) -> str:
-        """Where rows stay that are too many for memory: "disk" or "the cluster"."""
+    name: str
+    """The engine's name as a user knows it: "duckdb" or "spark"."""
+    packages: tuple[str, ...]
+    """What its work depends on; a release tells their versions."""
+    place: str
+    """Where rows stay that are too many for memory: "disk" or "the cluster"."""
+    formats: tuple[str, ...]
+    """The kinds of files that a release of its tables can be written to."""
+    search_limit: int | None
+    """How many cells may come to memory where a search needs all of them; None: all."""
+    row_limit: int | None
+    """How many rows may come to memory where all of them are needed at once; None: all."""
 
     @property
     def cell_limit(self) -> int | None:
         """How many cells of a count may come to memory; None: all."""
-
-    @property
-    def search_limit(self) -> int | None:
-        """How many cells may come to memory where a search needs all of them; None: all."""
-
-    @property
-    def row_limit(self) -> int | None:
-        """How many rows may come to memory where all of them are needed at once; None: all."""
 
     def hold(self, sql: str, *, together: Sequence[str] = (), rows: int | None = None, source: str = "") -> Held:
         """Keep the rows of a query; a fold finds those that agree in the columns `together` one after the other, sorted, nulls last.
@@ -91,16 +80,10 @@ class Engine(Protocol):
         `rows` says how many there are where that is known; `source` names in messages what is read.
         """
 
-    def fold(
-        self,
-        held: Held,
-        summarize: Callable[[Iterator[pa.RecordBatch]], Result | None],
-        merge: Callable[[Result, Result], Result],
-    ) -> Result:
+    def fold(self, held: Held, summarize: Summarize[Result], merge: Merge[Result]) -> Result:
         """One summary of rows that are held: of all in one stream, or of each partition where it is, merged.
 
-        Both functions are of this package, or partial calls of such, and what they return can be pickled. Without rows a summary
-        may be None.
+        Both functions are of this package, or partial calls of such, and what they return can be pickled.
         """
 
     def sees(self, held: Held) -> bool:
@@ -133,15 +116,15 @@ class Engine(Protocol):
     def cast(self, cell: str, type_: str, *, attempt: bool = False) -> str:
         """SQL for a cast to a type by its DuckDB name; an attempt gives null where the value does not fit."""
 
-    @property
-    def formats(self) -> tuple[str, ...]:
-        """The kinds of files that a release of its tables can be written to."""
-
 
 class DuckDBDialect:
-    """What is special in DuckDB's SQL."""
+    """What is special in DuckDB, whoever owns the connection."""
 
+    name = "duckdb"
+    packages: tuple[str, ...] = ("duckdb", "numpy", "pyarrow")
+    place = "disk"
     formats: tuple[str, ...] = ("csv", "parquet", "arrow")
+    search_limit: int | None = None
 
     def quote(self, name: str) -> str:
         """An identifier in double quotes."""
@@ -149,7 +132,7 @@ class DuckDBDialect:
 
     def literal(self, value: str) -> str:
         """A text constant in single quotes."""
-        return single_quoted(value)
+        return "'" + value.replace("'", "''") + "'"
 
     def full_match(self, cell: str, pattern: str) -> str:
         """SQL that is true where the whole text matches a regular expression."""
@@ -172,8 +155,3 @@ def is_plain_type(type_: str) -> bool:
 def double_quoted(name: str) -> str:
     """An identifier as standard SQL quotes it."""
     return '"' + name.replace('"', '""') + '"'
-
-
-def single_quoted(value: str) -> str:
-    """A text constant as standard SQL quotes it."""
-    return "'" + value.replace("'", "''") + "'"

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Private directories for what does not fit into memory: made readable to their owner only, and never left behind.
 
-A directory goes away with the engine that made it. Where the process was killed and could not tidy up, the next engine
-that starts in the same place does: each directory holds a file that its owner keeps locked, and the system gives the
-lock up when the owner dies, however it dies. (Windows has no such locks: there, only the first way works.)
+A directory goes away with the engine that made it. Where the process was killed, the next engine that starts in the same place
+removes it: it holds a file that its owner keeps locked until it dies, however it dies. (Windows has no such locks.)
 """
 
 from __future__ import annotations
@@ -32,9 +31,8 @@ class Scratch:
         try:
             self.directory = Path(tempfile.mkdtemp(prefix=PREFIX, dir=where))
         except OSError as error:
-            raise BadInput(
-                f"no temporary directory can be made in {where}: {error.strerror}", hint="Give another temp_directory"
-            ) from error
+            told = f"no temporary directory can be made in {where}: {error.strerror}"
+            raise BadInput(told, hint="Give another temp_directory") from error
         self._owner = os.getpid()
         self._lock = _lock_new(self.directory)
 

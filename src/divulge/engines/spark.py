@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from divulge.engines.duckdb import DuckDBEngine
-from divulge.engines.engine import Held, Result, is_plain_type
+from divulge.engines.engine import Held, Merge, Result, Summarize, is_plain_type
 from divulge.engines.spark_session import (
     find_session,
     is_remote,
@@ -38,21 +38,17 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
-# --- spark files ------------------------------------------------------------------------------------------------------
-# Files that Spark's workers write and read back: a folder of part files, in which nothing lies but the rows.
-#
-#     table.parquet/part-00000.parquet, part-00001.parquet, ...
-#
-# The workers write to the folder in which a release is staged, so that folder must be on storage that they share with this process.
-# Whether they see it is asked before the first row is written, and whether all parts arrived afterwards. Names, marks and checksums
-# that Spark adds are taken away, and so is what a catalog says about the columns.
+# --- files ------------------------------------------------------------------------------------------------------------
+# Spark's workers write a folder of part files (table.parquet/part-00000.parquet, ...) on storage that they share with this process.
+# Whether they see it is asked before the first row is written, and whether all parts arrived afterwards; what Spark adds to the rows
+# is taken away.
 ROWS_PER_PART = 500_000
 LARGEST_READ_HERE = 256 << 20
 """Up to so many bytes a table is measured by DuckDB, which did not write it; a larger one by Spark, on all workers."""
 _SHARED = "Name a folder on storage that this process and every worker share under the same path. Nothing was published"
 
-# Moments as every reader of Parquet knows them, not in Spark's 96 bits.
-_SETTINGS = {"spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS"}
+_MOMENTS = ("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS")
+"""As every reader of Parquet knows them, not in Spark's 96 bits."""
 _PARQUET = {"compression": "zstd"}
 _CSV = {
     "header": True,
@@ -71,33 +67,6 @@ _SPECIAL = re.compile(r"[*?\[\]{}\\]")
 # A quote that is never closed would make the rest of the file one value, without a word.
 _LONGEST_VALUE = 1 << 20
 _EMPTY = "\ue000empty\ue000"
-
-
-def write_parts(engine: SparkEngine, sql: str, folder: Path, *, kind: str, delimiter: str, parts: int) -> None:
-    """Have the workers write the rows of a query with so many partitions, in its order."""
-    _check_shared(engine, folder.parent)
-    frame = without_notes(engine.frame(sql))
-    options: dict[str, Any] = dict(_PARQUET)
-    if kind == "csv":
-        frame = frame.selectExpr(*(_text(engine, name, type_) for name, type_ in frame.dtypes))
-        options = _CSV | {"sep": delimiter}
-    with engine.explained("write the table", source=folder.name), _settings(engine):
-        frame.write.options(**options).save(cluster_path(folder), format=kind)
-    _tidy(folder, parts)
-
-
-def read_typed_texts(engine: SparkEngine, paths: Sequence[Path], types: Mapping[str, str], *, delimiter: str) -> str:
-    """CSV files with a header, whose columns and types are known; a value that does not have its type is read as null."""
-    with engine.explained("read csv", source=paths[0].name):
-        # Spark would take an empty text for a null if it were not called something else meanwhile.
-        uris = [uri(path) for path in paths]
-        texts = engine.view(read_texts(engine, uris, list(types), delimiter, header=True, empty=_EMPTY))
-        typed = []
-        for name, type_ in types.items():
-            text = f"CASE WHEN {engine.quote(name)} = {engine.literal(_EMPTY)} THEN '' ELSE {engine.quote(name)} END"
-            value = engine.bytes_of(text) if type_ == "BLOB" else engine.cast(text, type_, attempt=True)
-            typed.append(f"{value} AS {engine.quote(name)}")
-        return f"(SELECT {', '.join(typed)} FROM {texts})"
 
 
 def read_texts(
@@ -171,17 +140,15 @@ def _text(engine: SparkEngine, name: str, type_: str) -> str:
 
 
 @contextmanager
-def _settings(engine: SparkEngine) -> Iterator[None]:
-    """Change settings of the session for as long as it takes to write."""
-    session = engine.session
-    before = {name: session.conf.getAll.get(name) for name in _SETTINGS}
+def _moments_for_all(session: SparkSession) -> Iterator[None]:
+    """Change a setting of the session for as long as it takes to write."""
+    name, value = _MOMENTS
+    before = session.conf.getAll.get(name)
     try:
-        for name, value in _SETTINGS.items():
-            session.conf.set(name, value)
+        session.conf.set(name, value)
         yield
     finally:
-        for name, own in before.items():
-            session.conf.unset(name) if own is None else session.conf.set(name, own)
+        session.conf.unset(name) if before is None else session.conf.set(name, before)
 
 
 def _tidy(folder: Path, parts: int) -> None:
@@ -189,10 +156,8 @@ def _tidy(folder: Path, parts: int) -> None:
     entries = sorted(folder.iterdir()) if folder.is_dir() else []
     written = [entry for entry in entries if entry.name.startswith("part-") and entry.is_file()]
     if len(written) < parts:
-        raise BadInput(
-            f"{len(written)} of the {parts} files that Spark's workers wrote arrived in {folder.parent.parent.parent}",
-            hint=_SHARED,
-        )
+        arrived = f"{len(written)} of the {parts} files that Spark's workers wrote arrived"
+        raise BadInput(f"{arrived} in {folder.parent.parent.parent}", hint=_SHARED)
     for entry in entries:
         if entry.is_dir():
             shutil.rmtree(entry)
@@ -202,7 +167,7 @@ def _tidy(folder: Path, parts: int) -> None:
         entry.rename(folder / f"part-{number:05d}{folder.suffix}")
 
 
-# --- spark ------------------------------------------------------------------------------------------------------------
+# --- engine -----------------------------------------------------------------------------------------------------------
 COLLECT_LIMIT = 100_000
 """Counts of up to this many cells come to the driver and take the ordinary path."""
 SEARCH_LIMIT = 5_000_000
@@ -233,6 +198,7 @@ class SparkEngine:
     """One Spark session."""
 
     name = "spark"
+    packages: tuple[str, ...] = (*DuckDBEngine.packages, "pyspark")
     place = "the cluster"
     formats: tuple[str, ...] = ("csv", "parquet")
 
@@ -255,10 +221,9 @@ class SparkEngine:
         """
         require_pyspark()
         self.session = session or find_session(master=master, remote=remote, config=config)
-        self.collect_limit = collect_limit
-        self.search_limit = search_limit
-        self.row_limit = row_limit
-        self.chunk_rows = chunk_rows
+        self.collect_limit, self.chunk_rows = collect_limit, chunk_rows
+        self.search_limit: int | None = search_limit
+        self.row_limit: int | None = row_limit
         self.directory = private_directory()
         self._numbers = itertools.count(1)
         self._prefix = f"divulge_{uuid.uuid4().hex}"
@@ -301,8 +266,8 @@ class SparkEngine:
             cell = f"regexp_replace({cell}, {no_seconds}, '$1:00$2')"
         return f"{'TRY_CAST' if attempt else 'CAST'}({cell} AS {_TYPES.get(type_, type_)})"
 
-    def bytes_of(self, text: str) -> str:
-        """SQL for bytes that stand in a file as texts, two digits for each (spark_files); what DuckDB leaves readable is taken as it is."""
+    def _bytes_of(self, text: str) -> str:
+        """SQL for bytes that stand in a file as texts, two digits for each; what DuckDB leaves readable is taken as it is."""
         mark, coded = self.literal(r"\x"), self.literal(r"^(\\x[0-9A-F]{2})*$")
         digits = f"REPLACE({text}, {mark}, '')"
         return f"CASE WHEN {text} RLIKE {coded} THEN UNHEX({digits}) ELSE CAST({text} AS BINARY) END"
@@ -344,13 +309,9 @@ class SparkEngine:
 
     def fresh(self) -> SparkEngine:
         """Another engine on the same session with the same limits, which has not seen what this one has."""
-        return SparkEngine(
-            self.session,
-            collect_limit=self.collect_limit,
-            search_limit=self.search_limit,
-            row_limit=self.row_limit,
-            chunk_rows=self.chunk_rows,
-        )
+        other = SparkEngine(self.session, collect_limit=self.collect_limit, chunk_rows=self.chunk_rows)
+        other.search_limit, other.row_limit = self.search_limit, self.row_limit
+        return other
 
     def reader(self, size: int) -> SparkEngine | DuckDBEngine:
         """The engine that measures files of so many bytes, which another one wrote: DuckDB, which did not, unless they are large."""
@@ -362,15 +323,32 @@ class SparkEngine:
 
     def write(self, sql: str, path: Path, *, kind: str, delimiter: str = ",", files: int = 1) -> None:
         """Have the workers write the rows of a query with so many partitions, in its order, to a folder of files."""
-        write_parts(self, sql, path, kind=kind, delimiter=delimiter, parts=files)
+        _check_shared(self, path.parent)
+        frame = without_notes(self.frame(sql))
+        options: dict[str, Any] = dict(_PARQUET)
+        if kind == "csv":
+            frame = frame.selectExpr(*(_text(self, name, type_) for name, type_ in frame.dtypes))
+            options = _CSV | {"sep": delimiter}
+        with self.explained("write the table", source=path.name), _moments_for_all(self.session):
+            frame.write.options(**options).save(cluster_path(path), format=kind)
+        _tidy(path, files)
 
     def read_typed(self, paths: Sequence[Path], types: Mapping[str, str], *, delimiter: str) -> str:
-        """CSV files that `write` wrote, whose columns and types are known; what stands after FROM comes back."""
-        return read_typed_texts(self, paths, types, delimiter=delimiter)
+        """CSV files that `write` wrote, whose columns and types are known; a value that does not have its type is read as null."""
+        with self.explained("read csv", source=paths[0].name):
+            # Spark would take an empty text for a null if it were not called something else meanwhile.
+            uris = [uri(path) for path in paths]
+            texts = self.view(read_texts(self, uris, list(types), delimiter, header=True, empty=_EMPTY))
+            typed = []
+            for name, type_ in types.items():
+                cell = self.quote(name)
+                text = f"CASE WHEN {cell} = {self.literal(_EMPTY)} THEN '' ELSE {cell} END"
+                value = self._bytes_of(text) if type_ == "BLOB" else self.cast(text, type_, attempt=True)
+                typed.append(f"{value} AS {cell}")
+            return f"(SELECT {', '.join(typed)} FROM {texts})"
 
-    def durable(self, cell: str, type_: str) -> str:
+    def durable(self, cell: str, _type: str) -> str:
         """SQL for a value in a type that every kind of file holds as it is; Spark writes no other."""
-        del type_
         return cell
 
     def row_hash(self, columns: Sequence[tuple[str, str]]) -> str:
@@ -420,12 +398,7 @@ class SparkEngine:
         """Keep the rows of a query on the cluster."""
         return HeldOnCluster(self, sql, together=together, rows=rows, source=source)
 
-    def fold(
-        self,
-        held: Held,
-        summarize: Callable[[Iterator[pa.RecordBatch]], Result | None],
-        merge: Callable[[Result, Result], Result],
-    ) -> Result:
+    def fold(self, held: Held, summarize: Summarize[Result], merge: Merge[Result]) -> Result:
         """Summarize each partition where it is and merge the summaries, in the order of the partitions, on the cluster."""
         if not isinstance(held, HeldOnCluster):
             raise InternalError("these rows are held by another engine")

@@ -43,9 +43,8 @@ def require_pyspark() -> None:
     import pyspark
 
     if int(pyspark.__version__.partition(".")[0]) < _OLDEST:
-        raise MissingDependency(
-            f"the Spark engine needs pyspark 4, and {pyspark.__version__} is installed", hint=_INSTALL
-        )
+        told = f"the Spark engine needs pyspark 4, and {pyspark.__version__} is installed"
+        raise MissingDependency(told, hint=_INSTALL)
 
 
 def is_remote(session: SparkSession) -> bool:
@@ -87,9 +86,7 @@ def first_line(error: BaseException) -> str:
     return _JAVA_CLASS.sub("", lines[0]) if lines else type(error).__name__
 
 
-# --- spark start ------------------------------------------------------------------------------------------------------
-# Finds a Spark session or starts one.
-#
+# --- start ------------------------------------------------------------------------------------------------------------
 # A session that runs already is taken as it is. One that we start gets settings under which Spark answers as DuckDB does: names in
 # their exact case, timestamps in UTC, overflow as an error. It listens on loopback only where it runs on this machine alone, keeps
 # its scratch files in a private directory (mode 0700) and writes its log there.
@@ -97,7 +94,6 @@ _JAVA = "Install Java 17 or newer (Debian and Ubuntu: apt install openjdk-17-jre
 
 # Workers die and are replaced; on one machine Spark gives up after the first unless it is told a number of attempts.
 _DEFAULT_MASTER = "local[*,4]"
-_CONNECT_PORT = 15002
 _PATIENCE = 10.0
 """Seconds to wait for an address to answer at all; Spark itself would try for minutes."""
 _ADDRESS = re.compile(r"^(?:spark|sc)://(?P<places>[^/;]+)")
@@ -125,31 +121,26 @@ def find_session(
     """The session of this process, or a new one: on `master`, or on the Spark Connect server `remote` (sc://host:port)."""
     if master is not None and remote is not None:
         raise BadInput("master and remote were both given", hint="A session runs on one of them")
-    require_pyspark()
+    from pyspark import SparkContext
+    from pyspark.sql import SparkSession
+
     with quiet():
-        running = _running_session()
+        running = SparkSession.getActiveSession()
+        context = SparkContext._active_spark_context  # noqa: SLF001 - getOrCreate would change the settings of its session
+        if running is None and context is not None:
+            running = SparkSession(context)
         if running is not None:
             _refuse_other(running, master or remote, to_server=remote is not None)
             return running
         return _start(master, config or {}) if remote is None else _start_remote(remote, config or {})
 
 
-def _running_session() -> SparkSession | None:
-    from pyspark import SparkContext
-    from pyspark.sql import SparkSession
-
-    active = SparkSession.getActiveSession()
-    context = SparkContext._active_spark_context  # noqa: SLF001 - getOrCreate would change the settings of its session
-    return SparkSession(context) if active is None and context is not None else active
-
-
 def _refuse_other(running: SparkSession, asked: str | None, *, to_server: bool) -> None:
     """A process has one Spark: a second address would be ignored without a word."""
     where = "a Spark Connect server" if is_remote(running) else running.sparkContext.master
     if asked is not None and asked != where and not (to_server and is_remote(running)):
-        raise BadInput(
-            f"{asked} was asked for, and a Spark session on {where} runs in this process", hint="Stop it first"
-        )
+        told = f"{asked} was asked for, and a Spark session on {where} runs in this process"
+        raise BadInput(told, hint="Stop it first")
 
 
 def _start(master: str | None, config: Mapping[str, str]) -> SparkSession:
@@ -197,7 +188,7 @@ def _start_remote(remote: str, config: Mapping[str, str]) -> SparkSession:
 
     if not remote.startswith("sc://"):
         raise BadInput(f"{remote!r} is not the address of a Spark Connect server", hint="Write sc://host:15002")
-    _check_answers(remote, default_port=_CONNECT_PORT)
+    _check_answers(remote, default_port=15002)
     try:
         with _stderr_into(private_directory() / "spark.log"):
             builder: Any = SparkSession.builder.remote(remote)
@@ -206,9 +197,8 @@ def _start_remote(remote: str, config: Mapping[str, str]) -> SparkSession:
             session: SparkSession = builder.getOrCreate()
             session.version  # noqa: B018 - the first question to the server
     except ImportError as error:
-        raise MissingDependency(
-            f"Spark Connect needs more packages: {first_line(error)}", hint="pip install 'divulge[spark]'"
-        ) from error
+        told = f"Spark Connect needs more packages: {first_line(error)}"
+        raise MissingDependency(told, hint="pip install 'divulge[spark]'") from error
     except (PySparkException, OSError, RuntimeError) as error:
         raise BadInput(f"no Spark Connect server answers at {remote}: {first_line(error)}") from error
     return session
@@ -267,10 +257,8 @@ def _stderr_into(path: Path) -> Iterator[None]:
         os.close(target)
 
 
-# --- spark code -------------------------------------------------------------------------------------------------------
-# Sends this package to Spark's workers, so that they compute with the same code as the driver whatever is installed there.
-#
-# The workers need numpy and pyarrow; divulge comes with the work.
+# --- code -------------------------------------------------------------------------------------------------------------
+# Workers compute with the same code as the driver whatever is installed there: they need numpy and pyarrow, divulge comes along.
 _PACKAGE = Path(__file__).parent.parent
 
 
@@ -297,9 +285,7 @@ def _archive() -> Path:
     return target
 
 
-# --- spark cleanup ----------------------------------------------------------------------------------------------------
-# Takes out of a Spark session what objects that are gone have left there: views and cached frames.
-#
+# --- cleanup ----------------------------------------------------------------------------------------------------------
 # An object may go anywhere, also while pyspark waits for an answer of Java's, because the garbage collector runs where it likes. A
 # second question on the same connection would tear both apart, so a thread with a connection of its own asks it.
 _tasks: SimpleQueue[Callable[[], Any]] = SimpleQueue()

@@ -15,20 +15,13 @@ if TYPE_CHECKING:
     from pyspark.sql.types import DataType, StructType
 
 
+# Where DuckDB's name is another one than Spark's in capitals.
 _NAMES = {
-    "tinyint": "TINYINT",
-    "smallint": "SMALLINT",
     "int": "INTEGER",
-    "bigint": "BIGINT",
-    "float": "FLOAT",
-    "double": "DOUBLE",
-    "boolean": "BOOLEAN",
-    "date": "DATE",
     "timestamp_ntz": "TIMESTAMP",
     "timestamp": "TIMESTAMP WITH TIME ZONE",
     "binary": "BLOB",
     "void": "NULL",
-    "variant": "VARIANT",
 }
 
 # Spark has no unsigned integers, no nanoseconds and no dictionaries; each goes to the next type that holds all its values.
@@ -76,10 +69,8 @@ def for_spark(table: pa.Table, *, source: str) -> tuple[pa.Table, StructType]:
             columns.append(column if target == field.type else column.cast(target))
             fields.append(StructField(field.name, from_arrow_type(target, prefer_timestamp_ntz=True)))
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError, PySparkException) as error:
-            raise BadInput(
-                f"the column {field.name!r} of {source} has the type {field.type}, which Spark cannot hold without a change",
-                hint="Cast it, or leave it out",
-            ) from error
+            told = f"the column {field.name!r} of {source} has the type {field.type}"
+            raise BadInput(f"{told}, which Spark cannot hold without a change", hint=_CAST) from error
     return pa.Table.from_arrays(columns, names=table.column_names), StructType(fields)
 
 
@@ -96,53 +87,41 @@ def _spark_arrow(type_: pa.DataType) -> pa.DataType:
     return _WIDER.get(type_, type_)
 
 
-# --- spark failures ---------------------------------------------------------------------------------------------------
-# Turns what Spark says into one line for the user.
-#
+# --- failures ---------------------------------------------------------------------------------------------------------
 # As with DuckDB, data that cannot be read is the user's matter, and a statement that Spark refuses is a bug of ours and
 # carries the SQL. Java's stack traces and the rows they quote are left out: rows are somebody's data, and errors end up in logs.
 _CONDITION = re.compile(r"\[([A-Z][A-Z0-9_.]+)\]")
 
 # What Spark calls it, what it means, what to do.
 # The inner reason stands before the outer one: a malformed line also is a file that cannot be read.
+_MEND = "Mend the file, or pass the right delimiter"
+_SEEN = "Every worker must see the file under the same path"
+_ROOM = "Every worker must be able to write there, and find room"
+_CAST = "Cast it, or leave it out"
 _INPUT = (
-    (
-        "MALFORMED_CSV_RECORD",
-        "a line does not have the fields of the first one",
-        "Mend the file, or pass the right delimiter",
-    ),
-    ("MALFORMED_RECORD_IN_PARSING", "a record is malformed", "Mend the file, or pass the right delimiter"),
-    ("PATH_NOT_FOUND", "a file does not exist", "Every worker must see the file under the same path"),
-    ("FAILED_READ_FILE.FILE_NOT_EXIST", "a file does not exist", "Every worker must see the file under the same path"),
+    ("MALFORMED_CSV_RECORD", "a line does not have the fields of the first one", _MEND),
+    ("MALFORMED_RECORD_IN_PARSING", "a record is malformed", _MEND),
+    ("PATH_NOT_FOUND", "a file does not exist", _SEEN),
+    ("FAILED_READ_FILE.FILE_NOT_EXIST", "a file does not exist", _SEEN),
     ("FAILED_READ_FILE", "a file cannot be read", "Is it damaged?"),
     ("CANNOT_READ_FILE_FOOTER", "a file cannot be read", "Is it damaged?"),
-    (
-        "TASK_WRITE_FAILED",
-        "a worker cannot write its part of the table",
-        "Every worker must be able to write there, and find room",
-    ),
-    (
-        "UNSUPPORTED_DATA_TYPE_FOR_DATASOURCE",
-        "a column has a type that files of this format cannot hold",
-        "Cast it, or leave it out",
-    ),
-    (
-        "GROUP_EXPRESSION_TYPE_IS_NOT_ORDERABLE",
-        "a column has values that cannot be compared",
-        "Cast it, or leave it out",
-    ),
+    ("TASK_WRITE_FAILED", "a worker cannot write its part of the table", _ROOM),
+    ("UNSUPPORTED_DATA_TYPE_FOR_DATASOURCE", "a column has a type that files of this format cannot hold", _CAST),
+    ("GROUP_EXPRESSION_TYPE_IS_NOT_ORDERABLE", "a column has values that cannot be compared", _CAST),
     ("UNABLE_TO_INFER_SCHEMA", "the files hold no columns", "Name files that hold a table"),
+)
+# The same three where Spark gives no condition, only a text.
+_WILD = "Spark cannot read a path with both ':' and a wildcard in a name"
+_TOLD = (
+    ("maximum number of characters", "a value has more than a million characters", "Is a quote not closed?"),
+    ("Relative path in absolute URI", _WILD, "Name it otherwise"),
 )
 _MEMORY = (
     ("maxResultSize", "the result is too large for the driver", "Raise spark.driver.maxResultSize"),
     ("OutOfMemoryError", "memory ran out", "Raise spark.driver.memory or spark.executor.memory"),
 )
-_CLOSED = (
-    "stopped SparkContext",
-    "SparkContext was shut down",
-    "NO_ACTIVE_SESSION",
-    "INVALID_HANDLE.SESSION",
-    "UNAVAILABLE",
+_CLOSED = re.compile(
+    r"stopped SparkContext|SparkContext was shut down|NO_ACTIVE_SESSION|INVALID_HANDLE\.SESSION|UNAVAILABLE"
 )
 _NO_MODULE = re.compile(r"ModuleNotFoundError: No module named '([\w.]+)'")
 
@@ -152,12 +131,9 @@ def explain_spark(error: Exception, *, sql: str, source: str = "") -> DivulgeErr
     text = str(error)
     conditions = _CONDITION.findall(text)
     where = f"{source}: " if source else ""
-    if "maximum number of characters" in text:
-        return BadInput(f"{where}a value has more than a million characters", hint="Is a quote not closed?")
-    if "Relative path in absolute URI" in text:
-        return BadInput(
-            f"{where}Spark cannot read a path with both ':' and a wildcard in a name", hint="Name it otherwise"
-        )
+    for sign, reason, hint in _TOLD:
+        if sign in text:
+            return BadInput(f"{where}{reason}", hint=hint)
     for condition, reason, hint in _INPUT:
         if any(found == condition or found.startswith(f"{condition}.") for found in conditions):
             return BadInput(f"{where}{reason}", hint=hint)
@@ -165,13 +141,11 @@ def explain_spark(error: Exception, *, sql: str, source: str = "") -> DivulgeErr
         if sign in text:
             return DivulgeError(f"{where}{reason}", hint=hint)
     if module := _NO_MODULE.search(text):
-        return BadInput(
-            f"the Python of Spark's workers has no {module.group(1)}", hint="Install numpy and pyarrow there"
-        )
+        missing = f"the Python of Spark's workers has no {module.group(1)}"
+        return BadInput(missing, hint="Install numpy and pyarrow there")
     if "PYTHON_VERSION_MISMATCH" in text:
-        return BadInput(
-            "Spark's workers run another Python than this one", hint="Set spark.pyspark.python to the same version"
-        )
-    if any(sign in text for sign in _CLOSED):
+        told = "Spark's workers run another Python than this one"
+        return BadInput(told, hint="Set spark.pyspark.python to the same version")
+    if _CLOSED.search(text):
         return DivulgeError(f"the Spark session is gone: {first_line(error)}", hint="Start it again")
     return InternalError(f"Spark refused a statement: {first_line(error)}; the statement was: {sql}")

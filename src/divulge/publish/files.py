@@ -41,11 +41,9 @@ def choose_format(table: Table, wanted: str | None = None) -> Format:
         return own
     if wanted not in get_args(Kind):
         raise BadInput(f"a release cannot be written as {wanted!r}", hint=nearest(wanted, get_args(Kind)))
-    engine = table.engine
-    if wanted not in engine.formats:
-        raise BadInput(
-            f"{engine.name.capitalize()} does not write {wanted} files", hint=f"Ask for {' or '.join(engine.formats)}"
-        )
+    name, formats = table.engine.name.capitalize(), table.engine.formats
+    if wanted not in formats:
+        raise BadInput(f"{name} does not write {wanted} files", hint=f"Ask for {' or '.join(formats)}")
     return own if wanted == own.kind else Format(cast("Kind", wanted))
 
 
@@ -57,20 +55,15 @@ def writable(engine: Engine, form: Format) -> Format:
 def _format_of_source(table: Table) -> Format:
     if table.declared is not None:  # an ARX project, which holds its data as ARX writes CSV
         return Format("csv", ";")
-    if table.frame != "none" or not _is_file(table.source):
+    if table.frame != "none":
         return Format("parquet")
-    files = find_files(table.source)
+    try:
+        files = find_files(table.source)
+    except BadInput:  # a table of a database
+        return Format("parquet")
     if files.kind == "csv":
         return Format("csv", _delimiter(files.paths[0]))
     return Format("arrow" if files.kind in ("arrow", "arrow stream") else "parquet")
-
-
-def _is_file(source: str) -> bool:
-    try:
-        find_files(source)
-    except BadInput:
-        return False
-    return True
 
 
 def _delimiter(path: Path) -> str:
@@ -85,7 +78,8 @@ def read_rows(engine: OwnEngine, path: Path, *, form: Format, types: Mapping[str
     """The table in a file or folder that was written here, with exactly these columns; text says nothing about types, so they are given."""
     paths = sorted(path.iterdir()) if path.is_dir() else [path]
     if form.kind == "csv":
-        found = {_header(each, form) for each in paths}
+        # The names in the files: DuckDB skips a header when it is told the columns.
+        found = {_header(each, form.delimiter) for each in paths}
         table = table_of(engine, engine.read_typed(paths, types, delimiter=form.delimiter), source=path.name)
     else:
         table = read(path, engine=engine)
@@ -95,7 +89,6 @@ def read_rows(engine: OwnEngine, path: Path, *, form: Format, types: Mapping[str
     return table
 
 
-def _header(path: Path, form: Format) -> tuple[str, ...]:
-    """The names in the file: DuckDB skips the header when it is told the columns."""
+def _header(path: Path, delimiter: str) -> tuple[str, ...]:
     with path.open(encoding="utf-8", newline="") as file:
-        return tuple(next(csv.reader(file, delimiter=form.delimiter), ()))
+        return tuple(next(csv.reader(file, delimiter=delimiter), ()))

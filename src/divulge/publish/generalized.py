@@ -3,13 +3,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
+from pathlib import Path
 from typing import Any
 
 from divulge import metrics
-from divulge.arrays import Floats
 from divulge.belief import Assumptions
 from divulge.count import Contingency, Nulls, Request, count_in_memory
 from divulge.engines import OwnEngine
@@ -17,17 +17,7 @@ from divulge.errors import BadInput
 from divulge.hierarchy import Hierarchy, Suggestion, file_name
 from divulge.metrics import Measurement
 from divulge.policy import Policy, Protected, Verdict
-from divulge.publish.manifest import (
-    BOXES,
-    FOLDER,
-    ORIGINAL,
-    describe_policy,
-    mapping_of,
-    numbers,
-    write_boxes,
-    write_mapping,
-    write_original,
-)
+from divulge.publish import manifest
 from divulge.publish.release import Release, ReleasePart, StagedFile, Written
 from divulge.publish.rows import draw_secret, recoded_rows, shuffled
 from divulge.publish.verify import Fingerprint, compare, hold
@@ -35,8 +25,6 @@ from divulge.search import Plan, Recoding
 from divulge.table import Roles, Table, resolve_roles
 from divulge.values import as_text
 
-# --- counted ----------------------------------------------------------------------------------------------------------
-# The original of a release, counted: what the search works on, and what every measurement of the release depends on.
 _POPULATION_NOTE = (
     "people of the population count where somebody in the original has the same values: k_map is at least this high"
 )
@@ -55,7 +43,6 @@ class Original:
     assumptions: Assumptions
     nulls: Nulls
     joint: bool
-    has_person: bool
 
     @classmethod
     def of(
@@ -79,17 +66,11 @@ class Original:
                 hint="Reduce the table to one row per person, or make the quasi-identifiers the same in all rows of a person",
             )
         masses = {name: cells.marginal for name, cells in people.cells.items()}
-        return cls(
-            source=source,
-            engine=engine,
-            roles=roles,
-            # With one class for each person, people add up like rows.
-            people=replace(people, person_entropy=None, population=_population(before, roles), notes=()),
-            assumptions=replace(assumptions, original_masses=masses),
-            nulls=nulls,
-            joint=joint,
-            has_person=roles.person is not None,
-        )
+        # Weights are counted again with every release, a population table is not.
+        population = before.identity_view.population if roles.weight is None else people.population
+        # With one class for each person, people add up like rows.
+        people = replace(people, person_entropy=None, population=population, notes=())
+        return cls(source, engine, roles, people, replace(assumptions, original_masses=masses), nulls, joint)
 
     def recoded(self, recoding: Recoding) -> str:
         """A query for its rows as they are published."""
@@ -97,37 +78,27 @@ class Original:
 
     def measure(self, published: Contingency) -> Measurement:
         """What a release of this table tells, against the prior of the original."""
-        released = replace(self.source, source=f"{self.source.source}, generalized")
-        measured = metrics.measure_counts(
-            published, released, self.roles, assumptions=self.assumptions, nulls=self.nulls
-        )
+        table = replace(self.source, source=f"{self.source.source}, generalized")
+        found = metrics.measure_counts(published, table, self.roles, assumptions=self.assumptions, nulls=self.nulls)
         if self.roles.weight is not None or self.people.population is None:
-            return measured
-        return replace(
-            measured, settings={**measured.settings, "population": "table"}, notes=(*measured.notes, _POPULATION_NOTE)
-        )
+            return found
+        settings = {**found.settings, "population": "table"}
+        return replace(found, settings=settings, notes=(*found.notes, _POPULATION_NOTE))
 
     @cached_property
     def rows(self) -> Contingency:
         """Counts of rows, which is what a file can be held against: it does not say whose a row is."""
-        if not self.has_person:
+        if self.roles.person is None:
             return self.people
         return count_in_memory(Request(self.source, replace(self.roles, person=None), self.nulls, self.joint))
 
 
-def _population(before: Measurement, roles: Roles) -> Floats | None:
-    """The people of the population behind each class: weights are counted again with every release, a population table is not."""
-    return before.contingency.population if roles.weight is not None else before.identity_view.population
-
-
 def follow(protected: Sequence[Protected], plan: Plan, people: Contingency) -> tuple[Protected, ...]:
     """The same protections in classes of the release: who is chosen is known to the original alone."""
-    return tuple(
-        item if item.only is None else replace(item, only=plan.holding(people, item.only)) for item in protected
-    )
+    chosen = (item if item.only is None else replace(item, only=plan.holding(people, item.only)) for item in protected)
+    return tuple(chosen)
 
 
-# --- release ----------------------------------------------------------------------------------------------------------
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class GeneralizedRelease(Release):
     """What will be published."""
@@ -160,20 +131,16 @@ class GeneralizedRelease(Release):
         """Count the published table, compare it with the plan, measure it and hold it against the policy."""
         del engine
         (table,) = tables
-        original = self.original
+        original, asked = self.original, self.original.roles
         roles = resolve_roles(
-            table,
-            quasi_identifiers=original.roles.quasi_identifiers,
-            sensitive=original.roles.sensitive,
-            weight=original.roles.weight,
+            table, quasi_identifiers=asked.quasi_identifiers, sensitive=asked.sensitive, weight=asked.weight
         )
-        found = compare(
-            count_in_memory(Request(table, roles, "category", original.joint)), self.plan.published(original.rows)
-        )
-        if original.has_person:
+        counted = count_in_memory(Request(table, roles, "category", original.joint))
+        found = compare(counted, self.plan.published(original.rows))
+        if asked.person is not None:
             # The file has exactly the rows that were planned; whose they are is known to the original alone.
             found = self.plan.published(original.people)
-        elif original.roles.weight is None:
+        elif asked.weight is None:
             found = replace(found, population=self.plan.published(original.people).population)
         measured = original.measure(found)
         hold(measured, self.policy, follow(self.protected, self.plan, original.people))
@@ -185,18 +152,14 @@ class GeneralizedRelease(Release):
             name: {as_text(label): float(mass) for label, mass in zip(cells.domain.labels, cells.marginal, strict=True)}
             for name, cells in self.original.people.cells.items()
         }
-        mappings = {name: mapping_of(self.hierarchies[name], level) for name, level in self.plan.levels.items()}
-        boxes = (
-            [StagedFile(BOXES, partial(write_boxes, boxes=self.plan.boxes), public=False)] if self.plan.boxes else []
-        )
-        return [
-            *boxes,
-            *(
-                StagedFile(f"{FOLDER}/{file_name(name)}", partial(write_mapping, mapping=mapping), public=False)
-                for name, mapping in mappings.items()
-            ),
-            StagedFile(ORIGINAL, partial(write_original, counts=masses), public=False),
-        ]
+        writers: dict[str, Callable[[Path], None]] = {}
+        if self.plan.boxes:
+            writers[manifest.BOXES] = partial(manifest.write_boxes, boxes=self.plan.boxes)
+        for name, level in self.plan.levels.items():
+            mapping = manifest.mapping_of(self.hierarchies[name], level)
+            writers[f"{manifest.FOLDER}/{file_name(name)}"] = partial(manifest.write_mapping, mapping=mapping)
+        writers[manifest.ORIGINAL] = partial(manifest.write_original, counts=masses)
+        return [StagedFile(name, write, public=False) for name, write in writers.items()]
 
     def document(self, measured: Measurement, written: Written) -> dict[str, Any]:
         """What the manifest says."""
@@ -204,7 +167,7 @@ class GeneralizedRelease(Release):
         chosen = {name: name in self.suggestions for name in self.hierarchies}
         return {
             "kind": "generalized",
-            "policy": describe_policy(self.policy),
+            "policy": manifest.describe_policy(self.policy),
             "roles": {
                 "quasi_identifiers": list(roles.quasi_identifiers),
                 "sensitive": list(roles.sensitive),
@@ -229,8 +192,8 @@ class GeneralizedRelease(Release):
             "engine": self.engine.name,
             "joint": self.original.joint,
             "background": list(self.original.assumptions.knowledge),
-            "before": numbers(self.before),
-            "after": numbers(measured),
+            "before": manifest.numbers(self.before),
+            "after": manifest.numbers(measured),
             "verdict": [
                 {
                     "promise": outcome.promise.text,

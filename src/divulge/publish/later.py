@@ -6,25 +6,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from divulge.count import Contingency
 from divulge.engines import OwnEngine
 from divulge.errors import BadInput
 from divulge.hierarchy import file_name
 from divulge.policy import Promise
+from divulge.publish import manifest
 from divulge.publish.files import Format, read_rows
-from divulge.publish.manifest import (
-    BOXES,
-    FOLDER,
-    ORIGINAL,
-    Mapped,
-    Placed,
-    read_boxes,
-    read_manifest,
-    read_mapping,
-    read_original,
-)
 from divulge.table import Table
 
 
@@ -39,23 +29,20 @@ class Earlier:
     def open(cls, folder: str | Path) -> Earlier:
         """Read the manifest and hold every file against it; refused if later rows cannot be published by this release."""
         where = Path(folder)
-        document = read_manifest(where)
+        document = manifest.read_manifest(where)
         if document.get("kind") != "generalized":
-            raise BadInput(
-                f"{folder} is a release of the kind {document.get('kind')!r}, which has no mappings for later rows",
-                hint="Name the folder that `divulge generalize` wrote",
-            )
+            told = f"{folder} is a release of the kind {document.get('kind')!r}, which has no mappings for later rows"
+            raise BadInput(told, hint="Name the folder that `divulge generalize` wrote")
+        reason = ""
         if document["before"]["rows"] != document["before"]["people"]:
-            raise BadInput(
-                f"{folder} hides people who own several rows, and does not say whose a row is, so later rows cannot be checked with it",
-                hint="Generalize the old and the new rows together",
+            reason = "hides people who own several rows, and does not say whose a row is"
+        elif document["policy"].get("protections"):
+            reason = (
+                "protects chosen people or values by promises of their own, and does not say which classes hold them"
             )
-        if document["policy"].get("protections"):
-            raise BadInput(
-                f"{folder} protects chosen people or values by promises of their own, and does not say which classes hold them, "
-                "so later rows cannot be checked with it",
-                hint="Generalize the old and the new rows together",
-            )
+        if reason:
+            told = f"{folder} {reason}, so later rows cannot be checked with it"
+            raise BadInput(told, hint="Generalize the old and the new rows together")
         return cls(where, document)
 
     @property
@@ -71,14 +58,12 @@ class Earlier:
     @property
     def weight(self) -> str | None:
         """The weight column, if there is one."""
-        weight: str | None = self.document["roles"]["weight"]
-        return weight
+        return cast("str | None", self.document["roles"]["weight"])
 
     @property
     def settings(self) -> dict[str, Any]:
         """What the numbers of the release depend on."""
-        settings: dict[str, Any] = self.document["after"]["settings"]
-        return settings
+        return cast("dict[str, Any]", self.document["after"]["settings"])
 
     @property
     def unchanged(self) -> frozenset[str]:
@@ -99,36 +84,33 @@ class Earlier:
     @cached_property
     def promises(self) -> tuple[Promise, ...]:
         """What was promised."""
-        return tuple(
-            Promise.make(
-                item["metric"],
-                item["bound"] if item["l"] is None else {"c": item["bound"], "l": item["l"]},
-                attribute=item["attribute"],
-                scope=item["scope"],
-            )
-            for item in self.document["policy"]["promises"]
-        )
+        made = []
+        for item in self.document["policy"]["promises"]:
+            bound = item["bound"] if item["l"] is None else {"c": item["bound"], "l": item["l"]}
+            made.append(Promise.make(item["metric"], bound, attribute=item["attribute"], scope=item["scope"]))
+        return tuple(made)
 
     @cached_property
-    def mappings(self) -> dict[str, Mapped]:
+    def mappings(self) -> dict[str, manifest.Mapped]:
         """What each value of each quasi-identifier is published as."""
-        return {name: read_mapping(self._private(f"{FOLDER}/{file_name(name)}")) for name in self.quasi_identifiers}
+        files = {name: self._private(f"{manifest.FOLDER}/{file_name(name)}") for name in self.quasi_identifiers}
+        return {name: manifest.read_mapping(path) for name, path in files.items()}
 
     @cached_property
-    def boxes(self) -> tuple[Placed, ...]:
+    def boxes(self) -> tuple[manifest.Placed, ...]:
         """What each class of a local recoding stands for; empty where columns were mapped one by one."""
-        return read_boxes(self._private(BOXES)) if self.document["plan"]["method"] == "mondrian" else ()
+        local = self.document["plan"]["method"] == "mondrian"
+        return manifest.read_boxes(self._private(manifest.BOXES)) if local else ()
 
     @cached_property
     def masses(self) -> dict[str, dict[str | None, float]]:
         """How often each sensitive value occurred in the original."""
-        return read_original(self._private(ORIGINAL))
+        return manifest.read_original(self._private(manifest.ORIGINAL))
 
     def read(self, engine: OwnEngine) -> Table:
         """Its published table."""
-        return read_rows(
-            engine, self.folder / self.document["table"]["file"], form=self.form, types=self.document["table"]["types"]
-        )
+        table = self.document["table"]
+        return read_rows(engine, self.folder / table["file"], form=self.form, types=table["types"])
 
     def checkable(self, later: Contingency) -> tuple[tuple[Promise, ...], tuple[str, ...]]:
         """The promises that can be checked again with later rows, from the files of a release, and the others with the reason."""
@@ -143,8 +125,7 @@ class Earlier:
             return "the population table is not part of the release"
         if promise.metric.scope == "identity":
             return None
-        attributes = [promise.attribute] if promise.attribute else list(settings["sensitive"])
-        for name in attributes:
+        for name in [promise.attribute] if promise.attribute else settings["sensitive"]:
             if settings["prior"][name] != "original":
                 return f"the prior of {name} was given and is not part of the release"
             if name in self.document["background"]:
@@ -156,7 +137,6 @@ class Earlier:
 
     def _private(self, name: str) -> Path:
         if name not in self.document["files"]:
-            raise BadInput(
-                f"{self.folder} has no {name}", hint="Take the release from its publisher, with its mappings"
-            )
+            hint = "Take the release from its publisher, with its mappings"
+            raise BadInput(f"{self.folder} has no {name}", hint=hint)
         return self.folder / name

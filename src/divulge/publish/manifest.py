@@ -15,10 +15,9 @@ import json
 import math
 import platform
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import pyarrow as pa
@@ -26,6 +25,7 @@ import pyarrow as pa
 from divulge import search
 from divulge.arrays import Bools, Ints
 from divulge.count import Contingency, Domain
+from divulge.engines import Engine
 from divulge.errors import BadInput
 from divulge.hierarchy import Hierarchy
 from divulge.metrics import Measurement
@@ -36,7 +36,7 @@ from divulge.version import __version__
 
 NAME = "manifest.json"
 FORMAT = 1
-_PACKAGES = ("duckdb", "numpy", "pyarrow")
+_TAKE = "Take the release from where it was published"
 _SETTINGS_LEFT_OUT = ("source", "background")
 """A path or an address, and values that background knowledge names."""
 
@@ -51,7 +51,7 @@ def seal(folder: Path, public: Mapping[str, bool]) -> dict[str, dict[str, Any]]:
 
 def write_manifest(folder: Path, document: Mapping[str, Any], *, files: Mapping[str, Any]) -> None:
     """Write manifest.json beside the files of a release."""
-    whole = {"divulge_release": FORMAT, **document, "versions": versions(document), "files": files}
+    whole = {"divulge_release": FORMAT, **document, "files": files}
     text = json.dumps(_plain(whole), ensure_ascii=False, allow_nan=False, indent=2)
     (folder / NAME).write_text(text + "\n", encoding="utf-8")
 
@@ -67,14 +67,10 @@ def read_manifest(folder: Path, *, handed_out: bool = False) -> dict[str, Any]:
         for name, entry in document["files"].items()
         if (problem := _problem(folder, name, entry)) and not (handed_out and _kept_back(folder, name, entry))
     ]
-    problems += [
-        f"{name} is not in the manifest" for name in sorted(_present(folder) - set(document["files"]) - {NAME})
-    ]
+    present = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if not path.is_dir()}
+    problems += [f"{name} is not in the manifest" for name in sorted(present - {NAME, *document["files"]})]
     if problems:
-        raise BadInput(
-            f"{folder} is not as it was released: {'; '.join(problems)}",
-            hint="Take the release from where it was published",
-        )
+        raise BadInput(f"{folder} is not as it was released: {'; '.join(problems)}", hint=_TAKE)
     return document
 
 
@@ -83,10 +79,8 @@ def refuse_unless_release(folder: Path) -> None:
     try:
         read_manifest(folder)
     except BadInput as error:
-        raise BadInput(
-            f"{folder} is not replaced: {error.message}",
-            hint="Only a release that nobody has changed is; move it away first",
-        ) from None
+        hint = "Only a release that nobody has changed is; move it away first"
+        raise BadInput(f"{folder} is not replaced: {error.message}", hint=hint) from None
 
 
 def sha256(path: Path) -> str:
@@ -95,10 +89,9 @@ def sha256(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def versions(document: Mapping[str, Any]) -> dict[str, str]:
-    """What the release was made with."""
-    names = (*_PACKAGES, "pyspark") if document.get("engine") == "spark" else _PACKAGES
-    packages = {name: importlib.metadata.version(name) for name in names}
+def versions(*engines: Engine) -> dict[str, str]:
+    """What a release was made with, by the engines that its rows went through."""
+    packages = {name: importlib.metadata.version(name) for engine in engines for name in engine.packages}
     return {"divulge": __version__, "python": platform.python_version(), **packages}
 
 
@@ -154,16 +147,13 @@ def _read(folder: Path) -> dict[str, Any]:
     except OSError as error:
         raise BadInput(f"{path} cannot be read: {error.strerror}") from None
     except ValueError:
-        raise BadInput(f"{path} is not JSON", hint="Take the release from where it was published") from None
-    if (
-        not isinstance(document, dict)
-        or not isinstance(document.get("files"), dict)
-        or "divulge_release" not in document
-    ):
+        raise BadInput(f"{path} is not JSON", hint=_TAKE) from None
+    known = isinstance(document, dict) and "divulge_release" in document
+    if not known or not isinstance(document.get("files"), dict):
         raise BadInput(f"{path} is not the manifest of a release")
     if document["divulge_release"] != FORMAT:
         raise BadInput(f"{path} has the format {document['divulge_release']!r}; this divulge reads {FORMAT}")
-    return document
+    return cast("dict[str, Any]", document)
 
 
 def _problem(folder: Path, name: str, entry: Any) -> str | None:
@@ -179,10 +169,6 @@ def _problem(folder: Path, name: str, entry: Any) -> str | None:
 def _kept_back(folder: Path, name: str, entry: Any) -> bool:
     """Whether a file is missing because it was not for publication."""
     return isinstance(entry, dict) and entry.get("public") is False and not (folder / name).exists()
-
-
-def _present(folder: Path) -> set[str]:
-    return {path.relative_to(folder).as_posix() for path in folder.rglob("*") if not path.is_dir()}
 
 
 def _plain(value: Any) -> Any:
@@ -201,9 +187,7 @@ def _plain(value: Any) -> Any:
 
 
 # --- mapping ----------------------------------------------------------------------------------------------------------
-# Mapping files: for each quasi-identifier, what each value was published as, so that later rows can be published alike.
-#
-# They are hierarchy files of ARX (`;`, no header) with one level. They hold values of the original, so they stay with the publisher.
+# For each quasi-identifier, what each value was published as: hierarchy files of ARX (`;`, no header) with one level.
 FOLDER = "mapping"
 ORIGINAL = f"{FOLDER}/original.json"
 """How often each sensitive value occurred in the original: the prior of whoever checks the release again."""
@@ -246,20 +230,16 @@ def read_original(path: Path) -> dict[str, dict[str | None, float]]:
 
 
 # --- boxes ------------------------------------------------------------------------------------------------------------
-# Boxes: what each class of a local recoding (Mondrian) stands for, as a file, so that later rows can be placed in them.
-#
-# A box has for each column the label that is published and its span: two ends, both included, a list of values, or anything. A row
-# belongs to the first box that holds all its values. The file holds values of the original, so it stays with the publisher.
+# What each class of a local recoding (Mondrian) stands for. A row belongs to the first box that holds all its values.
 BOXES = f"{FOLDER}/boxes.json"
 
 
-@dataclass(frozen=True)
-class Placed:
-    """A box as it stands in the file; spans hold texts."""
+class Placed(NamedTuple):
+    """A box as it stands in the file, one label and one span per column; spans hold texts."""
 
-    labels: tuple[str | None, ...]
-    spans: tuple[Any, ...]
-    """Per column: {"from": low, "to": high}, {"values": [...]}, or None for anything."""
+    labels: Sequence[str | None]
+    spans: Sequence[Any]
+    """{"from": low, "to": high}, both included, {"values": [...]}, or None for anything."""
 
 
 def write_boxes(path: Path, boxes: Sequence[search.Box]) -> None:
@@ -270,8 +250,7 @@ def write_boxes(path: Path, boxes: Sequence[search.Box]) -> None:
 
 def read_boxes(path: Path) -> tuple[Placed, ...]:
     """What `write_boxes` wrote."""
-    document = json.loads(path.read_text(encoding="utf-8"))
-    return tuple(Placed(tuple(box["labels"]), tuple(box["spans"])) for box in document)
+    return tuple(Placed(**box) for box in json.loads(path.read_text(encoding="utf-8")))
 
 
 def place(boxes: Sequence[Placed], contingency: Contingency, *, unchanged: Sequence[bool]) -> Recoding:
@@ -312,8 +291,7 @@ def _holds(domain: Domain, span: Any) -> Bools:
     try:
         low, high = pa.array([span["from"], span["to"]]).cast(domain.values.type).to_pylist()
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-        raise BadInput(
-            f"the column {domain.name!r} has the type {domain.values.type}, and was published in ranges of another type",
-            hint="Give the new rows the types of the old ones",
-        ) from None
+        told = f"the column {domain.name!r} has the type {domain.values.type}"
+        hint = "Give the new rows the types of the old ones"
+        raise BadInput(f"{told}, and was published in ranges of another type", hint=hint) from None
     return np.array([label is not None and low <= label <= high for label in domain.labels])

@@ -18,7 +18,7 @@ from divulge import metrics
 from divulge.engines import OwnEngine
 from divulge.errors import BadInput, DivulgeError
 from divulge.publish.files import Format, choose_format, read_rows
-from divulge.publish.manifest import read_manifest, refuse_unless_release, seal, write_manifest
+from divulge.publish.manifest import read_manifest, refuse_unless_release, seal, versions, write_manifest
 from divulge.publish.staging import check_target, stage
 from divulge.publish.verify import Fingerprint, Unverified, types_to_read
 from divulge.results import Result
@@ -122,14 +122,15 @@ class Release(Result, ABC):
         refuse_target(out, force=force)
         form = self.form(format)
         parts = {part.name + form.ending: part for part in self.parts(seed)}
-        types = {
-            name: types_to_read(self.engine.describe(f"({part.query})"), part.counted) for name, part in parts.items()
-        }
-        files = [StagedFile(name, partial(self._write_table, part, form)) for name, part in parts.items()]
+        described = {name: self.engine.describe(f"({part.query})") for name, part in parts.items()}
+        types = {name: types_to_read(described[name], part.counted) for name, part in parts.items()}
+        write = partial(self.engine.write, kind=form.kind, delimiter=form.delimiter)
+        files = [StagedFile(name, partial(write, part.query, files=part.files)) for name, part in parts.items()]
 
         def verify(folder: Path) -> dict[str, Any]:
-            measured, reader = self._read_back(folder, parts, form=form, types=types)
-            return self.document(measured, Written(form, types, reader, seed is not None))
+            measured, reader = self._read_back(folder, parts, form, types)
+            document = self.document(measured, Written(form, types, reader, seed is not None))
+            return document | {"versions": versions(self.source.engine, self.engine)}
 
         return publish(out, [*files, *self.private_files()], verify=verify, force=force)
 
@@ -142,9 +143,8 @@ class Release(Result, ABC):
         found = [self.engine.detach(part.query) for part in parts]
         fresh = self.engine.fresh()
         try:
-            opened = [
-                table_of(fresh, fresh.lend(rows), source=part.name) for part, rows in zip(parts, found, strict=True)
-            ]
+            lent = {part.name: fresh.lend(rows) for part, rows in zip(parts, found, strict=True)}
+            opened = [table_of(fresh, relation, source=name) for name, relation in lent.items()]
             self.measure_again(opened, fresh)
             _compare(fresh, {part.name: part for part in parts}, opened)
         finally:
@@ -155,16 +155,8 @@ class Release(Result, ABC):
             for part, rows in zip(parts, found, strict=True)
         }
 
-    def _write_table(self, part: ReleasePart, form: Format, path: Path) -> None:
-        self.engine.write(part.query, path, kind=form.kind, delimiter=form.delimiter, files=part.files)
-
     def _read_back(
-        self,
-        folder: Path,
-        parts: Mapping[str, ReleasePart],
-        *,
-        form: Format,
-        types: Mapping[str, Mapping[str, str]],
+        self, folder: Path, parts: Mapping[str, ReleasePart], form: Format, types: Mapping[str, Mapping[str, str]]
     ) -> tuple[Any, str]:
         """Measure and compare staged tables with engines that have not seen the original; also the name of the one that measured."""
         fresh = self.engine.fresh()
@@ -178,9 +170,8 @@ class Release(Result, ABC):
         except Unverified:
             raise
         except DivulgeError as error:
-            raise Unverified(
-                f"the staged table cannot be read back: {error.message}", hint="Nothing was published"
-            ) from error
+            told = f"the staged table cannot be read back: {error.message}"
+            raise Unverified(told, hint="Nothing was published") from error
         finally:
             reader.close()
             fresh.close()
@@ -196,11 +187,8 @@ def publish(
     An existing release is replaced only with `force`; anything else that stands at `out` never is.
     """
     with stage(out, replaceable=refuse_unless_release if force else None) as staging:
-        for file in files:
-            _write(file, staging.folder)
-        sealed = seal(
-            staging.folder, {name: file.public for file in files for name in _files(staging.folder, file.name)}
-        )
+        public = {name: file.public for file in files for name in _write(file, staging.folder)}
+        sealed = seal(staging.folder, public)
         document = verify(staging.folder)
         write_manifest(staging.folder, document, files=sealed)
         # Hashed before they were verified and again now: what is moved is what was verified.
@@ -214,20 +202,16 @@ def refuse_target(out: str | Path, *, force: bool = False) -> None:
     check_target(out, replaceable=refuse_unless_release if force else None)
 
 
-def _files(folder: Path, name: str) -> list[str]:
-    """The files that a name stands for, by their paths within the release."""
-    path = folder / name
-    inside = sorted(entry for entry in path.rglob("*") if entry.is_file()) if path.is_dir() else [path]
-    return [entry.relative_to(folder).as_posix() for entry in inside]
-
-
-def _write(file: StagedFile, folder: Path) -> None:
+def _write(file: StagedFile, folder: Path) -> list[str]:
+    """The files that were written, by their paths within the release."""
     path = folder / file.name
     try:
         path.parent.mkdir(mode=0o777 if file.public else 0o700, parents=True, exist_ok=True)
         file.write(path)
     except OSError as error:
         raise BadInput(f"{file.name} of the release cannot be written: {error.strerror}") from error
+    written = sorted(entry for entry in path.rglob("*") if entry.is_file()) if path.is_dir() else [path]
+    return [entry.relative_to(folder).as_posix() for entry in written]
 
 
 def _compare(engine: OwnEngine, parts: Mapping[str, ReleasePart], tables: Sequence[Table]) -> None:

@@ -9,7 +9,6 @@ Identifiers and the person never are.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Sequence
 
 import pyarrow as pa
 
@@ -29,25 +28,24 @@ def recoded_rows(
     """A query for the published rows, in no order that means anything."""
     lookup = engine.lend(_lookup_table(contingency, recoding))
     quote = engine.quote
-    same = " AND ".join(
-        f"source.{quote(name)} IS NOT DISTINCT FROM classes.k{place}" for place, name in enumerate(recoding.columns)
-    )
-    label = {
-        name: f"classes.p{place}"
-        for place, (name, unchanged) in enumerate(zip(recoding.columns, recoding.unchanged, strict=True))
-        if not unchanged
-    }
-    published = [column for column in table.columns if column.name not in (*roles.identifier, roles.person)]
-    for column in published:
-        if column.name not in roles.counted:
-            label[column.name] = engine.durable(f"source.{quote(column.name)}", column.type)
-    selected = ", ".join(
-        f"{label.get(column.name, f'source.{quote(column.name)}')} AS {quote(column.name)}" for column in published
-    )
-    where = _without_nulls(engine, roles.sensitive) if nulls == "drop" else ""
+    places = {name: place for place, name in enumerate(recoding.columns)}
+    same = [f"source.{quote(name)} IS NOT DISTINCT FROM classes.k{place}" for name, place in places.items()]
+    selected = []
+    for column in table.columns:
+        name, cell = column.name, f"source.{quote(column.name)}"
+        if name in (*roles.identifier, roles.person):
+            continue
+        if name in places and not recoding.unchanged[places[name]]:
+            cell = f"classes.p{places[name]}"
+        elif name not in roles.counted:
+            cell = engine.durable(cell, column.type)
+        selected.append(f"{cell} AS {quote(name)}")
+    known = [f"source.{quote(name)} IS NOT NULL" for name in roles.sensitive if nulls == "drop"]
+    where = f" WHERE {' AND '.join(known)}" if known else ""
     # A hint for Spark; DuckDB takes it for a comment.
     everywhere = "/*+ BROADCAST(classes) */ " if recoding.kept.sum() <= _SMALL else ""
-    return f"SELECT {everywhere}{selected} FROM {table.relation} AS source JOIN {lookup} AS classes ON {same}{where}"
+    joined = f"{table.relation} AS source JOIN {lookup} AS classes ON {' AND '.join(same)}"
+    return f"SELECT {everywhere}{', '.join(selected)} FROM {joined}{where}"
 
 
 def _lookup_table(contingency: Contingency, recoding: Recoding) -> pa.Table:
@@ -61,20 +59,10 @@ def _lookup_table(contingency: Contingency, recoding: Recoding) -> pa.Table:
     return pa.table(columns)
 
 
-def _without_nulls(engine: OwnEngine, names: Sequence[str]) -> str:
-    known = [f"source.{engine.quote(name)} IS NOT NULL" for name in names]
-    return f" WHERE {' AND '.join(known)}" if known else ""
-
-
 # --- shuffle ----------------------------------------------------------------------------------------------------------
-# The order of published rows: a function of what is published and of a secret, and of nothing else.
-#
 # Equal rows are counted and numbered, and rows are sorted by a hash of the secret, the number and all their values. Whatever order
-# the source had is gone with the count, so the order of a release cannot tell it, even to somebody who learns the secret. The same
-# secret gives the same file, on one thread or many.
-#
-# On Spark the same hash says in which of the part files a row lies, so the parts do not tell how the source was spread over the
-# cluster.
+# the source had is gone with the count, so the order of a release cannot tell it, even to somebody who learns the secret. On Spark
+# the same hash says in which of the part files a row lies, so the parts do not tell how the source was spread over the cluster.
 _BITS = 62
 
 
@@ -95,8 +83,7 @@ def shuffled(engine: OwnEngine, rows: str, *, secret: int, files: int = 1) -> st
     renamed = ", ".join(f"{name} AS {short}" for name, short in zip(names, alias, strict=True))
     restored = ", ".join(f"{short} AS {name}" for name, short in zip(names, alias, strict=True))
     listed = ", ".join(alias)
-    counted = (
-        f"SELECT {listed}, COUNT(*) AS copies FROM (SELECT {renamed} FROM ({rows}) AS given) AS plain GROUP BY {listed}"
-    )
+    plain = f"(SELECT {renamed} FROM ({rows}) AS given) AS plain"
+    counted = f"SELECT {listed}, COUNT(*) AS copies FROM {plain} GROUP BY {listed}"
     typed = [(short, type_) for short, (_, type_) in zip(alias, described, strict=True)]
     return f"SELECT {restored} FROM {engine.in_hash_order(counted, typed, secret=secret, files=files)}"

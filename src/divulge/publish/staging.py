@@ -13,6 +13,7 @@ removes it, and puts `replaced` back if the process died between the two renames
 from __future__ import annotations
 
 import contextlib
+import glob
 import os
 import shutil
 import sys
@@ -49,7 +50,10 @@ class Staging:
 
     def move_into_place(self) -> None:
         """Make the release public; everything in it is on the disk before its name is."""
-        _sync_tree(self.folder)
+        for parent, _, names in os.walk(self.folder):
+            for name in names:
+                _sync(Path(parent, name))
+            _sync(Path(parent))
         replaces = self.has_to_replace()
         try:
             if replaces:
@@ -65,9 +69,8 @@ class Staging:
         if not _is_taken(self.target):
             return False
         if self.replaceable is None:
-            raise BadInput(
-                f"{self.target} exists already", hint="Name another folder, or replace the release with --force"
-            )
+            hint = "Name another folder, or replace the release with --force"
+            raise BadInput(f"{self.target} exists already", hint=hint)
         self.replaceable(self.target)
         return True
 
@@ -126,13 +129,13 @@ def _private_folder(target: Path) -> tuple[Path, int | None]:
             continue
         if private.is_dir():
             return private, lock
-        _unlock(lock)
+        _remove(private, lock)
     raise BadInput(f"other runs write to {target} at the same time", hint="Wait for them, or name another folder")
 
 
 def _clean(target: Path) -> None:
     """Remove what dead runs for the same target left behind; a release that one of them moved aside comes back."""
-    for private in sorted(target.parent.glob(f".{_escaped(target.name)}{_MARK}*")):
+    for private in sorted(target.parent.glob(f".{glob.escape(target.name)}{_MARK}*")):
         try:
             lock = _lock(private)
         except (BlockingIOError, FileNotFoundError):
@@ -149,10 +152,6 @@ def _restore(staging: Staging) -> None:
         _sync(staging.target.parent)
 
 
-def _escaped(name: str) -> str:
-    return "".join(f"[{character}]" if character in "*?[" else character for character in name)
-
-
 def _lock(folder: Path) -> int | None:
     """Lock a folder; None where the system cannot lock folders, and then nobody can tell whether an owner is alive."""
     if sys.platform == "win32":
@@ -162,30 +161,18 @@ def _lock(folder: Path) -> int | None:
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
+    except OSError as error:
         os.close(descriptor)
-        raise
-    except OSError:  # some network file systems
-        os.close(descriptor)
-        return None
+        if isinstance(error, BlockingIOError):
+            raise
+        return None  # some network file systems
     return descriptor
-
-
-def _unlock(lock: int | None) -> None:
-    if lock is not None:
-        os.close(lock)
 
 
 def _remove(private: Path, lock: int | None) -> None:
     shutil.rmtree(private, ignore_errors=True)
-    _unlock(lock)
-
-
-def _sync_tree(folder: Path) -> None:
-    for parent, _, names in os.walk(folder):
-        for name in names:
-            _sync(Path(parent, name))
-        _sync(Path(parent))
+    if lock is not None:
+        os.close(lock)
 
 
 def _sync(path: Path) -> None:

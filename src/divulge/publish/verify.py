@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Is what lies on the disk what was decided, and does it keep its promises? Nothing is published before both are answered with yes.
 
-The files are read back by an engine that did not write them. Every row of every column, also of one that nobody counted, is compared with
-what was decided on by one fingerprint; a generalized table is counted anew, compared class by class with the counts that the plan
-foretold, and held against the policy.
+The files are read back by an engine that did not write them. Every row is compared with what was decided on by one fingerprint over all
+columns; a generalized table is counted anew, compared class by class with what the plan foretold, and held against the policy.
 """
 
 from __future__ import annotations
@@ -74,23 +73,18 @@ def types_to_read(described: Sequence[tuple[str, str]], counted: Collection[str]
 
 def compare(found: Contingency, expected: Contingency) -> Contingency:
     """The counts that were found, over the values that were expected; refused if anything at all differs."""
+    has = "the staged table has"
     if found.rows != expected.rows:
-        raise Unverified(
-            f"the staged table has {found.rows:,} rows where {expected.rows:,} were to be written", hint=_HINT
-        )
+        raise Unverified(f"{has} {found.rows:,} rows where {expected.rows:,} were to be written", hint=_HINT)
     if len(found) != len(expected):
-        raise Unverified(
-            f"the staged table has {len(found):,} classes where {len(expected):,} were to be made", hint=_HINT
-        )
+        raise Unverified(f"{has} {len(found):,} classes where {len(expected):,} were to be made", hint=_HINT)
     keys = {key.name: (_codes(key, known), known) for key, known in zip(found.keys, expected.keys, strict=True)}
     recoded = found.roll_up(coarser=keys)
-    recoded = replace(
-        recoded,
-        cells={
-            name: cells.recode(_codes(cells.domain, expected.cells[name].domain), expected.cells[name].domain)
-            for name, cells in recoded.cells.items()
-        },
-    )
+    cells = {}
+    for name, own in recoded.cells.items():
+        domain = expected.cells[name].domain
+        cells[name] = own.recode(_codes(own.domain, domain), domain)
+    recoded = replace(recoded, cells=cells)
     if not _equal(recoded, expected):
         raise Unverified("the classes of the staged table are not those that were to be made", hint=_HINT)
     return recoded
@@ -100,10 +94,8 @@ def hold(measurement: Measurement, policy: Policy, protected: Sequence[Protected
     """The verdict on what was read back; refused if a promise is broken, or one to the people or values that are protected."""
     verdict = judge(measurement, policy.promises, protected=protected)
     if not verdict.holds:
-        broken = ", ".join(
-            f"{outcome.text} (measured {outcome.value:.4g})" for outcome in verdict.outcomes if not outcome.holds
-        )
-        raise Unverified(f"the staged table breaks what was promised: {broken}", hint=_HINT)
+        broken = [f"{found.text} (measured {found.value:.4g})" for found in verdict.outcomes if not found.holds]
+        raise Unverified(f"the staged table breaks what was promised: {', '.join(broken)}", hint=_HINT)
     return verdict
 
 
@@ -112,9 +104,8 @@ def _codes(found: Domain, expected: Domain) -> Ints:
     place = {as_text(label): code for code, label in enumerate(expected.labels)}
     strange = [label for label in found.labels if as_text(label) not in place]
     if strange:
-        raise Unverified(
-            f"the staged table has {len(strange)} values of {found.name!r} that were not to be published", hint=_HINT
-        )
+        told = f"the staged table has {len(strange)} values of {found.name!r} that were not to be published"
+        raise Unverified(told, hint=_HINT)
     return np.array([place[as_text(label)] for label in found.labels], dtype=np.int64)
 
 
