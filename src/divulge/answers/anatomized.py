@@ -2,7 +2,7 @@
 """Counts, sums and averages estimated from a release (Yao et al. 2021, section 5.1, eq. 11).
 
 A source turns a condition into one statement over its tables. What comes back says in how many ways the condition can hold; bounds.py
-forms the estimate, its variance and its bounds. A condition over one anatomized table is answered exactly: its values are published as they are.
+forms the estimate, its variance and its bounds. A condition over one anatomized table is answered exactly.
 """
 
 from __future__ import annotations

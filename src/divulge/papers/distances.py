@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which distances between distributions are sensitive, and which are independent of each other (Afifi et al. 2018, Fig. 1).
 
-The paper chose the Euclidean distance for its sensitivity and the entropy distance for its independence. The figure's data are not
-printed; here the comparison is made on stated random distributions, so that anybody can repeat it: a prior and a target are drawn,
-and the belief moves from one to the other in equal steps.
+The figure's data are not printed; here the comparison is made on stated random distributions, so that anybody can repeat it: a prior and a
+target are drawn, and the belief moves from one to the other in equal steps.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,6 +18,7 @@ from divulge.errors import BadInput
 from divulge.results import Result
 
 Pairwise = Callable[[Floats, Floats], Floats]
+_DRAWN = {"distribution": "uniform on the simplex", "log_base": 2}
 
 
 def _bits(p: Floats) -> Floats:
@@ -45,8 +45,7 @@ def kullback_leibler(a: Floats, x: Floats) -> Floats:
 
 def jensen_shannon(a: Floats, x: Floats) -> Floats:
     """The mean surprise of both against their middle, in bits."""
-    middle = (a + x) / 2
-    return (_bits(a) + _bits(x)) / 2 - _bits(middle)
+    return (_bits(a) + _bits(x)) / 2 - _bits((a + x) / 2)
 
 
 def hellinger(a: Floats, x: Floats) -> Floats:
@@ -108,10 +107,8 @@ class Comparison(Result):
 def compare_distances(*, values: int = 5, pairs: int = 2000, steps: int = 20, seed: int = 0) -> Comparison:
     """Compare all distances on random pairs of distributions over `values` values (uniform on the simplex)."""
     if values < 2 or pairs < 2 or steps < 10:
-        raise BadInput(
-            f"values={values}, pairs={pairs}, steps={steps} is too little",
-            hint="at least 2 values, 2 pairs and 10 steps",
-        )
+        told = f"values={values}, pairs={pairs}, steps={steps} is too little"
+        raise BadInput(told, hint="at least 2 values, 2 pairs and 10 steps")
     random = np.random.default_rng(seed)
     prior = random.dirichlet(np.ones(values), size=pairs)
     target = random.dirichlet(np.ones(values), size=pairs)
@@ -120,27 +117,15 @@ def compare_distances(*, values: int = 5, pairs: int = 2000, steps: int = 20, se
     names = tuple(DISTANCES)
     grown = {name: distance(prior[:, None, :], belief) for name, distance in DISTANCES.items()}
     early = max(steps // 10, 1)
+    ranks = np.argsort(np.argsort(np.array([grown[name][:, -1] for name in names]), axis=1), axis=1)
     return Comparison(
         names=names,
         sensitivity={name: float(grown[name][:, early].mean() / way[early]) for name in names},
-        correlation=_rank_correlation([grown[name][:, -1] for name in names]),
+        correlation=np.asarray(np.corrcoef(ranks)),
         curves=[
             {"distance": name, "way": float(step), "mean": float(grown[name][:, position].mean())}
             for name in names
             for position, step in enumerate(way)
         ],
-        settings={
-            "values": values,
-            "pairs": pairs,
-            "steps": steps,
-            "seed": seed,
-            "distribution": "uniform on the simplex",
-            "log_base": 2,
-        },
+        settings={"values": values, "pairs": pairs, "steps": steps, "seed": seed} | _DRAWN,
     )
-
-
-def _rank_correlation(columns: Sequence[Floats]) -> Floats:
-    ranks = np.argsort(np.argsort(np.array(columns), axis=1), axis=1)
-    correlation: Floats = np.asarray(np.corrcoef(ranks))
-    return correlation
