@@ -8,22 +8,22 @@ forms the estimate, its variance and its bounds. A condition over one anatomized
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import Literal
 
 import duckdb
 import numpy as np
 
 from divulge import anatomy
-from divulge.answers.bounds import Arrangements, Hits
+from divulge.answers.bounds import Arrangements, numbers_of
 from divulge.answers.condition import Expression, Terms, Tree, complement, is_not_null, join, parse, split, write
+from divulge.answers.generalized import GeneralizedSource, LeafHits
 from divulge.engines import Engine
 from divulge.errors import BadInput, InternalError
 from divulge.results import Result
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-
 What = Literal["count", "sum", "average"]
+Hits = Arrangements | LeafHits
+"""The combinations of released values for which a condition holds."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -46,32 +46,6 @@ class Estimate(Result):
     def standard_error(self) -> float | None:
         """The square root of the variance."""
         return None if self.variance is None else float(np.sqrt(self.variance))
-
-
-class Source(Protocol):
-    """A release that can be asked."""
-
-    @property
-    def engine(self) -> Engine:
-        """Where its tables can be read."""
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """What a condition may name."""
-
-    @property
-    def binding(self) -> str:
-        """What stands after FROM to find the type of an expression over the columns; it is never read."""
-
-    @property
-    def records(self) -> int:
-        """How many records were released."""
-
-    def hits(self, condition: Tree, value: Tree | None) -> Hits:
-        """The combinations of released values for which a condition holds."""
-
-    def opposite(self, condition: Tree) -> Tree | None:
-        """A condition that holds exactly where this one does not, if its bounds are better."""
 
 
 def estimate(
@@ -142,11 +116,6 @@ def _refusal(error: InternalError, condition: Expression, measured: str | None) 
     return BadInput(f"{asked} cannot be worked out: {reason}", hint="Do the kinds of the columns fit the condition?")
 
 
-def numbers_of(found: pa.Table, name: str, kind: Any = np.int64) -> Any:
-    """A column of whole numbers, or of another kind."""
-    return found.column(name).to_numpy().astype(kind, copy=False)
-
-
 # --- group query ------------------------------------------------------------------------------------------------------
 # Each table is counted by group and by what the condition asks of it; the counts are joined by the group and by nothing
 # else. A table that the condition does not ask stays out.
@@ -168,7 +137,7 @@ class AnatomizedSource:
 
     @property
     def binding(self) -> str:
-        """All tables beside each other; the columns differ in their names."""
+        """What stands after FROM to find the type of an expression: all tables beside each other; it is never read."""
         return ", ".join(f"{table.relation} AS t{place}" for place, table in enumerate(self.published.tables))
 
     @property
@@ -226,3 +195,7 @@ def _part_sql(published: anatomy.Published, terms: Terms, table: int) -> str:
     names = "".join(f", {name}" for name in features)
     counted = f"SELECT g{names}, CAST(SUM(w) AS BIGINT) AS c FROM ({rows}) AS r GROUP BY g{names}"
     return f"SELECT *, ROW_NUMBER() OVER () AS x FROM ({counted}) AS t"
+
+
+Source = AnatomizedSource | GeneralizedSource
+"""A release that can be asked."""

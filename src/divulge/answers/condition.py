@@ -198,10 +198,27 @@ def split(condition: Tree, place: Mapping[str, int], *, value: Tree | None = Non
     for part in _parts("and", _push_not(condition)):
         tables = _tables(part, place)
         (own.setdefault(tables.pop(), []) if len(tables) == 1 else left).append(part)
-    naming = _Naming(place)
-    rest = naming.name(join("and", left)) if left else None
-    named = None if value is None else naming.name(value)
-    return Terms({table: join("and", parts) for table, parts in own.items()}, naming.features, rest, named)
+    # Each part of the rest that one table answers gets a name; equal parts share one.
+    names: dict[str, str] = {}
+    features: dict[int, dict[str, Tree]] = {}
+
+    def replacement(node: Tree) -> Tree:
+        tables = _tables(node, place)
+        if len(tables) != 1:
+            return node
+        part = node.unnest()
+        name = names.setdefault(part.sql(dialect="duckdb", comments=False), f"f{len(names)}")
+        features.setdefault(tables.pop(), {})[name] = part
+        return column(name)
+
+    def named(tree: Tree) -> Tree:
+        if tree.key in _OTHER and len(_tables(tree, place)) > 1:
+            return join(tree.key, [named(part) for part in tree.flatten()])
+        return tree.transform(replacement)
+
+    rest = named(join("and", left)) if left else None
+    summed = None if value is None else named(value)
+    return Terms({table: join("and", parts) for table, parts in own.items()}, features, rest, summed)
 
 
 def complement(condition: Tree, place: Mapping[str, int]) -> Tree | None:
@@ -216,29 +233,6 @@ def complement(condition: Tree, place: Mapping[str, int]) -> Tree | None:
     if any(len(asked) > 1 for asked in tables) or len(set().union(*tables)) < 2:
         return None
     return join("and", [exp.NullSafeNEQ(this=exp.paren(part), expression=exp.true()) for part in parts])
-
-
-class _Naming:
-    """Gives a name to each part that one table answers; equal parts share one."""
-
-    def __init__(self, place: Mapping[str, int]) -> None:
-        self._place = place
-        self._names: dict[str, str] = {}
-        self.features: dict[int, dict[str, Tree]] = {}
-
-    def name(self, tree: Tree) -> Tree:
-        if tree.key in _OTHER and len(_tables(tree, self._place)) > 1:
-            return join(tree.key, [self.name(part) for part in tree.flatten()])
-        return tree.transform(self._replacement)
-
-    def _replacement(self, node: Tree) -> Tree:
-        tables = _tables(node, self._place)
-        if len(tables) != 1:
-            return node
-        part = node.unnest()
-        name = self._names.setdefault(part.sql(dialect="duckdb", comments=False), f"f{len(self._names)}")
-        self.features.setdefault(tables.pop(), {})[name] = part
-        return column(name)
 
 
 def _tables(tree: Tree, place: Mapping[str, int]) -> set[int]:

@@ -21,8 +21,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from divulge import anatomy, arrays, publish
-from divulge.answers.anatomized import numbers_of
-from divulge.answers.bounds import raise_average
+from divulge.answers.bounds import numbers_of, raise_average
 from divulge.answers.condition import Terms, Tree, split, write
 from divulge.arrays import Floats, Ints
 from divulge.count import Contingency
@@ -175,10 +174,8 @@ class GeneralizedSource:
                 f"(SELECT 1 FROM {self.leaves[name]} AS known WHERE known.label IS NOT DISTINCT FROM {column}) ORDER BY 1 NULLS LAST"
             ).to_pylist()
             if found:
-                raise BadInput(
-                    f"it is not known which values of {name!r} the label {found[0]['label']!r} stands for",
-                    hint="Give the hierarchy of the column, or the release with its mappings",
-                )
+                told = f"it is not known which values of {name!r} the label {found[0]['label']!r} stands for"
+                raise BadInput(told, hint="Give the hierarchy of the column, or the release with its mappings")
 
 
 @dataclass(frozen=True, eq=False)

@@ -270,10 +270,8 @@ def roles_of(source: Table, policy: Policy, given: Mapping[str, Any]) -> Roles:
     arguments = {**policy.roles, **{name: value for name, value in given.items() if value}}
     roles = resolve_roles(source, **arguments, declared=True)
     if not roles.quasi_identifiers:
-        raise BadInput(
-            "no quasi-identifiers were named, so there is nothing to generalize",
-            hint="Name the columns that an adversary may know; `divulge profile` suggests some",
-        )
+        told = "no quasi-identifiers were named, so there is nothing to generalize"
+        raise BadInput(told, hint="Name the columns that an adversary may know; `divulge profile` suggests some")
     return roles
 
 
@@ -367,10 +365,8 @@ def _levels(
         defaults, declared = method == "full-domain", original.source.declared
         return choose_hierarchies(contingency, given, policy, declared=declared, defaults=defaults, also=also)
     if given:
-        raise BadInput(
-            "the method 'columns' publishes each column as it is or not at all, and hierarchies are given",
-            hint="Leave them out, or use the method 'full-domain'",
-        )
+        told = "the method 'columns' publishes each column as it is or not at all, and hierarchies are given"
+        raise BadInput(told, hint="Leave them out, or use the method 'full-domain'")
     dropped: dict[str, Spec] = {key.name: {"suppress": True} for key in contingency.keys}
     return choose_hierarchies(contingency, dropped, replace(policy, hierarchies={}), also=also)
 

@@ -56,6 +56,7 @@ def perturbed(original: Any, published: Any, *, columns: Names, key: str | None 
     roles = resolve_roles(joined, quasi_identifiers=versions["published"], sensitive=versions["original"])
     counted = count(joined, roles, joint=True)
     belief = Belief.of_table(list(counted.cells.values())[-1])
+    settings = {"engine": engine.name, "original": before.source, "published": after.source}
     return Perturbed(
         rows=counted.rows,
         entropy=belief.whole.entropy,
@@ -63,15 +64,7 @@ def perturbed(original: Any, published: Any, *, columns: Names, key: str | None 
         conditional_entropy=belief.entropy,
         specific_information=specific_information(belief),
         contingency=counted,
-        settings={
-            "engine": engine.name,
-            "original": before.source,
-            "published": after.source,
-            "columns": list(names),
-            "key": key,
-            "nulls": "category",
-            "log_base": 2,
-        },
+        settings=settings | {"columns": list(names), "key": key, "nulls": "category", "log_base": 2},
     )
 
 

@@ -161,12 +161,5 @@ def check_anatomized(
     names = [sensitive] if isinstance(sensitive, str) else list(sensitive)
     published = open_anatomized(release, sensitive=names, group=group, count=count, engine=choose_engine(engine))
     found = anatomy.measure_tables(published, model)
-    return ReleaseCheck(
-        levels=found.levels,
-        model=model,
-        tables=tuple(table.columns for table in published.tables),
-        groups=found.groups,
-        smallest=found.smallest,
-        largest=found.largest,
-        breaking=found.breaking,
-    )
+    tables = tuple(table.columns for table in published.tables)
+    return ReleaseCheck(found.levels, model, tables, found.groups, found.smallest, found.largest, found.breaking)

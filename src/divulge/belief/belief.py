@@ -10,7 +10,7 @@ cells and not classes times values.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Literal
@@ -75,8 +75,8 @@ class Whole:
 
     def plus(self, other: Whole) -> Whole:
         """Two parts of one table as one."""
-        return Whole(
-            marginal=self.marginal,
+        return replace(
+            self,
             classes=self.classes + other.classes,
             class_entropy=self.class_entropy + other.class_entropy,
             class_entropy_of_value=self.class_entropy_of_value + other.class_entropy_of_value,
@@ -99,6 +99,11 @@ class Whole:
         """H(W) of the published table itself."""
         p = self.shares[self.shares > 0]
         return max(float(-(p * np.log2(p)).sum()), 0.0)
+
+    @property
+    def mutual_information(self) -> float:
+        """I(W; class) of the published table itself."""
+        return arrays.never_negative(self.entropy - self.remaining_entropy)
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,10 +157,10 @@ class Belief:
         x = self.posterior
         return np.maximum(-self.cells.sum_by_class(x * np.log2(x)), 0.0)
 
-    @cached_property
+    @property
     def mutual_information(self) -> float:
         """I(W; class) of the published table."""
-        return arrays.never_negative(self.whole.entropy - self.whole.remaining_entropy)
+        return self.whole.mutual_information
 
     @cached_property
     def prior_entropy(self) -> Floats:
@@ -234,8 +239,6 @@ class GroundChoice:
             told = f"a hierarchical distance for {name!r} needs its taxonomy"
             raise BadInput(told, hint="give a hierarchy file for it")
         if asked == "ordered" and not has_order:
-            raise BadInput(
-                f"the values of {name!r} are text and have no order",
-                hint=f"give their order from low to high (--order '{name}=low,..,high')",
-            )
+            told = f"the values of {name!r} are text and have no order"
+            raise BadInput(told, hint=f"give their order from low to high (--order '{name}=low,..,high')")
         return Ground("ordered" if asked == "ordered" or (asked is None and has_order) else "equal")

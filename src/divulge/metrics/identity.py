@@ -45,13 +45,8 @@ class Identity:
         if population is None and contingency.population is not None:
             # Weights below 1 cannot make a class of the population smaller than the people seen in it.
             population = np.maximum(contingency.population, sizes)
-        return cls(
-            sizes=sizes,
-            repeats=np.ones(len(sizes)),
-            person_entropy=float(np.log2(sizes.sum())) if entropy is None else entropy,
-            population=population,
-            given_whole=whole,
-        )
+        entropy = float(np.log2(sizes.sum())) if entropy is None else entropy
+        return cls(sizes, np.ones(len(sizes)), entropy, population, whole)
 
     @classmethod
     def of_spectrum(cls, sizes: Floats, repeats: Floats, *, person_entropy: float | None = None) -> Identity:

@@ -50,7 +50,7 @@ def measure_request(request: Request, *, assumptions: Assumptions, population: T
         return measure_counts(contingency, source, roles, assumptions=assumptions, nulls=nulls, population=everybody)
     survey = survey_of(counts, register, assumptions)
     sample, where = survey.sample, source.engine.place.removeprefix("the ")
-    settings = _settings(source, roles, sample.beliefs, assumptions, nulls=nulls, population=population is not None)
+    settings = _settings(request, sample.beliefs, assumptions, population=population is not None)
     *notes, stayed = survey.contingency.notes
     noted = replace(survey.contingency, notes=(*notes, *assumptions.notes, stayed))
     measured = _measurement(noted, sample.identity, sample.beliefs, settings | {"counts": where}, source.frame)
@@ -71,13 +71,8 @@ def survey_of(
             others = {key: prior for key, prior in assumptions.priors.items() if key != name}
             assumed = assumptions if by_class is None else replace(assumptions, priors=others, original=None)
             belief = assumed.belief(marginals, name, marginal_of_original(request.roles, request.nulls))
-            outlooks[name] = Outlook(
-                prior=by_class or belief.prior,
-                ground=belief.ground,
-                knowledge=assumptions.knowledge.get(name),
-                recursive_l=belief.recursive_l,
-                marginal=belief.cells.marginal,
-            )
+            prior, known, marginal = by_class or belief.prior, assumptions.knowledge.get(name), belief.cells.marginal
+            outlooks[name] = Outlook(prior, belief.ground, known, belief.recursive_l, marginal)
             coding, target = codings[name], belief.cells.domain
             if target is not coding.domain:  # an order was given, or an original has more values
                 codings[name] = replace(coding, domain=target, codes=domain_codes(target, coding.domain.values))
@@ -97,7 +92,8 @@ def measure_counts(
     marginal = marginal_of_original(roles, nulls)
     beliefs = {name: assumptions.belief(contingency, name, marginal) for name in contingency.cells}
     sizes = None if population is None else population_sizes(contingency, population)
-    settings = _settings(source, roles, beliefs, assumptions, nulls=nulls, population=population is not None)
+    request = Request(source, roles, nulls, joint=False)
+    settings = _settings(request, beliefs, assumptions, population=population is not None)
     noted = replace(contingency, notes=(*contingency.notes, *assumptions.notes))
     return _measurement(noted, Identity.of(contingency, sizes), beliefs, settings, source.frame)
 
@@ -165,17 +161,12 @@ def count_population(beside: Table, population: Any, roles: Roles, nulls: Nulls)
 
 
 def _settings(
-    source: Table,
-    roles: Roles,
-    beliefs: Mapping[str, Belief],
-    assumptions: Assumptions,
-    *,
-    nulls: Nulls,
-    population: bool,
+    request: Request, beliefs: Mapping[str, Belief], assumptions: Assumptions, *, population: bool
 ) -> dict[str, Any]:
     """Everything that a number depends on."""
     from divulge.version import __version__
 
+    source, roles = request.table, request.roles
     return {
         "divulge": __version__,
         "engine": source.engine.name,
@@ -186,7 +177,7 @@ def _settings(
         "identifier": list(roles.identifier),
         "person": roles.person,
         "weight": roles.weight,
-        "nulls": nulls,
+        "nulls": request.nulls,
         "prior": {name: belief.prior.name for name, belief in beliefs.items()},
         "prior_weights": dict(assumptions.prior_weights),
         "original": None if assumptions.original is None else assumptions.original.source,

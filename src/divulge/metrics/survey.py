@@ -17,7 +17,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from divulge import arrays
 from divulge.arrays import Floats, Ints
 from divulge.belief import Belief, GivenPrior, Ground, Knowledge, PriorBelief, Whole
 from divulge.count import (
@@ -123,13 +122,9 @@ def part_of(plan: SurveyPlan, rows: pa.Table) -> SurveyPart | None:
         population = np.empty(len(contingency))
         population[class_of_row] = rows.column(_POPULATION).to_numpy()
     found = {name: outlook.belief(name, contingency) for name, outlook in plan.outlooks.items()}
-    return SurveyPart(
-        rows=rows,
-        class_of_row=class_of_row,
-        contingency=contingency,
-        identity=Identity.of(contingency, population, whole=plan.identity),
-        beliefs={name: belief for name, belief in found.items() if belief is not None},
-    )
+    beliefs = {name: belief for name, belief in found.items() if belief is not None}
+    identity = Identity.of(contingency, population, whole=plan.identity)
+    return SurveyPart(rows, class_of_row, contingency, identity, beliefs)
 
 
 def _with_population(plan: SurveyPlan, rows: pa.Table) -> pa.Table:
@@ -168,16 +163,12 @@ def _parts(plan: SurveyPlan, batches: Iterable[pa.RecordBatch]) -> Iterator[Surv
 def _totals(plan: SurveyPlan, part: SurveyPart) -> SurveyTotals:
     sizes, repeats = np.unique(part.contingency.sizes, return_counts=True)
     wholes = {name: Whole.of(belief.cells, plan.outlooks[name].marginal) for name, belief in part.beliefs.items()}
-    return SurveyTotals(
-        sizes=sizes,
-        repeats=repeats.astype(np.int64),
-        wholes=wholes,
-        prior_entropy={
-            name: float((belief.cells.totals / wholes[name].total) @ belief.prior_entropy)
-            for name, belief in part.beliefs.items()
-        },
-        keys=tuple(key.values.slice(0, 2) for key in part.contingency.keys),
-    )
+    prior_entropy = {
+        name: float((belief.cells.totals / wholes[name].total) @ belief.prior_entropy)
+        for name, belief in part.beliefs.items()
+    }
+    keys = tuple(key.values.slice(0, 2) for key in part.contingency.keys)
+    return SurveyTotals(sizes, repeats.astype(np.int64), wholes, prior_entropy, keys)
 
 
 def merge_totals(one: SurveyTotals, other: SurveyTotals) -> SurveyTotals:
@@ -185,21 +176,13 @@ def merge_totals(one: SurveyTotals, other: SurveyTotals) -> SurveyTotals:
     sizes, place = np.unique(np.concatenate([one.sizes, other.sizes]), return_inverse=True)
     repeats = np.zeros(len(sizes), dtype=np.int64)
     np.add.at(repeats, place, np.concatenate([one.repeats, other.repeats]))
-    return SurveyTotals(
-        sizes=sizes,
-        repeats=repeats,
-        # What is known about an attribute may fit nobody in one of the partitions.
-        wholes={**one.wholes, **other.wholes}
-        | {name: one.wholes[name].plus(other.wholes[name]) for name in one.wholes if name in other.wholes},
-        prior_entropy={
-            name: one.prior_entropy.get(name, 0.0) + other.prior_entropy.get(name, 0.0)
-            for name in {**one.prior_entropy, **other.prior_entropy}
-        },
-        keys=tuple(
-            pa.concat_arrays([left, right]).unique().slice(0, 2)
-            for left, right in zip(one.keys, other.keys, strict=True)
-        ),
-    )
+    # What is known about an attribute may fit nobody in one of the partitions.
+    wholes = {**one.wholes, **other.wholes}
+    wholes |= {name: whole.plus(other.wholes[name]) for name, whole in one.wholes.items() if name in other.wholes}
+    entropy = {name: one.prior_entropy.get(name, 0.0) + other.prior_entropy.get(name, 0.0) for name in wholes}
+    pairs = zip(one.keys, other.keys, strict=True)
+    keys = tuple(pa.concat_arrays([left, right]).unique().slice(0, 2) for left, right in pairs)
+    return SurveyTotals(sizes, repeats, wholes, entropy, keys)
 
 
 def find_worst(
@@ -220,10 +203,8 @@ def merge_findings(
 ) -> SurveyFindings:
     """The worst of two partitions: those of the union are among those of the parts."""
     part = _part(plan, pa.concat_tables([one.rows, other.rows]))
-    return SurveyFindings(
-        _worst_rows(plan, criteria, part),
-        tuple(left.plus(right) for left, right in zip(one.tallies, other.tallies, strict=True)),
-    )
+    tallies = tuple(left.plus(right) for left, right in zip(one.tallies, other.tallies, strict=True))
+    return SurveyFindings(_worst_rows(plan, criteria, part), tallies)
 
 
 def _worst_rows(plan: SurveyPlan, criteria: Sequence[Question], part: SurveyPart) -> pa.Table:
@@ -351,10 +332,7 @@ def _hidden_by_averages(plan: SurveyPlan) -> tuple[Question, ...]:
     """Which classes give more than twice the average: every report tells it, so the answer comes along."""
     metric = leading_metric("sensitive")
     wholes = {name: outlook.whole for name, outlook in plan.outlooks.items() if outlook.whole is not None}
-    return tuple(
-        Question(metric, 2 * arrays.never_negative(whole.entropy - whole.remaining_entropy), name)
-        for name, whole in wholes.items()
-    )
+    return tuple(Question(metric, 2 * whole.mutual_information, name) for name, whole in wholes.items())
 
 
 def _part(plan: SurveyPlan, rows: Any) -> SurveyPart:
