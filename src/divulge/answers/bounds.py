@@ -65,8 +65,7 @@ class Arrangements:
             return 0.0
         if self.carrier is None:
             return self._not_exceeded(value)
-        total, _ = self._choice(value)(0.0)
-        return total
+        return self._choice(value)(0.0)[0]
 
     def highest_average(self, value: Floats) -> float:
         """The highest average of any arrangement; where parts are entangled, one that none exceeds."""

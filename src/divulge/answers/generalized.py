@@ -209,8 +209,7 @@ class LeafHits:
         """Every record takes its best leaf."""
         if len(value) == 0:
             return 0.0
-        total, _ = self._choice(value)(0.0)
-        return total
+        return self._choice(value)(0.0)[0]
 
     def highest_average(self, value: Floats) -> float:
         """Every record takes its best leaf, or none."""

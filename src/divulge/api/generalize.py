@@ -288,10 +288,8 @@ def count_original(
     before = metrics.measure_counts(
         contingency, source, roles, assumptions=assumptions, nulls=nulls, population=everybody
     )
-    assumptions = assumptions.as_joint(contingency)
-    original = publish.Original.of(
-        before, source, roles, engine=engine, assumptions=assumptions, nulls=nulls, joint=joint
-    )
+    merging = assumptions.as_joint(contingency)
+    original = publish.Original.of(before, source, roles, engine=engine, assumptions=merging, nulls=nulls, joint=joint)
     return original, before
 
 
@@ -380,17 +378,11 @@ def _search(
     method: Method,
     **options: Any,
 ) -> Plan:
+    known: dict[str, Any] = {"beliefs": before.beliefs, "population": contingency.population}
+    known["protections"] = policy.protections
     if method in ("full-domain", "columns"):
-        plan = search.search(
-            contingency,
-            hierarchies,
-            policy.promises,
-            beliefs=before.beliefs,
-            suppression=policy.suppression,
-            protections=policy.protections,
-            population=contingency.population,
-            **options,
-        )
+        kept = policy.suppression
+        plan = search.search(contingency, hierarchies, policy.promises, suppression=kept, **known, **options)
         return replace(plan, method=method)
     if policy.suppression:
         raise BadInput(
@@ -402,15 +394,8 @@ def _search(
     if options != usual:
         unusual = " or ".join(name for name in usual if options[name] != usual[name])
         raise BadInput(f"Mondrian takes no {unusual}", hint="Use the method full-domain")
-    return search.mondrian(
-        contingency,
-        policy.promises,
-        hierarchies=hierarchies,
-        strict=method == "mondrian",
-        beliefs=before.beliefs,
-        protections=policy.protections,
-        population=contingency.population,
-    )
+    strict = method == "mondrian"
+    return search.mondrian(contingency, policy.promises, hierarchies=hierarchies, strict=strict, **known)
 
 
 # --- tradeoff(): what every combination of levels would tell and cost, and which none beats in both (Afifi et al. 2018 leave it open)

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Prior and posterior belief about one attribute, class by class (Afifi et al. 2018, Definitions 2 to 4).
 
-The posterior x is the attribute's distribution inside a class; the prior a is what the adversary held before. Every
-metric of a sensitive attribute is a function of one `Belief`. Intermediate arrays are computed once and shared.
-Only values that occur in a class have a cell; what the prior gives to the absent ones is kept as sums, so that the cost follows the
-cells and not classes times values.
+The posterior x is the attribute's distribution inside a class; the prior a is what the adversary held before. Every metric of a sensitive
+attribute is a function of one `Belief`. Only values that occur in a class have a cell; what the prior gives to the absent ones is kept
+as sums, so that the cost follows the cells and not classes times values.
 """
 
 from __future__ import annotations

@@ -45,8 +45,7 @@ class PriorBelief:
     @cached_property
     def totals(self) -> Floats:
         """The sum of each prior's weights."""
-        totals: Floats = self.weights.sum(axis=1)
-        return totals
+        return np.asarray(self.weights.sum(axis=1))
 
     @cached_property
     def shares(self) -> Floats:
@@ -57,19 +56,16 @@ class PriorBelief:
     def entropy(self) -> Floats:
         """H of each prior, in bits."""
         positive = np.where(self.shares > 0, self.shares, 1.0)
-        entropy: Floats = np.maximum(-(positive * np.log2(positive)).sum(axis=1), 0.0)
-        return entropy
+        return np.asarray(np.maximum(-(positive * np.log2(positive)).sum(axis=1), 0.0))
 
     @cached_property
     def support(self) -> Floats:
         """How many values each prior holds possible."""
-        possible: Floats = (self.weights > 0).sum(axis=1).astype(np.float64)
-        return possible
+        return np.asarray((self.weights > 0).sum(axis=1), dtype=np.float64)
 
     def of_class(self, number: int) -> Floats:
         """The prior probabilities that a class is held against."""
-        shares: Floats = self.shares[0 if self.row is None else self.row[number]]
-        return shares
+        return np.asarray(self.shares[0 if self.row is None else self.row[number]])
 
     def of_classes(self, per_prior: Floats, classes: int) -> Floats:
         """Spread a number per prior over the classes."""
@@ -78,8 +74,7 @@ class PriorBelief:
     def of_cells(self, per_value: Floats, cells: Cells) -> Floats:
         """What each cell's value has in `per_value`, of shape (priors, values)."""
         row = 0 if self.row is None else self.row[cells.class_index]
-        spread: Floats = per_value[row, cells.value]
-        return spread
+        return np.asarray(per_value[row, cells.value])
 
     def with_weights(self, weights: Floats, classes: Ints | None = None) -> PriorBelief:
         """The same for other values, perhaps for some of the classes only; a row without weight goes, for no class may use it."""

@@ -302,7 +302,10 @@ def survey_classes(
     spectrum = Identity.of_spectrum(sizes, repeats, person_entropy=person_entropy)
     plan = replace(plan, outlooks=outlooks, identity=spectrum)
     criteria = _criteria(plan, population=register is not None or counts.layout.weighted, metrics=metrics)
-    hidden = _hidden_by_averages(plan) if metrics is None else ()
+    hidden: tuple[Question, ...] = ()
+    if metrics is None:  # every report tells which classes give more than twice the average, so the answer comes along
+        leading = leading_metric("sensitive")
+        hidden = tuple(Question(leading, 2 * sums.wholes[name].mutual_information, name) for name in outlooks)
     findings = fold(held, partial(find_worst, plan, criteria, hidden), partial(merge_findings, plan, criteria))
     sample = _part(plan, findings.rows)
     alone = [coding.parts[0] for coding in codings.values() if coding.tuples is None]
@@ -326,13 +329,6 @@ def _criteria(plan: SurveyPlan, *, population: bool, metrics: Sequence[str] | No
     ]
     sensitive = [Question(metric, 0.0, name) for name in plan.outlooks for metric in SENSITIVE]
     return tuple(item for item in (*identity, *sensitive) if metrics is None or item.metric.name in metrics)
-
-
-def _hidden_by_averages(plan: SurveyPlan) -> tuple[Question, ...]:
-    """Which classes give more than twice the average: every report tells it, so the answer comes along."""
-    metric = leading_metric("sensitive")
-    wholes = {name: outlook.whole for name, outlook in plan.outlooks.items() if outlook.whole is not None}
-    return tuple(Question(metric, 2 * whole.mutual_information, name) for name, whole in wholes.items())
 
 
 def _part(plan: SurveyPlan, rows: Any) -> SurveyPart:
