@@ -18,8 +18,7 @@ import pyarrow.compute as pc
 import pytest
 
 import divulge as dv
-from divulge.metrics import Measurement
-from divulge.metrics.average_and_worst import conditions
+from divulge.metrics import Measurement, conditions_of
 from divulge.metrics.information import l_of_t
 from tests import oracle
 from tests.metrics.adult import adult, complete_adult
@@ -87,10 +86,10 @@ def test_information_of_age_and_what_generalization_loses(people: pa.Table) -> N
 def test_halves_keep_both_conditions_and_quarters_only_the_averages(people: pa.Table) -> None:
     """A2 keeps t = .55 and l = 2.7 in every class; of A1, [0,25) and [75,100) break t and [0,25) breaks l."""
     halves = bezzi(in_ranges(people, 50), "range")
-    told = conditions(halves.beliefs["marital-status"], t=0.55, l_value=2.7)
+    told = conditions_of(halves, "marital-status", t=0.55, l_value=2.7)
     assert (told.necessary, told.sufficient) == (True, True)
     quarters = bezzi(in_ranges(people, 25), "range")
-    told = conditions(quarters.beliefs["marital-status"], t=0.55, l_value=2.7)
+    told = conditions_of(quarters, "marital-status", t=0.55, l_value=2.7)
     assert (told.necessary, told.classes_breaking_t, told.classes_breaking_l) == (True, 2, 1)
     assert told.average_hides_classes
     assert [quarters.contingency.class_key(i)["range"] for i in range(4)] == [0, 25, 50, 75]

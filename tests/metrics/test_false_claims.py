@@ -12,8 +12,7 @@ from math import log2
 import pyarrow as pa
 import pytest
 
-from divulge.metrics import METRICS
-from divulge.metrics.average_and_worst import conditions
+from divulge.metrics import METRICS, conditions_of
 from tests.metrics.drawn import Counts, belief_of, contingency_of, measured, merged, name_of, numbers_of
 
 # Metrics that a merge can make worse: counts, where each class goes, before, after.
@@ -93,7 +92,7 @@ def heights() -> pa.Table:
 def test_an_average_that_holds_does_not_hold_in_every_class() -> None:
     """Eq. 13 does not imply eq. 14: the mutual information .247 keeps t = .3, the class [190-200) with I1 = .855 does not."""
     found = measured(heights(), quasi_identifiers="height", sensitive="diagnosis")
-    told = conditions(found.beliefs["diagnosis"], t=0.3)
+    told = conditions_of(found, "diagnosis", t=0.3)
     assert told.mutual_information == pytest.approx(0.247150, abs=1e-6)
     assert (told.necessary, told.sufficient, told.classes_breaking_t) == (True, False, 1)
     assert told.average_hides_classes

@@ -20,6 +20,7 @@ from divulge.count import Request, ValueNumbers, whole_classes
 from divulge.metrics import IDENTITY, Identity, Question
 from divulge.metrics.catalogue import SENSITIVE
 from divulge.metrics.survey import (
+    Outlook,
     SurveyFindings,
     SurveyPlan,
     SurveyTotals,
@@ -27,7 +28,6 @@ from divulge.metrics.survey import (
     find_worst,
     merge_findings,
     merge_totals,
-    outlook_of,
     part_of,
 )
 from divulge.table import resolve_roles
@@ -44,7 +44,11 @@ def counted(table: pa.Table) -> tuple[SurveyPlan, pa.Table]:
     layout = request.layout
     marginals = replace(layout, keys=()).assemble(found)
     codings = {name: ValueNumbers(cells.domain, (cells.domain,)) for name, cells in marginals.cells.items()}
-    outlooks = {name: outlook_of(Belief.of_table(cells)) for name, cells in marginals.cells.items()}
+    beliefs = {name: Belief.of_table(cells) for name, cells in marginals.cells.items()}
+    outlooks = {
+        name: Outlook(belief.prior, belief.ground, None, None, belief.cells.marginal)
+        for name, belief in beliefs.items()
+    }
     return SurveyPlan(layout, codings, outlooks, rows_at_once=7), found
 
 

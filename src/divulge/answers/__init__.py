@@ -2,12 +2,7 @@
 """What a release answers to counts, sums and averages, and how far the truth may be from it."""
 
 from divulge.answers.anatomized import AnatomizedSource, Estimate, Source, estimate
-from divulge.answers.generalized import (
-    GeneralizedSource,
-    generalized_estimator,
-    largest_shift,
-    leaf_relations,
-)
+from divulge.answers.generalized import GeneralizedSource, generalized_estimator, largest_shift, leaf_relations
 
 __all__ = [
     "AnatomizedSource",

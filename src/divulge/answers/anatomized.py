@@ -1,34 +1,29 @@
 # SPDX-License-Identifier: Apache-2.0
 """Counts, sums and averages estimated from a release (Yao et al. 2021, section 5.1, eq. 11).
 
-A source turns a condition into one statement over its tables: group_query.py for anatomized releases, spread.py for
-generalized ones. What comes back says in how many ways the condition can hold; hits.py forms the estimate, its
-variance and its bounds. A condition over one anatomized table is answered exactly, for its values are published as
-they are.
+A source turns a condition into one statement over its tables. What comes back says in how many ways the condition can hold; bounds.py
+forms the estimate, its variance and its bounds. A condition over one anatomized table is answered exactly.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import Literal
 
 import duckdb
 import numpy as np
 
 from divulge import anatomy
-from divulge.answers.bounds import Arrangements, Hits
+from divulge.answers.bounds import Arrangements, numbers_of
 from divulge.answers.condition import Expression, Terms, Tree, complement, is_not_null, join, parse, split, write
-from divulge.arrays import Floats, Ints
+from divulge.answers.generalized import GeneralizedSource, LeafHits
 from divulge.engines import Engine
 from divulge.errors import BadInput, InternalError
 from divulge.results import Result
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-
 What = Literal["count", "sum", "average"]
-_EVERYTHING = "true"
+Hits = Arrangements | LeafHits
+"""The combinations of released values for which a condition holds."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -53,34 +48,8 @@ class Estimate(Result):
         return None if self.variance is None else float(np.sqrt(self.variance))
 
 
-class Source(Protocol):
-    """A release that can be asked."""
-
-    @property
-    def engine(self) -> Engine:
-        """Where its tables can be read."""
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """What a condition may name."""
-
-    @property
-    def binding(self) -> str:
-        """What stands after FROM to find the type of an expression over the columns; it is never read."""
-
-    @property
-    def records(self) -> int:
-        """How many records were released."""
-
-    def hits(self, condition: Tree, value: Tree | None) -> Hits:
-        """The combinations of released values for which a condition holds."""
-
-    def opposite(self, condition: Tree) -> Tree | None:
-        """A condition that holds exactly where this one does not, if its bounds are better."""
-
-
 def estimate(
-    source: Source, condition: str = _EVERYTHING, *, total: str | None = None, average: str | None = None
+    source: Source, condition: str = "true", *, total: str | None = None, average: str | None = None
 ) -> Estimate:
     """Count the records for which a condition holds, or sum up or average an expression over them.
 
@@ -99,9 +68,8 @@ def estimate(
     except InternalError as error:
         raise _refusal(error, asked, measured) from error
     if not np.all(np.isfinite(hits.value)):
-        raise BadInput(
-            f"{measured!r} is infinite or not a number for some records", hint="Leave them out by a condition"
-        )
+        told = f"{measured!r} is infinite or not a number for some records"
+        raise BadInput(told, hint="Leave them out by a condition")
     return _sum(hits) if total is not None else _average(hits)
 
 
@@ -118,14 +86,8 @@ def _count(source: Source, condition: Tree) -> Estimate:
     if opposite is None:
         return replace(_sum(source.hits(condition, None)), what="count")
     without = _sum(source.hits(opposite, None))
-    everyone = source.records
-    return Estimate(
-        what="count",
-        estimate=everyone - (without.estimate or 0.0),
-        low=everyone - (without.high or 0.0),
-        high=everyone - (without.low or 0.0),
-        variance=without.variance,
-    )
+    mean, low, high = (source.records - (end or 0.0) for end in (without.estimate, without.high, without.low))
+    return Estimate("count", mean, low, high, without.variance)
 
 
 def _sum(hits: Hits) -> Estimate:
@@ -154,21 +116,7 @@ def _refusal(error: InternalError, condition: Expression, measured: str | None) 
     return BadInput(f"{asked} cannot be worked out: {reason}", hint="Do the kinds of the columns fit the condition?")
 
 
-def ints_of(found: pa.Table, name: str) -> Ints:
-    """A column of whole numbers."""
-    numbers: Ints = found.column(name).to_numpy().astype(np.int64, copy=False)
-    return numbers
-
-
-def floats_of(found: pa.Table, name: str) -> Floats:
-    """A column of numbers."""
-    numbers: Floats = found.column(name).to_numpy().astype(np.float64, copy=False)
-    return numbers
-
-
 # --- group query ------------------------------------------------------------------------------------------------------
-# One statement over the group tables of an anatomized release (Yao et al. 2021, section 5.1).
-#
 # Each table is counted by group and by what the condition asks of it; the counts are joined by the group and by nothing
 # else. A table that the condition does not ask stays out.
 @dataclass(frozen=True, eq=False)
@@ -189,7 +137,7 @@ class AnatomizedSource:
 
     @property
     def binding(self) -> str:
-        """All tables beside each other; the columns differ in their names."""
+        """What stands after FROM to find the type of an expression: all tables beside each other; it is never read."""
         return ", ".join(f"{table.relation} AS t{place}" for place, table in enumerate(self.published.tables))
 
     @property
@@ -209,11 +157,11 @@ class AnatomizedSource:
         one_by_one = terms.rest is None and len(terms.features) <= 1
         carrier = next(iter(terms.features), tables[0])
         return Arrangements(
-            group=ints_of(found, "g"),
-            size=ints_of(found, "n"),
-            counts=tuple(ints_of(found, f"c{table}") for table in tables),
-            parts=tuple(ints_of(found, f"x{table}") for table in tables),
-            value=floats_of(found, "v"),
+            group=numbers_of(found, "g"),
+            size=numbers_of(found, "n"),
+            counts=tuple(numbers_of(found, f"c{table}") for table in tables),
+            parts=tuple(numbers_of(found, f"x{table}") for table in tables),
+            value=numbers_of(found, "v", np.float64),
             carrier=tables.index(carrier) if one_by_one else None,
         )
 
@@ -247,3 +195,7 @@ def _part_sql(published: anatomy.Published, terms: Terms, table: int) -> str:
     names = "".join(f", {name}" for name in features)
     counted = f"SELECT g{names}, CAST(SUM(w) AS BIGINT) AS c FROM ({rows}) AS r GROUP BY g{names}"
     return f"SELECT *, ROW_NUMBER() OVER () AS x FROM ({counted}) AS t"
+
+
+Source = AnatomizedSource | GeneralizedSource
+"""A release that can be asked."""

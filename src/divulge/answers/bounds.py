@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """How a number behaves that a release does not fix: its expectation, its variance and its hard bounds.
 
-An anatomized release says which tuples a group has in each table, not which belong together. Every arrangement of the
-rows of a group is equally likely, so a sum over matching records is a random number: its mean is equation 11 of Yao
-et al. 2021, its variance that of drawing without replacement (for two tables the hypergeometric one), and its bounds
-are the least and the greatest sum that any arrangement gives.
+Every arrangement of the rows of a group is equally likely, so a sum over matching records is a random number: its mean is equation 11 of
+Yao et al. 2021, its variance that of drawing without replacement (for two tables the hypergeometric one), and its bounds are the least and
+the greatest sum that any arrangement gives.
 """
 
 from __future__ import annotations
@@ -13,34 +12,22 @@ import itertools
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from divulge import arrays
 from divulge.arrays import Floats, Ints
 
+if TYPE_CHECKING:
+    import pyarrow as pa
+
 _HALVINGS = 60
 
 
-class Hits(Protocol):
-    """The combinations of released values for which a condition holds."""
-
-    @property
-    def value(self) -> Floats:
-        """What each of them adds to the sum: 1 for a count."""
-
-    def mean(self, value: Floats) -> float:
-        """The expected sum."""
-
-    def variance(self, value: Floats) -> float:
-        """The variance of the sum."""
-
-    def most(self, value: Floats) -> float:
-        """A bound that no sum exceeds."""
-
-    def highest_average(self, value: Floats) -> float:
-        """A bound that no average exceeds; there are hits."""
+def numbers_of(found: pa.Table, name: str, kind: Any = np.int64) -> Any:
+    """A column of whole numbers, or of another kind."""
+    return found.column(name).to_numpy().astype(kind, copy=False)
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,6 +42,7 @@ class Arrangements:
     parts: tuple[Ints, ...] = field(repr=False)
     """For each table, the number of that part; no two groups share one."""
     value: Floats = field(repr=False)
+    """What each hit adds to the sum: 1 for a count."""
     carrier: int | None
     """The table that alone decides the value, where the tables answer the condition one by one; bounds are exact then."""
 
@@ -77,8 +65,7 @@ class Arrangements:
             return 0.0
         if self.carrier is None:
             return self._not_exceeded(value)
-        total, _ = self._choice(value)(0.0)
-        return total
+        return self._choice(value)(0.0)[0]
 
     def highest_average(self, value: Floats) -> float:
         """The highest average of any arrangement; where parts are entangled, one that none exceeds."""
@@ -105,12 +92,17 @@ class Arrangements:
     @cached_property
     def _sizes(self) -> Floats:
         """The records of each group."""
-        sizes = np.ones(self._groups)
-        sizes[self.group] = self.size
-        return sizes
+        return self._shared(self.size, 1)
 
-    def _by_group(self, per_hit: Floats) -> Floats:
-        return arrays.sum_by_id(self.group, per_hit, self._groups)
+    def _shared(self, per_hit: Ints, empty: int) -> Floats:
+        """For each group, the number that all its hits have; a number of its own where it has none."""
+        found = np.full(self._groups, float(empty))
+        found[self.group] = per_hit
+        return found
+
+    def _by_group(self, per_hit: Floats, hits: Ints | slice = slice(None)) -> Floats:
+        """Sums by group over the hits, or over some of them."""
+        return arrays.sum_by_id(self.group[hits], per_hit, self._groups)
 
     def _pairs_of_separate(self, value: Floats) -> Floats:
         """For each group, the expected sum of value times value over all ordered pairs of different records.
@@ -124,8 +116,7 @@ class Arrangements:
         sizes = np.maximum(self._sizes, 2.0)  # a group of one record has no pairs: sums² = squares
         for table, counts in enumerate(self.counts):
             if table != carrier:
-                others = np.zeros(self._groups)
-                others[self.group] = counts
+                others = self._shared(counts, 0)
                 both *= others * (others - 1) / (sizes * (sizes - 1))
         return both * (sums * sums - squares)
 
@@ -144,14 +135,10 @@ class Arrangements:
             columns = [self.group, *(self.parts[table] for table in sorted(chosen))]
             keys, first = arrays.class_ids(columns, [int(column.max()) + 1 for column in columns], rows=len(value))
             inner = arrays.sum_by_id(keys, free, len(first))
-            total += (-1 / sizes) ** len(chosen) * self._sum_of(first, tied[first] * inner * inner)
+            total += (-1 / sizes) ** len(chosen) * self._by_group(tied[first] * inner * inner, first)
         several = np.maximum(sizes, 2.0)
         scaled = several * (several - 1) * (several / (several - 1)) ** len(self.counts) * total
         return np.where(sizes > 1, scaled, 0.0)
-
-    def _sum_of(self, hits: Ints, numbers: Floats) -> Floats:
-        """Sums by group over some of the hits."""
-        return arrays.sum_by_id(self.group[hits], numbers, self._groups)
 
     def _choice(self, value: Floats) -> Callable[[float], tuple[float, float]]:
         """Each table answers for itself: of the carrier's records, any set of a possible size can be the matching one.
@@ -165,8 +152,7 @@ class Arrangements:
         scarcest, unavoidable = carried.copy(), carried.copy()
         for table, counts in enumerate(self.counts):
             if table != carrier:
-                others = np.zeros(self._groups, dtype=np.int64)
-                others[self.group] = counts
+                others = self._shared(counts, 0).astype(np.int64)
                 scarcest = np.minimum(scarcest, others)
                 unavoidable += others - self._sizes.astype(np.int64)
         unavoidable = np.maximum(unavoidable, 0)
@@ -200,7 +186,7 @@ class Arrangements:
         np.add.at(partners, keys, ways)
         always = partners == self.size[first].astype(object) ** (len(self.counts) - 1)
         reached = np.where(always, best, np.maximum(best, 0.0))
-        return self._sum_of(first, reached * self.counts[table][first])
+        return self._by_group(reached * self.counts[table][first], first)
 
 
 def raise_average(take: Callable[[float], tuple[float, float]]) -> float:

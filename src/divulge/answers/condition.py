@@ -1,10 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """SQL-like conditions, parsed by sqlglot and let through only if they are expressions over released columns.
 
-sqlglot turns the text (in DuckDB's SQL) into a tree without running it. Every node must be of a class that a condition
-may be made of: columns, constants, comparisons, AND, OR, NOT, IN, BETWEEN, LIKE, IS NULL, CASE, casts, arithmetic and a
-few functions that depend on nothing but their arguments. What runs later is written from the checked tree, in the SQL
-of the engine that runs it, never from the user's text.
+sqlglot turns the text (in DuckDB's SQL) into a tree without running it. Every node must be of a class that a condition may be made of. What
+runs later is written from the checked tree, in the SQL of the engine that runs it, never from the user's text.
 """
 
 from __future__ import annotations
@@ -95,13 +93,6 @@ def is_not_null(tree: Tree) -> Tree:
     return exp.Not(this=exp.Is(this=exp.paren(tree), expression=exp.null()))
 
 
-def is_not_true(tree: Tree) -> Tree:
-    """Whether a condition is false or null."""
-    from sqlglot import exp
-
-    return exp.NullSafeNEQ(this=exp.paren(tree), expression=exp.true())
-
-
 def _parsed(text: str) -> Tree:
     from sqlglot import Dialect, ParseError, TokenError, exp
 
@@ -124,9 +115,8 @@ def _resolve(node: Any, known: dict[str, str], text: str) -> None:
     exact = known.get(node.name.casefold())
     if len(node.parts) != 1 or exact is None:
         asked = ".".join(part.name for part in node.parts)
-        raise BadInput(
-            f"{_cut(text)} names the column {asked!r}, which was not released", hint=nearest(asked, known.values())
-        )
+        told = f"{_cut(text)} names the column {asked!r}, which was not released"
+        raise BadInput(told, hint=nearest(asked, known.values()))
     node.this.replace(column(exact).this)
 
 
@@ -177,12 +167,8 @@ def _cut(text: str) -> str:
     return repr(text if len(text) <= 80 else text[:77] + "...")
 
 
-# --- terms ------------------------------------------------------------------------------------------------------------
-# Splitting an expression by the tables of a release: what each table can answer alone, and what must be put together.
-#
-# A condition becomes: for each table, the part of a top-level AND that only it is asked (`own`); what is left over
-# (`rest`), in which the largest parts that one table can answer alone are replaced by names (`features`). With x AND y
-# AND z over three tables nothing is left over, and equation 11 of Yao et al. 2021 applies as printed.
+# --- an expression split by the tables of a release -------------------------------------------------------------------
+# With x AND y AND z over three tables nothing is left over, and equation 11 of Yao et al. 2021 applies as printed.
 _OTHER = {"and": "or", "or": "and"}
 
 
@@ -212,10 +198,27 @@ def split(condition: Tree, place: Mapping[str, int], *, value: Tree | None = Non
     for part in _parts("and", _push_not(condition)):
         tables = _tables(part, place)
         (own.setdefault(tables.pop(), []) if len(tables) == 1 else left).append(part)
-    naming = _Naming(place)
-    rest = naming.name(join("and", left)) if left else None
-    named = None if value is None else naming.name(value)
-    return Terms({table: join("and", parts) for table, parts in own.items()}, naming.features, rest, named)
+    # Each part of the rest that one table answers gets a name; equal parts share one.
+    names: dict[str, str] = {}
+    features: dict[int, dict[str, Tree]] = {}
+
+    def replacement(node: Tree) -> Tree:
+        tables = _tables(node, place)
+        if len(tables) != 1:
+            return node
+        part = node.unnest()
+        name = names.setdefault(part.sql(dialect="duckdb", comments=False), f"f{len(names)}")
+        features.setdefault(tables.pop(), {})[name] = part
+        return column(name)
+
+    def named(tree: Tree) -> Tree:
+        if tree.key in _OTHER and len(_tables(tree, place)) > 1:
+            return join(tree.key, [named(part) for part in tree.flatten()])
+        return tree.transform(replacement)
+
+    rest = named(join("and", left)) if left else None
+    summed = None if value is None else named(value)
+    return Terms({table: join("and", parts) for table, parts in own.items()}, features, rest, summed)
 
 
 def complement(condition: Tree, place: Mapping[str, int]) -> Tree | None:
@@ -223,34 +226,13 @@ def complement(condition: Tree, place: Mapping[str, int]) -> Tree | None:
 
     A condition that is null does not hold, so each part is asked whether it "is not true".
     """
+    from sqlglot import exp
+
     parts = _parts("or", _push_not(condition))
     tables = [_tables(part, place) for part in parts]
     if any(len(asked) > 1 for asked in tables) or len(set().union(*tables)) < 2:
         return None
-    return join("and", [is_not_true(part) for part in parts])
-
-
-class _Naming:
-    """Gives a name to each part that one table answers; equal parts share one."""
-
-    def __init__(self, place: Mapping[str, int]) -> None:
-        self._place = place
-        self._names: dict[str, str] = {}
-        self.features: dict[int, dict[str, Tree]] = {}
-
-    def name(self, tree: Tree) -> Tree:
-        if tree.key in _OTHER and len(_tables(tree, self._place)) > 1:
-            return join(tree.key, [self.name(part) for part in tree.flatten()])
-        return tree.transform(self._replacement)
-
-    def _replacement(self, node: Tree) -> Tree:
-        tables = _tables(node, self._place)
-        if len(tables) != 1:
-            return node
-        part = node.unnest()
-        name = self._names.setdefault(part.sql(dialect="duckdb", comments=False), f"f{len(self._names)}")
-        self.features.setdefault(tables.pop(), {})[name] = part
-        return column(name)
+    return join("and", [exp.NullSafeNEQ(this=exp.paren(part), expression=exp.true()) for part in parts])
 
 
 def _tables(tree: Tree, place: Mapping[str, int]) -> set[int]:

@@ -21,11 +21,10 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from divulge import anatomy, arrays, publish
-from divulge.answers.anatomized import floats_of, ints_of
-from divulge.answers.bounds import raise_average
+from divulge.answers.bounds import numbers_of, raise_average
 from divulge.answers.condition import Terms, Tree, split, write
 from divulge.arrays import Floats, Ints
-from divulge.count import Contingency, Domain
+from divulge.count import Contingency
 from divulge.engines import DuckDBEngine, Engine
 from divulge.errors import BadInput, InternalError
 from divulge.hierarchy import file_name, load_hierarchies
@@ -37,23 +36,28 @@ from divulge.values import as_number, parse_interval
 def generalized_estimator(rows: anatomy.RowCodes, contingency: Contingency, recoding: Recoding) -> anatomy.Estimator:
     """Answers of the release that a recoding of these counts gives, to queries over these rows."""
     position = {name: place for place, name in enumerate(recoding.columns)}
-    members = {name: _members(contingency, recoding, place) for name, place in position.items()}
+    # For each label of a column, which values are published under it.
+    members = {
+        name: np.zeros((len(recoding.labels[place]), len(contingency.keys[place]))) for name, place in position.items()
+    }
+    for name, place in position.items():
+        members[name][recoding.codes[place][recoding.kept], contingency.codes[place][recoding.kept]] = 1.0
+    known = {key.name: key for key in contingency.keys}
+    known |= {name: cells.domain for name, cells in contingency.cells.items()}
     for domain in rows.domains:
-        known = (
-            contingency.keys[position[domain.name]]
-            if domain.name in position
-            else contingency.cells[domain.name].domain
-        )
-        _check_same(domain, known)
+        if not domain.values.equals(known[domain.name].values):
+            raise InternalError(f"the values of {domain.name!r} were counted in another order than they were read in")
     kept = recoding.kept.astype(np.float64)
 
     def answer(query: anatomy.Query) -> float:
         expected = kept * contingency.sizes
         for name, mask in query.masks.items():
             if name in position:
-                expected = expected * _share(members[name], mask)[recoding.codes[position[name]]]
+                of_label = (members[name] @ mask) / np.maximum(members[name].sum(axis=1), 1.0)
+                expected = expected * of_label[recoding.codes[position[name]]]
             else:
-                expected = expected * _sensitive_share(contingency, name, mask)
+                cells = contingency.cells[name]
+                expected *= cells.sum_by_class(np.where(mask[cells.value], cells.mass, 0.0)) / cells.totals
         return float(expected.sum())
 
     return answer
@@ -70,36 +74,9 @@ def largest_shift(published: Contingency, prior: Mapping[str, Floats]) -> float:
     return furthest
 
 
-def _members(contingency: Contingency, recoding: Recoding, place: int) -> Floats:
-    """For each label, which values are published under it."""
-    grid = np.zeros((len(recoding.labels[place]), len(contingency.keys[place])))
-    grid[recoding.codes[place][recoding.kept], contingency.codes[place][recoding.kept]] = 1.0
-    return grid
-
-
-def _share(members: Floats, mask: anatomy.Mask) -> Floats:
-    """For each label, the share of its values that satisfy."""
-    share: Floats = (members @ mask) / np.maximum(members.sum(axis=1), 1.0)
-    return share
-
-
-def _sensitive_share(contingency: Contingency, name: str, mask: anatomy.Mask) -> Floats:
-    """For each raw class, the share of its records that satisfy."""
-    cells = contingency.cells[name]
-    return cells.sum_by_class(np.where(mask[cells.value], cells.mass, 0.0)) / cells.totals
-
-
-def _check_same(domain: Domain, known: Domain) -> None:
-    if not domain.values.equals(known.values):
-        raise InternalError(f"the values of {domain.name!r} were counted in another order than they were read in")
-
-
-# --- spread -----------------------------------------------------------------------------------------------------------
-# Asking a generalized release: each hidden value is spread uniformly over the leaves of its label.
-#
+# --- asking a generalized release -------------------------------------------------------------------------------------
 # A label such as [20, 30) or 476* stands for some values, its leaves; a record with it has each of them with the same
-# probability, column by column. Columns that were published as they are, the sensitive ones among them, are answered
-# exactly. The same conditions can so be asked of generalized and of anatomized releases.
+# probability, column by column. Columns that were published as they are, the sensitive ones among them, are answered exactly.
 @dataclass(frozen=True, eq=False)
 class GeneralizedSource:
     """A generalized release that can be asked."""
@@ -148,13 +125,13 @@ class GeneralizedSource:
         names = {table: hidden[table - 1] for table in asked}
         self._check_labels(tuple(names.values()))
         found = self.engine.query(self._sql(terms, names))
-        taken = [ints_of(found, f"k{table}") for table in asked]
-        all_leaves = [ints_of(found, f"n{table}") for table in asked]
+        taken = [numbers_of(found, f"k{table}") for table in asked]
+        all_leaves = [numbers_of(found, f"n{table}") for table in asked]
         share = np.ones(found.num_rows)
         for some, whole in zip(taken, all_leaves, strict=True):
             share *= some / whole
-        kind = ints_of(found, "x")
-        return LeafHits(kind, ints_of(found, "c"), share, _always(kind, taken, all_leaves), floats_of(found, "v"))
+        kind, value_of_hit = numbers_of(found, "x"), numbers_of(found, "v", np.float64)
+        return LeafHits(kind, numbers_of(found, "c"), share, _always(kind, taken, all_leaves), value_of_hit)
 
     def _sql(self, terms: Terms, names: Mapping[int, str]) -> str:
         """Records by their labels and by their answers to what is published as it is; joined with the leaves of the labels."""
@@ -197,10 +174,8 @@ class GeneralizedSource:
                 f"(SELECT 1 FROM {self.leaves[name]} AS known WHERE known.label IS NOT DISTINCT FROM {column}) ORDER BY 1 NULLS LAST"
             ).to_pylist()
             if found:
-                raise BadInput(
-                    f"it is not known which values of {name!r} the label {found[0]['label']!r} stands for",
-                    hint="Give the hierarchy of the column, or the release with its mappings",
-                )
+                told = f"it is not known which values of {name!r} the label {found[0]['label']!r} stands for"
+                raise BadInput(told, hint="Give the hierarchy of the column, or the release with its mappings")
 
 
 @dataclass(frozen=True, eq=False)
@@ -234,8 +209,7 @@ class LeafHits:
         """Every record takes its best leaf."""
         if len(value) == 0:
             return 0.0
-        total, _ = self._choice(value)(0.0)
-        return total
+        return self._choice(value)(0.0)[0]
 
     def highest_average(self, value: Floats) -> float:
         """Every record takes its best leaf, or none."""
@@ -271,9 +245,7 @@ def _always(kind: Ints, taken: list[Ints], all_leaves: list[Ints]) -> npt.NDArra
     return np.asarray(sums == whole[first], dtype=np.bool_)[kinds]
 
 
-# --- leaves -----------------------------------------------------------------------------------------------------------
-# Which values the labels of a generalized release stand for: by its mappings, by hierarchies, or by the labels themselves.
-#
+# --- which values labels stand for ------------------------------------------------------------------------------------
 # Whoever published the release has mapping/, which lists the values of every label. Whoever was handed the release may
 # have the hierarchies. Otherwise a range such as [20, 30) is read as the whole numbers from 20 up to 29, and any other
 # label cannot be asked.
@@ -287,46 +259,28 @@ def leaf_relations(
     engine: DuckDBEngine, table: Table, document: Mapping[str, Any], folder: Path, *, hierarchies: str | Path | None
 ) -> dict[str, str]:
     """For each column with labels, a relation with the columns `label` and `leaf`."""
-    unchanged = set(document["unchanged"])
-    hidden = [name for name in document["roles"]["quasi_identifiers"] if name not in unchanged]
-    found: dict[str, str] = {}
-    for position, name in enumerate(document["roles"]["quasi_identifiers"]):
-        if name in hidden:
-            leaves = _leaves(engine, table, document, folder, name=name, position=position, hierarchies=hierarchies)
-            found[name] = engine.register(engine.fresh_name("leaves"), _typed(leaves))
-    return found
+    levels, boxes = document["plan"]["levels"], folder / publish.BOXES
 
+    def leaves(name: str, position: int) -> set[Leaf]:
+        mapping = folder / publish.FOLDER / file_name(name)
+        if hierarchies is not None and name in levels:
+            given, level = load_hierarchies(hierarchies, columns=[name]).get(name), levels[name]
+            if given is not None:
+                of_values = {(labels[level], value) for value, labels in given.rows.items()}
+                return of_values | {(given.null_labels[level], None)}
+        if mapping.is_file():
+            return {(label, value) for value, label in publish.read_mapping(mapping).items()}
+        if boxes.is_file():
+            spans = [(box.labels[position], box.spans[position]) for box in publish.read_boxes(boxes)]
+            return {leaf for label, span in spans for leaf in _of_span(label, span)}
+        column = f"SELECT DISTINCT {engine.quote(name)} AS label FROM {table.relation}"
+        return {leaf for label in engine.query(column).column("label").to_pylist() for leaf in _of_label(label)}
 
-def _leaves(
-    engine: DuckDBEngine,
-    table: Table,
-    document: Mapping[str, Any],
-    folder: Path,
-    *,
-    name: str,
-    position: int,
-    hierarchies: str | Path | None,
-) -> set[Leaf]:
-    levels, mapping, boxes = (
-        document["plan"]["levels"],
-        folder / publish.FOLDER / file_name(name),
-        folder / publish.BOXES,
-    )
-    if hierarchies is not None and name in levels:
-        given = load_hierarchies(hierarchies, columns=[name]).get(name)
-        if given is not None:
-            return {(labels[levels[name]], value) for value, labels in given.rows.items()} | {
-                (given.null_labels[levels[name]], None)
-            }
-    if mapping.is_file():
-        return {(label, value) for value, label in publish.read_mapping(mapping).items()}
-    if boxes.is_file():
-        return {
-            leaf for box in publish.read_boxes(boxes) for leaf in _of_span(box.labels[position], box.spans[position])
-        }
-    column = engine.quote(name)
-    labels = engine.query(f"SELECT DISTINCT {column} AS label FROM {table.relation}").column("label").to_pylist()
-    return {leaf for label in labels for leaf in _of_label(label)}
+    return {
+        name: engine.register(engine.fresh_name("leaves"), _typed(leaves(name, position)))
+        for position, name in enumerate(document["roles"]["quasi_identifiers"])
+        if name not in document["unchanged"]
+    }
 
 
 def _of_span(label: str | None, span: Any) -> Iterator[Leaf]:
@@ -360,20 +314,12 @@ def _typed(leaves: set[Leaf]) -> pa.Table:
     # A mapping says what a null would become, whether there are nulls or not: it is a leaf only of a label that stands for nothing else.
     known = [(label, value) for label, value in leaves if value is not None or label not in others]
     ordered = sorted(known, key=lambda leaf: (leaf[0] is None, leaf[0] or "", leaf[1] is None, leaf[1] or ""))
-    return pa.table(
-        {
-            "label": pa.array([label for label, _ in ordered], pa.string()),
-            "leaf": _array([value for _, value in ordered]),
-        }
-    )
-
-
-def _array(texts: list[str | None]) -> pa.Array:
-    known = [text for text in texts if text is not None]
+    labels, texts = pa.array([label for label, _ in ordered], pa.string()), [value for _, value in ordered]
+    values = [text for text in texts if text is not None]
     for read in (_whole, _number, _date):
-        if known and all(read(text) is not None for text in known):
-            return pa.array([None if text is None else read(text) for text in texts])
-    return pa.array(texts, pa.string())
+        if values and all(read(text) is not None for text in values):
+            return pa.table({"label": labels, "leaf": [None if text is None else read(text) for text in texts]})
+    return pa.table({"label": labels, "leaf": pa.array(texts, pa.string())})
 
 
 def _whole(text: str) -> int | None:
@@ -384,11 +330,8 @@ def _whole(text: str) -> int | None:
 
 def _number(text: str) -> float | None:
     number = as_number(text)
-    return (
-        None
-        if number is None or (text.startswith("0") and not text.startswith("0.") and text != "0")
-        else float(number)
-    )
+    is_code = text.startswith("0") and not text.startswith("0.") and text != "0"
+    return None if number is None or is_code else float(number)
 
 
 def _date(text: str) -> dt.date | None:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from functools import cached_property
 from typing import Any, Literal
 
@@ -21,12 +20,6 @@ from divulge.engines import OwnEngine
 from divulge.errors import BadInput, nearest
 from divulge.table import Names, Roles, Table, read, resolve_roles, table_of
 
-# --- anatomized release -----------------------------------------------------------------------------------------------
-# An anatomized release that has been decided: what it promises, what it still tells, and what is verified when it is written.
-#
-# What lies on the disk is read back by an engine that did not write it. Its rows are compared with those that were to be written,
-# which hold the tuples of the source, each as often as it occurs there; and the groups, their sizes and all four levels are worked
-# out from the files alone. Only then do the files appear.
 _HINT = "Nothing was published. Did the source change meanwhile? Run it again; if it stays so, report it"
 _SAMPLE = f"Measure a sample of the table, or {anatomy.LARGER}"
 _NOTE = (
@@ -43,7 +36,11 @@ def refuse_in_chunks(table: Table, what: str) -> None:
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class AnatomizedRelease(publish.Release):
-    """What will be published."""
+    """What will be published: what it promises, and what it still tells.
+
+    What lies on the disk is read back by an engine that did not write it. Its rows are compared with those that were to be written, which
+    hold the tuples of the source; groups and levels are worked out from the files alone. Only then do the files appear.
+    """
 
     groups: anatomy.Grouping
     roles: Roles
@@ -91,9 +88,8 @@ class AnatomizedRelease(publish.Release):
     @cached_property
     def published(self) -> anatomy.Published:
         """The tables as whoever gets the release can read them, in memory."""
-        self._whole(
-            "It cannot be asked before it is written", hint="Write the release, and ask it with query(folder, ...)"
-        )
+        hint = "Write the release, and ask it with query(folder, ...)"
+        self._whole("It cannot be asked before it is written", hint=hint)
         opened = [table_of(self.engine, f"({table.query})", source=table.name) for table in self.held.tables]
         return self._joined(opened)
 
@@ -119,15 +115,10 @@ class AnatomizedRelease(publish.Release):
         """Its tables, if they hold the tuples of the source; a seed fixes the order of rows, and of the groups where there is one chunk."""
         held = self.held if seed is None else self.groups.hold(publish.draw_secret(seed))
         self._compare_with_source(held)
+        prints = [publish.Fingerprint.of(self.engine, f"({table.query})") for table in held.tables]
         return [
-            publish.ReleasePart(
-                table.name,
-                table.query,
-                publish.Fingerprint.of(self.engine, f"({table.query})"),
-                files=self.engine.files_for(table.rows),
-                counted=table.columns,
-            )
-            for table in held.tables
+            publish.ReleasePart(table.name, table.query, known, self.engine.files_for(table.rows), table.columns)
+            for table, known in zip(held.tables, prints, strict=True)
         ]
 
     def measure_again(self, tables: Sequence[Table], engine: OwnEngine) -> anatomy.GroupSummary:
@@ -198,23 +189,16 @@ class AnatomizedRelease(publish.Release):
                 raise publish.Unverified(f"{table.name} does not hold the values of {self.source.source}", hint=_HINT)
 
 
-# --- anatomize --------------------------------------------------------------------------------------------------------
 Method = Literal["slppa", "anatomy", "slicing", "asn", "permutation"]
 Tables = int | Sequence[Sequence[str]]
-_PROMISES: Mapping[str, tuple[str, ...]] = {
-    "slppa": ("alpha", "beta", "gamma", "delta"),
-    "anatomy": ("beta",),
-    "slicing": ("beta",),
-    "asn": ("beta", "gamma"),
-    "permutation": (),
+_METHODS: Mapping[str, tuple[str, str]] = {
+    "slppa": ("alpha beta gamma delta", "tables linkage association max_table_size algorithm locality group_size"),
+    "anatomy": ("beta", ""),
+    "slicing": ("beta", "tables check"),
+    "asn": ("beta gamma", ""),
+    "permutation": ("", "group_size"),
 }
-_SETTINGS: Mapping[str, tuple[str, ...]] = {
-    "slppa": ("tables", "linkage", "association", "max_table_size", "algorithm", "locality", "group_size"),
-    "anatomy": (),
-    "slicing": ("tables", "check"),
-    "asn": (),
-    "permutation": ("group_size",),
-}
+"""What each of them promises, and its settings."""
 
 
 def anatomize(
@@ -269,7 +253,8 @@ def anatomize(
         "group_size": group_size,
         "check": check,
     }
-    chosen = _method(method, _given(bounds), _given(settings))
+    options = ({name: value for name, value in given.items() if value is not None} for given in (bounds, settings))
+    chosen = _method(method, *options)
     source = read(table, engine=engine)
     roles, left_out = anatomy_roles(
         source, quasi_identifiers=quasi_identifiers, sensitive=sensitive, identifier=identifier
@@ -326,52 +311,38 @@ def anatomy_roles(
     return roles, left_out
 
 
-def _given(options: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in options.items() if value is not None}
-
-
 def _refuse_unknown(name: str, bounds: Mapping[str, Any], settings: Mapping[str, Any]) -> None:
     """What the method does not know is refused, for it would be ignored."""
-    if name not in _PROMISES:
-        raise BadInput(f"there is no method {name!r}", hint=nearest(name, _PROMISES))
+    if name not in _METHODS:
+        raise BadInput(f"there is no method {name!r}", hint=nearest(name, _METHODS))
+    promises, known = (words.split() for words in _METHODS[name])
     for option in bounds:
-        if option not in _PROMISES[name]:
-            promised = " and ".join(_PROMISES[name]) or "nothing"
+        if option not in promises:
+            promised = " and ".join(promises) or "nothing"
             raise BadInput(f"the method {name} promises {promised}, not {option}", hint="Leave it out, or use slppa")
     for option in settings:
-        if option not in _SETTINGS[name]:
+        if option not in known:
             raise BadInput(f"the method {name} has no setting {option}", hint="Leave it out, or use slppa")
     if not bounds and name != "permutation":
         raise BadInput("no bound was given, so there is nothing to keep", hint="Give beta, for example beta = 1/4")
 
 
 def _method(name: str, bounds: dict[str, Any], settings: dict[str, Any]) -> anatomy.Method:
-    """The method with its settings."""
     _refuse_unknown(name, bounds, settings)
     model = anatomy.AlphaBetaGammaDelta(**bounds)
+    tables = settings.pop("tables", 2)
     if name == "slppa":
-        return _slppa(model, settings)
+        divided = tables if isinstance(tables, int) else tuple(tuple(names) for names in tables)
+        return anatomy.Slppa(model, tables=divided, **settings)
     if name == "asn":
         return anatomy.Asn(beta=model.beta, presence=model.gamma)
     if name == "permutation":
         return anatomy.RandomPermutation(group_size=settings.get("group_size", 4))
-    l_diversity = _diversity(model.beta)
+    if model.beta == 0:
+        raise BadInput("beta = 0 allows no sensitive value at all", hint="Give a beta above 0")
+    l_diversity = math.ceil(1 / model.beta)
     if name == "anatomy":
         return anatomy.Anatomy(l_diversity)
-    tables = settings.get("tables", 2)
     if not isinstance(tables, int):
         raise BadInput("the method slicing divides the columns itself", hint="Say how many tables, not which")
     return anatomy.Slicing(l_diversity, tables=tables, check=settings.get("check", "frequency"))
-
-
-def _slppa(model: anatomy.AlphaBetaGammaDelta, settings: dict[str, Any]) -> anatomy.Slppa:
-    tables = settings.pop("tables", 2)
-    if not isinstance(tables, int):
-        tables = tuple(tuple(names) for names in tables)
-    return anatomy.Slppa(model, tables=tables, **settings)
-
-
-def _diversity(beta: Fraction) -> int:
-    if beta == 0:
-        raise BadInput("beta = 0 allows no sensitive value at all", hint="Give a beta above 0")
-    return math.ceil(1 / beta)

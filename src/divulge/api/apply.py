@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """apply(): publish later rows the way an earlier release was published, if both together still keep its promises.
 
-Every value gets the label it got then. A value that the mappings do not know is refused, or its rows are left out. The earlier table and
-the new rows are then counted together and held against the earlier promises, with the prior of the old original and the new rows
-together. What this does not prove is said: whether a person is in both, what the new rows tell somebody who knows that a person is among
-them (`Applied.alone`), and promises that rest on assumptions which a manifest does not hold.
+Every value gets the label it got then. The earlier table and the new rows are counted together and held against the earlier promises, with
+the prior of the old original and the new rows together. What this does not prove is said: whether a person is in both, what the new rows
+tell somebody who knows that a person is among them (`Applied.alone`), and promises on assumptions that a manifest does not hold.
 """
 
 from __future__ import annotations
@@ -92,10 +91,8 @@ def _source(table: Table, engine: OwnEngine, earlier: publish.Earlier) -> tuple[
     """The columns that the release has, with its types; others are not published."""
     missing = [name for name in earlier.columns if name not in table.names]
     if missing:
-        raise BadInput(
-            f"{table.source} lacks columns of the release: {', '.join(map(repr, missing))}",
-            hint="New rows need every column that was published",
-        )
+        told = f"{table.source} lacks columns of the release: {', '.join(map(repr, missing))}"
+        raise BadInput(told, hint="New rows need every column that was published")
     types = {column.name: column.type for column in earlier.read(engine).columns}
     # A column that was made coarser is text there and is looked up as it comes.
     kept = [name for name in earlier.columns if name in earlier.unchanged]
@@ -129,10 +126,8 @@ def _recode(earlier: publish.Earlier, counted: Contingency, *, unseen: Unseen) -
     if earlier.boxes:
         recoding = publish.place(earlier.boxes, counted, unchanged=unchanged)
         if unseen == "refuse" and not recoding.kept.all():
-            raise BadInput(
-                f"{int((~recoding.kept).sum())} combinations of values in the new rows lie in no class of the release",
-                hint=_HINT,
-            )
+            lost = int((~recoding.kept).sum())
+            raise BadInput(f"{lost} combinations of values in the new rows lie in no class of the release", hint=_HINT)
         return recoding
     labels: list[tuple[str | None, ...]] = []
     codes: list[Ints] = []
@@ -150,16 +145,12 @@ def _recode(earlier: publish.Earlier, counted: Contingency, *, unseen: Unseen) -
         codes.append(number[column])
         kept &= known[column]
     if strange and unseen == "refuse":
-        raise _unseen(strange)
+        told = "; ".join(
+            f"{name!r}: {', '.join(map(repr, values[:_SHOWN]))}{', ...' if len(values) > _SHOWN else ''} ({len(values)})"
+            for name, values in strange.items()
+        )
+        raise BadInput(f"the release does not know values of the new rows: {told}", hint=_HINT)
     return Recoding(earlier.quasi_identifiers, tuple(labels), tuple(codes), kept, unchanged)
-
-
-def _unseen(strange: Mapping[str, list[str]]) -> BadInput:
-    told = "; ".join(
-        f"{name!r}: {', '.join(map(repr, values[:_SHOWN]))}{', ...' if len(values) > _SHOWN else ''} ({len(values)})"
-        for name, values in strange.items()
-    )
-    return BadInput(f"the release does not know values of the new rows: {told}", hint=_HINT)
 
 
 @dataclass(frozen=True, eq=False)
@@ -178,9 +169,8 @@ class _Later:
         """Leave out new rows until old and new rows together keep the promises, or refuse."""
         while True:
             if not recoding.kept.any():
-                raise publish.Unverified(
-                    "no new row can be published by this release", hint="Generalize old and new rows together"
-                )
+                told = "no new row can be published by this release"
+                raise publish.Unverified(told, hint="Generalize old and new rows together")
             together = self.measure(self.rows(recoding))
             if not promises:
                 return recoding, together, None
@@ -214,14 +204,21 @@ class _Later:
         )
 
     def measure(self, rows: str, *, engine: OwnEngine | None = None, together: bool = True) -> Measurement:
-        """What these rows tell, by themselves or together with the earlier release."""
+        """What these rows tell, by themselves or with the earlier release; the prior is that of the old original and all new rows."""
         where = engine or self.engine
         listed = ", ".join(where.quote(name) for name in self.earlier.columns)
         relation = f"SELECT {listed} FROM ({rows}) AS later"
         if together:
             relation += f" UNION ALL SELECT {listed} FROM {self.earlier.read(where).relation}"
         source = f"{self.earlier.folder} with {self.source.source}" if together else self.source.source
-        return _measure(self.earlier, table_of(where, f"({relation})", source=source), self.counted)
+        table = table_of(where, f"({relation})", source=source)
+        counted = count(table, self.roles, joint=self.earlier.document["joint"])
+        masses: dict[str, Floats] = {}
+        cells: dict[str, Cells] = {}
+        for name, found in counted.cells.items():
+            cells[name], masses[name] = _with_prior(found, self.earlier.masses[name], self.counted.cells[name])
+        assumptions = Assumptions(original_masses=masses)
+        return metrics.measure_counts(replace(counted, cells=cells), table, self.roles, assumptions=assumptions)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -235,11 +232,8 @@ class _LaterRelease(publish.Release):
 
     def form(self, wanted: str | None) -> publish.Format:
         """That of the earlier release, unless another is asked for."""
-        return (
-            publish.choose_format(self.source, wanted)
-            if wanted
-            else publish.writable(self.engine, self.later.earlier.form)
-        )
+        earlier = self.later.earlier.form
+        return publish.choose_format(self.source, wanted) if wanted else publish.writable(self.engine, earlier)
 
     def parts(self, seed: int | None) -> list[publish.ReleasePart]:
         rows = self.later.rows(self.recoding)
@@ -285,27 +279,14 @@ def _broken(verdict: Verdict) -> publish.Unverified:
     )
 
 
-def _measure(earlier: publish.Earlier, table: Table, later: Contingency) -> Measurement:
-    """Count and measure published rows, new or old and new; the prior is that of the old original and all new rows."""
-    roles = Roles(earlier.quasi_identifiers, earlier.sensitive, (), earlier.weight, None)
-    counted = count(table, roles, joint=earlier.document["joint"])
-    masses: dict[str, Floats] = {}
-    cells: dict[str, Cells] = {}
-    for name, found in counted.cells.items():
-        cells[name], masses[name] = _with_prior(found, earlier.masses[name], later.cells[name])
-    assumptions = Assumptions(original_masses=masses)
-    return metrics.measure_counts(replace(counted, cells=cells), table, roles, assumptions=assumptions)
-
-
 def _with_prior(cells: Cells, before: dict[str | None, float], later: Cells) -> tuple[Cells, Floats]:
     """The cells over every value that the old original or the new rows had, and how often each occurred there."""
+    name = cells.domain.name
     try:
         values = pa.array(list(before), type=pa.string()).cast(cells.domain.values.type)
     except pa.ArrowInvalid as error:
-        raise BadInput(
-            f"the values of {cells.domain.name!r} have another type than in the earlier release: {error}"
-        ) from None
-    domain, _, _ = align(cells.domain, Domain(cells.domain.name, values, cells.domain.kind))
+        raise BadInput(f"the values of {name!r} have another type than in the earlier release: {error}") from None
+    domain, _, _ = align(cells.domain, Domain(name, values, cells.domain.kind))
     domain, _, _ = align(domain, later.domain)
     place = {as_text(label): code for code, label in enumerate(domain.labels)}
     masses = np.zeros(len(domain))

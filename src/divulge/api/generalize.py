@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """generalize(): from a table and a policy to a release that keeps it (Afifi et al. 2018, Definitions 1 and 10).
 
-The engine counts, the search decides on the counts, and the engine applies the plan when the release is written. Before anything is
-searched it is known what each column is; before anything is published it has been read back and measured again, against the prior of the
-original table.
+The engine counts, the search decides on the counts, and the engine applies the plan when the release is written; before anything is
+published it has been read back and measured again, against the prior of the original table.
 """
 
 from __future__ import annotations
@@ -42,15 +41,13 @@ from divulge.table import (
     Table,
     own_table,
     read,
-    read_beside,
     resolve_roles,
     split_names,
 )
 from divulge.values import as_text
 
 
-# --- cut --------------------------------------------------------------------------------------------------------------
-# cut(): the ranges of a column that keep the promises and tell the most about a sensitive attribute (Bezzi 2010, section 4).
+# --- cut(): the ranges of a column that keep the promises and tell the most about a sensitive attribute (Bezzi 2010, section 4).
 @dataclass(frozen=True, repr=False)
 class CutColumn(Result):
     """The optimal ranges of a column, and the hierarchy that they make."""
@@ -92,8 +89,7 @@ def cut(
     source = read(table)
     roles = resolve_roles(source, quasi_identifiers=[column], sensitive=[about])
     her = adversary_in_force(adversary, kept.adversary)
-    original = None if her.original is None else read_beside(source, her.original)
-    assumptions, nulls = Assumptions.of(her, roles, original=original), her.nulls or "category"
+    assumptions, nulls = Assumptions.of(her, source, roles), her.nulls or "category"
     contingency = count(source, roles, nulls=nulls)
     everybody = metrics.count_population(source, her.population, roles, nulls)
     before = metrics.measure_counts(
@@ -106,13 +102,8 @@ def cut(
         contingency, kept.promises, column=name, attribute=attribute, most=most, order=order, beliefs=before.beliefs
     )
     rule = _rule(found, contingency.keys[0], order)
-    return CutColumn(
-        found,
-        rule,
-        build_hierarchy(name, rule, contingency.keys[0].labels),
-        {**before.settings, "prior_weights": dict(merging.prior_weights)},
-        merging.notes,
-    )
+    settings = {**before.settings, "prior_weights": dict(merging.prior_weights)}
+    return CutColumn(found, rule, build_hierarchy(name, rule, contingency.keys[0].labels), settings, merging.notes)
 
 
 def _rule(cuts: search.Cuts, domain: Domain, order: Sequence[str] | None) -> dict[str, Any]:
@@ -131,9 +122,7 @@ def _rule(cuts: search.Cuts, domain: Domain, order: Sequence[str] | None) -> dic
     return {"rows": rows}
 
 
-# --- plain columns ----------------------------------------------------------------------------------------------------
-# Columns without a role, before they are published as they are: none of them may name people or number rows.
-#
+# --- columns without a role -------------------------------------------------------------------------------------------
 # What nobody has looked at must not leave by accident. Generalizing refuses a column that looks like an identifier, counts the rows,
 # or cannot be looked into until the user says what it is, or says that it is to be kept; anatomizing leaves it out and says so.
 def columns_without_role(table: Table, roles: Roles, keep: Collection[str]) -> tuple[str, ...]:
@@ -166,7 +155,7 @@ def _objection(table: Table, column: Column, spectrum: ValueCounts | None) -> st
     # Eight people may well be 30, 31, ..., 37 years old: a name that says so counts for more than the pattern.
     if not names_quasi_identifier(column.name) and _numbers_rows(table, column, spectrum):
         return "numbers the rows"
-    rate = metrics.identity.discrimination_rate(Identity.of_spectrum(spectrum.sizes, spectrum.repeats))
+    rate = metrics.information.discrimination_rate(Identity.of_spectrum(spectrum.sizes, spectrum.repeats))
     role, reason = suggest_role(column, spectrum, rate)
     return f"looks like an identifier: {reason}" if role == "identifier" else None
 
@@ -281,10 +270,8 @@ def roles_of(source: Table, policy: Policy, given: Mapping[str, Any]) -> Roles:
     arguments = {**policy.roles, **{name: value for name, value in given.items() if value}}
     roles = resolve_roles(source, **arguments, declared=True)
     if not roles.quasi_identifiers:
-        raise BadInput(
-            "no quasi-identifiers were named, so there is nothing to generalize",
-            hint="Name the columns that an adversary may know; `divulge profile` suggests some",
-        )
+        told = "no quasi-identifiers were named, so there is nothing to generalize"
+        raise BadInput(told, hint="Name the columns that an adversary may know; `divulge profile` suggests some")
     return roles
 
 
@@ -293,19 +280,16 @@ def count_original(
 ) -> tuple[publish.Original, Measurement]:
     """Count and measure the original; what a release is measured by is ready for classes that merge."""
     if adversary.original is not None:
-        raise BadInput(
-            "the table that is generalized is the original itself", hint="Leave original out, or give a prior"
-        )
-    assumptions, nulls = Assumptions.of(adversary, roles), adversary.nulls or "category"
+        told = "the table that is generalized is the original itself"
+        raise BadInput(told, hint="Leave original out, or give a prior")
+    assumptions, nulls = Assumptions.of(adversary, source, roles), adversary.nulls or "category"
     contingency = count_in_memory(Request(source, roles, nulls, joint))
     everybody = metrics.count_population(source, adversary.population, roles, nulls)
     before = metrics.measure_counts(
         contingency, source, roles, assumptions=assumptions, nulls=nulls, population=everybody
     )
-    assumptions = assumptions.as_joint(contingency)
-    original = publish.Original.of(
-        before, source, roles, engine=engine, assumptions=assumptions, nulls=nulls, joint=joint
-    )
+    merging = assumptions.as_joint(contingency)
+    original = publish.Original.of(before, source, roles, engine=engine, assumptions=merging, nulls=nulls, joint=joint)
     return original, before
 
 
@@ -336,15 +320,11 @@ def choose_hierarchies(
     own = declared.hierarchies if declared is not None else {}
     specs: dict[str, Spec] = {name: hierarchy for name, hierarchy in own.items() if name in values}
     specs |= policy.hierarchies
-    if isinstance(given, str | Path):
-        specs |= load_hierarchies(given, columns=list(values))
-    else:
-        specs |= dict(given or {})
+    specs |= load_hierarchies(given, columns=list(values)) if isinstance(given, str | Path) else given or {}
     for column in specs:
         if column not in values:
-            raise BadInput(
-                f"a hierarchy is given for {column!r}, which is not a quasi-identifier", hint=nearest(column, values)
-            )
+            told = f"a hierarchy is given for {column!r}, which is not a quasi-identifier"
+            raise BadInput(told, hint=nearest(column, values))
     missing: Sequence[str] = [name for name in values if name not in specs] if defaults else []
     suggestions = {suggestion.column: suggestion for suggestion in suggest(contingency, missing)}
     chosen = specs | {name: suggestion.spec for name, suggestion in suggestions.items()}
@@ -383,14 +363,10 @@ def _levels(
         defaults, declared = method == "full-domain", original.source.declared
         return choose_hierarchies(contingency, given, policy, declared=declared, defaults=defaults, also=also)
     if given:
-        raise BadInput(
-            "the method 'columns' publishes each column as it is or not at all, and hierarchies are given",
-            hint="Leave them out, or use the method 'full-domain'",
-        )
-    values = {key.name: key.labels for key in contingency.keys}
-    drop: Spec = {"suppress": True}
-    built = build_hierarchies(dict.fromkeys(values, drop), values)
-    return {name: _reaching(built[name], drop, also.get(name, ())) for name in built}, {}
+        told = "the method 'columns' publishes each column as it is or not at all, and hierarchies are given"
+        raise BadInput(told, hint="Leave them out, or use the method 'full-domain'")
+    dropped: dict[str, Spec] = {key.name: {"suppress": True} for key in contingency.keys}
+    return choose_hierarchies(contingency, dropped, replace(policy, hierarchies={}), also=also)
 
 
 def _search(
@@ -402,19 +378,11 @@ def _search(
     method: Method,
     **options: Any,
 ) -> Plan:
+    known: dict[str, Any] = {"beliefs": before.beliefs, "population": contingency.population}
+    known["protections"] = policy.protections
     if method in ("full-domain", "columns"):
-        from divulge import search
-
-        plan = search.search(
-            contingency,
-            hierarchies,
-            policy.promises,
-            beliefs=before.beliefs,
-            suppression=policy.suppression,
-            protections=policy.protections,
-            population=contingency.population,
-            **options,
-        )
+        kept = policy.suppression
+        plan = search.search(contingency, hierarchies, policy.promises, suppression=kept, **known, **options)
         return replace(plan, method=method)
     if policy.suppression:
         raise BadInput(
@@ -424,25 +392,13 @@ def _search(
         )
     usual = {"objective": "loss", "time_limit": None, "all_optima": False, "keep_nodes": False}
     if options != usual:
-        raise BadInput(
-            f"Mondrian takes no {' or '.join(name for name in usual if options[name] != usual[name])}",
-            hint="Use the method full-domain",
-        )
-    from divulge import search
-
-    return search.mondrian(
-        contingency,
-        policy.promises,
-        hierarchies=hierarchies,
-        strict=method == "mondrian",
-        beliefs=before.beliefs,
-        protections=policy.protections,
-        population=contingency.population,
-    )
+        unusual = " or ".join(name for name in usual if options[name] != usual[name])
+        raise BadInput(f"Mondrian takes no {unusual}", hint="Use the method full-domain")
+    strict = method == "mondrian"
+    return search.mondrian(contingency, policy.promises, hierarchies=hierarchies, strict=strict, **known)
 
 
-# --- tradeoff ---------------------------------------------------------------------------------------------------------
-# tradeoff(): what every combination of levels would tell and cost, and which none beats in both (Afifi et al. 2018 leave it open).
+# --- tradeoff(): what every combination of levels would tell and cost, and which none beats in both (Afifi et al. 2018 leave it open)
 def tradeoff(
     table: Any,
     metric: str,

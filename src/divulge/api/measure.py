@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""measure(): from a table to every metric: read, resolve roles, count, form beliefs, score."""
+"""measure(): from a table to every metric: read, resolve roles, count, form beliefs, score. check(): whether it keeps a policy."""
 
 from __future__ import annotations
 
@@ -48,16 +48,12 @@ def measure(
         person=person,
         declared=True,
     )
-    assumptions = Assumptions.of(
-        her, roles, original=None if her.original is None else read_beside(source, her.original)
-    )
+    assumptions = Assumptions.of(her, source, roles)
     request = Request(source, roles, her.nulls or "category", joint)
     everybody = None if her.population is None else read_beside(source, her.population)
     return metrics.measure_request(request, assumptions=assumptions, population=everybody)
 
 
-# --- check ------------------------------------------------------------------------------------------------------------
-# check(): whether a table keeps a policy.
 def check(
     table: Any,
     policy: Policy | str | Path,
@@ -77,9 +73,9 @@ def check(
     The people of a protection are chosen by what this table itself says of them. The other arguments are as in `measure`.
     """
     kept = policy if isinstance(policy, Policy) else Policy.load(policy)
-    given: dict[str, Any] = {"quasi_identifiers": quasi_identifiers, "sensitive": sensitive, "identifier": identifier}
-    given |= {"weight": weight, "person": person}
-    roles = {"quasi_identifiers": (), **kept.roles, **{name: value for name, value in given.items() if value}}
+    given = {"quasi_identifiers": quasi_identifiers, "sensitive": sensitive, "identifier": identifier}
+    roles: dict[str, Any] = {"quasi_identifiers": (), **kept.roles}
+    roles |= {name: value for name, value in (given | {"weight": weight, "person": person}).items() if value}
     her = adversary_in_force(adversary, kept.adversary)
     measurement = measure(table, **roles, joint=joint, adversary=her, engine=engine)
     protected = choose_measured(kept.protections, measurement)

@@ -52,11 +52,11 @@ def perturbed(original: Any, published: Any, *, columns: Names, key: str | None 
     for name in names:
         after.column(name)
     joined = _joined(engine, before, after, names, key)
-    published_names = tuple(column.name for column in joined.columns if column.name.startswith("published "))
-    original_names = tuple(column.name for column in joined.columns if column.name.startswith("original "))
-    roles = resolve_roles(joined, quasi_identifiers=published_names, sensitive=original_names)
+    versions = {side: [f"{side} {name}" for name in names] for side in ("original", "published")}
+    roles = resolve_roles(joined, quasi_identifiers=versions["published"], sensitive=versions["original"])
     counted = count(joined, roles, joint=True)
     belief = Belief.of_table(list(counted.cells.values())[-1])
+    settings = {"engine": engine.name, "original": before.source, "published": after.source}
     return Perturbed(
         rows=counted.rows,
         entropy=belief.whole.entropy,
@@ -64,52 +64,37 @@ def perturbed(original: Any, published: Any, *, columns: Names, key: str | None 
         conditional_entropy=belief.entropy,
         specific_information=specific_information(belief),
         contingency=counted,
-        settings={
-            "engine": engine.name,
-            "original": before.source,
-            "published": after.source,
-            "columns": list(names),
-            "key": key,
-            "nulls": "category",
-            "log_base": 2,
-        },
+        settings=settings | {"columns": list(names), "key": key, "nulls": "category", "log_base": 2},
     )
 
 
 def _joined(engine: DuckDBEngine, before: Table, after: Table, names: tuple[str, ...], key: str | None) -> Table:
     """Both versions of each column side by side."""
     quote = engine.quote
-    rows = [
-        engine.query(f"SELECT COUNT(*) AS n FROM {table.relation}").to_pylist()[0]["n"] for table in (before, after)
-    ]
+
+    def counted(relation: str, what: str = "*") -> int:
+        return int(engine.query(f"SELECT COUNT({what}) AS n FROM {relation}").column("n")[0].as_py())
+
+    rows = [counted(table.relation) for table in (before, after)]
     if rows[0] != rows[1]:
-        raise BadInput(
-            f"{before.source} has {rows[0]} rows and {after.source} has {rows[1]}",
-            hint="both must hold the same records",
-        )
+        told = f"{before.source} has {rows[0]} rows and {after.source} has {rows[1]}"
+        raise BadInput(told, hint="both must hold the same records")
     if key is not None:
         kinds = [table.column(key).kind for table in (before, after)]
         if kinds[0] != kinds[1]:
-            raise BadInput(
-                f"key {key!r} holds {kinds[0]} in {before.source} and {kinds[1]} in {after.source}",
-                hint="give both the same type",
-            )
+            told = f"key {key!r} holds {kinds[0]} in {before.source} and {kinds[1]} in {after.source}"
+            raise BadInput(told, hint="give both the same type")
         for table in (before, after):
-            distinct = engine.query(f"SELECT COUNT(DISTINCT {quote(key)}) AS n FROM {table.relation}").to_pylist()[0][
-                "n"
-            ]
+            distinct = counted(table.relation, f"DISTINCT {quote(key)}")
             if distinct != rows[0]:
                 raise BadInput(f"key {key!r} is not unique in {table.source}: {distinct} values in {rows[0]} rows")
     sides = [(before, "original", "o"), (after, "published", "p")]
     selected = [f"{alias}.{quote(name)} AS {quote(f'{side} {name}')}" for _, side, alias in sides for name in names]
-    condition = "POSITIONAL JOIN" if key is None else "JOIN"
-    on = "" if key is None else f" ON o.{quote(key)} = p.{quote(key)}"
-    relation = (
-        f"(SELECT {', '.join(selected)} FROM {before.relation} AS o {condition} {after.relation} AS p{on}) AS joined"
-    )
+    kind, on = ("POSITIONAL JOIN", "") if key is None else ("JOIN", f" ON o.{quote(key)} = p.{quote(key)}")
+    relation = f"(SELECT {', '.join(selected)} FROM {before.relation} AS o {kind} {after.relation} AS p{on}) AS joined"
     table = table_of(engine, relation, source=f"{before.source} beside {after.source}")
     if key is not None:
-        matched = engine.query(f"SELECT COUNT(*) AS n FROM {relation}").to_pylist()[0]["n"]
+        matched = counted(relation)
         if matched != rows[0]:
             raise BadInput(f"{rows[0] - matched} of {rows[0]} keys of {before.source} are not in {after.source}")
     return table

@@ -95,7 +95,7 @@ def _describe(column: Column, spectrum: ValueCounts | None) -> ColumnProfile:
         reason = "its values are nested; take out the parts that matter to measure it"
         return ColumnProfile(column.name, column.type, 0, 0, 0.0, 0.0, 0.0, 0, "plain", reason)
     view = Identity.of_spectrum(spectrum.sizes, spectrum.repeats)
-    rate = metrics.identity.discrimination_rate(view)
+    rate = metrics.information.discrimination_rate(view)
     role, reason = suggest_role(column, spectrum, rate)
     return ColumnProfile(
         column=column.name,
@@ -104,8 +104,8 @@ def _describe(column: Column, spectrum: ValueCounts | None) -> ColumnProfile:
         nulls=spectrum.nulls,
         entropy=view.mutual_information,
         discrimination_rate=rate,
-        itpr=float(metrics.identity.itpr(view).max()),
-        uniques=int(metrics.identity.uniques(view)),
+        itpr=float(metrics.information.itpr(view).max()),
+        uniques=int(metrics.uniques(view)),
         role=role,
         reason=reason,
     )

@@ -55,7 +55,11 @@ def open_release(
         return answers.AnatomizedSource(release.published)
     document = manifest_of(release)
     if document is not None and document.get("kind") == "generalized":
-        return _generalized(Path(release), document, hierarchies=hierarchies)
+        folder, described, engine = Path(release), document["table"], DuckDBEngine()
+        form = publish.Format(described["format"], described["delimiter"])
+        table = publish.read_rows(engine, folder / described["file"], form=form, types=described["types"])
+        leaves = answers.leaf_relations(engine, table, document, folder, hierarchies=hierarchies)
+        return answers.GeneralizedSource(table, leaves)
     published = open_anatomized(release, group=group, count=count)
     anatomy.check_groups(published)
     return answers.AnatomizedSource(published)
@@ -77,19 +81,15 @@ def open_anatomized(
     if document is None:
         return anatomy.join_tables(_foreign_tables(release, reader), sensitive=sensitive, group=group, count=count)
     if document.get("kind") != "anatomized":
-        raise BadInput(
-            f"{release} is a release of the kind {document.get('kind')!r}", hint="Name an anatomized release"
-        )
+        told = f"{release} is a release of the kind {document.get('kind')!r}"
+        raise BadInput(told, hint="Name an anatomized release")
     form = publish.Format(document["format"], document["delimiter"])
     tables = [
         publish.read_rows(reader, Path(release) / table["file"], form=form, types=table["types"])
         for table in document["tables"]
     ]
     return anatomy.join_tables(
-        tables,
-        sensitive=document["roles"]["sensitive"],
-        group=document["group_column"],
-        count=document["count_column"],
+        tables, sensitive=document["roles"]["sensitive"], group=document["group_column"], count=document["count_column"]
     )
 
 
@@ -102,40 +102,22 @@ def manifest_of(release: Any) -> dict[str, Any] | None:
 
 def _foreign_tables(release: Any, engine: OwnEngine) -> list[Table]:
     """The tables of a release that was not made by us."""
+    tables: Any = release.values() if isinstance(release, Mapping) else release
     if isinstance(release, str | Path):
-        folder = Path(release)
+        folder, hint = Path(release), "Name the folder that holds its tables"
         if not folder.is_dir():
-            raise BadInput(f"{release} is not the folder of a release", hint="Name the folder that holds its tables")
-        files = sorted(path for path in folder.iterdir() if path.suffix in _ENDINGS)
-        if not files:
-            raise BadInput(
-                f"{release} is not a release: it has no {publish.NAME} and no tables ({', '.join(_ENDINGS)})",
-                hint="Name the folder that holds its tables",
-            )
-        return [read(path, engine=engine) for path in files]
-    if isinstance(release, Mapping):
-        return [read(table, engine=engine) for table in release.values()]
-    if isinstance(release, Sequence):
-        return [read(table, engine=engine) for table in release]
-    raise BadInput(
-        f"a release cannot be read from {type(release).__name__}", hint="Give a folder, or a list of its tables"
-    )
+            raise BadInput(f"{release} is not the folder of a release", hint=hint)
+        tables = sorted(path for path in folder.iterdir() if path.suffix in _ENDINGS)
+        if not tables:
+            told = f"{release} is not a release: it has no {publish.NAME} and no tables ({', '.join(_ENDINGS)})"
+            raise BadInput(told, hint=hint)
+    elif not isinstance(release, Mapping | Sequence):
+        told = f"a release cannot be read from {type(release).__name__}"
+        raise BadInput(told, hint="Give a folder, or a list of its tables")
+    return [read(table, engine=engine) for table in tables]
 
 
-def _generalized(
-    folder: Path, document: Mapping[str, Any], *, hierarchies: str | Path | None
-) -> answers.GeneralizedSource:
-    engine = DuckDBEngine()
-    described = document["table"]
-    form = publish.Format(described["format"], described["delimiter"])
-    table = publish.read_rows(engine, folder / described["file"], form=form, types=described["types"])
-    return answers.GeneralizedSource(
-        table, answers.leaf_relations(engine, table, document, folder, hierarchies=hierarchies)
-    )
-
-
-# --- check anatomized -------------------------------------------------------------------------------------------------
-# check_anatomized(): which (alpha, beta, gamma, delta) an anatomized release keeps, ours or another's, from its tables alone.
+# --- check_anatomized(): which (alpha, beta, gamma, delta) an anatomized release keeps, ours or another's, from its tables alone.
 @dataclass(frozen=True, repr=False)
 class ReleaseCheck(Result):
     """What a release reaches, and whether it keeps what is asked."""
@@ -179,12 +161,5 @@ def check_anatomized(
     names = [sensitive] if isinstance(sensitive, str) else list(sensitive)
     published = open_anatomized(release, sensitive=names, group=group, count=count, engine=choose_engine(engine))
     found = anatomy.measure_tables(published, model)
-    return ReleaseCheck(
-        levels=found.levels,
-        model=model,
-        tables=tuple(table.columns for table in published.tables),
-        groups=found.groups,
-        smallest=found.smallest,
-        largest=found.largest,
-        breaking=found.breaking,
-    )
+    tables = tuple(table.columns for table in published.tables)
+    return ReleaseCheck(found.levels, model, tables, found.groups, found.smallest, found.largest, found.breaking)

@@ -11,7 +11,7 @@ from divulge import ranking
 from divulge.belief import Adversary, Assumptions, adversary_in_force
 from divulge.count import Nulls, Request
 from divulge.errors import BadInput, nearest
-from divulge.table import Names, read, read_beside, resolve_roles
+from divulge.table import Names, read, resolve_roles
 
 _WITHOUT_EFFECT = ("distances", "taxonomies", "orders", "population", "recursive_l")
 
@@ -36,7 +36,10 @@ def rank(
     discrimination rate cannot reach it by what its parts have. It makes larger combinations of many attributes affordable.
     `adversary` is as in `measure`; of a prior that depends on columns, a combination uses what it knows of them.
     """
-    _check(up_to, threshold)
+    if up_to < 1:
+        raise BadInput(f"up_to={up_to} is not possible", hint="combinations have at least 1 attribute")
+    if not 0 <= threshold <= 1:
+        raise BadInput(f"threshold={threshold} is not possible", hint="the discrimination rate lies between 0 and 1")
     her = adversary_in_force(adversary)
     her.refuse(_WITHOUT_EFFECT, "a ranking shows no metric that depends on it")
     source = read(table, engine=engine)
@@ -47,15 +50,11 @@ def rank(
             raise BadInput(f"{name!r} of a set is not among the quasi-identifiers", hint=nearest(name, names))
     if prune and person is not None:
         raise BadInput("combinations cannot be pruned where people own several rows", hint="leave prune or person out")
-    assumptions = Assumptions.of(
-        her, roles, original=None if her.original is None else read_beside(source, her.original)
-    )
-    nulls = her.nulls or "category"
     return ranking.rank_columns(
         source,
         roles,
-        assumptions,
-        nulls=nulls,
+        Assumptions.of(her, source, roles),
+        nulls=her.nulls or "category",
         up_to=up_to,
         threshold=threshold,
         sets=sets,
@@ -88,12 +87,4 @@ def growing(
         raise BadInput(f"every={every} is not possible", hint="sets grow by at least 1 attribute")
     source = read(table, engine=engine)
     roles = resolve_roles(source, quasi_identifiers=quasi_identifiers, sensitive=sensitive)
-    request = Request(source, roles, nulls, joint=False)
-    return ranking.grow(request, every=every, progress=progress)
-
-
-def _check(up_to: int, threshold: float) -> None:
-    if up_to < 1:
-        raise BadInput(f"up_to={up_to} is not possible", hint="combinations have at least 1 attribute")
-    if not 0 <= threshold <= 1:
-        raise BadInput(f"threshold={threshold} is not possible", hint="the discrimination rate lies between 0 and 1")
+    return ranking.grow(Request(source, roles, nulls, joint=False), every=every, progress=progress)

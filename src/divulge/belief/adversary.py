@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The adversary as one value: what she believes, rules out and holds, and how distances between values are measured.
 
-An `Adversary` is checked when it is made and depends on no table. `Assumptions` are what she comes to beside the roles of one: each
-prior read, each piece of knowledge with its attribute, the original opened.
+An `Adversary` is checked when it is made and depends on no table; `Assumptions` are what she comes to beside the roles of one.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ from divulge.belief.prior import (
 )
 from divulge.count import Cells, Contingency, Nulls
 from divulge.errors import BadInput, nearest
-from divulge.table import Roles, Table, kind_by_name
+from divulge.table import Roles, Table, kind_by_name, read_beside
 
 Values = Mapping[str, Sequence[str | None] | str] | Iterable[str]
 MarginalOf = Callable[[Table, Cells], tuple[Cells, PriorBelief]]
@@ -66,7 +65,9 @@ class Adversary:
 
     def __post_init__(self) -> None:
         for name in ("original", "population"):
-            _check_table(getattr(self, name), name)
+            given = getattr(self, name)
+            if isinstance(given, (bool, int, float, bytes, list, tuple, set, frozenset)):
+                raise BadInput(f"{name} is {type(given).__name__}, not a table", hint="give a path, a frame or a table")
         _check_prior(self.prior)
         for name in ("rule_out", "rule_in"):
             given = getattr(self, name)
@@ -82,13 +83,13 @@ class Adversary:
 
     def _check_distances(self) -> None:
         for name, holds in (("distances", "a kind"), ("taxonomies", "a file or a tree"), ("orders", "its values")):
-            _check_mapping(getattr(self, name), name, holds)
+            given = getattr(self, name)
+            if given is not None and not (isinstance(given, Mapping) and all(isinstance(key, str) for key in given)):
+                raise BadInput(f"{name} is {given!r}", hint=f"give a mapping from attribute to {holds}")
         for attribute, kind in (self.distances or {}).items():
             if kind not in get_args(Distance):
-                raise BadInput(
-                    f"{kind!r} is not a ground distance, and was asked for {attribute!r}",
-                    hint="use equal, ordered or hierarchical",
-                )
+                told = f"{kind!r} is not a ground distance, and was asked for {attribute!r}"
+                raise BadInput(told, hint="use equal, ordered or hierarchical")
         for attribute, order in (self.orders or {}).items():
             if isinstance(order, str) or not isinstance(order, Sequence):
                 raise BadInput(f"the order of {attribute!r} is {order!r}", hint="list its values from low to high")
@@ -165,11 +166,11 @@ class Assumptions:
     """Where classes were merged: what their priors were weighted by, for each attribute whose prior depends on the class."""
 
     @classmethod
-    def of(cls, adversary: Adversary, roles: Roles, *, original: Table | None = None) -> Assumptions:
-        """Hold what is said about her against the roles; `original` is hers, opened."""
+    def of(cls, adversary: Adversary, table: Table, roles: Roles) -> Assumptions:
+        """Hold what is said about her against the roles of a table, and open her original beside it."""
         priors = _by_attribute(adversary.prior, roles)
         return cls(
-            original=original,
+            original=None if adversary.original is None else read_beside(table, adversary.original),
             priors={name: read_prior(source, name) for name, source in priors.items()},
             knowledge=_known(adversary.knowledge(), roles, "background knowledge"),
             ground=GroundChoice(
@@ -254,11 +255,6 @@ def _seen_from(folder: Path, text: str) -> str:
     return str(folder / text) if is_path else text
 
 
-def _check_table(given: Any, name: str) -> None:
-    if isinstance(given, (bool, int, float, bytes, list, tuple, set, frozenset)):
-        raise BadInput(f"{name} is {type(given).__name__}, not a table", hint="give a path, a frame or a table")
-
-
 def _check_prior(given: Any) -> None:
     if given is None or isinstance(given, (str, Path)):
         return
@@ -271,11 +267,6 @@ def _check_prior(given: Any) -> None:
         raise BadInput(f"a prior cannot be read from {type(given).__name__}", hint="use a CSV file, a mapping or rows")
 
 
-def _check_mapping(given: Any, name: str, holds: str) -> None:
-    if given is not None and not (isinstance(given, Mapping) and all(isinstance(key, str) for key in given)):
-        raise BadInput(f"{name} is {given!r}", hint=f"give a mapping from attribute to {holds}")
-
-
 def _by_attribute(prior: Any, roles: Roles) -> Mapping[str, Any]:
     """A prior for the only sensitive attribute, or a mapping from attribute to prior."""
     if prior is None:
@@ -283,18 +274,14 @@ def _by_attribute(prior: Any, roles: Roles) -> Mapping[str, Any]:
     if isinstance(prior, Mapping) and prior and all(as_share(item) is None for item in prior.values()):
         return _known(prior, roles, "a prior")
     if len(roles.sensitive) != 1:
-        raise BadInput(
-            f"one prior for {len(roles.sensitive)} sensitive attributes",
-            hint="give a mapping from attribute to prior (--prior COLUMN=FILE for each)",
-        )
+        hint = "give a mapping from attribute to prior (--prior COLUMN=FILE for each)"
+        raise BadInput(f"one prior for {len(roles.sensitive)} sensitive attributes", hint=hint)
     return {roles.sensitive[0]: prior}
 
 
 def _known(given: Mapping[str, Any], roles: Roles, what: str) -> Mapping[str, Any]:
     for name in given:
         if name not in roles.sensitive:
-            raise BadInput(
-                f"{what} is given for {name!r}, which is not a sensitive attribute here",
-                hint=nearest(name, roles.sensitive),
-            )
+            told = f"{what} is given for {name!r}, which is not a sensitive attribute here"
+            raise BadInput(told, hint=nearest(name, roles.sensitive))
     return given

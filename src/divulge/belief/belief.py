@@ -1,16 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Prior and posterior belief about one attribute, class by class (Afifi et al. 2018, Definitions 2 to 4).
 
-The posterior x is the attribute's distribution inside a class; the prior a is what the adversary held before. Every
-metric of a sensitive attribute is a function of one `Belief`. Intermediate arrays are computed once and shared.
-Only values that occur in a class have a cell; what the prior gives to the absent ones is kept as sums, so that the cost follows the
-cells and not classes times values.
+The posterior x is the attribute's distribution inside a class; the prior a is what the adversary held before. Every metric of a sensitive
+attribute is a function of one `Belief`. Only values that occur in a class have a cell; what the prior gives to the absent ones is kept
+as sums, so that the cost follows the cells and not classes times values.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Literal
@@ -75,8 +74,8 @@ class Whole:
 
     def plus(self, other: Whole) -> Whole:
         """Two parts of one table as one."""
-        return Whole(
-            marginal=self.marginal,
+        return replace(
+            self,
             classes=self.classes + other.classes,
             class_entropy=self.class_entropy + other.class_entropy,
             class_entropy_of_value=self.class_entropy_of_value + other.class_entropy_of_value,
@@ -99,6 +98,11 @@ class Whole:
         """H(W) of the published table itself."""
         p = self.shares[self.shares > 0]
         return max(float(-(p * np.log2(p)).sum()), 0.0)
+
+    @property
+    def mutual_information(self) -> float:
+        """I(W; class) of the published table itself."""
+        return arrays.never_negative(self.entropy - self.remaining_entropy)
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,12 +129,9 @@ class Belief:
     @classmethod
     def of_table(cls, cells: Cells) -> Belief:
         """The default: the prior is the table's own marginal, distances are ordered for numbers and dates, else equal."""
-        return cls(
-            cells=cells,
-            prior=PriorBelief("table", cells.marginal[None, :]),
-            ground=Ground("ordered" if cells.domain.is_ordered else "equal"),
-            classes=np.arange(len(cells.start) - 1, dtype=np.int64),
-        )
+        prior = PriorBelief("table", cells.marginal[None, :])
+        classes = np.arange(len(cells.start) - 1, dtype=np.int64)
+        return cls(cells, prior, Ground("ordered" if cells.domain.is_ordered else "equal"), classes)
 
     @cached_property
     def posterior(self) -> Floats:
@@ -140,7 +141,7 @@ class Belief:
     @cached_property
     def prior_of_cell(self) -> Floats:
         """a: the prior probability of each cell's value."""
-        return self.prior.of_cells(self.cells.class_index, self.cells.value)
+        return self.prior.of_cells(self.prior.shares, self.cells)
 
     @cached_property
     def log_ratio(self) -> Floats:
@@ -154,6 +155,11 @@ class Belief:
         """H(W | class) in bits; a class with one value has exactly 0."""
         x = self.posterior
         return np.maximum(-self.cells.sum_by_class(x * np.log2(x)), 0.0)
+
+    @property
+    def mutual_information(self) -> float:
+        """I(W; class) of the published table."""
+        return self.whole.mutual_information
 
     @cached_property
     def prior_entropy(self) -> Floats:
@@ -181,15 +187,13 @@ class Belief:
         """The sum of a^power over the values absent from each class; exactly 0 where none is absent."""
         whole = self.prior.of_classes((self.prior.weights**power).sum(axis=1), len(self.classes))
         scale = self.prior.of_classes(self.prior.totals, len(self.classes)) ** power
-        weights = self.prior.weights_of_cells(self.cells.class_index, self.cells.value)
+        weights = self.prior.of_cells(self.prior.weights, self.cells)
         # Sums of whole counts are exact in floats, so no rounding of a_i can pass for an absent value.
         absent = (whole - self.cells.sum_by_class(weights**power)) / scale
         return np.where(self.absent_values > 0, np.maximum(absent, 0.0), 0.0)
 
 
-# --- ground -----------------------------------------------------------------------------------------------------------
-# Which ground distance t-closeness uses for an attribute, and the order of its values.
-#
+# --- ground distance --------------------------------------------------------------------------------------------------
 # Equal for text and ordered for numbers and dates unless told otherwise; a taxonomy makes it hierarchical. Text has no order of its
 # own (an alphabet means nothing), so an ordered distance on text needs the order.
 Taxonomy = str | Path | Mapping[str, Sequence[str]]
@@ -230,16 +234,10 @@ class GroundChoice:
             hierarchy = read_hierarchy(self.taxonomies[name], name)
             return Ground("hierarchical", hierarchy.nodes_below_root([as_text(label) for label in cells.domain.labels]))
         has_order = cells.domain.is_ordered or name in self.orders
-        if asked is None:
-            return Ground("ordered" if has_order else "equal")
         if asked == "hierarchical":
-            raise BadInput(
-                f"a hierarchical distance for {name!r} needs its taxonomy", hint="give a hierarchy file for it"
-            )
+            told = f"a hierarchical distance for {name!r} needs its taxonomy"
+            raise BadInput(told, hint="give a hierarchy file for it")
         if asked == "ordered" and not has_order:
-            raise BadInput(
-                f"the values of {name!r} are text and have no order",
-                hint=f"give their order from low to high (--order '{name}=low,..,high')",
-            )
-        distance: Distance = "ordered" if asked == "ordered" else "equal"
-        return Ground(distance)
+            told = f"the values of {name!r} are text and have no order"
+            raise BadInput(told, hint=f"give their order from low to high (--order '{name}=low,..,high')")
+        return Ground("ordered" if asked == "ordered" or (asked is None and has_order) else "equal")

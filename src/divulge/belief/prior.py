@@ -45,8 +45,7 @@ class PriorBelief:
     @cached_property
     def totals(self) -> Floats:
         """The sum of each prior's weights."""
-        totals: Floats = self.weights.sum(axis=1)
-        return totals
+        return np.asarray(self.weights.sum(axis=1))
 
     @cached_property
     def shares(self) -> Floats:
@@ -57,35 +56,25 @@ class PriorBelief:
     def entropy(self) -> Floats:
         """H of each prior, in bits."""
         positive = np.where(self.shares > 0, self.shares, 1.0)
-        entropy: Floats = np.maximum(-(positive * np.log2(positive)).sum(axis=1), 0.0)
-        return entropy
+        return np.asarray(np.maximum(-(positive * np.log2(positive)).sum(axis=1), 0.0))
 
     @cached_property
     def support(self) -> Floats:
         """How many values each prior holds possible."""
-        possible: Floats = (self.weights > 0).sum(axis=1).astype(np.float64)
-        return possible
+        return np.asarray((self.weights > 0).sum(axis=1), dtype=np.float64)
 
     def of_class(self, number: int) -> Floats:
         """The prior probabilities that a class is held against."""
-        shares: Floats = self.shares[0 if self.row is None else self.row[number]]
-        return shares
+        return np.asarray(self.shares[0 if self.row is None else self.row[number]])
 
     def of_classes(self, per_prior: Floats, classes: int) -> Floats:
         """Spread a number per prior over the classes."""
         return np.broadcast_to(per_prior[0], (classes,)) if self.row is None else per_prior[self.row]
 
-    def of_cells(self, class_index: Ints, value: Ints) -> Floats:
-        """The prior probability of each cell's value."""
-        return self._spread(self.shares, class_index, value)
-
-    def weights_of_cells(self, class_index: Ints, value: Ints) -> Floats:
-        """The prior weight of each cell's value."""
-        return self._spread(self.weights, class_index, value)
-
-    def _spread(self, matrix: Floats, class_index: Ints, value: Ints) -> Floats:
-        spread: Floats = matrix[0][value] if self.row is None else matrix[self.row[class_index], value]
-        return spread
+    def of_cells(self, per_value: Floats, cells: Cells) -> Floats:
+        """What each cell's value has in `per_value`, of shape (priors, values)."""
+        row = 0 if self.row is None else self.row[cells.class_index]
+        return np.asarray(per_value[row, cells.value])
 
     def with_weights(self, weights: Floats, classes: Ints | None = None) -> PriorBelief:
         """The same for other values, perhaps for some of the classes only; a row without weight goes, for no class may use it."""
@@ -186,11 +175,13 @@ class GivenPrior:
         names = [key.name for key in contingency.keys]
         for column in self.conditions:
             if column not in names:
-                raise BadInput(
-                    f"the prior of {self.attribute!r} depends on {column!r}, which is not a quasi-identifier",
-                    hint=nearest(column, names),
-                )
-        return list(zip(*(class_texts(contingency, names.index(name)) for name in self.conditions), strict=True))
+                told = f"the prior of {self.attribute!r} depends on {column!r}, which is not a quasi-identifier"
+                raise BadInput(told, hint=nearest(column, names))
+        columns: list[list[str | None]] = []
+        for place in map(names.index, self.conditions):
+            labels = [as_text(label) for label in contingency.keys[place].labels]
+            columns.append([labels[code] for code in contingency.codes[place].tolist()])
+        return list(zip(*columns, strict=True))
 
     def _refuse_gaps(self, wanted: Iterable[Key]) -> None:
         missing = [str(key) for key in wanted if sum(self.entries.get(key, {}).values()) <= 0]
@@ -219,12 +210,6 @@ class GivenPrior:
             raise BadInput(f"the prior of {self.attribute!r} does not fit the table: {'; '.join(problems)}")
 
 
-def class_texts(contingency: Contingency, position: int) -> list[str | None]:
-    """The value of a key column in every class, as text."""
-    labels = [as_text(label) for label in contingency.keys[position].labels]
-    return [labels[code] for code in contingency.codes[position].tolist()]
-
-
 def read_prior(source: str | Path | Mapping[Any, Any] | Sequence[Mapping[str, Any]], attribute: str) -> GivenPrior:
     """Read the prior of one attribute.
 
@@ -234,9 +219,8 @@ def read_prior(source: str | Path | Mapping[Any, Any] | Sequence[Mapping[str, An
     if isinstance(source, Mapping):
         # Without conditions joint probabilities are the marginal: a name that an attribute called "probability" leaves free.
         measure = "probability" if attribute != "probability" else "joint"
-        return _from_rows(
-            [{attribute: value, measure: share} for value, share in source.items()], attribute, "the prior"
-        )
+        rows = [{attribute: value, measure: share} for value, share in source.items()]
+        return _from_rows(rows, attribute, "the prior")
     if isinstance(source, (str, Path)):
         return _from_rows(_csv_rows(Path(source)), attribute, str(source))
     return _from_rows(list(source), attribute, "the prior")
@@ -263,9 +247,7 @@ def _from_rows(rows: Sequence[Mapping[str, Any]], attribute: str, origin: str) -
         raise BadInput(f"{origin} is empty", hint=f"expected columns {attribute!r} and 'probability'")
     columns = list(rows[0])
     if attribute not in columns:
-        raise BadInput(
-            f"{origin} has no column {attribute!r}", hint=nearest(attribute, [str(column) for column in columns])
-        )
+        raise BadInput(f"{origin} has no column {attribute!r}", hint=nearest(attribute, map(str, columns)))
     measures = [name for name in ("probability", "joint") if name in columns and name != attribute]
     if len(measures) != 1:
         raise BadInput(f"{origin} needs exactly one of the columns 'probability' and 'joint'", hint=f"it has {columns}")
@@ -280,17 +262,12 @@ def _from_rows(rows: Sequence[Mapping[str, Any]], attribute: str, origin: str) -
         entry = entries.setdefault(key, {})
         if value in entry:
             raise BadInput(f"{origin} gives {attribute}={value!r} twice{f' for {key}' if key else ''}")
-        entry[value] = _probability(row[measure], f"{attribute}={value!r}", origin)
+        share = as_share(row[measure])
+        if share is None or not 0.0 <= share <= 1.0:
+            wrong = "a probability" if share is None else "between 0 and 1"
+            raise BadInput(f"{origin}: {row[measure]!r} for {attribute}={value!r} is not {wrong}")
+        entry[value] = share
     return GivenPrior(attribute, conditions, measure, entries)
-
-
-def _probability(given: Any, where: str, origin: str) -> float:
-    number = as_share(given)
-    if number is None:
-        raise BadInput(f"{origin}: {given!r} for {where} is not a probability")
-    if not 0.0 <= number <= 1.0:
-        raise BadInput(f"{origin}: {given!r} for {where} is not between 0 and 1")
-    return number
 
 
 def as_share(given: Any) -> float | None:
@@ -302,12 +279,9 @@ def as_share(given: Any) -> float | None:
         return None
 
 
-# --- knowledge --------------------------------------------------------------------------------------------------------
-# Background knowledge that rules values out or in (Afifi et al. 2018, Section 2 and Example 1).
-#
-# Alice knows that Carl has a low risk of heart disease: she strikes that value from what she thinks possible, before and after
-# publication. What remains of a class can then tell her the value (positive disclosure) or exclude others (negative disclosure). A
-# class whose values are all ruled out cannot be the person's and is left out.
+# --- background knowledge (Afifi et al. 2018, Section 2 and Example 1) ------------------------------------------------
+# What is ruled out is struck before and after publication. What remains of a class can then tell the value (positive disclosure) or
+# exclude others (negative disclosure). A class whose values are all ruled out cannot be the person's and is left out.
 ValuesOf = Mapping[str, tuple[str | None, ...]]
 """Attribute to some of its values, as text."""
 
@@ -333,10 +307,8 @@ class Knowledge:
         labels = [as_text(label) for label in domain.labels]
         for value in (*self.out, *self.only):
             if value not in labels:
-                raise BadInput(
-                    f"{self.attribute!r} has no value {value!r}",
-                    hint=nearest(str(value), [label for label in labels if label is not None]),
-                )
+                known = [label for label in labels if label is not None]
+                raise BadInput(f"{self.attribute!r} has no value {value!r}", hint=nearest(str(value), known))
         possible = np.array([label in self.only if self.only else label not in self.out for label in labels])
         if not possible.any():
             raise BadInput(f"every value of {self.attribute!r} is ruled out")
@@ -353,15 +325,11 @@ class Knowledge:
         renumbered[left] = np.arange(len(left))
         starts = np.searchsorted(renumbered[cells.class_index[kept]], np.arange(len(left) + 1))
         struck = Cells(cells.domain, starts.astype(np.int64), cells.value[kept], cells.mass[kept])
-        return struck, self._strike(prior, possible, left), left
-
-    def _strike(self, prior: PriorBelief, possible: npt.NDArray[np.bool_], left: Ints) -> PriorBelief:
-        """The prior of the classes that are left, without the impossible values."""
         weights = prior.weights * possible
         used = weights if prior.row is None else weights[prior.row[left]]
         if np.any(used.sum(axis=1) <= 0):
             raise BadInput(f"the prior of {self.attribute!r} gives no weight to what is left after ruling values out")
-        return prior.with_weights(weights, left)
+        return struck, prior.with_weights(weights, left), left
 
 
 def read_knowledge(rule_out: ValuesOf, rule_in: ValuesOf) -> dict[str, Knowledge]:

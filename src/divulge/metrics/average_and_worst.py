@@ -6,18 +6,16 @@ Bezzi 2010, eqs. 13 and 14, with t read as I1 and l as entropy l. Side by side t
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from divulge.belief import Belief
 from divulge.metrics.catalogue import find_metric
-from divulge.metrics.class_query import Question, beyond
+from divulge.metrics.class_query import Question
 from divulge.metrics.information import l_of_t, mutual_information
 from divulge.metrics.measurement import Measurement
-from divulge.metrics.metric import TOLERANCE, Metric
+from divulge.metrics.metric import TOLERANCE
 
 _T, _L = find_metric("surprise", "sensitive"), find_metric("entropy_l_diversity", "sensitive")
 
@@ -69,25 +67,17 @@ class Conditions:
         }
 
 
-def conditions(
-    belief: Belief,
-    *,
-    t: float | None = None,
-    l_value: float | None = None,
-    breaking: Mapping[str, int] | None = None,
+def conditions_of(
+    measurement: Measurement, attribute: str, *, t: float | None = None, l_value: float | None = None
 ) -> Conditions:
-    """Hold one attribute against t (in bits) and an entropy l.
-
-    `breaking` says how many classes break the bound of a metric, where the belief is not about all classes.
-    """
+    """Hold one attribute of a measured table against t (in bits) and an entropy l."""
+    # A class takes more than H - log2 l bits (eq. 14) where it leaves less than log2 l.
+    asked = [Question(metric, bound, attribute) for metric, bound in ((_T, t), (_L, l_value)) if bound is not None]
+    answers = zip(asked, measurement.ask(asked), strict=True)
+    breaking = {question.metric.name: answer.tally.classes for question, answer in answers}
+    belief = measurement.beliefs[attribute]
     average = mutual_information(belief)
     room = None if l_value is None else belief.mean_prior_entropy - float(np.log2(l_value))
-
-    def classes(metric: Metric[Belief], bound: float | None) -> int | None:
-        if bound is None:
-            return None
-        return breaking[metric.name] if breaking is not None else len(beyond(Question(metric, bound), belief))
-
     return Conditions(
         t=t,
         l_value=l_value,
@@ -95,19 +85,6 @@ def conditions(
         mutual_information=average,
         t_on_average=None if t is None else average <= t + TOLERANCE,
         l_on_average=None if room is None else average <= room + TOLERANCE,
-        classes_breaking_t=classes(_T, t),
-        # A class takes more than H - log2 l bits (eq. 14) where it leaves less than log2 l.
-        classes_breaking_l=classes(_L, l_value),
+        classes_breaking_t=breaking.get(_T.name),
+        classes_breaking_l=breaking.get(_L.name),
     )
-
-
-def conditions_of(
-    measurement: Measurement, attribute: str, *, t: float | None = None, l_value: float | None = None
-) -> Conditions:
-    """The same for one attribute of a measured table, wherever its classes are."""
-    asked = [Question(metric, bound, attribute) for metric, bound in ((_T, t), (_L, l_value)) if bound is not None]
-    breaking = {
-        question.metric.name: answer.tally.classes
-        for question, answer in zip(asked, measurement.ask(asked), strict=True)
-    }
-    return conditions(measurement.beliefs[attribute], t=t, l_value=l_value, breaking=breaking)

@@ -13,7 +13,6 @@ import numpy as np
 from divulge.belief import Belief
 from divulge.errors import BadInput, nearest
 from divulge.metrics import closeness, dense, diversity, identity, information
-from divulge.metrics import information as leakage
 from divulge.metrics.identity import Identity
 from divulge.metrics.metric import Convex, Metric, RankingTable, Scope
 
@@ -45,27 +44,27 @@ IDENTITY: tuple[Metric[Identity], ...] = (
     Metric("conditional_entropy", "identity", "H(X|x)", "bits", "low", True, f"{_BEZZI}, eq. 5",
            "the fewest bits that still hide a person, log2 k", per_class=identity.conditional_entropy, absorbing=True),
     Metric("specific_information", "identity", "I2(X,x)", "bits", "high", True, f"{_BEZZI}, eq. 6",
-           "the most bits of somebody's identity that a class gives", per_class=identity.specific_information, within_table=True),
+           "the most bits of somebody's identity that a class gives", per_class=information.entropy_fall, within_table=True),
     Metric("mutual_information", "identity", "I(X;X~)", "bits", "high", True, f"{_BEZZI}, after eq. 6",
-           "the bits of identity that the classes give on average", of_table=identity.mutual_information),
+           "the bits of identity that the classes give on average", of_table=information.mutual_information),
     Metric("discrimination_rate", "identity", "DR", "share", "high", True, f"{_BKAKRIA}, eq. 5",
            "the share of the bits that name a person which the classes give on average",
-           per_class=identity.class_discrimination, of_table=identity.discrimination_rate,
+           per_class=information.class_discrimination, of_table=information.discrimination_rate,
            orders_rankings=True, ranked="DR"),
     Metric("conditional_privacy", "identity", "CP", "share", "high", True, f"{_BKAKRIA}, eq. 7",
-           "the share of anonymity lost on average, 1 - 2^-I", of_table=identity.conditional_privacy),
+           "the share of anonymity lost on average, 1 - 2^-I", of_table=information.conditional_privacy),
     Metric("maximum_information_leakage", "identity", "MIL", "bits", "high", True, f"{_BKAKRIA}, eq. 8, corrected",
-           "the most bits of identity that one class gives", per_class=identity.specific_information, within_table=True),
+           "the most bits of identity that one class gives", per_class=information.entropy_fall, within_table=True),
     Metric("maximum_information_leakage_printed", "identity", "MIL'", "bits", "high", True, f"{_BKAKRIA}, Table 4",
-           "MIL as the printed table has it: the class entropy weighted by the class's share", per_class=identity.entropy_fall_printed,
+           "MIL as the printed table has it: the class entropy weighted by the class's share", per_class=information.entropy_fall_printed,
            within_table=True),
     Metric("entropy_l_risk", "identity", "ELD", "probability", "high", True, f"{_BKAKRIA}, 3.3.5, corrected",
-           "the certainty that the class with the least entropy leaves, 2^-H", per_class=identity.certainty, absorbing=True),
+           "the certainty that the class with the least entropy leaves, 2^-H", per_class=identity.prosecutor_risk, absorbing=True),
     Metric("itpr", "identity", "ITPR", "share", "high", False, f"{_BKAKRIA}, Defs. 1-2",
-           "risk of re-identification by the least entropic class, scaled to 0..1", per_class=identity.itpr,
+           "risk of re-identification by the least entropic class, scaled to 0..1", per_class=information.itpr,
            within_table=True, ranked="ITPR"),
     Metric("itpr_unscaled", "identity", "", "share", "high", True, f"{_BKAKRIA}, eq. 9",
-           "ITPR before it is scaled by the number of classes", per_class=identity.itpr_unscaled, within_table=True),
+           "ITPR before it is scaled by the number of classes", per_class=information.itpr_unscaled, within_table=True),
 )  # fmt: skip
 SENSITIVE: tuple[Metric[Belief], ...] = (
     Metric("l_diversity", "sensitive", "l", "values", "low", True, "Machanavajjhala et al. 2007",
@@ -131,10 +130,10 @@ SENSITIVE: tuple[Metric[Belief], ...] = (
     Metric("itpr_unscaled", "sensitive", "", "share", "high", True, f"{_BKAKRIA}, eq. 9",
            "ITPR before it is scaled by the number of classes", per_class=information.itpr_unscaled, within_table=True),
     Metric("distribution_leakage", "sensitive", "L_D", "distance", "high", True, f"{_AFIFI}, Defs. 6-7",
-           "the largest Euclidean distance between prior and posterior belief (epsilon)", per_class=leakage.distribution_leakage,
+           "the largest Euclidean distance between prior and posterior belief (epsilon)", per_class=information.distribution_leakage,
            convex=Convex(), ranked="L_D", ranked_in=("combinations",), dense=dense.distribution_leakage, against_prior=True),
     Metric("entropy_leakage", "sensitive", "L_E", "bits", "high", False, f"{_AFIFI}, Defs. 9-10",
-           "the largest change of uncertainty between prior and posterior belief (alpha)", per_class=leakage.entropy_leakage,
+           "the largest change of uncertainty between prior and posterior belief (alpha)", per_class=information.entropy_leakage,
            convex=Convex(half=information.specific_information), ranked="L_E", ranked_in=("combinations",), dense=dense.entropy_leakage,
            against_prior=True),
 )  # fmt: skip

@@ -81,7 +81,7 @@ def beyond(question: Question, view: Any) -> Ints:
         # An average is kept or broken by the table, not by a class.
         return np.empty(0, dtype=np.int64)
     broken = ~question.metric.holds(question.metric.per_class(view), question.bound)
-    return np.flatnonzero(broken if question.only is None else broken & question.only[_classes(view)])
+    return np.flatnonzero(broken if question.only is None else broken & question.only[classes_of(view)])
 
 
 def tally(question: Question, contingency: Contingency, view: Any) -> Tally:
@@ -89,9 +89,8 @@ def tally(question: Question, contingency: Contingency, view: Any) -> Tally:
     found = beyond(question, view)
     if len(found) == 0:
         return Tally()
-    share = view.class_share if isinstance(view, Belief) else view.share
-    sizes = contingency.sizes[_classes(view)[found]]
-    return Tally(len(found), int(sizes.sum()), float(share[found].sum()))
+    sizes = contingency.sizes[classes_of(view)[found]]
+    return Tally(len(found), int(sizes.sum()), float(view.class_share[found].sum()))
 
 
 def answer(question: Question, contingency: Contingency, view: Any, *, most: int) -> Answer:
@@ -102,7 +101,7 @@ def answer(question: Question, contingency: Contingency, view: Any, *, most: int
     if len(found) == 0 or metric.per_class is None:
         return Answer(value, Tally(), ())
     numbers = metric.per_class(view) + 0.0  # -0.0 + 0.0 is 0.0
-    classes = _classes(view)
+    classes = classes_of(view)
     badness = numbers[found] if metric.worse == "high" else -numbers[found]
     order = found[worst_first(badness, contingency.sizes[classes[found]], most=most)]
     worst = tuple(
@@ -117,12 +116,12 @@ def _value(question: Question, view: Any) -> float:
     metric = question.metric
     if question.only is None or metric.per_class is None:
         return metric.value(view)[0]
-    numbers = metric.per_class(view)[question.only[_classes(view)]]
+    numbers = metric.per_class(view)[question.only[classes_of(view)]]
     if not len(numbers):  # they are left out, or background knowledge excludes them: about nobody, everything is kept
         return 0.0 if metric.worse == "high" else np.inf
     return float(numbers.max() if metric.worse == "high" else numbers.min()) + 0.0
 
 
-def _classes(view: Any) -> Ints:
+def classes_of(view: Any) -> Ints:
     """The class that each number of a view is about."""
     return view.classes if isinstance(view, Belief) else np.arange(len(view.sizes))

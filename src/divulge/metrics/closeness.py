@@ -2,9 +2,8 @@
 """How far a class's distribution is from the prior: t-closeness, beta-likeness, delta-disclosure.
 
 t-closeness (Li et al. 2007) is the earth mover's distance under a ground distance between values: equal (the total variation), ordered
-(steps between neighbours, divided by m - 1) or hierarchical (height of the common ancestor over the height of the tree).
-beta-likeness is of Cao and Karras 2012, delta-disclosure of Brickell and Shmatikov 2008. Each function takes a belief and
-returns one number per class.
+(steps between neighbours, divided by m - 1) or hierarchical (height of the common ancestor over the height of the tree). beta-likeness
+is of Cao and Karras 2012, delta-disclosure of Brickell and Shmatikov 2008. Each function returns one number per class.
 """
 
 from __future__ import annotations
@@ -75,9 +74,7 @@ def _ordered_against(cells: Cells, weights: Floats) -> Floats:
     below = (crossing - begin) * level - (running[crossing] - running[begin])
     above = (running[end] - running[crossing]) - (end - crossing) * level
     stretches = cells.sum_by_class(np.maximum(below, 0.0) + np.maximum(above, 0.0))
-    lead = running[cells.value[cells.start[:-1]]]
-    distances: Floats = stretches + lead
-    return distances
+    return np.asarray(stretches + running[cells.value[cells.start[:-1]]])
 
 
 def _select(cells: Cells, members: Ints) -> Cells:
@@ -94,13 +91,12 @@ def _hierarchical(belief: Belief) -> Floats:
 
     With the distance height(common ancestor) / height(tree), each unit of mass that differs at a level of the tree pays one step there.
     """
-    levels = belief.ground.levels
-    if not levels:
+    if not belief.ground.levels:
         raise InternalError("a hierarchical ground distance without a taxonomy")
     total = np.zeros(len(belief.classes))
-    for nodes in levels:
+    for nodes in belief.ground.levels:
         total += _equal(_rolled_up(belief, nodes))
-    return total / len(levels)
+    return total / len(belief.ground.levels)
 
 
 def _rolled_up(belief: Belief, nodes: Ints) -> Belief:

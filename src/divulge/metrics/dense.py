@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The few numbers that a ranking shows of a sensitive attribute, for a small table of values by classes.
 
-The definitions are those of information.py and leakage.py with the table's own marginal as the prior; tests hold both against each other.
-Those take the cells of any table one by one; here a table is dense and has many siblings (a ranking looks at thousands), which makes
-another way of computing them ten times faster.
+The definitions are those of information.py with the table's own marginal as the prior; tests hold both against each other. Here a table is
+dense and has many siblings (a ranking looks at thousands), which makes another way of computing them ten times faster.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """How well a class hides the people in it: k-anonymity, risks of re-identification, and identity information.
 
-Identity is a uniform choice among people, so everything follows from class sizes (Bezzi 2010, eqs. 5 and 6; Bkakria et al. 2021 with
-X the person). Sizes may come with multiplicities, so that a column with ten million distinct values is a short list of
-(size, how often). Functions return one number per entry of `sizes`, or one for the table.
+Identity is a uniform choice among people, so everything follows from class sizes (Bezzi 2010, eqs. 5 and 6). Sizes may come with
+multiplicities: a column with ten million distinct values is a short list of (size, how often). What is said in bits is in information.py.
 """
 
 from __future__ import annotations
@@ -46,13 +45,8 @@ class Identity:
         if population is None and contingency.population is not None:
             # Weights below 1 cannot make a class of the population smaller than the people seen in it.
             population = np.maximum(contingency.population, sizes)
-        return cls(
-            sizes=sizes,
-            repeats=np.ones(len(sizes)),
-            person_entropy=float(np.log2(sizes.sum())) if entropy is None else entropy,
-            population=population,
-            given_whole=whole,
-        )
+        entropy = float(np.log2(sizes.sum())) if entropy is None else entropy
+        return cls(sizes, np.ones(len(sizes)), entropy, population, whole)
 
     @classmethod
     def of_spectrum(cls, sizes: Floats, repeats: Floats, *, person_entropy: float | None = None) -> Identity:
@@ -70,7 +64,7 @@ class Identity:
         return float(self.whole.repeats.sum())
 
     @cached_property
-    def share(self) -> Floats:
+    def class_share(self) -> Floats:
         """p(class)."""
         return self.sizes / self.total
 
@@ -83,7 +77,7 @@ class Identity:
     def mutual_information(self) -> float:
         """I(X; class) = H(X) - sum p H(X | class)."""
         whole = self.whole
-        return arrays.never_negative(self.person_entropy - float((whole.share * whole.repeats) @ whole.entropy))
+        return arrays.never_negative(self.person_entropy - float((whole.class_share * whole.repeats) @ whole.entropy))
 
 
 def size(identity: Identity) -> Floats:
@@ -132,6 +126,10 @@ def marketer_risk(identity: Identity) -> float:
     return identity.classes / identity.total
 
 
+distinction = marketer_risk
+"""ARX's alpha-distinction."""
+
+
 def journalist_risk(identity: Identity) -> Floats:
     """1 / size in the population: the chance when it is not known whether the person is in the table."""
     return 1.0 / population_size(identity)
@@ -144,59 +142,9 @@ def population_size(identity: Identity) -> Floats:
     return identity.population
 
 
-def mutual_information(identity: Identity) -> float:
-    """I(X; class): how many of the H(X) bits that name a person the classes give."""
-    return identity.mutual_information
-
-
 def conditional_entropy(identity: Identity) -> Floats:
     """H(X | class) = log2 size (Bezzi 2010, eq. 5: at least log2 k)."""
     return identity.entropy
-
-
-def specific_information(identity: Identity) -> Floats:
-    """I2(X, class) = H(X) - H(X | class) (eq. 6: at most log2(N/k))."""
-    return arrays.without_residue(identity.person_entropy - identity.entropy)
-
-
-def discrimination_rate(identity: Identity) -> float:
-    """DR = I(X; class) / H(X)."""
-    return identity.mutual_information / identity.person_entropy if identity.person_entropy > 0 else 0.0
-
-
-def class_discrimination(identity: Identity) -> Floats:
-    """The share of H(X) the class takes away."""
-    return _relative(identity, specific_information(identity))
-
-
-def conditional_privacy(identity: Identity) -> float:
-    """CP = 1 - 2^-I(X; class)."""
-    return float(-np.expm1(-identity.mutual_information * np.log(2.0)))
-
-
-def entropy_fall_printed(identity: Identity) -> Floats:
-    """H(X) - p(class) H(X | class)."""
-    return arrays.without_residue(identity.person_entropy - identity.share * identity.entropy)
-
-
-def certainty(identity: Identity) -> Floats:
-    """2^-H(X | class) = 1 / size."""
-    return 1.0 / identity.sizes
-
-
-def itpr(identity: Identity) -> Floats:
-    """1 - |classes| p(class) H(X | class) / H(X)."""
-    return _relative(identity, identity.person_entropy - identity.classes * identity.share * identity.entropy)
-
-
-def itpr_unscaled(identity: Identity) -> Floats:
-    """The same without the number of classes (eq. 9)."""
-    return _relative(identity, identity.person_entropy - identity.share * identity.entropy)
-
-
-def distinction(identity: Identity) -> float:
-    """ARX's alpha-distinction: classes over people."""
-    return identity.classes / identity.total
 
 
 def separation(identity: Identity) -> float:
@@ -205,11 +153,3 @@ def separation(identity: Identity) -> float:
     sizes, repeats = identity.whole.sizes, identity.whole.repeats
     together = float((sizes * (sizes - 1.0)) @ repeats)
     return 1.0 - together / pairs if pairs > 0 else 0.0
-
-
-def _relative(identity: Identity, bits: Floats) -> Floats:
-    return (
-        arrays.without_residue(bits) / identity.person_entropy
-        if identity.person_entropy > 0
-        else np.zeros(len(identity.sizes))
-    )

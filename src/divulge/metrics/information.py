@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Information about an attribute that a class, or the table on average, gives away.
+"""Information about an attribute, or about who somebody is, that a class, or the table on average, gives away.
 
 Bezzi 2010: one-symbol information I1 to I4, the limits l_max and l_t. Bkakria et al. 2021: DR, CP, MIL, ELD and ITPR, with the corrected
 readings (docs/papers/errata.md) and the printed variants under names of their own. All in bits, 0 log 0 = 0.
 
 I1 and I2 compare with the prior; the rest describe the published table itself and use its own marginal. Where the prior is the table's
-own, which is the default, the two agree: I1, I2 and I3 then average to the mutual information.
-Each function takes a belief; those that return one number per class say so by their type.
+own, which is the default, the two agree: I1, I2 and I3 then average to the mutual information. Of a `View`, what there is to learn is
+H = H(W), the attribute's entropy, or H(X), that of a uniform choice among people.
 """
 
 from __future__ import annotations
@@ -16,6 +16,13 @@ import numpy as np
 from divulge import arrays
 from divulge.arrays import Floats
 from divulge.belief import Belief
+from divulge.metrics.identity import Identity
+
+View = Belief | Identity
+
+
+def _to_learn(view: View) -> float:
+    return view.person_entropy if isinstance(view, Identity) else view.whole.entropy
 
 
 def surprise(belief: Belief) -> Floats:
@@ -51,34 +58,34 @@ def set_information(belief: Belief) -> Floats:
     return np.maximum(inside * within + (1.0 - inside) * without, 0.0)
 
 
-def mutual_information(belief: Belief) -> float:
-    """I(W; class) of the published table: the average of I1, I2 and I3."""
-    return arrays.never_negative(belief.whole.entropy - belief.whole.remaining_entropy)
+def mutual_information(view: View) -> float:
+    """I = H - H(. | class) of the published table: the average of I1, I2 and I3."""
+    return view.mutual_information
 
 
-def discrimination_rate(belief: Belief) -> float:
-    """DR = 1 - H(W | class) / H(W); 0 when there was nothing to learn."""
-    return mutual_information(belief) / belief.whole.entropy if belief.whole.entropy > 0 else 0.0
+def discrimination_rate(view: View) -> float:
+    """DR = I / H; 0 when there was nothing to learn."""
+    return view.mutual_information / _to_learn(view) if _to_learn(view) > 0 else 0.0
 
 
-def class_discrimination(belief: Belief) -> Floats:
-    """The share of H(W) that the class takes away; its average over people is DR."""
-    return _relative(belief, belief.whole.entropy - belief.entropy)
+def class_discrimination(view: View) -> Floats:
+    """The share of H that the class takes away; its average over people is DR."""
+    return _relative(view, _to_learn(view) - view.entropy)
 
 
-def conditional_privacy(belief: Belief) -> float:
+def conditional_privacy(view: View) -> float:
     """CP = 1 - 2^-I: the share of the effective number of values that publication takes away."""
-    return float(-np.expm1(-mutual_information(belief) * np.log(2.0)))
+    return float(-np.expm1(-view.mutual_information * np.log(2.0)))
 
 
-def entropy_fall(belief: Belief) -> Floats:
-    """H(W) - H(W | class) against the table's own marginal; MIL is its maximum (Calmon and Fawaz 2012)."""
-    return arrays.without_residue(belief.whole.entropy - belief.entropy)
+def entropy_fall(view: View) -> Floats:
+    """H - H(. | class) against the table's own marginal; MIL is its maximum (Calmon and Fawaz 2012)."""
+    return arrays.without_residue(_to_learn(view) - view.entropy)
 
 
-def entropy_fall_printed(belief: Belief) -> Floats:
-    """H(W) - p(class) H(W | class): the variant behind the printed re-identification rows of Bkakria's Table 4."""
-    return arrays.without_residue(belief.whole.entropy - belief.class_share * belief.entropy)
+def entropy_fall_printed(view: View) -> Floats:
+    """H - p(class) H(. | class): the variant behind the printed re-identification rows of Bkakria's Table 4."""
+    return arrays.without_residue(_to_learn(view) - view.class_share * view.entropy)
 
 
 def certainty(belief: Belief) -> Floats:
@@ -86,14 +93,14 @@ def certainty(belief: Belief) -> Floats:
     return np.exp2(-belief.entropy)
 
 
-def itpr(belief: Belief) -> Floats:
-    """1 - |classes| p(class) H(W | class) / H(W); ITPR is its maximum (Bkakria et al. 2021, Definitions 1 and 2)."""
-    return _relative(belief, belief.whole.entropy - belief.whole.classes * belief.class_share * belief.entropy)
+def itpr(view: View) -> Floats:
+    """1 - |classes| p(class) H(. | class) / H; ITPR is its maximum (Bkakria et al. 2021, Definitions 1 and 2)."""
+    return _relative(view, _to_learn(view) - view.whole.classes * view.class_share * view.entropy)
 
 
-def itpr_unscaled(belief: Belief) -> Floats:
+def itpr_unscaled(view: View) -> Floats:
     """The same without the number of classes (eq. 9), never below 1 - 1/|classes|."""
-    return _relative(belief, belief.whole.entropy - belief.class_share * belief.entropy)
+    return _relative(view, _to_learn(view) - view.class_share * view.entropy)
 
 
 def largest_l(belief: Belief) -> float:
@@ -111,20 +118,13 @@ def l_of_t(entropy: float, t: float) -> float:
     return float(np.exp2(entropy - t))
 
 
-def _relative(belief: Belief, bits: Floats) -> Floats:
-    return (
-        arrays.without_residue(bits) / belief.whole.entropy
-        if belief.whole.entropy > 0
-        else np.zeros(len(belief.classes))
-    )
+def _relative(view: View, bits: Floats) -> Floats:
+    return arrays.without_residue(bits) / _to_learn(view) if _to_learn(view) > 0 else np.zeros(len(bits))
 
 
-# --- leakage ----------------------------------------------------------------------------------------------------------
-# Distribution leakage and entropy leakage of a class (Afifi et al. 2018, Definitions 6 and 9).
-#
-# Their maxima over the classes are the epsilon of Definition 7 and the alpha of Definition 10. Entropy leakage is a pseudometric: a
-# permutation of the prior leaks 0 by it, which is why both are needed (the paper's Theorem 3(2) and its remark on convexity are wrong
-# there; see docs/papers/errata.md). Each function takes a belief and returns one number per class.
+# --- leakage (Afifi et al. 2018, Definitions 6 and 9) -----------------------------------------------------------------
+# The maxima are the epsilon of Definition 7 and the alpha of Definition 10. Entropy leakage is a pseudometric: a permutation of the prior
+# leaks 0 by it, which is why both are needed (Theorem 3(2) and the remark on convexity are wrong there; see docs/papers/errata.md).
 def distribution_leakage(belief: Belief) -> Floats:
     """L_D: the Euclidean distance between prior and posterior."""
     present = belief.cells.sum_by_class((belief.posterior - belief.prior_of_cell) ** 2)

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -19,6 +19,7 @@ from divulge.metrics.catalogue import IDENTITY, SENSITIVE, find_metric
 from divulge.metrics.class_query import Answer, Question, answer
 from divulge.metrics.identity import Identity
 from divulge.metrics.metric import Metric
+from divulge.metrics.survey import Survey
 from divulge.results import Result
 
 _WHOLE_UNITS = ("people", "classes", "values")
@@ -53,21 +54,6 @@ def as_number(metric: Metric[Any], value: float) -> float | int:
     return int(value) if metric.unit in _WHOLE_UNITS and float(value).is_integer() else float(value)
 
 
-class Surveyed(Protocol):
-    """Classes that are not all here: they stayed on disk or on a cluster, and the worst of them were sent."""
-
-    @property
-    def classes(self) -> int:
-        """How many there are."""
-
-    @property
-    def kept(self) -> int:
-        """How many of the worst classes were sent for each metric."""
-
-    def ask(self, questions: Sequence[Question], *, most: int) -> list[Answer]:
-        """Answer questions about all of them."""
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class Measurement(Result):
     """All metrics of one table under one choice of roles."""
@@ -83,7 +69,7 @@ class Measurement(Result):
     settings: Mapping[str, Any]
     notes: tuple[str, ...] = ()
     frame: str = "arrow"
-    survey: Surveyed | None = field(default=None, repr=False)
+    survey: Survey | None = field(default=None, repr=False)
     """All classes, where they stayed on disk or on a cluster."""
 
     @property
@@ -155,13 +141,10 @@ class Measurement(Result):
             size = f"class {size}"
         columns[size] = self.contingency.sizes
         prefix = "identity" if "identity" not in self.sensitive else "(identity)"
-        for name, score in self.identity.items():
-            if score.metric.per_class is not None:
-                columns[f"{prefix}.{name}"] = self.per_class(name)
-        for attribute, scores in self.sensitive.items():
+        for attribute, scores in [(None, self.identity), *self.sensitive.items()]:
             for name, score in scores.items():
                 if score.metric.per_class is not None:
-                    columns[f"{attribute}.{name}"] = self.per_class(name, attribute)
+                    columns[f"{prefix if attribute is None else attribute}.{name}"] = self.per_class(name, attribute)
         return pa.table(columns)
 
     def class_records(self) -> list[dict[str, Any]]:
@@ -193,31 +176,21 @@ class Measurement(Result):
         }
 
 
-def score_identity(contingency: Contingency, view: Identity) -> dict[str, Score]:
-    """Every identity metric that the data allow."""
-    scores: dict[str, Score] = {}
-    for metric in IDENTITY:
-        if metric.needs_population and view.population is None:
+def score(contingency: Contingency, view: Identity | Belief) -> dict[str, Score]:
+    """Every metric of identity that the data allow, or of one sensitive attribute."""
+    found: dict[str, Score] = {}
+    about = view.cells.domain.name if isinstance(view, Belief) else None
+    metrics: Sequence[Metric[Any]] = SENSITIVE if isinstance(view, Belief) else IDENTITY
+    for metric in metrics:
+        if metric.needs_population and isinstance(view, Identity) and view.population is None:
             continue
-        value, worst = metric.value(view)
-        scores[metric.name] = Score(metric, value, None, _worst(contingency, worst))
-    return scores
-
-
-def score_attribute(contingency: Contingency, belief: Belief) -> dict[str, Score]:
-    """Every metric of one sensitive attribute."""
-    scores: dict[str, Score] = {}
-    for metric in SENSITIVE:
-        value, worst = metric.value(belief)
-        index = None if worst is None else int(belief.classes[worst])
-        scores[metric.name] = Score(metric, value, belief.cells.domain.name, _worst(contingency, index))
-    return scores
-
-
-def _worst(contingency: Contingency, index: int | None) -> WorstClass | None:
-    if index is None:
-        return None
-    return WorstClass(index, contingency.class_key(index), int(contingency.sizes[index]))
+        value, place = metric.value(view)
+        worst = None
+        if place is not None:
+            index = int(view.classes[place]) if isinstance(view, Belief) else place
+            worst = WorstClass(index, contingency.class_key(index), int(contingency.sizes[index]))
+        found[metric.name] = Score(metric, value, about, worst)
+    return found
 
 
 def as_frame(table: pa.Table, kind: str) -> Any:

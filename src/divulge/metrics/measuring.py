@@ -26,15 +26,16 @@ from divulge.count import (
     align,
     count,
     count_in_memory,
+    domain_codes,
     joint_domain,
     population_sizes,
 )
 from divulge.errors import BadInput, nearest
 from divulge.metrics.diversity import recursive_l
 from divulge.metrics.identity import Identity
-from divulge.metrics.measurement import Measurement, score_attribute, score_identity
+from divulge.metrics.measurement import Measurement, score
 from divulge.metrics.metric import TOLERANCE
-from divulge.metrics.survey import Outlook, Survey, outlook_of, recoded, survey_classes
+from divulge.metrics.survey import Outlook, Survey, survey_classes
 from divulge.table import Roles, Table, read_beside, resolve_roles
 
 
@@ -42,36 +43,18 @@ def measure_request(request: Request, *, assumptions: Assumptions, population: T
     """Count; then measure in memory if there are few cells, else class by class where they are held."""
     counts = Counts.of(request)
     register = None if population is None else Counts.of(population_request(population, request.roles, request.nulls))
+    source, roles, nulls = request.table, request.roles, request.nulls
     if counts.is_small and (register is None or register.is_small):
         contingency, everybody = counts.collect(), None if register is None else register.collect()
         del counts, register  # the counted rows are not needed twice
-        return measure_counts(
-            contingency,
-            request.table,
-            request.roles,
-            assumptions=assumptions,
-            nulls=request.nulls,
-            population=everybody,
-        )
+        return measure_counts(contingency, source, roles, assumptions=assumptions, nulls=nulls, population=everybody)
     survey = survey_of(counts, register, assumptions)
-    settings = settings_of(
-        request.table,
-        request.roles,
-        survey.sample.beliefs,
-        assumptions,
-        nulls=request.nulls,
-        population=population is not None,
-        counts=request.table.engine.place.removeprefix("the "),
-    )
+    sample, where = survey.sample, source.engine.place.removeprefix("the ")
+    settings = _settings(request, sample.beliefs, assumptions, population=population is not None)
     *notes, stayed = survey.contingency.notes
-    return measurement_of(
-        replace(survey.contingency, notes=(*notes, *assumptions.notes, stayed)),
-        survey.sample.identity,
-        survey.sample.beliefs,
-        settings=settings,
-        frame=request.table.frame,
-        survey=survey,
-    )
+    noted = replace(survey.contingency, notes=(*notes, *assumptions.notes, stayed))
+    measured = _measurement(noted, sample.identity, sample.beliefs, settings | {"counts": where}, source.frame)
+    return replace(measured, survey=survey)
 
 
 def survey_of(
@@ -87,9 +70,12 @@ def survey_of(
             by_class = assumptions.conditional.get(name)
             others = {key: prior for key, prior in assumptions.priors.items() if key != name}
             assumed = assumptions if by_class is None else replace(assumptions, priors=others, original=None)
-            belief = form_belief(marginals, name, assumed, roles=request.roles, nulls=request.nulls)
-            outlooks[name] = outlook_of(belief, knowledge=assumptions.knowledge.get(name), given=by_class)
-            codings[name] = recoded(codings[name], belief)
+            belief = assumed.belief(marginals, name, marginal_of_original(request.roles, request.nulls))
+            prior, known, marginal = by_class or belief.prior, assumptions.knowledge.get(name), belief.cells.marginal
+            outlooks[name] = Outlook(prior, belief.ground, known, belief.recursive_l, marginal)
+            coding, target = codings[name], belief.cells.domain
+            if target is not coding.domain:  # an order was given, or an original has more values
+                codings[name] = replace(coding, domain=target, codes=domain_codes(target, coding.domain.values))
     return survey_classes(counts, codings, outlooks, register=register, metrics=metrics)
 
 
@@ -103,43 +89,22 @@ def measure_counts(
     population: Contingency | None = None,
 ) -> Measurement:
     """Every metric of a table that has been counted, and its population with it."""
-    beliefs = {
-        name: form_belief(contingency, name, assumptions, roles=roles, nulls=nulls) for name in contingency.cells
-    }
+    marginal = marginal_of_original(roles, nulls)
+    beliefs = {name: assumptions.belief(contingency, name, marginal) for name in contingency.cells}
     sizes = None if population is None else population_sizes(contingency, population)
-    settings = settings_of(source, roles, beliefs, assumptions, nulls=nulls, population=population is not None)
+    request = Request(source, roles, nulls, joint=False)
+    settings = _settings(request, beliefs, assumptions, population=population is not None)
     noted = replace(contingency, notes=(*contingency.notes, *assumptions.notes))
-    return measurement_of(noted, Identity.of(contingency, sizes), beliefs, settings=settings, frame=source.frame)
+    return _measurement(noted, Identity.of(contingency, sizes), beliefs, settings, source.frame)
 
 
-def measurement_of(
-    contingency: Contingency,
-    view: Identity,
-    beliefs: Mapping[str, Belief],
-    *,
-    settings: Mapping[str, Any],
-    frame: str,
-    survey: Survey | None = None,
+def _measurement(
+    contingency: Contingency, view: Identity, beliefs: Mapping[str, Belief], settings: Mapping[str, Any], frame: str
 ) -> Measurement:
-    """Score every metric; `survey` knows all classes where the contingency holds only the worst."""
+    sensitive = {name: score(contingency, belief) for name, belief in beliefs.items()}
     return Measurement(
-        contingency=contingency,
-        identity_view=view,
-        beliefs=beliefs,
-        identity=score_identity(contingency, view),
-        sensitive={name: score_attribute(contingency, belief) for name, belief in beliefs.items()},
-        settings=settings,
-        notes=contingency.notes,
-        frame=frame,
-        survey=survey,
+        contingency, view, beliefs, score(contingency, view), sensitive, settings, contingency.notes, frame
     )
-
-
-def form_belief(
-    contingency: Contingency, attribute: str, assumptions: Assumptions, *, roles: Roles, nulls: Nulls
-) -> Belief:
-    """Prior and posterior of one attribute under the assumptions."""
-    return assumptions.belief(contingency, attribute, marginal_of_original(roles, nulls))
 
 
 def marginal_of_original(roles: Roles, nulls: Nulls) -> MarginalOf:
@@ -195,30 +160,24 @@ def count_population(beside: Table, population: Any, roles: Roles, nulls: Nulls)
     return count_in_memory(population_request(read_beside(beside, population), roles, nulls))
 
 
-def settings_of(
-    source: Table,
-    roles: Roles,
-    beliefs: Mapping[str, Belief],
-    assumptions: Assumptions,
-    *,
-    nulls: Nulls,
-    population: bool,
-    counts: str = "collected",
+def _settings(
+    request: Request, beliefs: Mapping[str, Belief], assumptions: Assumptions, *, population: bool
 ) -> dict[str, Any]:
     """Everything that a number depends on."""
     from divulge.version import __version__
 
+    source, roles = request.table, request.roles
     return {
         "divulge": __version__,
         "engine": source.engine.name,
-        "counts": counts,
+        "counts": "collected",
         "source": source.source,
         "quasi_identifiers": list(roles.quasi_identifiers),
         "sensitive": list(beliefs),
         "identifier": list(roles.identifier),
         "person": roles.person,
         "weight": roles.weight,
-        "nulls": nulls,
+        "nulls": request.nulls,
         "prior": {name: belief.prior.name for name, belief in beliefs.items()},
         "prior_weights": dict(assumptions.prior_weights),
         "original": None if assumptions.original is None else assumptions.original.source,

@@ -106,17 +106,13 @@ class Metric(Generic[View]):
 
     def value(self, view: View) -> tuple[float, int | None]:
         """The table's number and the position of the worst class, if classes have one of their own."""
-        worst = None
-        value = None
-        if self.per_class is not None:
-            numbers = self.per_class(view)
-            value = float(numbers.max() if self.worse == "high" else numbers.min())
-            worst = self.first_worst(numbers)
+        numbers = None if self.per_class is None else self.per_class(view)
+        worst = None if numbers is None else self.first_worst(numbers)
         if self.of_table is not None:
-            value = self.of_table(view)
-        if value is None:
+            return self.of_table(view) + 0.0, worst  # -0.0 + 0.0 is 0.0
+        if numbers is None:
             raise TypeError(f"metric {self.name} has neither a class nor a table function")
-        return value + 0.0, worst  # -0.0 + 0.0 is 0.0
+        return float(numbers.max() if self.worse == "high" else numbers.min()) + 0.0, worst
 
     def first_worst(self, numbers: Floats) -> int:
         """The first class that has the worst number but for rounding, so that engines name the same class."""

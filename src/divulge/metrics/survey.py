@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Measuring classes that are not brought together: their counts stay on disk or on a Spark cluster.
 
-The counting statement runs once. Where it finds few cells, they come to memory and everything goes on there. Else two folds go over the
-cells, class by class, and only sums, the worst classes and tallies come back (see partition).
+Two folds go over the cells of a stream or partition, class by class, with the same NumPy functions as everywhere: `add_up` finds the sums
+that a metric of one class needs to know about the whole table; `find_worst` then has every metric of every class, keeps the worst
+classes and counts those beyond a bound. What a partition returns is small, and two such summaries merge into one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -16,7 +17,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from divulge import arrays
 from divulge.arrays import Floats, Ints
 from divulge.belief import Belief, GivenPrior, Ground, Knowledge, PriorBelief, Whole
 from divulge.count import (
@@ -24,23 +24,16 @@ from divulge.count import (
     CountedColumns,
     Counts,
     ValueNumbers,
-    domain_codes,
     population_sizes,
     whole_classes,
 )
 from divulge.engines import Held
 from divulge.errors import BadInput, InternalError
 from divulge.metrics.catalogue import IDENTITY, SENSITIVE, leading_metric
-from divulge.metrics.class_query import Answer, Question, Tally, answer, tally
+from divulge.metrics.class_query import Answer, Question, Tally, answer, classes_of, tally
 from divulge.metrics.identity import Identity
 from divulge.metrics.metric import worst_first
 
-# --- partition --------------------------------------------------------------------------------------------------------
-# What a survey computes about the classes in one stream or partition, with the same NumPy functions as everywhere.
-#
-# Two folds: `add_up` finds the sums that a metric of one class needs to know about the whole table; `find_worst` then has every
-# metric of every class, keeps the worst classes and counts those beyond a bound. What a partition returns is small, and two such
-# summaries merge into one.
 _POPULATION = "population"
 
 
@@ -129,13 +122,9 @@ def part_of(plan: SurveyPlan, rows: pa.Table) -> SurveyPart | None:
         population = np.empty(len(contingency))
         population[class_of_row] = rows.column(_POPULATION).to_numpy()
     found = {name: outlook.belief(name, contingency) for name, outlook in plan.outlooks.items()}
-    return SurveyPart(
-        rows=rows,
-        class_of_row=class_of_row,
-        contingency=contingency,
-        identity=Identity.of(contingency, population, whole=plan.identity),
-        beliefs={name: belief for name, belief in found.items() if belief is not None},
-    )
+    beliefs = {name: belief for name, belief in found.items() if belief is not None}
+    identity = Identity.of(contingency, population, whole=plan.identity)
+    return SurveyPart(rows, class_of_row, contingency, identity, beliefs)
 
 
 def _with_population(plan: SurveyPlan, rows: pa.Table) -> pa.Table:
@@ -158,27 +147,28 @@ def _with_population(plan: SurveyPlan, rows: pa.Table) -> pa.Table:
 def add_up(plan: SurveyPlan, batches: Iterable[pa.RecordBatch]) -> SurveyTotals | None:
     """The first pass over a partition."""
     total: SurveyTotals | None = None
+    for part in _parts(plan, batches):
+        found = _totals(plan, part)
+        total = found if total is None else merge_totals(total, found)
+    return total
+
+
+def _parts(plan: SurveyPlan, batches: Iterable[pa.RecordBatch]) -> Iterator[SurveyPart]:
     for rows in whole_classes(batches, len(plan.layout.keys), rows=plan.rows_at_once):
         part = part_of(plan, rows)
         if part is not None:
-            found = _totals(plan, part)
-            total = found if total is None else merge_totals(total, found)
-    return total
+            yield part
 
 
 def _totals(plan: SurveyPlan, part: SurveyPart) -> SurveyTotals:
     sizes, repeats = np.unique(part.contingency.sizes, return_counts=True)
     wholes = {name: Whole.of(belief.cells, plan.outlooks[name].marginal) for name, belief in part.beliefs.items()}
-    return SurveyTotals(
-        sizes=sizes,
-        repeats=repeats.astype(np.int64),
-        wholes=wholes,
-        prior_entropy={
-            name: float((belief.cells.totals / wholes[name].total) @ belief.prior_entropy)
-            for name, belief in part.beliefs.items()
-        },
-        keys=tuple(key.values.slice(0, 2) for key in part.contingency.keys),
-    )
+    prior_entropy = {
+        name: float((belief.cells.totals / wholes[name].total) @ belief.prior_entropy)
+        for name, belief in part.beliefs.items()
+    }
+    keys = tuple(key.values.slice(0, 2) for key in part.contingency.keys)
+    return SurveyTotals(sizes, repeats.astype(np.int64), wholes, prior_entropy, keys)
 
 
 def merge_totals(one: SurveyTotals, other: SurveyTotals) -> SurveyTotals:
@@ -186,21 +176,13 @@ def merge_totals(one: SurveyTotals, other: SurveyTotals) -> SurveyTotals:
     sizes, place = np.unique(np.concatenate([one.sizes, other.sizes]), return_inverse=True)
     repeats = np.zeros(len(sizes), dtype=np.int64)
     np.add.at(repeats, place, np.concatenate([one.repeats, other.repeats]))
-    return SurveyTotals(
-        sizes=sizes,
-        repeats=repeats,
-        # What is known about an attribute may fit nobody in one of the partitions.
-        wholes={**one.wholes, **other.wholes}
-        | {name: one.wholes[name].plus(other.wholes[name]) for name in one.wholes if name in other.wholes},
-        prior_entropy={
-            name: one.prior_entropy.get(name, 0.0) + other.prior_entropy.get(name, 0.0)
-            for name in {**one.prior_entropy, **other.prior_entropy}
-        },
-        keys=tuple(
-            pa.concat_arrays([left, right]).unique().slice(0, 2)
-            for left, right in zip(one.keys, other.keys, strict=True)
-        ),
-    )
+    # What is known about an attribute may fit nobody in one of the partitions.
+    wholes = {**one.wholes, **other.wholes}
+    wholes |= {name: whole.plus(other.wholes[name]) for name, whole in one.wholes.items() if name in other.wholes}
+    entropy = {name: one.prior_entropy.get(name, 0.0) + other.prior_entropy.get(name, 0.0) for name in wholes}
+    pairs = zip(one.keys, other.keys, strict=True)
+    keys = tuple(pa.concat_arrays([left, right]).unique().slice(0, 2) for left, right in pairs)
+    return SurveyTotals(sizes, repeats, wholes, entropy, keys)
 
 
 def find_worst(
@@ -208,14 +190,10 @@ def find_worst(
 ) -> SurveyFindings | None:
     """The second pass over a partition: the worst classes by each criterion, and a tally for each question."""
     found: SurveyFindings | None = None
-    for rows in whole_classes(batches, len(plan.layout.keys), rows=plan.rows_at_once):
-        part = part_of(plan, rows)
-        if part is None:
-            continue
-        tallies = tuple(
-            tally(question, part.contingency, question.view(part.identity, part.beliefs)) for question in questions
-        )
-        here = SurveyFindings(worst_rows(plan, criteria, part), tallies)
+    for part in _parts(plan, batches):
+        views = [(question, question.view(part.identity, part.beliefs)) for question in questions]
+        tallies = tuple(tally(question, part.contingency, view) for question, view in views)
+        here = SurveyFindings(_worst_rows(plan, criteria, part), tallies)
         found = here if found is None else merge_findings(plan, criteria, found, here)
     return found
 
@@ -224,16 +202,12 @@ def merge_findings(
     plan: SurveyPlan, criteria: Sequence[Question], one: SurveyFindings, other: SurveyFindings
 ) -> SurveyFindings:
     """The worst of two partitions: those of the union are among those of the parts."""
-    part = part_of(plan, pa.concat_tables([one.rows, other.rows]))
-    if part is None:
-        raise TypeError("findings without classes")
-    return SurveyFindings(
-        worst_rows(plan, criteria, part),
-        tuple(left.plus(right) for left, right in zip(one.tallies, other.tallies, strict=True)),
-    )
+    part = _part(plan, pa.concat_tables([one.rows, other.rows]))
+    tallies = tuple(left.plus(right) for left, right in zip(one.tallies, other.tallies, strict=True))
+    return SurveyFindings(_worst_rows(plan, criteria, part), tallies)
 
 
-def worst_rows(plan: SurveyPlan, criteria: Sequence[Question], part: SurveyPart) -> pa.Table:
+def _worst_rows(plan: SurveyPlan, criteria: Sequence[Question], part: SurveyPart) -> pa.Table:
     """The rows of the classes that are among the worst by one of the criteria."""
     chosen = np.zeros(len(part.contingency), dtype=bool)
     for criterion in criteria:
@@ -245,23 +219,17 @@ def worst_rows(plan: SurveyPlan, criteria: Sequence[Question], part: SurveyPart)
 
 def _worst_classes(criterion: Question, contingency: Contingency, view: Any, *, most: int) -> Ints:
     """The worst classes, most people first in a tie; and the first of the worst, which a score names."""
-    metric = criterion.metric
+    metric, classes = criterion.metric, classes_of(view)
     if metric.per_class is None:
         # A bound that follows from the largest prior entropy of all classes; any other number of the table needs no class.
-        return (
-            view.classes[[int(np.argmax(view.prior_entropy))]]
-            if isinstance(view, Belief)
-            else np.empty(0, dtype=np.int64)
-        )
+        return classes[[int(np.argmax(view.prior_entropy))]] if isinstance(view, Belief) else classes[:0]
     numbers = metric.per_class(view)
-    classes = view.classes if isinstance(view, Belief) else np.arange(len(contingency))
     badness = numbers if metric.worse == "high" else -numbers
     worst = worst_first(badness, contingency.sizes[classes], most=most)
     chosen: Ints = classes[np.append(worst, metric.first_worst(numbers))]
     return chosen
 
 
-# --- distributed ------------------------------------------------------------------------------------------------------
 @dataclass(frozen=True, eq=False)
 class Survey:
     """A table whose classes stayed where they are held: what is known about all of them, and the worst of them."""
@@ -277,9 +245,7 @@ class Survey:
     @property
     def classes(self) -> int:
         """How many classes the table has."""
-        if self.plan.identity is None:
-            raise InternalError("classes were not counted")
-        return int(self.plan.identity.classes)
+        return int(self.sample.identity.classes)
 
     @property
     def kept(self) -> int:
@@ -288,10 +254,11 @@ class Survey:
 
     def ask(self, questions: Sequence[Question], *, most: int) -> list[Answer]:
         """Answer from the sample where it is enough, and all other questions together in one pass over the classes."""
-        known = {question: self._from_sample(question, most) for question in questions}
-        open_ones = tuple(question for question, found in known.items() if found is None)
+        sampled = {question: self._from_sample(question, most) for question in questions}
+        known = {question: found for question, found in sampled.items() if found is not None}
+        open_ones = tuple(question for question in sampled if question not in known)
         if not open_ones:
-            return [_certain(known[question]) for question in questions]
+            return [known[question] for question in questions]
         plan = replace(self.plan, kept=max(most, 1))
         findings = self.held.engine.fold(
             self.held, partial(find_worst, plan, open_ones, open_ones), partial(merge_findings, plan, open_ones)
@@ -300,7 +267,7 @@ class Survey:
         for question, counted in zip(open_ones, findings.tallies, strict=True):
             view = question.view(part.identity, part.beliefs)
             known[question] = replace(answer(question, part.contingency, view, most=most), tally=counted)
-        return [_certain(known[question]) for question in questions]
+        return [known[question] for question in questions]
 
     def _from_sample(self, question: Question, most: int) -> Answer | None:
         """The sample holds the worst classes, so it shows whether a bound holds, but not how many classes break it."""
@@ -327,13 +294,24 @@ def survey_classes(
     plan = SurveyPlan(counts.layout, codings, outlooks)
     sums = fold(held, partial(add_up, plan), merge_totals)
     rows, people, person_entropy = counts.request.totals(int(sums.sizes @ sums.repeats))
-    plan = _with_whole(plan, sums, person_entropy)
+    outlooks = {
+        name: replace(outlook, whole=sums.wholes[name], mean_prior_entropy=sums.prior_entropy[name])
+        for name, outlook in outlooks.items()
+    }
+    sizes, repeats = sums.sizes.astype(np.float64), sums.repeats.astype(np.float64)
+    spectrum = Identity.of_spectrum(sizes, repeats, person_entropy=person_entropy)
+    plan = replace(plan, outlooks=outlooks, identity=spectrum)
     criteria = _criteria(plan, population=register is not None or counts.layout.weighted, metrics=metrics)
-    hidden = _hidden_by_averages(plan) if metrics is None else ()
+    hidden: tuple[Question, ...] = ()
+    if metrics is None:  # every report tells which classes give more than twice the average, so the answer comes along
+        leading = leading_metric("sensitive")
+        hidden = tuple(Question(leading, 2 * sums.wholes[name].mutual_information, name) for name in outlooks)
     findings = fold(held, partial(find_worst, plan, criteria, hidden), partial(merge_findings, plan, criteria))
     sample = _part(plan, findings.rows)
     alone = [coding.parts[0] for coding in codings.values() if coding.tuples is None]
-    notes = counts.request.notes(rows, _constant(counts, sums), alone)
+    pairs = zip(counts.layout.keys, sums.keys, strict=True)
+    constant = {column.name: values[0].as_py() for column, values in pairs if len(values) == 1}
+    notes = counts.request.notes(rows, constant, alone)
     kept = (
         f"the counts stayed on {held.engine.place}: {len(sample.contingency):,} of {int(sums.repeats.sum()):,} classes are here, "
         f"the {plan.kept} worst by each metric"
@@ -342,38 +320,6 @@ def survey_classes(
         sample.contingency, rows=rows, people=people, person_entropy=person_entropy, notes=(*notes, kept)
     )
     return Survey(held, plan, sample, contingency, dict(zip(hidden, findings.tallies, strict=True)))
-
-
-def outlook_of(belief: Belief, *, knowledge: Any = None, given: GivenPrior | None = None) -> Outlook:
-    """The outlook that a belief about the whole table as one class comes from; `given` is a prior that depends on the class."""
-    return Outlook(
-        prior=belief.prior if given is None else given,
-        ground=belief.ground,
-        knowledge=knowledge,
-        recursive_l=belief.recursive_l,
-        marginal=belief.cells.marginal,
-    )
-
-
-def recoded(coding: ValueNumbers, belief: Belief) -> ValueNumbers:
-    """The same values under the numbers they have in a belief, where an order was given or an original has more of them."""
-    target = belief.cells.domain
-    return (
-        coding
-        if target is coding.domain
-        else replace(coding, domain=target, codes=domain_codes(target, coding.domain.values))
-    )
-
-
-def _with_whole(plan: SurveyPlan, sums: SurveyTotals, person_entropy: float | None) -> SurveyPlan:
-    outlooks = {
-        name: replace(outlook, whole=sums.wholes[name], mean_prior_entropy=sums.prior_entropy[name])
-        for name, outlook in plan.outlooks.items()
-    }
-    spectrum = Identity.of_spectrum(
-        sums.sizes.astype(np.float64), sums.repeats.astype(np.float64), person_entropy=person_entropy
-    )
-    return replace(plan, outlooks=outlooks, identity=spectrum)
 
 
 def _criteria(plan: SurveyPlan, *, population: bool, metrics: Sequence[str] | None) -> tuple[Question, ...]:
@@ -385,29 +331,8 @@ def _criteria(plan: SurveyPlan, *, population: bool, metrics: Sequence[str] | No
     return tuple(item for item in (*identity, *sensitive) if metrics is None or item.metric.name in metrics)
 
 
-def _hidden_by_averages(plan: SurveyPlan) -> tuple[Question, ...]:
-    """Which classes give more than twice the average: every report tells it, so the answer comes along."""
-    metric = leading_metric("sensitive")
-    wholes = {name: outlook.whole for name, outlook in plan.outlooks.items() if outlook.whole is not None}
-    return tuple(
-        Question(metric, 2 * arrays.never_negative(whole.entropy - whole.remaining_entropy), name)
-        for name, whole in wholes.items()
-    )
-
-
-def _constant(counts: Counts, sums: SurveyTotals) -> dict[str, Any]:
-    pairs = zip(counts.layout.keys, sums.keys, strict=True)
-    return {column.name: values[0].as_py() for column, values in pairs if len(values) == 1}
-
-
 def _part(plan: SurveyPlan, rows: Any) -> SurveyPart:
     part = part_of(plan, rows)
     if part is None:
         raise InternalError("a survey returned no classes")
     return part
-
-
-def _certain(found: Answer | None) -> Answer:
-    if found is None:
-        raise InternalError("a question was left open")
-    return found

@@ -1,19 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """side_by_side(): anatomized and generalized releases of one table, at the same protection of the sensitive attribute.
 
-The same beta is asked of both: no group and no class shows a sensitive value in more than that share of its records.
-What else they reach is told beside it, for it differs: an anatomized release publishes every value as it is, so
-anybody can see who is in it if a combination of values is rare, while a generalized one of k records per class hides
-that; and an anatomized release breaks the ties between tables.
+The same beta is asked of both: no group and no class shows a sensitive value in more than that share of its records. What else they reach
+is told beside it: an anatomized release publishes every value as it is, so anybody can see who is in it if a combination of values is rare,
+while a generalized one of k records per class hides that; and an anatomized release breaks the ties between tables.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
-from divulge import anatomy, answers, publish
+from divulge import anatomy, answers
 from divulge.api import anatomize as api_anatomize
 from divulge.api import generalize as api_generalize
 from divulge.errors import Infeasible
@@ -59,8 +59,7 @@ def side_by_side(
     )
     policy = Policy(alpha=float(bound), suppression=suppression)
 
-    def anatomized(*, locality: bool) -> Side:
-        name = "anatomized, records alike" if locality else "anatomized"
+    def anatomized(name: str, *, locality: bool) -> Side:
         release = api_anatomize.anatomize(
             source,
             sensitive=sensitive,
@@ -70,58 +69,46 @@ def side_by_side(
             locality=locality,
             seed=seed,
         )
-        reached = release.levels
-        groups, rows = release.summary.groups, release.summary.records
-        return Side(name, float(reached.beta), float(reached.delta), groups, rows, release.recq(workload))
+        reached, found = release.levels, release.summary
+        return Side(
+            name, float(reached.beta), float(reached.delta), found.groups, found.records, release.recq(workload)
+        )
 
-    def generalized(method: api_generalize.Method) -> Side:
+    def generalized(name: str, *, method: api_generalize.Method) -> Side:
+        names = list(roles.quasi_identifiers)
         release = api_generalize.generalize(
             source,
             policy=policy,
-            quasi_identifiers=roles.quasi_identifiers,
+            quasi_identifiers=names,
             sensitive=sensitive,
-            identifier=[name for name in source.names if name not in (*roles.quasi_identifiers, sensitive)],
+            identifier=[column for column in source.names if column not in (*names, sensitive)],
             hierarchies=hierarchies,
             method=method,
         )
-        return _generalized_side(f"generalized, {method}", release, sensitive, workload)
+        counted = release.original
+        rows = anatomy.read_rows(counted.source, [*names, sensitive], nulls=counted.nulls)
+        published = release.plan.published(counted.people)
+        prior = {attribute: cells.marginal for attribute, cells in counted.people.cells.items()}
+        estimator = answers.generalized_estimator(rows, counted.people, release.plan.recoding)
+        return Side(
+            name=name,
+            beta=float(release.after.sensitive[sensitive]["alpha"].value),
+            delta=answers.largest_shift(published, prior),
+            groups=len(published),
+            published=published.rows,
+            recq=anatomy.recq(rows, estimator, quasi_identifiers=names, sensitive=[sensitive], workload=workload),
+        )
 
-    return [
-        _or_refused("anatomized", lambda: anatomized(locality=False)),
-        _or_refused("anatomized, records alike", lambda: anatomized(locality=True)),
-        _or_refused("generalized, full-domain", lambda: generalized("full-domain")),
-        _or_refused("generalized, mondrian", lambda: generalized("mondrian")),
-    ]
-
-
-def _generalized_side(
-    name: str, release: publish.GeneralizedRelease, sensitive: str, workload: anatomy.Workload | None
-) -> Side:
-    from divulge import anatomy
-
-    counted = release.original
-    names = list(counted.roles.quasi_identifiers)
-    rows = anatomy.read_rows(counted.source, [*names, sensitive], nulls=counted.nulls)
-    published = release.plan.published(counted.people)
-    prior = {attribute: cells.marginal for attribute, cells in counted.people.cells.items()}
-    return Side(
-        name=name,
-        beta=float(release.after.sensitive[sensitive]["alpha"].value),
-        delta=answers.largest_shift(published, prior),
-        groups=len(published),
-        published=published.rows,
-        recq=anatomy.recq(
-            rows,
-            answers.generalized_estimator(rows, counted.people, release.plan.recoding),
-            quasi_identifiers=names,
-            sensitive=[sensitive],
-            workload=workload,
-        ),
-    )
-
-
-def _or_refused(name: str, make: Callable[[], Side]) -> Side:
-    try:
-        return make()
-    except Infeasible as error:
-        return Side(name, None, None, None, None, None, refused=str(error))
+    makers: dict[str, Callable[[str], Side]] = {
+        "anatomized": partial(anatomized, locality=False),
+        "anatomized, records alike": partial(anatomized, locality=True),
+        "generalized, full-domain": partial(generalized, method="full-domain"),
+        "generalized, mondrian": partial(generalized, method="mondrian"),
+    }
+    sides: list[Side] = []
+    for name, make in makers.items():
+        try:
+            sides.append(make(name))
+        except Infeasible as error:
+            sides.append(Side(name, None, None, None, None, None, refused=str(error)))
+    return sides
