@@ -118,7 +118,7 @@ def rows_part(folder: Path, largest: int, engines: list[str]) -> list[dict[str, 
             here.append((rows, full["seconds"]))
             say(
                 f"{engine:<8}{rows:>12,}{full['classes']:>10,}{bare['seconds']:>10.3f}s{full['seconds']:>10.3f}s"
-                f"{full['seconds'] / bare['seconds']:>8.2f}{rows / full['seconds']:>13,.0f}{full['peak']:>10.0f}{os.getloadavg()[0]:>7.1f}",
+                f"{full['seconds'] / bare['seconds']:>8.2f}{rows / full['seconds']:>13,.0f}{full['peak']:>10.0f}{os.getloadavg()[0]:>7.1f}"
             )
             points += [
                 {"part": "rows", "x": rows, "seconds": bare["seconds"], "what": f"GROUP BY, {engine}"},
@@ -137,7 +137,7 @@ def alone_part(folder: Path, rows: int) -> None:
         f"\nmeasure() on Spark with a heap of 1 GiB: {rows:,} rows, {found['classes']:,} classes, counts: {found['counts']}, "
         f"{found['came']:,} classes came to the driver; {found['seconds']:.0f} s, {rows / found['seconds']:,.0f} rows/s\n"
         f"peaks: Python driver {peaks['driver']:.0f} MiB, Java {peaks['java']:.0f} MiB, "
-        f"Python workers together {peaks.get('workers', 0):.0f} MiB; {load()}",
+        f"Python workers together {peaks.get('workers', 0):.0f} MiB; {load()}"
     )
     path.unlink()
 
@@ -162,7 +162,7 @@ def wide_part(folder: Path, largest: int, columns: int, kinds: list[str]) -> lis
             busy.append((rows, cpu[-1]))
             say(
                 f"{rows:>12,}{at[-1]:>10.2f}s{cpu[-1]:>10.2f}s{rows * columns / at[-1]:>14,.0f}{found['peak']:>10.0f}"
-                f"{os.getloadavg()[0]:>7.1f}   " + " ".join(f"{at[n - 1]:.1f}" for n in steps),
+                f"{os.getloadavg()[0]:>7.1f}   " + " ".join(f"{at[n - 1]:.1f}" for n in steps)
             )
         say(f"simple ITPR: from {min(found['simple']):.4f} to {max(found['simple']):.4f}")
         say("combined ITPR: " + ", ".join(f"n={n}: {value:.4f}" for n, value in found["itpr"]))
@@ -186,7 +186,7 @@ def rank_part(folder: Path, rows: int) -> None:
             f"{'with' if sensitive else 'without'} a sensitive attribute: {each['combinations']:,} GROUP BYs {each['seconds']:.1f} s, "
             f"rank {ours['seconds']:.1f} s: {each['seconds'] / ours['seconds']:.1f} times faster; "
             f"with the {each['more']} GROUP BYs of all attributes but one and of all "
-            f"{(each['seconds'] + each['more_seconds']) / ours['seconds']:.1f} times; peak {ours['peak']:.0f} MiB; {load()}",
+            f"{(each['seconds'] + each['more_seconds']) / ours['seconds']:.1f} times; peak {ours['peak']:.0f} MiB; {load()}"
         )
 
 
@@ -201,7 +201,7 @@ def out_of_core_part(folder: Path, rows: int, limit: str) -> None:
     say(
         f"\nmeasure() within {limit}: {rows:,} rows, {found['classes']:,} classes, {path.stat().st_size / 2**20:,.0f} MiB of Parquet: "
         f"{found['seconds']:.0f} s, {rows / found['seconds']:,.0f} rows/s; peak of the process {found['peak']:,.0f} MiB, "
-        f"of the private folder {found['spilled']:,.0f} MiB; {load()}",
+        f"of the private folder {found['spilled']:,.0f} MiB; {load()}"
     )
     path.unlink()
 

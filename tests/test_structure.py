@@ -20,7 +20,7 @@ from typing import NamedTuple
 import pytest
 
 import divulge
-from divulge.metrics import METRICS
+from divulge.metrics.catalogue import METRICS
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "src" / "divulge"

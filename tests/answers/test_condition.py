@@ -211,11 +211,7 @@ def test_what_spans_tables_is_left_over_with_names_for_its_parts(engine: DuckDBE
     assert write(engine, terms.rest) == '"f0" < "f1" OR "f2" OR "f3"'
     assert {
         table: {name: write(engine, tree) for name, tree in parts.items()} for table, parts in terms.features.items()
-    } == {
-        0: {"f0": '"age" * 2', "f3": '("age" * 2) = 4'},
-        1: {"f2": "\"Job\" = 'x'"},
-        2: {"f1": '"salary"'},
-    }
+    } == {0: {"f0": '"age" * 2', "f3": '("age" * 2) = 4'}, 1: {"f2": "\"Job\" = 'x'"}, 2: {"f1": '"salary"'}}
 
 
 def test_the_complement_of_an_or_over_tables_is_an_and(engine: DuckDBEngine) -> None:

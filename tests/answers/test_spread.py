@@ -13,7 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from divulge.answers import Estimate, GeneralizedSource, estimate
+from divulge.answers.anatomized import Estimate, estimate
+from divulge.answers.generalized import GeneralizedSource
 from divulge.engines import DuckDBEngine
 from divulge.errors import BadInput
 from divulge.table import read

@@ -338,10 +338,7 @@ def test_boxes_under_a_joint_prior(engine: Any, method: Any) -> None:
             key = {name: str(label) for name, label in found.class_key(number).items()}
             ends = [int(part) for part in key["age"].strip("[]").split(", ")]
             held = key["zip"].strip("{}").split(", ")
-            fits = {
-                "age": partial(_between, ends),
-                "zip": held.__contains__,
-            }
+            fits = {"age": partial(_between, ends), "zip": held.__contains__}
             inside = found.cells["disease"].of_class(number)
             total = sum(inside.values())
             labels = found.cells["disease"].domain.labels
@@ -396,8 +393,7 @@ def test_cut_points_under_a_joint_prior() -> None:
             members = [[row for row in case.rows if int(low) <= int(row["age"]) < int(high)] for low, high in ranges]
             leaks = [
                 METRICS["distribution_leakage"](
-                    shares(some),
-                    case.prior({"age": partial(_between, [int(low), int(high) - 1])}),
+                    shares(some), case.prior({"age": partial(_between, [int(low), int(high) - 1])})
                 )
                 for some, (low, high) in zip(members, ranges, strict=True)
             ]

@@ -11,10 +11,10 @@ import pyarrow as pa
 import pytest
 
 import divulge as dv
-from divulge.anatomy import Workload
-from divulge.answers import Estimate
+from divulge.anatomy.utility import Workload
+from divulge.answers.anatomized import Estimate
 from divulge.errors import BadInput
-from divulge.papers import side_by_side
+from divulge.papers.side_by_side import side_by_side
 from tests.anatomy.literature import COLUMNS, RECORDS
 from tests.anatomy.public import public
 
@@ -31,12 +31,7 @@ def generalized(source: Path, tmp_path: Path, column: str, **more: Any) -> Path:
     """Table 1 with one quasi-identifier, 2-anonymous."""
     others = [name for name in COLUMNS if name not in (column, "Salary")]
     release = dv.generalize(
-        source,
-        policy=dv.Policy(k_anonymity=2),
-        quasi_identifiers=column,
-        sensitive="Salary",
-        identifier=others,
-        **more,
+        source, policy=dv.Policy(k_anonymity=2), quasi_identifiers=column, sensitive="Salary", identifier=others, **more
     )
     folder: Path = release.write(tmp_path / "generalized")
     return folder

@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from divulge.anatomy import AlphaBetaGammaDelta, Anatomized, Slppa
-from divulge.anatomy.methods import anatomize
-from divulge.attacks import Effort, attack_anatomized
-from divulge.attacks.linkage import beliefs_without_group
+from divulge.anatomy.methods import Anatomized, Slppa, anatomize
+from divulge.anatomy.model import AlphaBetaGammaDelta
+from divulge.attacks.anatomized import attack_anatomized
+from divulge.attacks.linkage import Effort, beliefs_without_group
 from divulge.attacks.outcome import Victims, drawn_arrangement, interval, student
 from divulge.errors import Infeasible
 from tests.anatomy.checker import Drawn, drawn
@@ -52,12 +52,7 @@ def true_records(found: Anatomized) -> list[tuple[int, ...]]:
 
 def test_table_3_is_attacked_as_far_as_its_levels_and_no_further() -> None:
     attacks = attack_anatomized(anatomized_table_1())
-    assert [outcome.worst for outcome in attacks.outcomes] == [
-        LEVELS.alpha,
-        LEVELS.beta,
-        LEVELS.gamma,
-        LEVELS.delta,
-    ]
+    assert [outcome.worst for outcome in attacks.outcomes] == [LEVELS.alpha, LEVELS.beta, LEVELS.gamma, LEVELS.delta]
     assert all(outcome.holds for outcome in attacks.outcomes)
 
 

@@ -12,8 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from divulge.metrics import IDENTITY
-from divulge.metrics.catalogue import SENSITIVE
+from divulge.metrics.catalogue import IDENTITY, SENSITIVE
 from tests.helpers import run_cli
 
 

@@ -15,10 +15,7 @@ from tests.docs.papers.layout import ERRATUM, MATCH, TRUNCATED, Cell, Page, Sect
 
 SECTIONS = [
     pytest.param(
-        page,
-        section,
-        id=f"{page.name}-{section.title}",
-        marks=[pytest.mark.public_data] if section.public else [],
+        page, section, id=f"{page.name}-{section.title}", marks=[pytest.mark.public_data] if section.public else []
     )
     for page in PAGES
     for section in page.sections

@@ -9,23 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from divulge.dossier import (
-    Attribute,
-    Augment,
-    Chain,
-    Correct,
-    Cost,
-    Database,
-    Equivalence,
-    MatchRule,
-    Measure,
-    Record,
-    Resolve,
-    attack,
-    dip,
-    leakage,
-    set_leakage,
-)
+from divulge.dossier.adversary import Augment, Chain, Correct, Cost, Resolve, attack, dip
+from divulge.dossier.equivalence import Equivalence
+from divulge.dossier.leakage import Measure, leakage, set_leakage
+from divulge.dossier.record import Attribute, Database, Record
+from divulge.dossier.resolve import MatchRule
 from divulge.errors import BadInput
 from tests.dossier.oracle import golden, record_of
 from tests.dossier.worlds import databases, golden_database, golden_rule, rules
@@ -69,10 +57,7 @@ def test_costs_add_and_the_second_operator_pays_for_what_the_first_left() -> Non
 
 def test_error_correction_and_augmentation_before_resolution() -> None:
     """Alise is a misspelling, and the address tells the zip code; only then do the records match and leak it."""
-    database = [
-        Record.of({"N": "Alise", "A": ("1 Main", 0.8)}, id="r"),
-        Record.of({"N": "Alice", "P": "123"}, id="s"),
-    ]
+    database = [Record.of({"N": "Alise", "A": ("1 Main", 0.8)}, id="r"), Record.of({"N": "Alice", "P": "123"}, id="s")]
     steps = Chain(
         (Correct({"N": {"Alise": "Alice"}}), Augment("A", "Z", {"1 Main": "111"}, confidence=0.5), Resolve("N"))
     )

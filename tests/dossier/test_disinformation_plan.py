@@ -10,19 +10,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from divulge.dossier import (
-    Attribute,
-    Equivalence,
-    MatchRule,
-    Measure,
-    Record,
-    Resolve,
-    attack,
-    plan_disinformation,
-    resolve,
-)
 from divulge.dossier import disinformation_plan as plan
+from divulge.dossier.adversary import Resolve, attack
 from divulge.dossier.disinformation import Inventor, create
+from divulge.dossier.disinformation_plan import plan_disinformation
+from divulge.dossier.equivalence import Equivalence
+from divulge.dossier.leakage import Measure
+from divulge.dossier.record import Attribute, Record
+from divulge.dossier.resolve import MatchRule, resolve
 from divulge.errors import BadInput
 from tests.dossier.oracle import golden, record_of
 from tests.dossier.worlds import databases, golden_database, golden_rule, rules
@@ -32,10 +27,7 @@ from tests.dossier.worlds import databases, golden_database, golden_rule, rules
 def test_golden_self_disinformation(name: str) -> None:
     case = golden()[name]
     found = plan_disinformation(
-        golden_database(case),
-        record_of(case["inputs"]["p"]),
-        rule=golden_rule(case),
-        budget=case["inputs"]["budget"],
+        golden_database(case), record_of(case["inputs"]["p"]), rule=golden_rule(case), budget=case["inputs"]["budget"]
     )
     assert found.leakage == pytest.approx(float(Fraction(case["expected"])), rel=1e-12)
     assert found.optimal

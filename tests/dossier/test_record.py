@@ -10,14 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from divulge.dossier import Attribute, Record
-from divulge.dossier.record import as_text, check_confidence, check_reference, check_weights
+from divulge.dossier.record import Attribute, Record, as_text, check_confidence, check_reference, check_weights
 from divulge.errors import BadInput
 
 attributes = st.dictionaries(
-    st.builds(Attribute, st.sampled_from("NAPC"), st.sampled_from("123")),
-    st.floats(0, 1),
-    max_size=6,
+    st.builds(Attribute, st.sampled_from("NAPC"), st.sampled_from("123")), st.floats(0, 1), max_size=6
 )
 records = st.builds(Record, attributes, st.sampled_from(["r", "s", "t", None]))
 
@@ -59,12 +56,7 @@ def test_merge_keeps_the_highest_confidence_and_all_sources() -> None:
     left = Record.of([("N", "Alice"), ("A", "20")], id="r1")
     right = Record.of([("N", "Alice", 0.9), ("P", "123", 0.5), ("C", "987")], id="r2")
     merged = left.merge(right)
-    assert merged.attributes == {
-        ("N", "Alice"): 1.0,
-        ("A", "20"): 1.0,
-        ("P", "123"): 0.5,
-        ("C", "987"): 1.0,
-    }
+    assert merged.attributes == {("N", "Alice"): 1.0, ("A", "20"): 1.0, ("P", "123"): 0.5, ("C", "987"): 1.0}
     assert merged.sources == {"r1", "r2"}
     assert merged.id is None
 

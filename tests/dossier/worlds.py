@@ -9,7 +9,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from divulge.dossier import MatchRule, Record
+from divulge.dossier.record import Record
+from divulge.dossier.resolve import MatchRule
 from tests.dossier.oracle import record_of
 
 LABELS = "ABCD"

@@ -171,10 +171,7 @@ def test_a_population_is_counted_within_the_memory_limit(tmp_path: Any) -> None:
     here = run_cli(*asked).json()
     assert (here["settings"]["counts"], limited["settings"]["counts"]) == ("collected", "disk")
     # By hand: everybody occurs twice in the population.
-    assert {name: limited["identity"][name] for name in ("k_map", "uniques")} == {
-        "k_map": 2,
-        "uniques": 150_000,
-    }
+    assert {name: limited["identity"][name] for name in ("k_map", "uniques")} == {"k_map": 2, "uniques": 150_000}
     numbers = {name: value for name, value in here["sensitive"]["s"].items() if not isinstance(value, str)}
     assert limited["identity"] == pytest.approx(here["identity"], rel=1e-9, abs=1e-9)
     assert {name: limited["sensitive"]["s"][name] for name in numbers} == pytest.approx(numbers, rel=1e-9, abs=1e-9)

@@ -20,7 +20,7 @@ from rich.console import Console
 import divulge as dv
 from divulge.engines import Engine, SparkEngine
 from divulge.errors import BadInput
-from divulge.metrics import conditions_of
+from divulge.metrics.average_and_worst import conditions_of
 from divulge.policy import Policy, judge
 from divulge.results import plain
 from divulge.views.measurement import story_text
@@ -177,10 +177,7 @@ def test_a_population_must_hold_the_table(engine: Engine) -> None:
             dv.measure(table, quasi_identifiers="a", adversary=dv.Adversary(population=register), engine=engine)
     with pytest.raises(BadInput, match="column 'a' has type VARCHAR in one table and BIGINT in the other"):
         dv.measure(
-            table,
-            quasi_identifiers="a",
-            adversary=dv.Adversary(population=pa.table({"a": [1, 2]})),
-            engine=engine,
+            table, quasi_identifiers="a", adversary=dv.Adversary(population=pa.table({"a": [1, 2]})), engine=engine
         )
 
 

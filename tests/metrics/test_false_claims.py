@@ -12,7 +12,8 @@ from math import log2
 import pyarrow as pa
 import pytest
 
-from divulge.metrics import METRICS, conditions_of
+from divulge.metrics.average_and_worst import conditions_of
+from divulge.metrics.catalogue import METRICS
 from tests.metrics.drawn import Counts, belief_of, contingency_of, measured, merged, name_of, numbers_of
 
 # Metrics that a merge can make worse: counts, where each class goes, before, after.

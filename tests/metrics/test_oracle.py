@@ -14,8 +14,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from divulge.metrics import IDENTITY, Measurement, Score
-from divulge.metrics.catalogue import SENSITIVE
+from divulge.metrics import Measurement
+from divulge.metrics.catalogue import IDENTITY, SENSITIVE
+from divulge.metrics.measurement import Score
 from tests import oracle
 from tests.metrics.drawn import arrow, measured, rows
 

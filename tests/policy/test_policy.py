@@ -10,7 +10,7 @@ import pytest
 
 import divulge as dv
 from divulge.errors import BadInput
-from divulge.metrics import METRICS
+from divulge.metrics.catalogue import METRICS
 from divulge.policy import Policy, Promise
 
 WHOLE = """
@@ -46,11 +46,7 @@ def test_a_whole_file(tmp_path: Path) -> None:
     path.write_text(WHOLE, encoding="utf-8")
     for source in (path, str(path)):
         policy = Policy.load(source)
-        assert policy.roles == {
-            "quasi_identifiers": ["zip", "age"],
-            "sensitive": "disease",
-            "person": "patient",
-        }
+        assert policy.roles == {"quasi_identifiers": ["zip", "age"], "sensitive": "disease", "person": "patient"}
         assert policy.adversary == dv.Adversary(nulls="drop", rule_out={"disease": ["flu"]})
         assert policy.suppression == 0.05
         assert texts(policy) == [

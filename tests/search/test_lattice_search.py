@@ -15,10 +15,9 @@ from hypothesis import strategies as st
 
 from divulge.hierarchy import Hierarchy
 from divulge.search.exact import exhaust
-from divulge.search.heuristic import explore
 from divulge.search.judge import Candidate
 from divulge.search.lattice import Ladder, Lattice, Level, Node
-from divulge.search.problem import SearchProblem, SearchState
+from divulge.search.problem import SearchProblem, SearchState, explore
 
 
 @dataclass(frozen=True)

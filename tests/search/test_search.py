@@ -13,14 +13,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from divulge.errors import BadInput, Infeasible
-from divulge.metrics import METRICS, Metric
+from divulge.metrics import Metric
+from divulge.metrics.catalogue import METRICS
 from divulge.policy import Promise
-from divulge.search import Plan, search
-from divulge.search.exact import plan_of, pose
-from divulge.search.heuristic import explore
+from divulge.search import Plan
+from divulge.search.exact import plan_of, pose, search
 from divulge.search.lattice import lattice_of
 from divulge.search.objectives import OBJECTIVES
-from divulge.search.problem import SearchState
+from divulge.search.problem import SearchState, explore
 from tests.oracle import group
 from tests.search import oracle
 from tests.search.drawn import HIERARCHIES, RISKS, any_promise, counted, promises_about, suppressions, tables, world

@@ -155,10 +155,7 @@ def test_a_project_is_a_table_with_roles_and_hierarchies(tmp_path: Path) -> None
     assert [path.name for path in release.write(tmp_path / "out").glob("table*")] == ["table.csv"]
     # What the user says goes first: a role, a hierarchy, and a column in another role than the project's.
     other = dv.generalize(
-        where,
-        policy=dv.Policy(k_anonymity=2),
-        sensitive="zip",
-        hierarchies={"age & year": {"suppress": True}},
+        where, policy=dv.Policy(k_anonymity=2), sensitive="zip", hierarchies={"age & year": {"suppress": True}}
     )
     assert (other.original.roles.quasi_identifiers, other.original.roles.sensitive) == (("age & year",), ("zip",))
     assert other.hierarchies["age & year"].height == 1

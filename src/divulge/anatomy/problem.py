@@ -189,8 +189,6 @@ def _ranked(rows: RowCodes, name: str, whole: SensitiveTotals | None) -> Ranked:
 # so small that every grouping can be tried.
 SMALL = 12
 """Up to so many records every grouping is tried."""
-
-
 AnyProblem = GroupingProblem | WholeTable
 
 

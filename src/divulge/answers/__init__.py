@@ -5,12 +5,6 @@ from divulge.answers.anatomized import AnatomizedSource, Estimate, Source, estim
 from divulge.answers.generalized import GeneralizedSource, generalized_estimator, largest_shift, leaf_relations
 
 __all__ = [
-    "AnatomizedSource",
-    "Estimate",
-    "GeneralizedSource",
-    "Source",
-    "estimate",
-    "generalized_estimator",
-    "largest_shift",
+    "AnatomizedSource", "Estimate", "GeneralizedSource", "Source", "estimate", "generalized_estimator", "largest_shift",
     "leaf_relations",
-]
+]  # fmt: skip

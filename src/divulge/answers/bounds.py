@@ -22,6 +22,7 @@ from divulge.arrays import Floats, Ints
 if TYPE_CHECKING:
     import pyarrow as pa
 
+
 _HALVINGS = 60
 
 

@@ -33,17 +33,7 @@ from divulge.metrics import Identity, Measurement
 from divulge.policy import Policy, Protection, choose, judge
 from divulge.results import Result
 from divulge.search import Plan
-from divulge.table import (
-    Column,
-    Declared,
-    Names,
-    Roles,
-    Table,
-    own_table,
-    read,
-    resolve_roles,
-    split_names,
-)
+from divulge.table import Column, Declared, Names, Roles, Table, own_table, read, resolve_roles, split_names
 from divulge.values import as_text
 
 

@@ -6,14 +6,6 @@ from divulge.belief.belief import Belief, Ground, Whole
 from divulge.belief.prior import GivenPrior, Knowledge, PriorBelief
 
 __all__ = [
-    "Adversary",
-    "Assumptions",
-    "Belief",
-    "GivenPrior",
-    "Ground",
-    "Knowledge",
-    "MarginalOf",
-    "PriorBelief",
-    "Whole",
+    "Adversary", "Assumptions", "Belief", "GivenPrior", "Ground", "Knowledge", "MarginalOf", "PriorBelief", "Whole",
     "adversary_in_force",
-]
+]  # fmt: skip

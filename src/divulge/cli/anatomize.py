@@ -115,8 +115,7 @@ def anatomize(
     ] = "anchored",
     attack: Annotated[bool, Option("--attack", help="Also carry out the four attacks.")] = False,
     check: Annotated[
-        bool,
-        Option("--check", help="TABLE is an anatomized release: hold it against the bounds; exit code 0 or 1."),
+        bool, Option("--check", help="TABLE is an anatomized release: hold it against the bounds; exit code 0 or 1.")
     ] = False,
     dry_run: Annotated[bool, Option("--dry-run", help="Divide, group and report; write nothing.")] = False,
     force: Annotated[bool, Option("--force", help="Replace the release that is there.")] = False,

@@ -19,7 +19,7 @@ from divulge.cli.dossier_options import (
     numbers,
     tracked,
 )
-from divulge.cli.options import JsonOption, emit_json, new_app, progress_bar, show, takes_groups
+from divulge.cli.options import JsonOption, Text, Texts, emit_json, new_app, progress_bar, show, takes_groups
 from divulge.errors import BadInput
 from divulge.views import dossier as views
 
@@ -45,8 +45,8 @@ def leakage(
     measure: MeasureOptions,
     adversary: AdversaryOptions,
     table: ReleaseOptions,
-    record: Annotated[str | None, Option(help="One record.")] = None,
-    database: Annotated[str | None, Option(help="Many records: .json, .jsonl or .csv.")] = None,
+    record: Annotated[Text, Option(help="One record.")] = None,
+    database: Annotated[Text, Option(help="Many records: .json, .jsonl or .csv.")] = None,
     method: Annotated[str, Option(help="exact, naive, algorithm1 or taylor (approximate).")] = "exact",
     timeline: Annotated[bool, Option("--timeline", help="Also how the leakage grew, record by record.")] = False,
     without: Annotated[bool, Option("--without", help="Also what keeping a label back would have brought.")] = False,
@@ -100,7 +100,7 @@ def resolve(
     database: DatabaseOption,
     adversary: AdversaryOptions,
     measure: MeasureOptions,
-    out: Annotated[str | None, Option(help="Write the merged records here: .json, .jsonl or .csv.")] = None,
+    out: Annotated[Text, Option(help="Write the merged records here: .json, .jsonl or .csv.")] = None,
     json_: JsonOption = False,
 ) -> None:
     """Merge the records that are about one person, and say why.
@@ -129,7 +129,7 @@ def dip(
     query: Annotated[str, Option(help="What the adversary starts from: a record.")],
     measure: MeasureOptions,
     adversary: AdversaryOptions,
-    reference: Annotated[str | None, Option(help="The truth about the person, to measure the result.")] = None,
+    reference: Annotated[Text, Option(help="The truth about the person, to measure the result.")] = None,
     json_: JsonOption = False,
 ) -> None:
     """Find out what the records tell about one query record.
@@ -184,9 +184,9 @@ def disinform(
     measure: MeasureOptions,
     adversary: AdversaryOptions,
     candidates: Annotated[
-        str | None, Option(help="Records to choose from; without, linking and false records are invented.")
+        Text, Option(help="Records to choose from; without, linking and false records are invented.")
     ] = None,
-    cost: Annotated[list[str] | None, Option(metavar="ID=COST", help="What a candidate costs; repeatable.")] = None,
+    cost: Annotated[Texts, Option(metavar="ID=COST", help="What a candidate costs; repeatable.")] = None,
     method: Annotated[str, Option(help="With --candidates: exact, bounded (reports its gap) or greedy.")] = "exact",
     steps: Annotated[int, Option(help="How many choices the method bounded may measure.", min=1)] = 1000,
     json_: JsonOption = False,
@@ -222,8 +222,8 @@ def disinform(
 def enhance(
     database: DatabaseOption,
     adversary: AdversaryOptions,
-    weights: Annotated[str | None, Option(metavar="FILE", help="How much each label matters.")] = None,
-    about: Annotated[str | None, Option(help="Only the composite record that contains this record.")] = None,
+    weights: Annotated[Text, Option(metavar="FILE", help="How much each label matters.")] = None,
+    about: Annotated[Text, Option(help="Only the composite record that contains this record.")] = None,
     json_: JsonOption = False,
 ) -> None:
     """Say which attribute to verify next to make a composite record more certain.
@@ -246,7 +246,7 @@ def enhance(
 @app.command()
 def simulate(
     table5: Annotated[bool, Option("--table5", help="Table 5 of the paper beside ours.")] = False,
-    figure: Annotated[str | None, Option(help="A panel of Fig. 3: a (p_c), b (p_p), c (m) or d (time).")] = None,
+    figure: Annotated[Text, Option(help="A panel of Fig. 3: a (p_c), b (p_p), c (m) or d (time).")] = None,
     n: Annotated[int, Option(help="Attributes of the reference.")] = 100,
     records: Annotated[int, Option(help="Records, |R|.")] = 10_000,
     p_c: Annotated[float, Option("--p-c", help="Chance that an attribute is copied.")] = 0.5,

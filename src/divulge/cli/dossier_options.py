@@ -13,7 +13,7 @@ from typing import Annotated, Any, TypeVar
 from typer import Option
 
 import divulge as dv
-from divulge.cli.options import progress_bar
+from divulge.cli.options import Text, Texts, progress_bar
 from divulge.errors import BadInput
 
 Item = TypeVar("Item")
@@ -25,10 +25,10 @@ ReferenceOption = Annotated[str, Option(help="The truth about the person: a reco
 class MeasureOptions:
     """How leakage is measured."""
 
-    weights: Annotated[str | None, Option(metavar="FILE", help='How much each label matters, as {"N": 2}.')] = None
+    weights: Annotated[Text, Option(metavar="FILE", help='How much each label matters, as {"N": 2}.')] = None
     beta: Annotated[float, Option(help="Above 1, completeness counts more; below 1, correctness.")] = 1.0
     equivalence: Annotated[
-        str | None, Option(metavar="FILE", help='Values that mean the same: {"Zip": ["11*"], "Age": [">=50"]}.')
+        Text, Option(metavar="FILE", help='Values that mean the same: {"Zip": ["11*"], "Age": [">=50"]}.')
     ] = None
 
     def read(self) -> dv.dossier.Measure:
@@ -43,20 +43,18 @@ class AdversaryOptions:
     """What the adversary does before looking."""
 
     resolve: Annotated[
-        str | None,
-        Option("--resolve", "--rule", metavar="RULE", help="Merge records that share these labels: N+C,N+P."),
+        Text, Option("--resolve", "--rule", metavar="RULE", help="Merge records that share these labels: N+C,N+P.")
     ] = None
     er: Annotated[str, Option(help="How to merge: swoosh (merged records match anew) or closure.")] = "swoosh"
     trust: Annotated[float, Option(help="Attributes with less confidence than this join nothing.")] = 0.0
     link: Annotated[
-        str | None,
+        Text,
         Option(metavar="LABELS", help="Merge by probability instead (Splink): N~1,P,C; ~1 allows one typing error."),
     ] = None
     probability: Annotated[float, Option(help="With --link: how likely a match must be.")] = 0.9
     prior: Annotated[float | None, Option(help="With --link: chance that two records are about one person.")] = None
     augment: Annotated[
-        list[str] | None,
-        Option(metavar="A=Z:FILE", help="Infer label Z from label A by a CSV of two columns; repeatable."),
+        Texts, Option(metavar="A=Z:FILE", help="Infer label Z from label A by a CSV of two columns; repeatable.")
     ] = None
 
     @property
@@ -125,10 +123,10 @@ class AdversaryOptions:
 class ReleaseOptions:
     """A published table, as an adversary reads it."""
 
-    table: Annotated[str | None, Option(help="A published table instead of records: any file divulge reads.")] = None
-    qi: Annotated[str | None, Option(help="With --table: rows that agree on these columns are merged: Zip,Age.")] = None
+    table: Annotated[Text, Option(help="A published table instead of records: any file divulge reads.")] = None
+    qi: Annotated[Text, Option(help="With --table: rows that agree on these columns are merged: Zip,Age.")] = None
     background: Annotated[
-        list[str] | None, Option(metavar="TABLE", help="With --table: what the adversary knows besides; repeatable.")
+        Texts, Option(metavar="TABLE", help="With --table: what the adversary knows besides; repeatable.")
     ] = None
 
     def measure(self, reference: str, options: dv.dossier.Measure) -> tuple[dv.dossier.TableLeakage, ...]:

@@ -15,6 +15,8 @@ from divulge.cli.options import (
     JsonOption,
     PolicyOption,
     TableOptions,
+    Text,
+    Texts,
     emit_json,
     new_app,
     pairs,
@@ -41,7 +43,6 @@ def hierarchy() -> None:
 
 ToOption = Annotated[Literal["arx", "anjana"], Option("--to", help="The kind of file to write: arx (;) or anjana (,).")]
 ForceOption = Annotated[bool, Option("--force", help="Overwrite what is there.")]
-Text = str | None
 MostOption = Annotated[int, Option(help="How many values to show.", min=1)]
 
 
@@ -54,8 +55,7 @@ class RuleOptions:
     bottom: Annotated[Text, Option(help="Numbers below it are written <BOTTOM.")] = None
     top: Annotated[Text, Option(help="Numbers from it on are written >=TOP.")] = None
     cuts: Annotated[
-        list[str] | None,
-        Option(metavar="18,30,65", help="Cut points of a level; repeat for coarser levels, with fewer points."),
+        Texts, Option(metavar="18,30,65", help="Cut points of a level; repeat for coarser levels, with fewer points.")
     ] = None
     prefix: Annotated[bool, Option("--prefix", help="Hide one character more on each level: 4767*, 476**, ...")] = False
     dates: Annotated[Text, Option(metavar="month,year,decade", help="Periods: day, month, quarter, year, decade.")] = (
@@ -174,9 +174,7 @@ def check(
     hierarchies: Annotated[
         Path | None, Option(metavar="DIR", help="Folder of <column>.csv or *_hierarchy_<column>.csv.")
     ] = None,
-    hierarchy: Annotated[
-        list[str] | None, Option(metavar="COLUMN=FILE", help="The hierarchy of one column; repeatable.")
-    ] = None,
+    hierarchy: Annotated[Texts, Option(metavar="COLUMN=FILE", help="The hierarchy of one column; repeatable.")] = None,
     json_: JsonOption = False,
 ) -> None:
     """Does every value of the table have its place in its hierarchy? Exit code 2 and all missing values if not.

@@ -14,14 +14,14 @@ from divulge.cli.options import JsonOption, emit_json, new_app, show
 if TYPE_CHECKING:
     from divulge.metrics import Metric
 
+
 app = new_app()
 _SCOPES = {"identity": "Identity: who is this?", "sensitive": "Sensitive attributes: what does this person have?"}
 
 
 @app.command()
 def metrics(
-    markdown: Annotated[bool, Option("--markdown", help="Print the reference page.")] = False,
-    json_: JsonOption = False,
+    markdown: Annotated[bool, Option("--markdown", help="Print the reference page.")] = False, json_: JsonOption = False
 ) -> None:
     """List every metric with its definition.
 

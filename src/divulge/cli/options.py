@@ -142,8 +142,7 @@ class TableOptions:
     )
     encoding: Annotated[str, Option(help="The encoding of a CSV file.")] = "utf-8"
     engine: Annotated[
-        Text,
-        Option(help="What counts: duckdb (default) or spark. With spark, TABLE may name a catalog's table."),
+        Text, Option(help="What counts: duckdb (default) or spark. With spark, TABLE may name a catalog's table.")
     ] = None
     master: Annotated[
         Text, Option(metavar="URL", help="With spark: the cluster to run on, such as spark://host:7077.")
@@ -210,8 +209,7 @@ class RoleOptions:
         ),
     ] = None
     sensitive: Annotated[
-        Texts,
-        Option(metavar="COLUMNS", help="Sensitive column: what must not be learnt. As --qi."),
+        Texts, Option(metavar="COLUMNS", help="Sensitive column: what must not be learnt. As --qi.")
     ] = None
     identifier: Annotated[
         Texts,
@@ -253,12 +251,10 @@ class BeliefOptions:
         None
     )
     distance: Annotated[
-        Texts,
-        Option(metavar="COLUMN=KIND", help="Ground distance of t-closeness: equal, ordered or hierarchical."),
+        Texts, Option(metavar="COLUMN=KIND", help="Ground distance of t-closeness: equal, ordered or hierarchical.")
     ] = None
     hierarchy: Annotated[
-        Texts,
-        Option(metavar="COLUMN=FILE", help="Taxonomy of a sensitive column (ARX or anjana CSV)."),
+        Texts, Option(metavar="COLUMN=FILE", help="Taxonomy of a sensitive column (ARX or anjana CSV).")
     ] = None
     order: Annotated[Texts, Option(metavar="COLUMN=LOW,..,HIGH", help="The order of a text column's values.")] = None
     recursive_l: Annotated[

@@ -39,15 +39,13 @@ def rank(
         float, Option(help="Discrimination rate from which a combination counts as identifying.", min=0, max=1)
     ] = 0.8,
     set_: Annotated[
-        Texts,
-        Option("--set", help="A combination to set side by side with others, as a,b; repeatable."),
+        Texts, Option("--set", help="A combination to set side by side with others, as a,b; repeatable.")
     ] = None,
     prune: Annotated[
         bool, Option("--prune", help="Count only combinations that can be among the smallest identifying ones.")
     ] = False,
     growing: Annotated[
-        bool,
-        Option("--growing", help="Instead: the first n attributes together, for growing n, in the order of --qi."),
+        bool, Option("--growing", help="Instead: the first n attributes together, for growing n, in the order of --qi.")
     ] = False,
     every: Annotated[int, Option(help="With --growing: by how many attributes the sets grow.", min=1)] = 1,
     most: Annotated[int, Option(help="How many combinations to show on a terminal.", min=1)] = 15,

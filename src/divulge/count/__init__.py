@@ -6,6 +6,7 @@ from divulge.count.counting import (
     CountedColumns,
     Nulls,
     Request,
+    ValueCounts,
     ValueNumbers,
     align,
     count,
@@ -14,29 +15,12 @@ from divulge.count.counting import (
     joint_domain,
     plain_values,
     population_sizes,
+    value_counts,
 )
 from divulge.count.counts import Counts, count_in_memory, whole_classes
-from divulge.count.value_counts import ValueCounts, value_counts
 
 __all__ = [
-    "Cells",
-    "Contingency",
-    "CountedColumns",
-    "Counts",
-    "Domain",
-    "Nulls",
-    "Request",
-    "ValueCounts",
-    "ValueNumbers",
-    "align",
-    "build_cells",
-    "count",
-    "count_in_memory",
-    "domain_codes",
-    "encode",
-    "joint_domain",
-    "plain_values",
-    "population_sizes",
-    "value_counts",
-    "whole_classes",
-]
+    "Cells", "Contingency", "CountedColumns", "Counts", "Domain", "Nulls", "Request", "ValueCounts", "ValueNumbers",
+    "align", "build_cells", "count", "count_in_memory", "domain_codes", "encode", "joint_domain", "plain_values",
+    "population_sizes", "value_counts", "whole_classes",
+]  # fmt: skip

@@ -7,17 +7,6 @@ from divulge.engines.engine import Engine, Held, LinedUp, double_quoted, is_plai
 from divulge.engines.spark import SparkEngine, read_texts, uri
 
 __all__ = [
-    "DuckDBEngine",
-    "Engine",
-    "Held",
-    "LinedUp",
-    "OwnEngine",
-    "RelationEngine",
-    "SparkEngine",
-    "as_spark_frame",
-    "choose_engine",
-    "double_quoted",
-    "is_plain_type",
-    "read_texts",
-    "uri",
-]
+    "DuckDBEngine", "Engine", "Held", "LinedUp", "OwnEngine", "RelationEngine", "SparkEngine", "as_spark_frame",
+    "choose_engine", "double_quoted", "is_plain_type", "read_texts", "uri",
+]  # fmt: skip

@@ -32,9 +32,9 @@ from divulge.errors import BadInput, DivulgeError, InternalError
 _CSV_LINE = re.compile(r"CSV Error on Line: (\d+)")
 _CSV_FILE = re.compile(r"^ {2}file = (.*)$", re.MULTILINE)
 _CSV_WIDTH = re.compile(r"Expected Number of Columns: (\d+) Found: (\d+)")
-
 _ENCODING = "Pass the file's encoding, for example encoding='latin-1' or encoding='cp1252'"
 _RULES = "Write the file with one kind of line end and with quotes doubled inside quoted values"
+
 # What DuckDB writes, what it means, what to do.
 _CSV_REASONS = (
     ("not utf-8 encoded", "the text is not UTF-8", _ENCODING),

@@ -46,7 +46,6 @@ ROWS_PER_PART = 500_000
 LARGEST_READ_HERE = 256 << 20
 """Up to so many bytes a table is measured by DuckDB, which did not write it; a larger one by Spark, on all workers."""
 _SHARED = "Name a folder on storage that this process and every worker share under the same path. Nothing was published"
-
 _MOMENTS = ("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS")
 """As every reader of Parquet knows them, not in Spark's 96 bits."""
 _PARQUET = {"compression": "zstd"}

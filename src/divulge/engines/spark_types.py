@@ -110,6 +110,7 @@ _INPUT = (
     ("GROUP_EXPRESSION_TYPE_IS_NOT_ORDERABLE", "a column has values that cannot be compared", _CAST),
     ("UNABLE_TO_INFER_SCHEMA", "the files hold no columns", "Name files that hold a table"),
 )
+
 # The same three where Spark gives no condition, only a text.
 _WILD = "Spark cannot read a path with both ':' and a wildcard in a name"
 _TOLD = (

@@ -11,34 +11,11 @@ from divulge.hierarchy.files import (
     read_hierarchy,
     write_hierarchy,
 )
-from divulge.hierarchy.hierarchy import (
-    SUPPRESSED,
-    Gap,
-    Hierarchy,
-    Labels,
-    check_coverage,
-    find_gaps,
-)
+from divulge.hierarchy.hierarchy import SUPPRESSED, Gap, Hierarchy, Labels, check_coverage, find_gaps
 from divulge.hierarchy.rules import Spec, build_hierarchies, build_hierarchy, parse_inline
 
 __all__ = [
-    "SUPPRESSED",
-    "Flavour",
-    "Gap",
-    "Hierarchy",
-    "Labels",
-    "Spec",
-    "Suggestion",
-    "build_hierarchies",
-    "build_hierarchy",
-    "check_coverage",
-    "column_of",
-    "file_name",
-    "find_gaps",
-    "load_hierarchies",
-    "parse_hierarchy",
-    "parse_inline",
-    "read_hierarchy",
-    "suggest_hierarchy",
-    "write_hierarchy",
-]
+    "SUPPRESSED", "Flavour", "Gap", "Hierarchy", "Labels", "Spec", "Suggestion", "build_hierarchies", "build_hierarchy",
+    "check_coverage", "column_of", "file_name", "find_gaps", "load_hierarchies", "parse_hierarchy", "parse_inline",
+    "read_hierarchy", "suggest_hierarchy", "write_hierarchy",
+]  # fmt: skip

@@ -12,7 +12,8 @@ import numpy as np
 
 from divulge.belief import Belief
 from divulge.errors import BadInput, nearest
-from divulge.metrics import closeness, dense, diversity, identity, information
+from divulge.metrics import closeness, dense, identity, information
+from divulge.metrics import closeness as diversity
 from divulge.metrics.identity import Identity
 from divulge.metrics.metric import Convex, Metric, RankingTable, Scope
 

@@ -31,7 +31,7 @@ from divulge.count import (
     population_sizes,
 )
 from divulge.errors import BadInput, nearest
-from divulge.metrics.diversity import recursive_l
+from divulge.metrics.closeness import recursive_l
 from divulge.metrics.identity import Identity
 from divulge.metrics.measurement import Measurement, score
 from divulge.metrics.metric import TOLERANCE

@@ -19,14 +19,7 @@ import pyarrow.compute as pc
 
 from divulge.arrays import Floats, Ints
 from divulge.belief import Belief, GivenPrior, Ground, Knowledge, PriorBelief, Whole
-from divulge.count import (
-    Contingency,
-    CountedColumns,
-    Counts,
-    ValueNumbers,
-    population_sizes,
-    whole_classes,
-)
+from divulge.count import Contingency, CountedColumns, Counts, ValueNumbers, population_sizes, whole_classes
 from divulge.engines import Held
 from divulge.errors import BadInput, InternalError
 from divulge.metrics.catalogue import IDENTITY, SENSITIVE, leading_metric

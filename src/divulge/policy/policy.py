@@ -36,8 +36,7 @@ from typing import Any
 from divulge import metrics
 from divulge.belief import Adversary, adversary_in_force
 from divulge.errors import BadInput, nearest
-from divulge.policy.promise import Promise
-from divulge.policy.protection import Protection, protections_of
+from divulge.policy.promise import Promise, Protection, protections_of
 
 _LISTS = ("quasi_identifiers", "sensitive", "identifier")
 _TEXTS = ("person", "weight")

@@ -4,13 +4,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, replace
+import operator
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import date, datetime
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
+
 from divulge import metrics
+from divulge.arrays import Bools
+from divulge.belief import Belief, Ground
+from divulge.count import Contingency, Domain
 from divulge.errors import BadInput, nearest
-from divulge.metrics import Metric
+from divulge.metrics import Measurement, Metric
+from divulge.values import as_text
 
 
 @dataclass(frozen=True)
@@ -102,3 +112,319 @@ def _c_and_l(name: str, bound: Any) -> tuple[Any, int]:
     if whole < 1:
         raise BadInput(f"l = {l_value!r} of {name} must be at least 1")
     return c, whole
+
+
+# --- protections ------------------------------------------------------------------------------------------------------
+# A protection: promises of their own for chosen people or chosen values (open problem of Afifi et al. 2018, section 7).
+#
+# Chosen people ("over 75 in government"): every published class with at least one of them must keep the promises. Chosen values ("HIV"):
+# the attribute is looked at as the chosen values against all others, and the promises are made about that; for example
+# basic_beta_likeness = 1: in no class may the chosen value be more than twice as likely as in the table.
+#
+# As text: age >= 75 and workclass = 'State-gov': k_anonymity >= 20 and l_diversity >= 3
+# In a policy file, as one [[protect]] table with `where`, or with `attribute` and `values`, and the promises.
+
+
+Condition = str | Sequence[str | None]
+"""A comparison such as ">= 75" or ">= 65 and < 75", a value, or a list of values."""
+_EXAMPLE = "write it like \"age >= 75 and workclass = 'State-gov': k_anonymity >= 20\""
+_VALUE = r"'(?:[^']|'')*'|[^\s'(),:<>=]+"
+_MORE = r"\s*(?:(?P<more>\band\b)|$)"
+_PIECE = re.compile(
+    r"""\s*(?:"(?P<quoted>[^"]+)"|(?P<bare>[^\s"'(),:<>=]+))\s*(?P<sign><=|>=|<|>|=|\bin\b)\s*"""
+    rf"(?P<value>\(\s*(?:{_VALUE})(?:\s*,\s*(?:{_VALUE}))*\s*\)|{_VALUE}){_MORE}",
+    re.IGNORECASE,
+)
+_PROMISE = re.compile(rf"\s*(?P<name>\w+)\s*(?P<sign><=|>=|<|>|=)?\s*(?P<bound>[^\s<>=]+){_MORE}", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Protection:
+    """Extra promises for chosen people, chosen values, or chosen values of chosen people."""
+
+    promises: tuple[Promise, ...]
+    where: Mapping[str, Condition] = field(default_factory=dict)
+    """Quasi-identifier to its values, or to a comparison such as ">75"; all must hold. Empty: everybody.
+
+    A sensitive column may stand here too, with its chosen values.
+    """
+    attribute: str | None = None
+    """The sensitive attribute the promises are about; None: each."""
+    values: tuple[str | None, ...] = ()
+    """Its chosen values; empty: the attribute as it is."""
+
+    def __post_init__(self) -> None:
+        if not self.promises:
+            raise BadInput("a protection without a promise protects nobody", hint="for example k_anonymity = 20")
+        if not self.where and not self.values:
+            raise BadInput(
+                "a protection must choose people (where) or values", hint='for example where = {age = ">75"}'
+            )
+        if self.values and self.attribute is None:
+            raise BadInput(
+                f"of which attribute are the chosen values {', '.join(map(repr, self.values))}?",
+                hint="name it with attribute",
+            )
+
+    @classmethod
+    def make(
+        cls,
+        promises: Mapping[str, Any],
+        *,
+        where: Mapping[str, Any] | None = None,
+        attribute: str | None = None,
+        values: Any = (),
+    ) -> Protection:
+        """From plain values, as they stand in a policy file: Protection.make({"k_anonymity": 20}, where={"age": ">75"})."""
+        chosen, made = _texts(values), (Promise.make(name, bound) for name, bound in promises.items())
+        about = attribute if not chosen else None
+        return cls(
+            tuple(_about(about, made)),
+            {column: value if isinstance(value, str) else _texts(value) for column, value in (where or {}).items()},
+            attribute,
+            chosen,
+        )
+
+    @classmethod
+    def parse(cls, text: str) -> Protection:
+        """From one line: conditions, a colon, promises.
+
+        >>> Protection.parse("age >= 75 and job in ('clerk', 'judge'): k_anonymity >= 20").where
+        {'age': '>= 75', 'job': ('clerk', 'judge')}
+        """
+        colons = [found for found in re.finditer(r"""'(?:[^']|'')*'|"[^"]*"|(:)""", text) if found[1]]
+        if not colons:  # none that is not within quotes
+            raise BadInput(f"{text!r} makes no promise: there is no colon", hint=_EXAMPLE)
+        conditions, promises = text[: colons[0].start()], text[colons[0].end() :]
+        where: dict[str, Condition] = {}
+        for piece in _pieces(_PIECE, conditions, text):
+            column, sign = piece["quoted"] or piece["bare"], piece["sign"].lower()
+            before = where.get(column)
+            if sign in ("=", "in"):
+                condition: Condition = tuple(_unquoted(value) for value in re.findall(_VALUE, piece["value"]))
+            else:
+                condition = f"{sign} {_unquoted(piece['value'])}"
+                condition = f"{before} and {condition}" if isinstance(before, str) else condition
+            if before is not None and not (isinstance(before, str) and isinstance(condition, str)):
+                raise BadInput(f"{text!r} chooses {column} twice", hint=f"for several values: {column} in (a, b)")
+            where[column] = condition
+        return cls(tuple(_promise(piece) for piece in _pieces(_PROMISE, promises, text)), where)
+
+    @property
+    def who(self) -> str:
+        """The chosen people, for people; empty: everybody."""
+        return " and ".join(_told(column, condition) for column, condition in self.where.items())
+
+
+def protections_of(tables: Any, origin: str) -> Iterator[Protection]:
+    """The [[protect]] tables of a policy file."""
+    if not isinstance(tables, list) or not all(isinstance(table, Mapping) for table in tables):
+        raise BadInput(f"{origin}: 'protect' must be tables", hint="head each of them with [[protect]]")
+    for table in tables:
+        chosen = {name: table[name] for name in ("where", "attribute", "values") if name in table}
+        promises = {name: bound for name, bound in table.items() if name not in chosen and name != "promises"}
+        inner = table.get("promises", {})
+        if not isinstance(chosen.get("where", {}), Mapping) or not isinstance(inner, Mapping):
+            raise BadInput(
+                f"{origin}: 'where' and 'promises' of a protection are tables", hint='where = {age = ">= 75"}'
+            )
+        try:
+            yield Protection.make({**promises, **inner}, **chosen)
+        except BadInput as error:
+            raise BadInput(f"{origin}: [[protect]]: {error.message}", hint=error.hint) from None
+
+
+def _about(attribute: str | None, promises: Iterable[Promise]) -> Iterator[Promise]:
+    """Promises about an attribute; one about identity is about none."""
+    for promise in promises:
+        yield replace(promise, attribute=attribute) if promise.metric.scope == "sensitive" else promise
+
+
+def _texts(values: Any) -> tuple[str | None, ...]:
+    """One value or several, as text."""
+    several = isinstance(values, Sequence) and not isinstance(values, str)
+    return tuple(as_text(value) for value in (values if several else (values,)))
+
+
+def _pieces(pattern: re.Pattern[str], part: str, text: str) -> Iterator[re.Match[str]]:
+    """What stands between the ANDs, one by one."""
+    place = 0
+    while True:
+        found = pattern.match(part, place)
+        if found is None:
+            raise BadInput(f"{text!r} is not a protection: {part[place:].strip()!r} is not understood", hint=_EXAMPLE)
+        yield found
+        place = found.end()
+        if not found["more"]:
+            return
+
+
+def _promise(piece: re.Match[str]) -> Promise:
+    promise = Promise.make(piece["name"], piece["bound"])
+    wanted = "<" if promise.metric.worse == "high" else ">"
+    if piece["sign"] not in (None, "=", wanted, f"{wanted}="):
+        raise BadInput(f"{piece[0].strip()!r}: this can only be promised as {promise.text}")
+    return promise
+
+
+def _unquoted(value: str) -> str:
+    return value[1:-1].replace("''", "'") if value.startswith("'") else value
+
+
+def _told(column: str, condition: Condition) -> str:
+    if isinstance(condition, str):
+        return f"{column} {condition}" if condition.lstrip().startswith(("<", ">")) else f"{column} = {condition}"
+    return f"{column} = {' or '.join('null' if value is None else value for value in condition)}"
+
+
+_COMPARISON = re.compile(r"\s*(<=|>=|<|>)\s*(.+?)\s*")
+_AND = re.compile(r"\s+and\s+", re.IGNORECASE)
+_OPERATORS = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
+
+
+@dataclass(frozen=True, eq=False)
+class Protected:
+    """A protection and the classes of a table that hold its people."""
+
+    protection: Protection
+    only: Bools | None = field(default=None, repr=False)
+    """Per class; None: everybody is meant."""
+
+    def about(self, beliefs: Mapping[str, Belief]) -> tuple[dict[str, Belief], list[Promise]]:
+        """The beliefs that the promises are about, and the promises: with chosen values, those against all others."""
+        protection = self.protection
+        if not protection.values:
+            return dict(beliefs), list(protection.promises)
+        name, belief = _chosen_values(protection, beliefs)
+        return {name: belief}, list(_about(name, protection.promises))
+
+
+def choose(
+    protections: Sequence[Protection], contingency: Contingency, attributes: Iterable[str]
+) -> tuple[Protected, ...]:
+    """The chosen people of each protection among the counted classes; `attributes` are the sensitive ones."""
+    known = tuple(attributes)
+    return tuple(_chosen(_with_values(protection, contingency, known), contingency) for protection in protections)
+
+
+def choose_measured(protections: Sequence[Protection], measurement: Measurement) -> tuple[Protected, ...]:
+    """The same in a measured table, by what the table itself says of people; refused where not all of its classes are here."""
+    if protections and measurement.survey is not None:
+        raise BadInput(
+            "chosen people and values cannot be looked for among classes that were not brought together",
+            hint="Check without protections, or with fewer quasi-identifiers and without a memory limit",
+        )
+    return choose(protections, measurement.contingency, measurement.beliefs)
+
+
+def _chosen(protection: Protection, contingency: Contingency) -> Protected:
+    only = _chosen_people(protection, contingency) if protection.where else None
+    for promise in protection.promises if protection.where else ():
+        if promise.metric.looks_at == "table":
+            raise BadInput(
+                f"{promise.text} is about the whole table and cannot protect chosen people",
+                hint="choose a promise about classes",
+            )
+    return Protected(protection, only)
+
+
+def _with_values(protection: Protection, contingency: Contingency, attributes: Sequence[str]) -> Protection:
+    """A sensitive column among the conditions chooses values."""
+    keys = [key.name for key in contingency.keys]
+    about = [column for column in protection.where if column in attributes and column not in keys]
+    if not about:
+        return protection
+    if len(about) > 1 or protection.values:
+        raise BadInput(
+            f"values of several sensitive attributes are chosen at once: {protection.who}",
+            hint="make a protection for each attribute",
+        )
+    wanted = protection.where[about[0]]
+    if isinstance(wanted, str) and _COMPARISON.fullmatch(wanted):
+        raise BadInput(f"values of {about[0]!r} cannot be chosen by {wanted!r}", hint="name the values")
+    where = {column: condition for column, condition in protection.where.items() if column != about[0]}
+    values = (wanted,) if isinstance(wanted, str) else tuple(wanted)
+    return replace(protection, where=where, attribute=about[0], values=values)
+
+
+def _chosen_people(protection: Protection, contingency: Contingency) -> Bools:
+    """Which classes hold the chosen people."""
+    names = [key.name for key in contingency.keys]
+    chosen: Bools = np.ones(len(contingency), dtype=bool)
+    for column, condition in protection.where.items():
+        if column not in names:
+            raise BadInput(
+                f"people are chosen by {column!r}, which is not a quasi-identifier", hint=nearest(column, names)
+            )
+        position = names.index(column)
+        chosen &= _meeting(contingency.keys[position], condition)[contingency.codes[position]]
+    if not chosen.any():
+        raise BadInput(
+            f"nobody in the table is chosen by {protection.who}", hint="look at the values with `divulge profile`"
+        )
+    return chosen
+
+
+def _meeting(domain: Domain, condition: Condition) -> Bools:
+    """Which values of a column meet a condition."""
+    texts = [as_text(label) for label in domain.labels]
+    parts = _AND.split(condition) if isinstance(condition, str) and condition not in texts else []
+    comparisons = [_COMPARISON.fullmatch(part) for part in parts]
+    if comparisons and all(comparisons):
+        if not domain.is_ordered:
+            raise BadInput(
+                f"{condition!r} cannot be asked of {domain.name!r}, whose values are text, such as {texts[0]!r}",
+                hint="Choose people in the table before its columns are made coarser, or name the values",
+            )
+        return np.array([_meets_all(label, comparisons, domain) for label in domain.labels])
+    wanted = [condition] if isinstance(condition, str) else list(condition)
+    _refuse_unknown(wanted, texts, domain.name)
+    return np.array([text in wanted for text in texts])
+
+
+def _meets_all(label: Any, comparisons: Sequence[re.Match[str] | None], domain: Domain) -> bool:
+    return label is not None and all(
+        _OPERATORS[part[1]](label, _like(label, part[2], domain)) for part in comparisons if part is not None
+    )
+
+
+def _like(label: Any, bound: str, domain: Domain) -> Any:
+    """A bound read as a value of the same kind."""
+    try:
+        if isinstance(label, datetime):
+            return datetime.fromisoformat(bound).replace(tzinfo=label.tzinfo)
+        if isinstance(label, date):
+            return date.fromisoformat(bound)
+        return float(bound) if isinstance(label, int) else type(label)(bound)
+    except (TypeError, ValueError, ArithmeticError):
+        raise BadInput(f"{bound!r} cannot be compared with the values of {domain.name!r}, such as {label!r}") from None
+
+
+def _refuse_unknown(wanted: Sequence[str | None], texts: Sequence[str | None], column: str) -> None:
+    for value in wanted:
+        if value not in texts:
+            raise BadInput(
+                f"{column!r} has no value {value!r}",
+                hint=nearest(str(value), [text for text in texts if text is not None]),
+            )
+
+
+def _chosen_values(protection: Protection, beliefs: Mapping[str, Belief]) -> tuple[str, Belief]:
+    """The belief about the chosen values against all others."""
+    attribute = str(protection.attribute)
+    if attribute not in beliefs:
+        raise BadInput(f"{attribute!r} is not a sensitive attribute here", hint=nearest(attribute, beliefs))
+    belief = beliefs[attribute]
+    texts = [as_text(label) for label in belief.cells.domain.labels]
+    _refuse_unknown(protection.values, texts, attribute)
+    codes = np.array([0 if text in protection.values else 1 for text in texts])
+    if codes.max() == 0:
+        raise BadInput(
+            f"all values of {attribute!r} are chosen, so there is nothing to tell them from", hint="choose fewer"
+        )
+    chosen = ", ".join("null" if value is None else value for value in protection.values)
+    name = f"{attribute} = {chosen}"
+    domain = Domain(name, pa.array([chosen, f"not {chosen}"]), "text")
+    weights = np.stack([belief.prior.weights[:, codes == code].sum(axis=1) for code in (0, 1)], axis=1)
+    cells, prior = belief.cells.recode(codes, domain), belief.prior.with_weights(weights)
+    return name, replace(belief, cells=cells, prior=prior, ground=Ground("equal"))

@@ -11,8 +11,7 @@ from divulge import metrics
 from divulge.belief import Belief
 from divulge.errors import BadInput, BrokenPromise
 from divulge.metrics import Measurement, answer
-from divulge.policy.promise import Promise
-from divulge.policy.protection import Protected
+from divulge.policy.promise import Promise, Protected
 from divulge.results import Result
 
 

@@ -18,8 +18,8 @@ from divulge.hierarchy import Hierarchy, Suggestion, file_name
 from divulge.metrics import Measurement
 from divulge.policy import Policy, Protected, Verdict
 from divulge.publish import manifest
+from divulge.publish.files import draw_secret, recoded_rows, shuffled
 from divulge.publish.release import Release, ReleasePart, StagedFile, Written
-from divulge.publish.rows import draw_secret, recoded_rows, shuffled
 from divulge.publish.verify import Fingerprint, compare, hold
 from divulge.search import Plan, Recoding
 from divulge.table import Roles, Table, resolve_roles

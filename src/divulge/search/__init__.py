@@ -10,16 +10,6 @@ from divulge.search.objectives import UserFunction
 from divulge.search.plan import Box, Plan, Recoding, published
 
 __all__ = [
-    "Box",
-    "Cuts",
-    "Front",
-    "NothingFits",
-    "Plan",
-    "Recoding",
-    "UserFunction",
-    "mondrian",
-    "optimal_cuts",
-    "pareto_front",
-    "published",
-    "search",
-]
+    "Box", "Cuts", "Front", "NothingFits", "Plan", "Recoding", "UserFunction", "mondrian", "optimal_cuts",
+    "pareto_front", "published", "search",
+]  # fmt: skip

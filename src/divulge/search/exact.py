@@ -23,12 +23,11 @@ from divulge.count import Contingency
 from divulge.hierarchy import Hierarchy
 from divulge.policy import Promise
 from divulge.search.diagnosis import nothing_fits
-from divulge.search.heuristic import explore
 from divulge.search.judge import Asked, judge_for
 from divulge.search.lattice import Lattice, Node, lattice_of
 from divulge.search.objectives import UserFunction, find_objective, shown
 from divulge.search.plan import Plan, recode
-from divulge.search.problem import SearchProblem, SearchState
+from divulge.search.problem import SearchProblem, SearchState, explore
 
 LARGEST_PROVED = 1_000_000
 """Up to this many nodes a search without a time limit goes on until the optimum is proved; beyond, a default limit stops it."""

@@ -19,22 +19,6 @@ from divulge.table.table import (
 from divulge.table.text_files import read_dialect
 
 __all__ = [
-    "ArxProject",
-    "Column",
-    "Declared",
-    "Kind",
-    "Names",
-    "Roles",
-    "Table",
-    "find_files",
-    "kind_by_name",
-    "kind_of",
-    "own_table",
-    "read",
-    "read_beside",
-    "read_dialect",
-    "read_project",
-    "resolve_roles",
-    "split_names",
-    "table_of",
-]
+    "ArxProject", "Column", "Declared", "Kind", "Names", "Roles", "Table", "find_files", "kind_by_name", "kind_of",
+    "own_table", "read", "read_beside", "read_dialect", "read_project", "resolve_roles", "split_names", "table_of",
+]  # fmt: skip

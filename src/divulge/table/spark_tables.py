@@ -26,6 +26,7 @@ from divulge.table.text_files import UTF8, Dialect, TextOptions, codec_of, colum
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+
 SparkKind = Literal["csv", "json", "parquet", "orc", "a table"]
 _BY_NAME: dict[str, SparkKind] = {
     ".csv": "csv", ".tsv": "csv", ".tab": "csv", ".txt": "csv", ".json": "json", ".jsonl": "json", ".ndjson": "json", ".orc": "orc",

@@ -15,6 +15,7 @@ from divulge.errors import BadInput, listed, nearest
 if TYPE_CHECKING:
     from divulge.hierarchy import Hierarchy
 
+
 Kind = Literal["number", "text", "date", "boolean", "nested"]
 Frame = Literal["pandas", "polars", "arrow", "none"]
 _INTEGERS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT")

@@ -55,10 +55,7 @@ def distances_chart(comparison: papers.Comparison) -> Any:
 
     return (
         alt.Chart(
-            data_of(comparison.curves),
-            title="Distances as belief moves from prior to target",
-            width=460,
-            height=320,
+            data_of(comparison.curves), title="Distances as belief moves from prior to target", width=460, height=320
         )
         .mark_line()
         .encode(

@@ -10,9 +10,10 @@ import pyarrow as pa
 import pytest
 
 import divulge as dv
-from divulge.anatomy import AlphaBetaGammaDelta, Division, InfeasibleModel, Reached, Slppa
-from divulge.anatomy.division import divide
-from divulge.anatomy.methods import anatomize
+from divulge.anatomy.division import Division, divide
+from divulge.anatomy.methods import Slppa, anatomize
+from divulge.anatomy.model import AlphaBetaGammaDelta, Reached
+from divulge.anatomy.problem import InfeasibleModel
 from divulge.anatomy.rows import associate, column_weight
 from divulge.errors import MissingDependency
 from tests.anatomy.literature import (
@@ -218,13 +219,7 @@ PAGE = Page(
             "column",
             weights,
         ),
-        Section(
-            "Eq. 10: associations",
-            "Not printed.",
-            "`divulge.anatomy.rows.associate`.",
-            "columns",
-            associations,
-        ),
+        Section("Eq. 10: associations", "Not printed.", "`divulge.anatomy.rows.associate`.", "columns", associations),
         Section(
             "Table 4: the division",
             "Gender goes with age (phi2 = 1) and not with job (1/9). Only a limit of two columns per table "
