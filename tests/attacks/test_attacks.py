@@ -15,8 +15,7 @@ from hypothesis import given, settings
 from divulge.anatomy.methods import Anatomized, Slppa, anatomize
 from divulge.anatomy.model import AlphaBetaGammaDelta
 from divulge.attacks.anatomized import attack_anatomized
-from divulge.attacks.linkage import Effort, beliefs_without_group
-from divulge.attacks.outcome import Victims, drawn_arrangement, interval, student
+from divulge.attacks.linkage import Effort, Victims, beliefs_without_group, drawn_arrangement, interval, student
 from divulge.errors import Infeasible
 from tests.anatomy.checker import Drawn, drawn
 from tests.anatomy.literature import QUASI_IDENTIFIERS, table_1

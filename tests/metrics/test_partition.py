@@ -19,9 +19,9 @@ from divulge.belief import Belief
 from divulge.count import Request, ValueNumbers, whole_classes
 from divulge.metrics import Identity
 from divulge.metrics.catalogue import IDENTITY, SENSITIVE
-from divulge.metrics.class_query import Question
 from divulge.metrics.survey import (
     Outlook,
+    Question,
     SurveyFindings,
     SurveyPlan,
     SurveyTotals,

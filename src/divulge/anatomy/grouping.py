@@ -34,9 +34,7 @@ from divulge.arrays import Bools, Codes, Ints, Members
 from divulge.errors import InternalError
 
 
-# --- deal -------------------------------------------------------------------------------------------------------------
-# The circular deal: sort the records by sensitive value and give record i to group i mod G.
-#
+# --- The circular deal: sort the records by sensitive value and give record i to group i mod G ------------------------
 # A value with h records then has floor(h/G) or ceil(h/G) of them in every group, and groups have floor(n/G) or ceil(n/G) records. So
 # beta and delta of all groups follow from the counts of the whole table, and the largest number of groups for which they hold can be
 # looked up. It does not fail where Algorithm 1 of Yao et al. 2021 does: counts (3, 1, 1, 1) with two records per group. With regions,

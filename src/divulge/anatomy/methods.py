@@ -171,9 +171,7 @@ class _OneTable(_Settled):
         return given_division(quasi_identifiers, [quasi_identifiers])
 
 
-# --- paper algorithm --------------------------------------------------------------------------------------------------
-# Algorithm 1 of Yao et al. 2021, as printed, for comparison with grouping.py.
-#
+# --- Algorithm 1 of Yao et al. 2021, as printed, for comparison with grouping.py --------------------------------------
 # Lines 6 and 7 are printed as "while buckets > N" and "from tail to head", that is from the smallest bucket on; `enough` and `pick`
 # choose the other readings: ">=" as the text says, and the largest buckets, sorted anew for each group, as Anatomy does. Line 17
 # ("break and reset beta or delta") raises: parameters are never changed silently. Lines 20 to 41 do not work as printed (the loop

@@ -92,9 +92,7 @@ def as_share(name: str, given: Share) -> Fraction:
     return share
 
 
-# --- levels -----------------------------------------------------------------------------------------------------------
-# The four levels of every group, exactly, from counts (Yao et al. 2021, eqs. 1 to 8).
-#
+# --- The four levels of every group, exactly, from counts (Yao et al. 2021, eqs. 1 to 8) ------------------------------
 # All that matters of a group is its size and how often each tuple of each table occurs in it, so the same code measures our own
 # groupings, a release that was read back and another's release. A bound p/q on a count in a group of n records means: the count is at
 # most floor(n p/q), taken once per group size in whole numbers of any length. Several sensitive attributes: each by itself together

@@ -176,9 +176,7 @@ def _ranked(rows: RowCodes, name: str, whole: SensitiveTotals | None) -> Ranked:
     return Ranked(name, ids, np.bincount(ids, minlength=len(prior)), prior, labels)
 
 
-# --- feasibility ------------------------------------------------------------------------------------------------------
-# Can any grouping keep the model? Decided before a record is moved, exactly where that is possible.
-#
+# --- Can any grouping keep the model? Decided before a record is moved, exactly where that is possible ----------------
 # The count of the commonest value is the sum of its counts in the groups, each at most beta times the group, so it is at most beta
 # times the table; and if it is, the table as one group keeps beta, alpha likewise, and delta with difference 0. Hence alpha and beta
 # can be kept exactly if the whole table keeps them, and delta always. Yao et al. 2021 (section 4.4) state weaker conditions, one of

@@ -70,9 +70,7 @@ def _mixed(words: Words) -> Words:
     return words ^ (words >> np.uint64(31))
 
 
-# --- association ------------------------------------------------------------------------------------------------------
-# How much a column tells, and how closely two columns go together (Yao et al. 2021, eqs. 9 and 10).
-#
+# --- How much a column tells, and how closely two columns go together (Yao et al. 2021, eqs. 9 and 10) ----------------
 # The weight of a column is its entropy in bits. The association of two columns is the mean-square contingency coefficient phi2
 # (Cramer's V squared), or V squared with Bergsma's correction (2013): phi2 grows with the number of values even between independent
 # columns, so that a column such as a survey weight would draw everything into its table.

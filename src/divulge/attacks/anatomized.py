@@ -9,16 +9,18 @@ import numpy as np
 
 from divulge import anatomy, arrays
 from divulge.arrays import Bools, Codes, Ints
-from divulge.attacks.linkage import Effort, attribute_linkage, record_linkage
-from divulge.attacks.outcome import (
+from divulge.attacks.linkage import (
     AttackOutcome,
+    Effort,
     Trial,
     Victims,
+    attribute_linkage,
     chances,
     drawn_arrangement,
     every_arrangement,
     how_many,
     largest_chance,
+    record_linkage,
     sampled,
 )
 

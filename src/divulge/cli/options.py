@@ -374,8 +374,7 @@ def _parameters(group: Any) -> list[inspect.Parameter]:
     ]
 
 
-# --- promises ---------------------------------------------------------------------------------------------------------
-# Promises on the command line: a flag for every metric that can be promised, beside those of a policy file.
+# --- Promises on the command line: a flag for every metric that can be promised, beside those of a policy file --------
 PolicyOption = Annotated[Text, Option("--policy", metavar="FILE", help="Policy file (TOML) with roles and promises.")]
 ProtectOption = Annotated[
     Texts,

@@ -413,8 +413,6 @@ def population_sizes(sample: Contingency, population: Contingency) -> Floats:
 # How often the values of each column occur, as (size, how many values have it): enough for every identity metric of a column.
 #
 # All columns share one scan, and what comes back is short even for a column with ten million distinct values.
-
-
 @dataclass(frozen=True, eq=False)
 class ValueCounts:
     """One column: the sizes that occur, how many values have each, and how many rows are null."""

@@ -264,16 +264,12 @@ def enhance_each(
     return tuple(sorted(found, key=lambda each: each.certainty))
 
 
-# --- a published table ------------------------------------------------------------------------------------------------
-# What a published table gives away about one person (Whang and Garcia-Molina, section 3).
-#
+# --- What a published table gives away about one person (Whang and Garcia-Molina, section 3) --------------------------
 # Each row of a release becomes a record, each column a label; a cell that is all stars says nothing. The adversary merges
 # the rows that agree on all quasi-identifiers, together with the background tables at hand. Generalized values stand for
 # what they cover: the 111 of a background table and of the reference becomes the 11* of the release before anything is
 # compared, or the adversary would hold the same fact twice. k-anonymity calls all rows equally safe; the leakage differs
 # from person to person.
-
-
 @dataclass(frozen=True)
 class TableLeakage:
     """What the table says about one person, and the merged record that says it."""

@@ -52,8 +52,7 @@ def _is_of(module: str, name: str, value: Any) -> bool:
     return isinstance(found, type) and isinstance(value, found)
 
 
-# --- relation ---------------------------------------------------------------------------------------------------------
-# What is quoted comes first, so that a question mark inside a name or a text is not taken for a parameter.
+# --- What is quoted comes first, so that a question mark inside a name or a text is not taken for a parameter ---------
 _PLACEHOLDER = re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|\?""")
 _VIEW = "divulge_relation"
 

@@ -3,13 +3,13 @@
 
 from divulge.metrics.average_and_worst import Conditions, conditions_of
 from divulge.metrics.catalogue import IDENTITY, METRICS, find_metric, leading_metric, ordering_metric, ranked_metrics
-from divulge.metrics.class_query import Answer, Question, answer
 from divulge.metrics.dense import DenseSums, Marginal
 from divulge.metrics.identity import Identity, distinction, separation, uniques
 from divulge.metrics.information import distribution_leakage, entropy_leakage, mutual_information, specific_information
 from divulge.metrics.measurement import Measurement, Score, as_frame, as_number
 from divulge.metrics.measuring import beliefs_by, count_population, measure_counts, measure_request, survey_of
 from divulge.metrics.metric import TOLERANCE, Convex, LooksAt, Metric, RankingTable, Scope, worst_first
+from divulge.metrics.survey import Answer, Question, answer
 
 __all__ = [
     "IDENTITY", "METRICS", "TOLERANCE", "Answer", "Conditions", "Convex", "DenseSums", "Identity", "LooksAt",

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from divulge.metrics.catalogue import find_metric
-from divulge.metrics.class_query import Question
 from divulge.metrics.information import l_of_t, mutual_information
 from divulge.metrics.measurement import Measurement
 from divulge.metrics.metric import TOLERANCE
+from divulge.metrics.survey import Question
 
 _T, _L = find_metric("surprise", "sensitive"), find_metric("entropy_l_diversity", "sensitive")
 

@@ -143,8 +143,6 @@ def delta_disclosure_present(belief: Belief) -> Floats:
 # How many values a class leaves possible: l-diversity in three kinds (Machanavajjhala et al. 2007) and (alpha,k)-anonymity's alpha.
 #
 # Each function takes a belief and returns one number per class.
-
-
 def distinct_l(belief: Belief) -> Floats:
     """How many values occur."""
     return np.diff(belief.cells.start).astype(np.float64)

@@ -16,10 +16,9 @@ from divulge.belief import Belief
 from divulge.count import Contingency
 from divulge.errors import BadInput, nearest
 from divulge.metrics.catalogue import IDENTITY, SENSITIVE, find_metric
-from divulge.metrics.class_query import Answer, Question, answer
 from divulge.metrics.identity import Identity
 from divulge.metrics.metric import Metric
-from divulge.metrics.survey import Survey
+from divulge.metrics.survey import Answer, Question, Survey, answer
 from divulge.results import Result
 
 _WHOLE_UNITS = ("people", "classes", "values")

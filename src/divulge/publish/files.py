@@ -99,14 +99,10 @@ def _header(path: Path, delimiter: str) -> tuple[str, ...]:
         return tuple(next(csv.reader(file, delimiter=delimiter), ()))
 
 
-# --- rows in a secret order -------------------------------------------------------------------------------------------
-# The rows of a table under a recoding: the pass in which the engine applies what the search decided.
-#
+# --- The rows of a table under a recoding: the pass in which the engine applies what the search decided ---------------
 # Each row's quasi-identifiers are looked up among the raw classes, null for null; the row gets the labels of its class, or is left out with
 # it. A row that no counted class knows is left out too, so rows that appeared after counting are not published unseen.
 # Identifiers and the person never are.
-
-
 _SMALL = 200_000
 """So many classes may be sent to every worker, so that no row of the source moves for the lookup."""
 

@@ -22,14 +22,11 @@ from divulge.ranking.score import Combination, Names, OneByOne, without
 from divulge.results import Result
 from divulge.table import Roles, Table
 
-# --- the smallest that identify ---------------------------------------------------------------------------------------
-# The smallest combinations that identify, without counting those that cannot be among them.
-#
+
+# --- The smallest combinations that identify, without counting those that cannot be among them ------------------------
 # The discrimination rate of a set of columns is H(set) / log2 rows where each row is a person of its own. Entropy never falls when a column
 # is added, so nothing that holds an identifying set is a smallest one. And it is submodular: H(C) <= H(C - a) + H(C - b) - H(C - a - b), so
 # what the parts of a set have bounds what the set can have. Both are used level by level, as in Apriori.
-
-
 @dataclass(frozen=True)
 class Pruned:
     """Combinations that were not counted."""
@@ -79,8 +76,6 @@ def _limits(columns: Names, bounds: dict[Names, tuple[float, float]]) -> tuple[f
 
 
 # --- ranking ----------------------------------------------------------------------------------------------------------
-
-
 Progress = Callable[[int, int], None]
 _DISTINCT_ROWS_FOR_A_CELL = 10
 """A distinct row costs some bytes for each column, a cell of which all metrics are computed about 1 kB."""

@@ -114,8 +114,6 @@ class SearchState:
 # by the least coarser nodes that are not; one that excludes nothing is replaced by its coarser neighbours. The least bound that
 # waits there is a cost that no solution undercuts; when it reaches the best solution, that is the optimum, and the gap is closed. Last, the
 # best solution goes down to finer neighbours that cost the same, as long as there are any.
-
-
 @dataclass(eq=False)
 class _Frontier:
     """Nodes that wait, least bound first, each once."""
