@@ -9,36 +9,23 @@ import typer
 from typer import Option
 
 import divulge as dv
-from divulge.cli.options import (
-    BeliefOptions,
-    JointOption,
-    JsonOption,
-    PolicyOption,
-    ProtectOption,
-    RoleOptions,
-    TableOptions,
-    new_app,
-    policy_of,
-    takes_groups,
-    takes_promises,
-    tell,
-)
+from divulge.cli import options
 
-app = new_app()
+app = options.new_app()
 
 
 @app.command()
-@takes_promises
-@takes_groups
+@options.takes_promises
+@options.takes_groups
 def check(
-    table: TableOptions,
-    roles: RoleOptions,
-    adversary: BeliefOptions,
-    policy: PolicyOption = None,
-    protect: ProtectOption = None,
+    table: options.TableOptions,
+    roles: options.RoleOptions,
+    adversary: options.BeliefOptions,
+    policy: options.PolicyOption = None,
+    protect: options.ProtectOption = None,
     sample: Annotated[int, Option(help="How many of the classes that break a promise to name.", min=0)] = 10,
-    joint: JointOption = False,
-    json_: JsonOption = False,
+    joint: options.JointOption = False,
+    json_: options.JsonOption = False,
     bounds: dict[str, str] | None = None,
 ) -> None:
     """Hold a table against a policy: exit code 0 if it holds, 1 if not.
@@ -49,9 +36,9 @@ def check(
       divulge check patients.csv --qi zip,age --sensitive disease --k-anonymity 5 --entropy-leakage 0.5
     """
     opened = table.read()
-    kept = policy_of(policy, bounds, protect=protect)
+    kept = options.policy_of(policy, bounds, protect=protect)
     her = adversary.resolve(opened.names)
     verdict = dv.check(opened, kept, **roles.resolve(opened), joint=joint, adversary=her, sample=sample)
-    tell(verdict, json_=json_, text={"sample": sample})
+    options.tell(verdict, json_=json_, text={"sample": sample})
     if not verdict.holds:
         raise typer.Exit(1)

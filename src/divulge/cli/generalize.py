@@ -11,28 +11,11 @@ from typer import Option
 
 import divulge as dv
 from divulge.belief import Adversary
-from divulge.cli.options import (
-    BeliefOptions,
-    JointOption,
-    JsonOption,
-    PolicyOption,
-    ProtectOption,
-    RoleOptions,
-    TableOptions,
-    Text,
-    Texts,
-    emit_json,
-    new_app,
-    policy_of,
-    show,
-    takes_groups,
-    takes_promises,
-    tell,
-)
+from divulge.cli import options
 from divulge.errors import BadInput
 from divulge.policy import Policy
 
-app = new_app()
+app = options.new_app()
 FormatOption = Annotated[
     Literal["csv", "parquet", "arrow"] | None,
     Option(
@@ -47,14 +30,14 @@ SeedOption = Annotated[
 
 
 @app.command()
-@takes_promises
-@takes_groups
+@options.takes_promises
+@options.takes_groups
 def generalize(
-    table: TableOptions,
-    roles: RoleOptions,
-    adversary: BeliefOptions,
-    policy: PolicyOption = None,
-    protect: ProtectOption = None,
+    table: options.TableOptions,
+    roles: options.RoleOptions,
+    adversary: options.BeliefOptions,
+    policy: options.PolicyOption = None,
+    protect: options.ProtectOption = None,
     out: Annotated[
         Path | None,
         Option(metavar="DIR", help="The folder to publish in; it must not exist yet. Without it nothing is written."),
@@ -74,21 +57,21 @@ def generalize(
     optima: Annotated[bool, Option("--optima", help="Also tell all solutions that cost the same.")] = False,
     nodes: Annotated[bool, Option("--nodes", help="Also tell every combination of levels looked at.")] = False,
     pareto: Annotated[
-        Text,
+        options.Text,
         Option(
             metavar="METRIC",
             help="Instead of a release: what each combination of levels costs and tells by this metric, and the best trade-offs.",
         ),
     ] = None,
     keep: Annotated[
-        Texts, Option(help="Column without a role to publish although it looks like an identifier.")
+        options.Texts, Option(help="Column without a role to publish although it looks like an identifier.")
     ] = None,
     format_: FormatOption = None,
     seed: SeedOption = None,
     dry_run: Annotated[bool, Option("--dry-run", help="Search and report; write nothing.")] = False,
     force: ForceOption = False,
-    joint: JointOption = False,
-    json_: JsonOption = False,
+    joint: options.JointOption = False,
+    json_: options.JsonOption = False,
     bounds: dict[str, str] | None = None,
 ) -> None:
     """Make a table coarser until it keeps a policy, at the least loss, and publish it: exit code 3 if nothing can.
@@ -114,7 +97,7 @@ def generalize(
         publish.refuse_target(out, force=force)
     opened = table.read()
     publish.choose_format(opened, format_)
-    kept = policy_of(policy, bounds, protect=protect, suppression=suppression)
+    kept = options.policy_of(policy, bounds, protect=protect, suppression=suppression)
     given = roles.resolve(opened)
     levels, her = _hierarchies(opened, kept, given, hierarchies=hierarchies, adversary=adversary)
     common = given | {
@@ -123,7 +106,7 @@ def generalize(
         "objective": objective,
         "joint": joint,
         "adversary": her,
-        "announce": None if json_ else lambda suggestions: show(releases.suggestions_text(suggestions)),
+        "announce": None if json_ else lambda suggestions: options.show(releases.suggestions_text(suggestions)),
     }
     if pareto is not None:
         unused = (out, time_limit, optima or None, nodes or None, keep, None if method == "full-domain" else method)
@@ -142,12 +125,12 @@ def generalize(
     except search.NothingFits as error:
         if not json_:
             raise
-        emit_json({"infeasible": error.document()})
+        options.emit_json({"infeasible": error.document()})
         raise typer.Exit(error.exit_code) from None
     written = None
     if out is not None and not dry_run:
         written = release.write(out, format=format_, force=force, seed=seed)
-    tell(release, json_=json_, written=written)
+    options.tell(release, json_=json_, written=written)
 
 
 def _show_front(opened: Any, metric: str, asked: dict[str, Any], *, json_: bool, unused: bool) -> None:
@@ -157,11 +140,11 @@ def _show_front(opened: Any, metric: str, asked: dict[str, Any], *, json_: bool,
             "--pareto publishes nothing and looks at one level per column",
             hint="Leave out --out, --method, --time-limit, --optima, --nodes and --keep",
         )
-    tell(dv.tradeoff(opened, metric, **asked), json_=json_)
+    options.tell(dv.tradeoff(opened, metric, **asked), json_=json_)
 
 
 def _hierarchies(
-    opened: Any, policy: Policy, given: dict[str, Any], *, hierarchies: Path | None, adversary: BeliefOptions
+    opened: Any, policy: Policy, given: dict[str, Any], *, hierarchies: Path | None, adversary: options.BeliefOptions
 ) -> tuple[dict[str, Any], Adversary]:
     """Hierarchies of quasi-identifiers, and the adversary with the taxonomies of sensitive columns."""
     from divulge.hierarchy import load_hierarchies

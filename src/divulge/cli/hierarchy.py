@@ -10,24 +10,9 @@ from typing import Annotated, Any, Literal
 from typer import Argument, Option
 
 import divulge as dv
-from divulge.cli.options import (
-    BeliefOptions,
-    JsonOption,
-    PolicyOption,
-    TableOptions,
-    Text,
-    Texts,
-    emit_json,
-    new_app,
-    pairs,
-    policy_of,
-    show,
-    takes_groups,
-    takes_promises,
-    tell,
-)
+from divulge.cli import options
 
-app = new_app()
+app = options.new_app()
 
 
 @app.callback()
@@ -50,31 +35,36 @@ MostOption = Annotated[int, Option(help="How many values to show.", min=1)]
 class RuleOptions:
     """Which rule makes the levels; none of them: chosen from the data."""
 
-    intervals: Annotated[Text, Option(metavar="5,10,20", help="Ranges of numbers: the width on each level.")] = None
-    start: Annotated[Text, Option(help="Where the ranges are counted from; 0 if not given.")] = None
-    bottom: Annotated[Text, Option(help="Numbers below it are written <BOTTOM.")] = None
-    top: Annotated[Text, Option(help="Numbers from it on are written >=TOP.")] = None
+    intervals: Annotated[
+        options.Text, Option(metavar="5,10,20", help="Ranges of numbers: the width on each level.")
+    ] = None
+    start: Annotated[options.Text, Option(help="Where the ranges are counted from; 0 if not given.")] = None
+    bottom: Annotated[options.Text, Option(help="Numbers below it are written <BOTTOM.")] = None
+    top: Annotated[options.Text, Option(help="Numbers from it on are written >=TOP.")] = None
     cuts: Annotated[
-        Texts, Option(metavar="18,30,65", help="Cut points of a level; repeat for coarser levels, with fewer points.")
+        options.Texts,
+        Option(metavar="18,30,65", help="Cut points of a level; repeat for coarser levels, with fewer points."),
     ] = None
     prefix: Annotated[bool, Option("--prefix", help="Hide one character more on each level: 4767*, 476**, ...")] = False
-    dates: Annotated[Text, Option(metavar="month,year,decade", help="Periods: day, month, quarter, year, decade.")] = (
+    dates: Annotated[
+        options.Text, Option(metavar="month,year,decade", help="Periods: day, month, quarter, year, decade.")
+    ] = None
+    format: Annotated[options.Text, Option(metavar="%d.%m.%Y", help="How the dates are written; ISO if not given.")] = (
         None
     )
-    format: Annotated[Text, Option(metavar="%d.%m.%Y", help="How the dates are written; ISO if not given.")] = None
     order: Annotated[
-        Text, Option(metavar="LOW,..,HIGH", help="The values of a scale, to be grouped with neighbours.")
+        options.Text, Option(metavar="LOW,..,HIGH", help="The values of a scale, to be grouped with neighbours.")
     ] = None
     groups: Annotated[
-        Text, Option(metavar="2,4", help="With --order: how many neighbours are joined on each level.")
+        options.Text, Option(metavar="2,4", help="With --order: how many neighbours are joined on each level.")
     ] = None
-    taxonomy: Annotated[Text, Option(metavar="FILE", help="Groups as indented text (.txt), or a hierarchy (.csv).")] = (
-        None
-    )
+    taxonomy: Annotated[
+        options.Text, Option(metavar="FILE", help="Groups as indented text (.txt), or a hierarchy (.csv).")
+    ] = None
     rule: Annotated[
-        Text, Option(metavar="TOML", help="Any rule, as in a policy file: '{intervals = [5], top = 90}'.")
+        options.Text, Option(metavar="TOML", help="Any rule, as in a policy file: '{intervals = [5], top = 90}'.")
     ] = None
-    other: Annotated[Text, Option(metavar="LABEL", help="The label of values that do not fit the rule.")] = None
+    other: Annotated[options.Text, Option(metavar="LABEL", help="The label of values that do not fit the rule.")] = None
     no_suppress: Annotated[bool, Option("--no-suppress", help="Leave out the top level *.")] = False
 
     def spec(self) -> dict[str, Any] | None:
@@ -101,9 +91,9 @@ class RuleOptions:
 
 
 @app.command()
-@takes_groups
+@options.takes_groups
 def build(
-    table: TableOptions,
+    table: options.TableOptions,
     column: Annotated[list[str], Option(help="The column; a name, a glob, or several with commas; repeatable.")],
     rules: RuleOptions,
     out: Annotated[
@@ -113,7 +103,7 @@ def build(
     to: ToOption = "arx",
     force: ForceOption = False,
     most: MostOption = 10,
-    json_: JsonOption = False,
+    json_: options.JsonOption = False,
 ) -> None:
     """Build the hierarchy of a column by a rule, or by default from its values.
 
@@ -131,24 +121,24 @@ def build(
     spec = rules.spec()
     built = work.build(opened, columns, specs={} if spec is None else dict.fromkeys(columns, spec))
     written = [] if out is None else work.write_to(built.hierarchies, out, to=to, force=force)
-    tell(built, json_=json_, text={"most": most}, written=written)
+    options.tell(built, json_=json_, text={"most": most}, written=written)
 
 
 @app.command()
-@takes_promises
-@takes_groups
+@options.takes_promises
+@options.takes_groups
 def cut(
-    table: TableOptions,
+    table: options.TableOptions,
     column: Annotated[str, Option(help="The column of numbers or dates, or of text with --order COLUMN=LOW,..,HIGH.")],
     about: Annotated[str, Option(metavar="COLUMN", help="The sensitive column that the ranges are to tell about.")],
-    adversary: BeliefOptions,
-    policy: PolicyOption = None,
+    adversary: options.BeliefOptions,
+    policy: options.PolicyOption = None,
     ranges: Annotated[int | None, Option(help="The most ranges; any number if not given.", min=1)] = None,
     out: Annotated[Path | None, Option(help="Where to write the hierarchy: a .csv file, or a folder.")] = None,
     to: ToOption = "arx",
     force: ForceOption = False,
     most: MostOption = 10,
-    json_: JsonOption = False,
+    json_: options.JsonOption = False,
     bounds: dict[str, str] | None = None,
 ) -> None:
     """Cut a column into the ranges that keep the promises and tell the most about another (the true optimum).
@@ -159,23 +149,25 @@ def cut(
     """
     from divulge.api import hierarchies as work
 
-    opened, promised = table.read(), policy_of(policy, bounds)
+    opened, promised = table.read(), options.policy_of(policy, bounds)
     her = adversary.resolve(opened.names, order_of=column)
     scale = adversary.orders(opened.names).get(column)
     found = dv.cut(opened, column, about=about, policy=promised, most=ranges, order=scale, adversary=her)
     written = [] if out is None else work.write_to({column: found.hierarchy}, out, to=to, force=force)
-    tell(found, json_=json_, text={"most": most}, written=written)
+    options.tell(found, json_=json_, text={"most": most}, written=written)
 
 
 @app.command()
-@takes_groups
+@options.takes_groups
 def check(
-    table: TableOptions,
+    table: options.TableOptions,
     hierarchies: Annotated[
         Path | None, Option(metavar="DIR", help="Folder of <column>.csv or *_hierarchy_<column>.csv.")
     ] = None,
-    hierarchy: Annotated[Texts, Option(metavar="COLUMN=FILE", help="The hierarchy of one column; repeatable.")] = None,
-    json_: JsonOption = False,
+    hierarchy: Annotated[
+        options.Texts, Option(metavar="COLUMN=FILE", help="The hierarchy of one column; repeatable.")
+    ] = None,
+    json_: options.JsonOption = False,
 ) -> None:
     """Does every value of the table have its place in its hierarchy? Exit code 2 and all missing values if not.
 
@@ -186,8 +178,8 @@ def check(
     from divulge.api import hierarchies as work
 
     opened = table.read()
-    coverage = work.cover(opened, work.load_for(opened, hierarchies, pairs(hierarchy or [], "--hierarchy")))
-    tell(coverage, json_=json_)
+    coverage = work.cover(opened, work.load_for(opened, hierarchies, options.pairs(hierarchy or [], "--hierarchy")))
+    options.tell(coverage, json_=json_)
     coverage.refuse_gaps()
 
 
@@ -198,7 +190,7 @@ def convert(
     to: ToOption = "arx",
     encoding: Annotated[str, Option(help="The encoding of an ARX project's files.")] = "utf-8",
     force: ForceOption = False,
-    json_: JsonOption = False,
+    json_: options.JsonOption = False,
 ) -> None:
     """Rewrite hierarchies for another tool, or unpack an ARX project into data, hierarchies and roles.
 
@@ -212,16 +204,16 @@ def convert(
 
     written = work.convert(source, target, to=to, force=force, encoding=encoding)
     if json_:
-        emit_json({"written": [str(path) for path in written]})
+        options.emit_json({"written": [str(path) for path in written]})
     else:
-        show(*words.written_text(written))
+        options.show(*words.written_text(written))
 
 
 @app.command(name="show")
 def show_levels(
     source: Annotated[Path, Argument(help="A hierarchy file, a folder of them, or an ARX project (.deid).")],
     most: MostOption = 10,
-    json_: JsonOption = False,
+    json_: options.JsonOption = False,
 ) -> None:
     """Show the levels of a hierarchy: how many labels each has, and what becomes of the values.
 
@@ -234,6 +226,8 @@ def show_levels(
 
     found = work.load_any(source)
     if json_:
-        emit_json({"hierarchies": {name: columns.hierarchy_document(hierarchy) for name, hierarchy in found.items()}})
+        options.emit_json(
+            {"hierarchies": {name: columns.hierarchy_document(hierarchy) for name, hierarchy in found.items()}}
+        )
     else:
-        show(*(columns.hierarchy_text(hierarchy, most=most) for hierarchy in found.values()))
+        options.show(*(columns.hierarchy_text(hierarchy, most=most) for hierarchy in found.values()))

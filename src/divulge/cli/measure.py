@@ -9,31 +9,22 @@ from typing import Annotated, Any
 from typer import Option
 
 import divulge as dv
-from divulge.cli.options import (
-    BeliefOptions,
-    JointOption,
-    JsonOption,
-    RoleOptions,
-    TableOptions,
-    Text,
-    Texts,
-    new_app,
-    takes_groups,
-    tell,
-)
+from divulge.cli import options
 from divulge.errors import BadInput
 
-app = new_app()
+app = options.new_app()
 
 
 @app.command()
-@takes_groups
+@options.takes_groups
 def measure(
-    table: TableOptions,
-    roles: RoleOptions,
-    adversary: BeliefOptions,
-    about: Annotated[Text, Option(help="Any column, measured as if it were sensitive, with --given.")] = None,
-    given: Annotated[Texts, Option(metavar="COLUMNS", help="The columns the adversary knows, with --about.")] = None,
+    table: options.TableOptions,
+    roles: options.RoleOptions,
+    adversary: options.BeliefOptions,
+    about: Annotated[options.Text, Option(help="Any column, measured as if it were sensitive, with --given.")] = None,
+    given: Annotated[
+        options.Texts, Option(metavar="COLUMNS", help="The columns the adversary knows, with --about.")
+    ] = None,
     t: Annotated[
         float | None, Option("--t", help="Hold t (in bits, as I1) against the average and against every class.")
     ] = None,
@@ -44,9 +35,9 @@ def measure(
         bool, Option("--classes", help="With --json: also one entry per class. Else: one row per class as CSV.")
     ] = False,
     worst: Annotated[int, Option(help="How many of the worst classes to tell.", min=0)] = 10,
-    by: Annotated[Text, Option(help="The metric that says which classes are worst.")] = None,
-    joint: JointOption = False,
-    json_: JsonOption = False,
+    by: Annotated[options.Text, Option(help="The metric that says which classes are worst.")] = None,
+    joint: options.JointOption = False,
+    json_: options.JsonOption = False,
 ) -> None:
     """Measure every metric of a table, and name the classes that are worst.
 
@@ -75,10 +66,10 @@ def measure(
         _write_csv(measurement.class_table())
     else:
         also: dict[str, Any] = {"classes": classes} if json_ else {}
-        tell(measurement, json_=json_, worst=worst, by=by, conditions=held, **also)
+        options.tell(measurement, json_=json_, worst=worst, by=by, conditions=held, **also)
 
 
-def _roles(roles: RoleOptions, opened: Any, about: str | None, given: list[str] | None) -> dict[str, Any]:
+def _roles(roles: options.RoleOptions, opened: Any, about: str | None, given: list[str] | None) -> dict[str, Any]:
     resolved = roles.resolve(opened)
     if about is None and not given:
         return resolved

@@ -8,38 +8,28 @@ from typing import TYPE_CHECKING, Annotated, Any
 from typer import Option
 
 import divulge as dv
-from divulge.cli.options import (
-    BeliefOptions,
-    JsonOption,
-    RoleOptions,
-    TableOptions,
-    Texts,
-    new_app,
-    progress_bar,
-    takes_groups,
-    tell,
-)
+from divulge.cli import options
 
 if TYPE_CHECKING:
     from divulge.belief import Adversary
     from divulge.table import Table
 
 
-app = new_app()
+app = options.new_app()
 
 
 @app.command()
-@takes_groups
+@options.takes_groups
 def rank(
-    table: TableOptions,
-    roles: RoleOptions,
-    adversary: BeliefOptions,
+    table: options.TableOptions,
+    roles: options.RoleOptions,
+    adversary: options.BeliefOptions,
     up_to: Annotated[int, Option(help="The largest combination to look at.", min=1)] = 3,
     threshold: Annotated[
         float, Option(help="Discrimination rate from which a combination counts as identifying.", min=0, max=1)
     ] = 0.8,
     set_: Annotated[
-        Texts, Option("--set", help="A combination to set side by side with others, as a,b; repeatable.")
+        options.Texts, Option("--set", help="A combination to set side by side with others, as a,b; repeatable.")
     ] = None,
     prune: Annotated[
         bool, Option("--prune", help="Count only combinations that can be among the smallest identifying ones.")
@@ -49,7 +39,7 @@ def rank(
     ] = False,
     every: Annotated[int, Option(help="With --growing: by how many attributes the sets grow.", min=1)] = 1,
     most: Annotated[int, Option(help="How many combinations to show on a terminal.", min=1)] = 15,
-    json_: JsonOption = False,
+    json_: options.JsonOption = False,
 ) -> None:
     """Rank quasi-identifiers by their own risk, by what they add to the others, and in combinations.
 
@@ -68,7 +58,7 @@ def rank(
         return
     from divulge.table import split_names
 
-    with progress_bar("combinations") as progress:
+    with options.progress_bar("combinations") as progress:
         ranking = dv.rank(
             opened,
             quasi_identifiers=given["quasi_identifiers"],
@@ -81,7 +71,7 @@ def rank(
             prune=prune,
             progress=progress,
         )
-    tell(ranking, json_=json_, text={"most": most})
+    options.tell(ranking, json_=json_, text={"most": most})
 
 
 def _growing(opened: Table, given: dict[str, Any], her: Adversary, *, every: int, json_: bool) -> None:
@@ -90,7 +80,7 @@ def _growing(opened: Table, given: dict[str, Any], her: Adversary, *, every: int
     if given["person"] is not None:
         raise BadInput("--growing counts rows, not people", hint="reduce the table to one row per person first")
     her.refuse(set(her.given) - {"nulls"}, "growing sets are held against the table's own distribution")
-    with progress_bar("columns") as progress:
+    with options.progress_bar("columns") as progress:
         found = dv.growing(
             opened,
             quasi_identifiers=given["quasi_identifiers"],
@@ -99,4 +89,4 @@ def _growing(opened: Table, given: dict[str, Any], her: Adversary, *, every: int
             every=every,
             progress=progress,
         )
-    tell(found, json_=json_)
+    options.tell(found, json_=json_)
