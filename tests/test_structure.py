@@ -20,7 +20,7 @@ from typing import NamedTuple
 import pytest
 
 import divulge
-from divulge.metrics.catalogue import METRICS
+from divulge.metrics import METRICS
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "src" / "divulge"
@@ -71,39 +71,36 @@ class Budget(NamedTuple):
 BUDGETS: dict[str, Budget] = {
     "errors": Budget(1, 83, 0),
     "version": Budget(1, 6, 0),
-    "values": Budget(1, 137, 0),
+    "values": Budget(1, 129, 0),
     "arrays": Budget(1, 201, 0),
     "results": Budget(1, 99, 0),
-    "hierarchy": Budget(6, 1359, 19),
-    "engines": Budget(8, 2153, 13),
-    "table": Budget(9, 1978, 18),
-    "count": Budget(5, 966, 20),
-    "belief": Budget(4, 958, 10),
-    "metrics": Budget(13, 2161, 37),
-    "policy": Budget(5, 785, 9),
-    "ranking": Budget(7, 1154, 7),
-    "search": Budget(14, 3069, 12),
-    "anatomy": Budget(11, 3783, 42),
-    "publish": Budget(9, 1551, 29),
-    "answers": Budget(5, 1157, 8),
-    "dossier": Budget(14, 4048, 57),
-    "attacks": Budget(4, 587, 3),
-    "api": Budget(10, 2012, 0),
-    "datasets": Budget(4, 550, 8),
-    "papers": Budget(4, 538, 7),
-    "views": Budget(8, 1788, 0),
-    "__init__": Budget(1, 54, 0),
-    "cli": Budget(19, 2529, 0),
+    "hierarchy": Budget(6, 1066, 19),
+    "engines": Budget(8, 1964, 13),
+    "table": Budget(9, 1825, 18),
+    "count": Budget(4, 823, 20),
+    "belief": Budget(4, 903, 10),
+    "metrics": Budget(11, 1837, 37),
+    "policy": Budget(3, 710, 9),
+    "ranking": Budget(6, 1021, 7),
+    "search": Budget(13, 2780, 12),
+    "anatomy": Budget(11, 3295, 41),
+    "publish": Budget(8, 1379, 29),
+    "answers": Budget(5, 1010, 8),
+    "dossier": Budget(13, 3548, 57),
+    "attacks": Budget(2, 442, 3),
+    "api": Budget(10, 1837, 0),
+    "datasets": Budget(4, 504, 8),
+    "papers": Budget(4, 456, 7),
+    "views": Budget(8, 1718, 0),
+    "__init__": Budget(1, 47, 0),
+    "cli": Budget(19, 2310, 0),
     "__main__": Budget(1, 8, 0),
 }
 MOST_NAMES_ACROSS = 138
 
 LONGEST_FILE = 600
 # Files that may be longer, each with the reason.
-LONGER: dict[str, str] = {
-    "src/divulge/anatomy/methods.py": "all methods that a user may choose, beside each other",
-    "src/divulge/engines/spark.py": "everything one may ask of Spark, as of DuckDB in one file",
-}
+LONGER: dict[str, str] = {}
 
 # What `import divulge` must leave for its first use.
 HEAVY = tuple("altair duckdb numpy pandas polars pyarrow pyspark rich sqlglot typer vl_convert".split())

@@ -12,31 +12,24 @@ from typing import Any
 
 from divulge.version import __version__
 
-_HOMES = {
-    "measure": "api.measure",
-    "check": "api.measure",
-    "profile": "api.profile",
-    "rank": "api.rank",
-    "growing": "api.rank",
-    "perturbed": "api.perturbed",
-    "generalize": "api.generalize",
-    "tradeoff": "api.generalize",
-    "cut": "api.generalize",
-    "apply": "api.apply",
-    "anatomize": "api.anatomize",
-    "query": "api.query",
-    "open_release": "api.query",
-    "check_anatomized": "api.query",
-    "compare_distances": "papers",
-    "read": "table",
-    "METRICS": "metrics",
-    "Adversary": "belief",
-    "Measurement": "metrics",
-    "Policy": "policy",
-    "Protection": "policy",
-    "DivulgeError": "errors",
-    "SparkEngine": "engines",
+_NAMES = {
+    "api.measure": "measure check",
+    "api.profile": "profile",
+    "api.rank": "rank growing",
+    "api.perturbed": "perturbed",
+    "api.generalize": "generalize tradeoff cut",
+    "api.apply": "apply",
+    "api.anatomize": "anatomize",
+    "api.query": "query open_release check_anatomized",
+    "papers": "compare_distances",
+    "table": "read",
+    "metrics": "METRICS Measurement",
+    "belief": "Adversary",
+    "policy": "Policy Protection",
+    "errors": "DivulgeError",
+    "engines": "SparkEngine",
 }
+_HOMES = {name: home for home, names in _NAMES.items() for name in names.split()}
 _ROOMS = ("datasets", "dossier", "papers")
 
 __all__ = ["__version__", *_HOMES, *_ROOMS]  # noqa: PLE0604 - the names are resolved by __getattr__

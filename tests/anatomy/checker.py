@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from divulge.anatomy.model import AlphaBetaGammaDelta
-from divulge.anatomy.rows import RowCodes, rows_of
+from divulge.anatomy import AlphaBetaGammaDelta, RowCodes
+from divulge.anatomy.rows import rows_of
 
 Rows = list[dict[str, Any]]
 Four = tuple[Fraction, Fraction, Fraction, Fraction]

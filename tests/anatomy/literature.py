@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from divulge.anatomy.model import AlphaBetaGammaDelta, Reached
+from divulge.anatomy import AlphaBetaGammaDelta, Reached, RowCodes
 from divulge.anatomy.problem import GroupingProblem, Groups, problem_of
-from divulge.anatomy.rows import RowCodes, rows_of
+from divulge.anatomy.rows import rows_of
 
 CASES: dict[str, dict[str, Any]] = json.loads(Path(__file__).with_name("golden_002.json").read_text(encoding="utf-8"))[
     "cases"

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 import pytest
 
 import divulge as dv
-from divulge.anatomy.rows import RowCodes, read_rows
+from divulge.anatomy import RowCodes, read_rows
 from divulge.errors import MissingDependency
 
 ADULT = {

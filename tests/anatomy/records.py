@@ -15,8 +15,8 @@ from math import prod
 import numpy as np
 import numpy.typing as npt
 
-from divulge.anatomy.methods import Anatomized
-from divulge.anatomy.model import GroupTally, Reached, tally
+from divulge.anatomy import Anatomized, Reached, tally
+from divulge.anatomy.model import GroupTally
 from divulge.arrays import Codes, Ints
 
 Floats = npt.NDArray[np.float64]

@@ -5,9 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from divulge.anatomy.division import Division
-from divulge.anatomy.methods import Anatomized
-from divulge.anatomy.model import AlphaBetaGammaDelta
+from divulge.anatomy import AlphaBetaGammaDelta, Anatomized, Division
 from tests.anatomy.literature import TABLE_3, TABLES, grouped, problem_1
 
 LEVELS = AlphaBetaGammaDelta(alpha="1/2", beta="1/2", gamma="1/32", delta="1/4")

@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from divulge.anatomy.methods import Anatomized, Anatomy, Asn, Method, RandomPermutation, Slicing, anatomize, k_medoids
-from divulge.anatomy.problem import InfeasibleModel
-from divulge.anatomy.rows import RowCodes, rows_of
+from divulge.anatomy import Anatomized, Anatomy, Asn, InfeasibleModel, Method, RandomPermutation, RowCodes, Slicing
+from divulge.anatomy.methods import anatomize, k_medoids
+from divulge.anatomy.rows import rows_of
 from divulge.errors import BadInput
 from tests.anatomy.checker import as_lists
 from tests.anatomy.literature import QUASI_IDENTIFIERS, table_1

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from divulge.anatomy import AlphaBetaGammaDelta, InfeasibleModel, Slppa
 from divulge.anatomy.chunks import ChunkPlan, group_chunk
-from divulge.anatomy.methods import Slppa, anatomize
-from divulge.anatomy.model import AlphaBetaGammaDelta
-from divulge.anatomy.problem import InfeasibleModel, SensitiveTotals, totals_of
+from divulge.anatomy.methods import anatomize
+from divulge.anatomy.problem import SensitiveTotals, totals_of
 from divulge.anatomy.rows import rows_of, scatter
 from divulge.table import Column
 from tests.anatomy.checker import Drawn, as_lists, drawn, random_table

@@ -12,8 +12,9 @@ import numpy as np
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from divulge.anatomy import AlphaBetaGammaDelta
 from divulge.anatomy.grouping import balanced_deal, deal, deals_keep, most_groups
-from divulge.anatomy.model import AlphaBetaGammaDelta, GroupTally
+from divulge.anatomy.model import GroupTally
 from divulge.anatomy.problem import GroupingProblem, problem_of
 from divulge.anatomy.rows import rows_of
 from divulge.arrays import lay_out, stable_order

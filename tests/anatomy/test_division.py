@@ -14,8 +14,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from divulge.anatomy.division import Linkage, divide, given_division
-from divulge.anatomy.rows import Association, associate, column_weight, rows_of
+from divulge.anatomy import Association, Linkage
+from divulge.anatomy.division import divide, given_division
+from divulge.anatomy.rows import associate, column_weight, rows_of
 from divulge.errors import BadInput
 from tests.anatomy.literature import QUASI_IDENTIFIERS, expected, table_1
 from tests.anatomy.public import ADULT, CENSUS, paper_rows, public, rows_where

@@ -11,17 +11,10 @@ import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
+from divulge.anatomy import AlphaBetaGammaDelta, InfeasibleModel, Slppa
 from divulge.anatomy.grouping import most_groups
-from divulge.anatomy.methods import Slppa, anatomize
-from divulge.anatomy.model import AlphaBetaGammaDelta
-from divulge.anatomy.problem import (
-    GroupingProblem,
-    InfeasibleModel,
-    check_feasible,
-    least_gamma,
-    problem_of,
-    search_all,
-)
+from divulge.anatomy.methods import anatomize
+from divulge.anatomy.problem import GroupingProblem, check_feasible, least_gamma, problem_of, search_all
 from divulge.anatomy.rows import rows_of
 from divulge.errors import Infeasible
 from tests.anatomy.checker import Drawn, as_lists, drawn, partitions

@@ -14,12 +14,12 @@ from hypothesis import assume, event, given, settings
 from hypothesis import strategies as st
 
 import divulge as dv
+from divulge.anatomy import AlphaBetaGammaDelta, Anatomized, InfeasibleModel, Slppa, read_rows
 from divulge.anatomy.grouping import deal
-from divulge.anatomy.methods import Anatomized, Slppa, anatomize
-from divulge.anatomy.model import AlphaBetaGammaDelta
-from divulge.anatomy.problem import InfeasibleModel, problem_of
+from divulge.anatomy.methods import anatomize
+from divulge.anatomy.problem import problem_of
 from divulge.anatomy.repair import merge, repair
-from divulge.anatomy.rows import read_rows, rows_of
+from divulge.anatomy.rows import rows_of
 from divulge.errors import BadInput
 from tests.anatomy.checker import Drawn, as_lists, drawn, random_table
 from tests.anatomy.literature import QUASI_IDENTIFIERS, TABLES, table_1

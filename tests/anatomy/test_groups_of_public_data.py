@@ -13,9 +13,8 @@ from typing import Any
 
 import pytest
 
-from divulge.anatomy.methods import Anatomized, Anatomy, Slicing, Slppa, anatomize
-from divulge.anatomy.model import AlphaBetaGammaDelta
-from divulge.anatomy.problem import InfeasibleModel
+from divulge.anatomy import AlphaBetaGammaDelta, Anatomized, Anatomy, InfeasibleModel, Slicing, Slppa
+from divulge.anatomy.methods import anatomize
 from tests.anatomy.public import ADULT, CENSUS, paper_rows, rows_where
 
 pytestmark = pytest.mark.public_data

@@ -12,9 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from divulge.anatomy.division import Division
-from divulge.anatomy.methods import Anatomized
-from divulge.anatomy.model import AlphaBetaGammaDelta, GroupLevels, Reached
+from divulge.anatomy import AlphaBetaGammaDelta, Anatomized, Division, GroupLevels, Reached
 from divulge.anatomy.problem import problem_of
 from divulge.errors import BadInput
 from tests.anatomy.checker import Drawn, as_lists, drawn

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from divulge.anatomy.methods import Enough, Slppa, algorithm_1, anatomize, form_groups
-from divulge.anatomy.model import AlphaBetaGammaDelta
-from divulge.anatomy.problem import InfeasibleModel, problem_of
+from divulge.anatomy import AlphaBetaGammaDelta, InfeasibleModel, Slppa
+from divulge.anatomy.methods import Enough, algorithm_1, anatomize, form_groups
+from divulge.anatomy.problem import problem_of
 from divulge.anatomy.rows import rows_of
 from divulge.errors import BadInput
 from tests.anatomy.checker import Drawn, as_lists, drawn

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 import pytest
 
 import divulge as dv
-from divulge.anatomy.problem import InfeasibleModel
+from divulge.anatomy import InfeasibleModel
 from divulge.api.anatomize import anatomize
 from tests.anatomy.literature import expected
 from tests.anatomy.public import ADULT, CENSUS, public

@@ -14,9 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import divulge as dv
+from divulge.anatomy import AlphaBetaGammaDelta, Slppa
 from divulge.anatomy import tables as measured
-from divulge.anatomy.methods import Slppa, anatomize
-from divulge.anatomy.model import AlphaBetaGammaDelta
+from divulge.anatomy.methods import anatomize
 from divulge.anatomy.tables import released
 from divulge.errors import BadInput
 from tests.anatomy.checker import Drawn, drawn

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from divulge.anatomy import Anatomized, Slppa
 from divulge.anatomy.grouping import mondrian
-from divulge.anatomy.methods import Anatomized, Slppa, anatomize
+from divulge.anatomy.methods import anatomize
 from divulge.anatomy.rows import rows_of
 from tests.anatomy.checker import Drawn, as_lists, random_table
 

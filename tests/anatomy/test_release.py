@@ -11,10 +11,10 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from divulge.anatomy.methods import Anatomized, Slppa, anatomize
-from divulge.anatomy.model import AlphaBetaGammaDelta
+from divulge.anatomy import AlphaBetaGammaDelta, Anatomized, RowCodes, Slppa
+from divulge.anatomy.methods import anatomize
 from divulge.anatomy.problem import GroupingProblem, problem_of
-from divulge.anatomy.rows import RowCodes, rows_of
+from divulge.anatomy.rows import rows_of
 from divulge.anatomy.tables import released
 from divulge.errors import Infeasible
 from tests.anatomy.checker import Drawn, drawn

@@ -14,10 +14,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from divulge.anatomy.methods import Anatomized, Asn, Slppa, anatomize
-from divulge.anatomy.model import AlphaBetaGammaDelta
-from divulge.anatomy.rows import RowCodes, rows_of
-from divulge.anatomy.utility import Query, Workload, associations, estimator, recq, recq_of
+from divulge.anatomy import (
+    AlphaBetaGammaDelta,
+    Anatomized,
+    Asn,
+    Query,
+    RowCodes,
+    Slppa,
+    Workload,
+    associations,
+    recq,
+    recq_of,
+)
+from divulge.anatomy.methods import anatomize
+from divulge.anatomy.rows import rows_of
+from divulge.anatomy.utility import estimator
 from divulge.errors import BadInput, Infeasible
 from tests.anatomy.checker import Drawn, drawn
 from tests.anatomy.literature import CASES, PEOPLE, QUASI_IDENTIFIERS, expected, table_1

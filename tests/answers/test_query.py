@@ -13,7 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import divulge as dv
-from divulge.answers.anatomized import Estimate, group_sql
+from divulge.answers import Estimate
+from divulge.answers.anatomized import group_sql
 from divulge.engines import DuckDBEngine
 from divulge.errors import BadInput
 from tests.anatomy.arranged import (

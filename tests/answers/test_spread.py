@@ -13,8 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from divulge.answers.anatomized import Estimate, estimate
-from divulge.answers.generalized import GeneralizedSource
+from divulge.answers import Estimate, GeneralizedSource, estimate
 from divulge.engines import DuckDBEngine
 from divulge.errors import BadInput
 from divulge.table import read

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 import divulge as dv
-from divulge.publish.generalized import GeneralizedRelease
+from divulge.publish import GeneralizedRelease
 from tests.helpers import with_adversary
 
 # Table 1a of Afifi et al. 2018 (after Li et al. 2007), with names.

@@ -15,11 +15,11 @@ import pyarrow as pa
 import pytest
 
 import divulge as dv
-from divulge.anatomy.problem import InfeasibleModel
+from divulge.anatomy import InfeasibleModel
 from divulge.api.anatomize import AnatomizedRelease, Method, anatomize
 from divulge.engines import DuckDBEngine
 from divulge.errors import BadInput, DivulgeError
-from divulge.publish.verify import Unverified
+from divulge.publish import Unverified
 from tests.anatomy.literature import COLUMNS, PEOPLE, RECORDS
 from tests.publish.folders import names
 

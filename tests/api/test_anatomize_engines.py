@@ -19,10 +19,10 @@ import pyarrow.parquet as pq
 import pytest
 
 import divulge as dv
-from divulge.anatomy.problem import InfeasibleModel
+from divulge.anatomy import InfeasibleModel
 from divulge.engines import DuckDBEngine, OwnEngine
 from divulge.errors import BadInput
-from divulge.publish.verify import Unverified
+from divulge.publish import Unverified
 from tests.anatomy.checker import Drawn
 from tests.helpers import run_cli
 from tests.publish.folders import names

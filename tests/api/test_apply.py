@@ -15,8 +15,7 @@ import pytest
 import divulge as dv
 from divulge.errors import BadInput
 from divulge.policy import Policy
-from divulge.publish.generalized import GeneralizedRelease
-from divulge.publish.verify import Unverified
+from divulge.publish import GeneralizedRelease, Unverified
 from tests.helpers import with_adversary
 from tests.publish.folders import names
 

@@ -13,7 +13,7 @@ import pytest
 
 import divulge as dv
 from divulge.policy import Policy
-from divulge.publish.generalized import GeneralizedRelease
+from divulge.publish import GeneralizedRelease
 from tests import oracle
 from tests.helpers import with_adversary
 

@@ -16,7 +16,7 @@ import divulge as dv
 from divulge.errors import BadInput, Infeasible
 from divulge.hierarchy import Hierarchy
 from divulge.policy import Promise, Protection
-from divulge.publish.generalized import GeneralizedRelease
+from divulge.publish import GeneralizedRelease
 from tests.api.patients import AGE, PATIENTS, QI, TWO_ZIPS, classes, patients
 from tests.publish.folders import names
 

@@ -11,10 +11,10 @@ import pyarrow as pa
 import pytest
 
 import divulge as dv
-from divulge.anatomy.utility import Workload
-from divulge.answers.anatomized import Estimate
+from divulge.anatomy import Workload
+from divulge.answers import Estimate
 from divulge.errors import BadInput
-from divulge.papers.side_by_side import side_by_side
+from divulge.papers import side_by_side
 from tests.anatomy.literature import COLUMNS, RECORDS
 from tests.anatomy.public import public
 

@@ -14,10 +14,9 @@ import pytest
 import divulge as dv
 from divulge.engines import DuckDBEngine
 from divulge.errors import BadInput, DivulgeError
+from divulge.publish import GeneralizedRelease, Unverified
 from divulge.publish import manifest as manifest_module
 from divulge.publish import release as release_module
-from divulge.publish.generalized import GeneralizedRelease
-from divulge.publish.verify import Unverified
 from tests.cli.nine_patients import ROWS
 from tests.helpers import with_adversary
 from tests.publish.folders import names

@@ -24,9 +24,9 @@ from hypothesis import strategies as st
 
 import divulge as dv
 from divulge.errors import Infeasible
-from divulge.metrics.catalogue import METRICS
+from divulge.metrics import METRICS
 from divulge.policy import Promise
-from divulge.publish.generalized import GeneralizedRelease
+from divulge.publish import GeneralizedRelease
 from divulge.values import as_text
 from tests import oracle
 

@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from divulge.anatomy.methods import Anatomized, Slppa, anatomize
-from divulge.anatomy.model import AlphaBetaGammaDelta
-from divulge.attacks.anatomized import attack_anatomized
-from divulge.attacks.linkage import Effort, Victims, beliefs_without_group, drawn_arrangement, interval, student
+from divulge.anatomy import AlphaBetaGammaDelta, Anatomized, Slppa
+from divulge.anatomy.methods import anatomize
+from divulge.attacks import Effort, attack_anatomized
+from divulge.attacks.anatomized import Victims, beliefs_without_group, drawn_arrangement, interval, student
 from divulge.errors import Infeasible
 from tests.anatomy.checker import Drawn, drawn
 from tests.anatomy.literature import QUASI_IDENTIFIERS, table_1

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from divulge.metrics.catalogue import METRICS
+from divulge.metrics import METRICS
 from tests.helpers import run_cli
 
 

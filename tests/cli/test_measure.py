@@ -12,7 +12,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from divulge.metrics.catalogue import IDENTITY, SENSITIVE
+from divulge.metrics import IDENTITY
+from divulge.metrics.catalogue import SENSITIVE
 from tests.helpers import run_cli
 
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 
-from divulge.datasets.demo import patients
+from divulge.datasets import patients
 from tests.anatomy.literature import COLUMNS, RECORDS, TABLE_3, TABLES, grouped
 from tests.table.test_arx_project import project
 

@@ -16,7 +16,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from divulge.dossier.record import Record
+from divulge.dossier import Record
 
 Triple = tuple[str, str, Fraction]
 Pair = tuple[str, str]

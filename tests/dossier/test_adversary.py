@@ -9,11 +9,23 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from divulge.dossier.adversary import Augment, Chain, Correct, Cost, Resolve, attack, dip
-from divulge.dossier.equivalence import Equivalence
-from divulge.dossier.leakage import Measure, leakage, set_leakage
-from divulge.dossier.record import Attribute, Database, Record
-from divulge.dossier.resolve import MatchRule
+from divulge.dossier import (
+    Attribute,
+    Augment,
+    Chain,
+    Correct,
+    Cost,
+    Database,
+    Equivalence,
+    MatchRule,
+    Measure,
+    Record,
+    Resolve,
+    attack,
+    dip,
+    leakage,
+    set_leakage,
+)
 from divulge.errors import BadInput
 from tests.dossier.oracle import golden, record_of
 from tests.dossier.worlds import databases, golden_database, golden_rule, rules

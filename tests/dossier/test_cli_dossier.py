@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from divulge.dossier.files import read_database
+from divulge.dossier import read_database
 from tests.dossier.commands import Write, database, dossier, files, record
 from tests.dossier.oracle import golden
 from tests.dossier.worlds import golden_rule

@@ -8,10 +8,8 @@ from fractions import Fraction
 import pytest
 from hypothesis import given, settings
 
-from divulge.dossier.adversary import Chain, Resolve, attack
-from divulge.dossier.record import Record
-from divulge.dossier.resolve import MatchRule, Method
-from divulge.dossier.what_if import compare, incremental, timeline, without
+from divulge.dossier import Chain, MatchRule, Record, Resolve, attack, compare, incremental, timeline, without
+from divulge.dossier.resolve import Method
 from tests.dossier.oracle import golden, record_of
 from tests.dossier.worlds import LABELS, databases, golden_database, golden_rule, rules
 

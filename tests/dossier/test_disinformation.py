@@ -11,12 +11,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from divulge.dossier.adversary import Chain, Resolve, attack
-from divulge.dossier.disinformation import CandidateRecord, candidates_of, choose_disinformation
-from divulge.dossier.equivalence import Equivalence
-from divulge.dossier.leakage import Measure
-from divulge.dossier.record import Record
-from divulge.dossier.resolve import MatchRule, Method
+from divulge.dossier import (
+    Chain,
+    Equivalence,
+    MatchRule,
+    Measure,
+    Record,
+    Resolve,
+    attack,
+    candidates_of,
+    choose_disinformation,
+)
+from divulge.dossier.disinformation import CandidateRecord
+from divulge.dossier.resolve import Method
 from divulge.errors import BadInput
 from tests.dossier.oracle import golden, record_of
 from tests.dossier.worlds import LABELS, databases, golden_database, golden_rule, rules

@@ -10,14 +10,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from divulge.dossier import (
+    Attribute,
+    Equivalence,
+    MatchRule,
+    Measure,
+    Record,
+    Resolve,
+    attack,
+    plan_disinformation,
+    resolve,
+)
 from divulge.dossier import disinformation_plan as plan
-from divulge.dossier.adversary import Resolve, attack
 from divulge.dossier.disinformation import Inventor, create
-from divulge.dossier.disinformation_plan import plan_disinformation
-from divulge.dossier.equivalence import Equivalence
-from divulge.dossier.leakage import Measure
-from divulge.dossier.record import Attribute, Record
-from divulge.dossier.resolve import MatchRule, resolve
 from divulge.errors import BadInput
 from tests.dossier.oracle import golden, record_of
 from tests.dossier.worlds import databases, golden_database, golden_rule, rules

@@ -8,9 +8,7 @@ from fractions import Fraction
 import pytest
 from hypothesis import given, settings
 
-from divulge.dossier.leakage import leakage
-from divulge.dossier.record import Attribute, Record
-from divulge.dossier.what_if import enhance, enhance_each
+from divulge.dossier import Attribute, Record, enhance, enhance_each, leakage
 from divulge.errors import BadInput
 from tests.dossier.oracle import golden
 from tests.dossier.worlds import databases, golden_database

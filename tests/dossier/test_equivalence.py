@@ -10,9 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from divulge.dossier.equivalence import Equivalence
-from divulge.dossier.leakage import leakage, set_leakage
-from divulge.dossier.record import Attribute, Record
+from divulge.dossier import Attribute, Equivalence, Record, leakage, set_leakage
 from divulge.errors import BadInput
 
 SAME = Equivalence({"Zip": ["11*", "2**"], "Age": ["3*", ">=50"], "Disease": {"Influenza": ["Flu"]}})

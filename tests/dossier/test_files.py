@@ -11,8 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from divulge.dossier.files import from_rows, read_database, read_record, read_weights, write_database
-from divulge.dossier.record import Attribute, Record
+from divulge.dossier import Attribute, Record, from_rows, read_database, read_record, read_weights, write_database
 from divulge.errors import BadInput
 
 ALICE = '{"label": "N", "value": "Alice"}'

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from divulge.dossier.expectation import Batch, expected_share
-from divulge.dossier.leakage import METHODS, leakage, record_leakages, set_leakage
-from divulge.dossier.record import Record
+from divulge.dossier import Batch, Record, leakage, record_leakages, set_leakage
+from divulge.dossier.expectation import expected_share
+from divulge.dossier.leakage import METHODS
 from divulge.errors import BadInput
 from tests.dossier.oracle import exact, f_beta, golden, record_of
 

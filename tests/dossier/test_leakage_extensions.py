@@ -9,9 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from divulge.dossier.equivalence import Equivalence
-from divulge.dossier.leakage import leakage
-from divulge.dossier.record import Record
+from divulge.dossier import Equivalence, Record, leakage
 from divulge.errors import BadInput
 
 BOB = Record.of({"N": "Bob", "A": "30"})

@@ -11,9 +11,8 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from divulge.dossier.leakage import Measure, RecordComparison, leakage, record_leakages
-from divulge.dossier.paper_methods import naive
-from divulge.dossier.record import Attribute, Record
+from divulge.dossier import Attribute, Measure, Record, leakage, naive, record_leakages
+from divulge.dossier.leakage import RecordComparison
 from tests.dossier.oracle import exact
 
 CERTIFIED = 1e-12

@@ -10,9 +10,8 @@ from typing import Any
 
 import pytest
 
-from divulge.dossier.adversary import Chain, dip
-from divulge.dossier.linkage import Compared, Link, Pair, link, merge_by_probability
-from divulge.dossier.record import Attribute, Record
+from divulge.dossier import Attribute, Chain, Compared, Link, Record, dip, link
+from divulge.dossier.linkage import Pair, merge_by_probability
 from divulge.engines import SparkEngine
 from divulge.errors import BadInput, MissingDependency
 

@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from divulge.dossier.record import Record
-from divulge.dossier.resolve import MatchRule
+from divulge.dossier import MatchRule, Record
 from divulge.errors import BadInput
 from tests.dossier.worlds import databases, rules, share_a_value
 

@@ -11,9 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from divulge.dossier.leakage import leakage
-from divulge.dossier.paper_methods import MOST_UNCERTAIN, algorithm1_printed, possible_worlds, world_sizes
-from divulge.dossier.record import Record
+from divulge.dossier import Record, algorithm1_printed, leakage, possible_worlds
+from divulge.dossier.paper_methods import MOST_UNCERTAIN, world_sizes
 from divulge.errors import BadInput
 from tests.dossier.oracle import exact, golden, record_of
 

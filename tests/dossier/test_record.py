@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from divulge.dossier.record import Attribute, Record, as_text, check_confidence, check_reference, check_weights
+from divulge.dossier import Attribute, Record
+from divulge.dossier.record import as_text, check_confidence, check_reference, check_weights
 from divulge.errors import BadInput
 
 attributes = st.dictionaries(

@@ -5,8 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from divulge.dossier.leakage import leakage
-from divulge.dossier.record import Attribute, Joint, Record
+from divulge.dossier import Attribute, Joint, Record, leakage
 from divulge.errors import BadInput
 
 ALICE = Record.of({"N": "Alice", "A": "123 Main", "P": "555"})

@@ -9,9 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from divulge.dossier.leakage import set_leakage
-from divulge.dossier.record import Attribute, Record
-from divulge.dossier.resolve import Clusters, MatchRule, Method, merge_all, resolve, with_ids
+from divulge.dossier import Attribute, MatchRule, Record, resolve, set_leakage
+from divulge.dossier.resolve import Clusters, Method, merge_all, with_ids
 from divulge.errors import BadInput
 from tests.dossier.oracle import golden, record_of
 from tests.dossier.worlds import connected, databases, fixpoint, golden_database, golden_rule, rules, share_a_value

@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from divulge.dossier.leakage import leakage, set_leakage
+from divulge.dossier import leakage, set_leakage
 from divulge.errors import BadInput
 from divulge.papers.simulate import Parameters, SeedSpread, figure3, figure3d, generate, run, table5
 

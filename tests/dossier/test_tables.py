@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from divulge.dossier.leakage import Measure
-from divulge.dossier.record import Attribute, Record
-from divulge.dossier.what_if import generalized, table_leakage
+from divulge.dossier import Attribute, Measure, Record, table_leakage
+from divulge.dossier.what_if import generalized
 from divulge.errors import BadInput
 
 ROWS = """11* 3* Heart | 11* 3* Breast | 11* 3* Cancer | 2** >=50 Hair | 2** >=50 Flu | 2** >=50 Flu"""

@@ -9,8 +9,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from divulge.dossier.record import Record
-from divulge.dossier.resolve import MatchRule
+from divulge.dossier import MatchRule, Record
 from tests.dossier.oracle import record_of
 
 LABELS = "ABCD"

@@ -11,7 +11,7 @@ import divulge as dv
 from divulge.api.anatomize import anatomize
 from divulge.engines import SparkEngine
 from divulge.metrics import Measurement
-from divulge.publish.generalized import GeneralizedRelease
+from divulge.publish import GeneralizedRelease
 from tests.engines.spark_cases import CASES, people, weights
 from tests.helpers import with_adversary
 

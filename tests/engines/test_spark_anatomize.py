@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from divulge.engines import DuckDBEngine, SparkEngine
-from divulge.publish.files import Format, read_rows
+from divulge.publish import Format, read_rows
 from tests.api.test_anatomize_engines import check, people
 from tests.engines.spark_cases import people as patients
 from tests.engines.spark_children import Child

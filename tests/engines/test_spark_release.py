@@ -24,9 +24,8 @@ from divulge.api.apply import apply
 from divulge.engines import SparkEngine
 from divulge.engines import spark as spark_files
 from divulge.errors import BadInput
+from divulge.publish import GeneralizedRelease, Unverified
 from divulge.publish import files as recoded_module
-from divulge.publish.generalized import GeneralizedRelease
-from divulge.publish.verify import Unverified
 from tests.api.patients import PATIENTS, patients
 from tests.engines.spark_documents import differences, release_in_words, released
 from tests.engines.test_spark_agrees import OTHER_SETTINGS

@@ -20,7 +20,7 @@ from rich.console import Console
 import divulge as dv
 from divulge.engines import Engine, SparkEngine
 from divulge.errors import BadInput
-from divulge.metrics.average_and_worst import conditions_of
+from divulge.metrics import conditions_of
 from divulge.policy import Policy, judge
 from divulge.results import plain
 from divulge.views.measurement import story_text

@@ -11,8 +11,7 @@ import pytest
 
 from divulge.count import count
 from divulge.errors import BadInput
-from divulge.hierarchy import Hierarchy, check_coverage, read_hierarchy
-from divulge.hierarchy.hierarchy import find_gaps
+from divulge.hierarchy import Hierarchy, check_coverage, find_gaps, read_hierarchy
 from divulge.table import read, resolve_roles
 
 # The job taxonomy of ARX's Adult example, in part.

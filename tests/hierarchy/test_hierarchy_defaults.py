@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from divulge.hierarchy import Suggestion, build_hierarchy
-from divulge.hierarchy.defaults import suggest_hierarchy
+from divulge.hierarchy import Suggestion, build_hierarchy, suggest_hierarchy
 
 EDUCATION = {"HS-grad": 60, "Bachelors": 20, "Masters": 10, "Doctorate": 6, "9th": 3, "Preschool": 1}
 

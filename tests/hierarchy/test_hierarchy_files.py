@@ -11,8 +11,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from divulge.errors import BadInput
-from divulge.hierarchy import Hierarchy, file_name, load_hierarchies, parse_hierarchy, read_hierarchy
-from divulge.hierarchy.files import Flavour, column_of, hierarchy_text, write_hierarchy
+from divulge.hierarchy import (
+    Flavour,
+    Hierarchy,
+    column_of,
+    file_name,
+    load_hierarchies,
+    parse_hierarchy,
+    read_hierarchy,
+    write_hierarchy,
+)
+from divulge.hierarchy.files import hierarchy_text
 
 # As the two tools write them: ARX's education of the Adult data, anjana's age.
 ARX = "Bachelors;Undergraduate;Higher education;*\n11th;High School;Secondary education;*\n"

@@ -17,8 +17,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from divulge.hierarchy import build_hierarchy
-from divulge.hierarchy.defaults import suggest_hierarchy
+from divulge.hierarchy import build_hierarchy, suggest_hierarchy
 from divulge.values import as_text, parse_interval
 
 WIDTHS = [[1], [5, 10, 20], [0.1, 0.5], ["0.25", 1, 7], [3, 9, 27]]

@@ -19,8 +19,7 @@ from divulge.api.measure import measure
 from divulge.belief import Belief, Ground, PriorBelief
 from divulge.count import Contingency, Domain, build_cells
 from divulge.engines import DuckDBEngine
-from divulge.metrics import Identity, Measurement, Metric
-from divulge.metrics.catalogue import METRICS
+from divulge.metrics import METRICS, Identity, Measurement, Metric
 from divulge.table import Table, read
 from tests.helpers import with_adversary
 

@@ -18,8 +18,7 @@ import pyarrow.compute as pc
 import pytest
 
 import divulge as dv
-from divulge.metrics import Measurement
-from divulge.metrics.average_and_worst import conditions_of
+from divulge.metrics import Measurement, conditions_of
 from divulge.metrics.information import l_of_t
 from tests import oracle
 from tests.metrics.adult import adult, complete_adult

@@ -11,7 +11,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from divulge.metrics.catalogue import METRICS
+from divulge.metrics import METRICS
 from tests.metrics.drawn import Counts, contingency_of, counts, name_of, numbers_of
 
 Name = tuple[str, str]

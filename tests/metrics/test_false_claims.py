@@ -12,8 +12,7 @@ from math import log2
 import pyarrow as pa
 import pytest
 
-from divulge.metrics.average_and_worst import conditions_of
-from divulge.metrics.catalogue import METRICS
+from divulge.metrics import METRICS, conditions_of
 from tests.metrics.drawn import Counts, belief_of, contingency_of, measured, merged, name_of, numbers_of
 
 # Metrics that a merge can make worse: counts, where each class goes, before, after.

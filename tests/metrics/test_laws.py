@@ -15,8 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from divulge.metrics import Metric
-from divulge.metrics.catalogue import METRICS
+from divulge.metrics import METRICS, Metric
 from tests.metrics.drawn import (
     Counts,
     arrow,

@@ -15,7 +15,8 @@ import pytest
 
 import divulge as dv
 from divulge.errors import BadInput
-from divulge.metrics.catalogue import IDENTITY, SENSITIVE
+from divulge.metrics import IDENTITY
+from divulge.metrics.catalogue import SENSITIVE
 from tests.literature import TABLE_1B, TABLE_2B
 from tests.metrics.drawn import measured
 

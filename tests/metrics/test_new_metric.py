@@ -14,8 +14,8 @@ import pytest
 import divulge as dv
 from divulge.arrays import Floats
 from divulge.belief import Belief
-from divulge.metrics import Identity, Metric
-from divulge.metrics.catalogue import IDENTITY, METRICS, SENSITIVE
+from divulge.metrics import IDENTITY, METRICS, Identity, Metric
+from divulge.metrics.catalogue import SENSITIVE
 from divulge.policy import Policy
 from tests.helpers import run_cli
 

@@ -14,9 +14,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from divulge.metrics import Measurement
-from divulge.metrics.catalogue import IDENTITY, SENSITIVE
-from divulge.metrics.measurement import Score
+from divulge.metrics import IDENTITY, Measurement, Score
+from divulge.metrics.catalogue import SENSITIVE
 from tests import oracle
 from tests.metrics.drawn import arrow, measured, rows
 

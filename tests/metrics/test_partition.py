@@ -17,11 +17,10 @@ from hypothesis import strategies as st
 import divulge as dv
 from divulge.belief import Belief
 from divulge.count import Request, ValueNumbers, whole_classes
-from divulge.metrics import Identity
-from divulge.metrics.catalogue import IDENTITY, SENSITIVE
+from divulge.metrics import IDENTITY, Identity, Question
+from divulge.metrics.catalogue import SENSITIVE
 from divulge.metrics.survey import (
     Outlook,
-    Question,
     SurveyFindings,
     SurveyPlan,
     SurveyTotals,

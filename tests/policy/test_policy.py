@@ -10,7 +10,7 @@ import pytest
 
 import divulge as dv
 from divulge.errors import BadInput
-from divulge.metrics.catalogue import METRICS
+from divulge.metrics import METRICS
 from divulge.policy import Policy, Promise
 
 WHOLE = """

@@ -10,8 +10,7 @@ import pyarrow as pa
 import pytest
 
 from divulge.errors import BadInput
-from divulge.metrics import Measurement
-from divulge.metrics.catalogue import METRICS
+from divulge.metrics import METRICS, Measurement
 from divulge.policy import Policy, Promise, judge
 from tests.metrics.drawn import measured
 

@@ -17,9 +17,8 @@ import pytest
 
 import divulge as dv
 from divulge.engines import DuckDBEngine, OwnEngine
-from divulge.publish.files import Format, read_rows
-from divulge.publish.generalized import GeneralizedRelease
-from divulge.publish.verify import Fingerprint, Unverified, types_to_read
+from divulge.publish import Fingerprint, Format, GeneralizedRelease, Unverified, read_rows
+from divulge.publish.verify import types_to_read
 from tests.publish.folders import names
 
 ROWS = 40

@@ -15,7 +15,7 @@ import pytest
 
 from divulge.engines import DuckDBEngine
 from divulge.errors import BadInput
-from divulge.publish.files import Format, choose_format, read_rows
+from divulge.publish import Format, choose_format, read_rows
 from divulge.table import read
 
 TABLE = pa.table(

@@ -20,7 +20,7 @@ from pathlib import Path
 import pytest
 
 from divulge.errors import BadInput
-from divulge.publish.manifest import read_manifest
+from divulge.publish import read_manifest
 from divulge.publish.release import publish
 from tests.publish.folders import names
 

@@ -12,7 +12,8 @@ import pytest
 
 from divulge.engines import DuckDBEngine
 from divulge.errors import BadInput
-from divulge.publish.manifest import read_manifest, refuse_unless_release, seal, versions, write_manifest
+from divulge.publish import read_manifest
+from divulge.publish.manifest import refuse_unless_release, seal, versions, write_manifest
 
 
 @pytest.fixture

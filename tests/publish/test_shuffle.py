@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from divulge.engines import DuckDBEngine
 from divulge.errors import BadInput
-from divulge.publish.files import draw_secret, shuffled
+from divulge.publish import draw_secret, shuffled
 
 ENGINE = DuckDBEngine()
 Row = tuple[Any, ...]

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from divulge.count import Contingency, count
 from divulge.hierarchy import Hierarchy
-from divulge.metrics import Metric
-from divulge.metrics.catalogue import METRICS
+from divulge.metrics import METRICS, Metric
 from divulge.policy import Promise
 from divulge.table import resolve_roles
 from tests.metrics.drawn import opened

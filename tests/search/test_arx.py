@@ -16,7 +16,8 @@ import pytest
 from divulge.count import Contingency
 from divulge.hierarchy import Hierarchy
 from divulge.policy import Promise
-from divulge.search.exact import pose, search
+from divulge.search import search
+from divulge.search.exact import pose
 from divulge.search.lattice import lattice_of
 from tests.metrics.adult import complete_adult
 from tests.search import adult

@@ -15,10 +15,9 @@ from hypothesis import strategies as st
 from divulge.errors import BadInput, Infeasible
 from divulge.metrics import Measurement
 from divulge.policy import Promise, judge
-from divulge.search import Plan
-from divulge.search.exact import pose, search, solve
+from divulge.search import Plan, mondrian, search
+from divulge.search.exact import pose, solve
 from divulge.search.lattice import lattice_of
-from divulge.search.mondrian import mondrian
 from tests.metrics.drawn import measured, opened
 from tests.search.drawn import HIERARCHIES, TAXONOMIES, TYPES, any_promise, suppressions, tables
 

@@ -15,9 +15,8 @@ from hypothesis import strategies as st
 from divulge.api.generalize import generalize
 from divulge.errors import BadInput, Infeasible
 from divulge.policy import Policy, Promise, Protection
-from divulge.publish.generalized import GeneralizedRelease
-from divulge.search.exact import search
-from divulge.search.front import pareto_front
+from divulge.publish import GeneralizedRelease
+from divulge.search import pareto_front, search
 from tests import oracle as metrics_oracle
 from tests.search import oracle
 from tests.search.drawn import HIERARCHIES, TAXONOMIES, arrow, counted, tables, world

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from divulge.errors import Infeasible
 from divulge.hierarchy import Hierarchy
 from divulge.policy import Promise, Protection
-from divulge.search.diagnosis import NothingFits
-from divulge.search.exact import search
+from divulge.search import NothingFits, search
 from tests.search.drawn import HIERARCHIES, any_promise, counted, suppressions, tables
 
 STIFF = HIERARCHIES | {"sex": Hierarchy("sex", {"f": ("f",), "m": ("m",)})}

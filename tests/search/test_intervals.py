@@ -19,7 +19,7 @@ from divulge.count import Contingency, count
 from divulge.errors import BadInput, Infeasible
 from divulge.metrics import Metric
 from divulge.policy import Promise
-from divulge.search.cut_points import optimal_cuts
+from divulge.search import optimal_cuts
 from divulge.table import resolve_roles
 from tests import oracle
 from tests.metrics.adult import complete_adult

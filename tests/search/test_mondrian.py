@@ -16,8 +16,8 @@ from divulge.count import Contingency, count
 from divulge.errors import BadInput, Infeasible
 from divulge.hierarchy import Hierarchy
 from divulge.policy import Promise, Protection
+from divulge.search import mondrian
 from divulge.search.judge import Judge
-from divulge.search.mondrian import mondrian
 from divulge.table import resolve_roles
 from tests.metrics.drawn import opened
 

@@ -15,9 +15,7 @@ from divulge.count import Contingency
 from divulge.errors import Infeasible
 from divulge.metrics import Measurement
 from divulge.policy import Promise, judge
-from divulge.search import Plan
-from divulge.search.exact import search
-from divulge.search.mondrian import mondrian
+from divulge.search import Plan, mondrian, search
 from tests.metrics.drawn import measured, opened
 from tests.search.drawn import HIERARCHIES, TAXONOMIES, any_promise, arrow, counted, suppressions, tables
 

@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 
 from divulge.belief import Belief, Ground, PriorBelief
 from divulge.count import Contingency
-from divulge.metrics import Identity, Metric
-from divulge.metrics.catalogue import METRICS
+from divulge.metrics import METRICS, Identity, Metric
 from divulge.policy import Promise
 from divulge.search.rules import Rule, View, compile_rules
 from tests.metrics.drawn import VALUES, Counts, contingency_of, counts

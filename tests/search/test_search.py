@@ -13,11 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from divulge.errors import BadInput, Infeasible
-from divulge.metrics import Metric
-from divulge.metrics.catalogue import METRICS
+from divulge.metrics import METRICS, Metric
 from divulge.policy import Promise
-from divulge.search import Plan
-from divulge.search.exact import plan_of, pose, search
+from divulge.search import Plan, search
+from divulge.search.exact import plan_of, pose
 from divulge.search.lattice import lattice_of
 from divulge.search.objectives import OBJECTIVES
 from divulge.search.problem import SearchState, explore

@@ -18,12 +18,12 @@ from divulge.anatomy.model import AlphaBetaGammaDelta, GroupLevels, GroupSummary
 from divulge.anatomy.problem import InfeasibleModel
 from divulge.anatomy.rows import Association, RowCodes, read_rows
 from divulge.anatomy.tables import COUNT, GROUP, Published, check_groups, join_tables, measure_tables
-from divulge.anatomy.utility import Estimator, KeptAssociation, Mask, Query, Recq, Workload, associations, recq, recq_of
+from divulge.anatomy.utility import Estimator, KeptAssociation, Query, Recq, Workload, associations, recq, recq_of
 
 __all__ = [
     "COUNT", "GROUP", "LARGER", "Algorithm", "AlphaBetaGammaDelta", "Anatomized", "Anatomy", "Asn", "Association",
     "Check", "Division", "Estimator", "GroupLevels", "GroupSummary", "Grouping", "HeldTables", "InfeasibleModel",
-    "KeptAssociation", "Linkage", "Mask", "Method", "Published", "Query", "RandomPermutation", "Reached", "Recq",
+    "KeptAssociation", "Linkage", "Method", "Published", "Query", "RandomPermutation", "Reached", "Recq",
     "RowCodes", "Share", "Slicing", "Slppa", "Workload", "as_share", "associations", "check_groups", "group_table",
     "join_tables", "measure_tables", "needs_chunks", "read_rows", "recq", "recq_of", "tally",
 ]  # fmt: skip

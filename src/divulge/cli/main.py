@@ -73,9 +73,8 @@ def run(arguments: Sequence[str]) -> int:
 def _dispatch(arguments: list[str]) -> int:
     if not arguments or arguments[0] in ("-h", "--help"):
         width = max(map(len, COMMANDS))
-        sys.stdout.write(
-            _HELP.format(commands="\n".join(f"  {name:<{width}}  {told}" for name, told in COMMANDS.items()))
-        )
+        listed = "\n".join(f"  {name:<{width}}  {told}" for name, told in COMMANDS.items())
+        sys.stdout.write(_HELP.format(commands=listed))
         return 0 if arguments else 2
     name = arguments[0]
     if name == "--version":
@@ -125,7 +124,6 @@ def main() -> None:
     except Exception:  # noqa: BLE001 - the outermost edge
         # A gate reads exit code 1 as a broken policy, so a bug of ours must leave with another.
         traceback.print_exc()
-        code = _fail(
-            "this is a bug in divulge, not in your data: please report it with the lines above", InternalError.exit_code
-        )
+        told = "this is a bug in divulge, not in your data: please report it with the lines above"
+        code = _fail(told, InternalError.exit_code)
     sys.exit(code)

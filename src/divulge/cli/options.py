@@ -28,7 +28,7 @@ from divulge.policy import Policy, Promise, Protection
 from divulge.results import Result, plain
 
 if TYPE_CHECKING:
-    from rich.console import Console, RenderableType
+    from rich.console import RenderableType
 
     from divulge.belief import Adversary
     from divulge.table import Table
@@ -58,19 +58,14 @@ def tell(result: Result, *, json_: bool, text: Mapping[str, Any] | None = None, 
 
 
 def show(*parts: RenderableType) -> None:
-    """Print for people, without the blanks that fill lines up."""
-    target = console()
+    """Print for people, without the blanks that fill lines up; plain text, and a little wider, when it is piped."""
+    from rich.console import Console
+
+    target = Console(highlight=False, markup=False, width=None if sys.stdout.isatty() else 120)
     for part in parts:
         with target.capture() as captured:
             target.print(part)
         sys.stdout.write("".join(f"{line.rstrip()}\n" for line in captured.get().splitlines()))
-
-
-def console() -> Console:
-    """The console that people read; plain text, without colour and a little wider, when it is piped."""
-    from rich.console import Console
-
-    return Console(highlight=False, markup=False, width=None if sys.stdout.isatty() else 120)
 
 
 def new_app() -> typer.Typer:

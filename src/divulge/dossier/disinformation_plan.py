@@ -18,20 +18,7 @@ from typing import TypeAlias
 import numpy as np
 
 from divulge.arrays import Floats
-from divulge.dossier.disinformation import (
-    EQUAL,
-    CandidateRecord,
-    Disinformation,
-    Inventor,
-    Setting,
-    bring_down,
-    check_budget,
-    create,
-    describe,
-    lower_bound,
-    most_weight,
-    with_additions,
-)
+from divulge.dossier import disinformation
 from divulge.dossier.leakage import Measure
 from divulge.dossier.record import Record
 from divulge.dossier.resolve import MatchRule, all_sources, as_rule, resolve, with_ids
@@ -64,13 +51,13 @@ def plan_disinformation(
     measure: Measure | None = None,
     labels: Sequence[str] | None = None,
     invent: Callable[[str, int], str] | None = None,
-) -> Disinformation:
+) -> disinformation.Disinformation:
     """Records to release against an adversary who resolves by this rule, at most `budget` attributes in all.
 
     `labels` are those for which false values may be invented (by default those of the reference; the heaviest is
     used); `invent(label, number)` makes the values.
     """
-    check_budget(budget)
+    disinformation.check_budget(budget)
     if budget > MOST_BUDGET:
         raise BadInput(f"the budget is {budget:g} attributes", hint=f"plans are made for up to {MOST_BUDGET}")
     measure, rule, whole = measure or Measure(), as_rule(rule), int(budget)
@@ -80,29 +67,36 @@ def plan_disinformation(
             hint="apply the equivalence to records and reference first, or choose among given candidates",
         )
     given = with_ids(database)
-    inventor = Inventor(reference, given, weights=measure.weights, labels=labels, invent=invent)
+    inventor = disinformation.Inventor(reference, given, weights=measure.weights, labels=labels, invent=invent)
     resolved = resolve(given, rule).records
-    setting = describe(Setting(reference, rule, measure, inventor.weight), resolved, whole)
+    setting = disinformation.describe(
+        disinformation.Setting(reference, rule, measure, inventor.weight), resolved, whole
+    )
     planner = _Planner(setting, whole)
-    floor = lower_bound(setting, whole)
+    floor = disinformation.lower_bound(setting, whole)
     best, method = planner.draft(()), "knapsack"
-    if best.leakage > floor + EQUAL:
+    if best.leakage > floor + disinformation.EQUAL:
         best = planner.by_knapsack(best)
-    if best.leakage > floor + EQUAL:
+    if best.leakage > floor + disinformation.EQUAL:
         ways = list(islice(planner.groupings(), MOST_PLANS + 1))
         if len(ways) <= MOST_PLANS:
             best = min((best, *map(planner.draft, ways)), key=lambda draft: draft.leakage)
             floor, method = best.leakage, "enumeration"
     decoys = [inventor.add(link, count) for link, count in zip(best.links, best.invented, strict=True)]
-    chosen = tuple(CandidateRecord(f"decoy {number}", each, len(each)) for number, each in enumerate(decoys, start=1))
+    chosen = tuple(
+        disinformation.CandidateRecord(f"decoy {number}", each, len(each))
+        for number, each in enumerate(decoys, start=1)
+    )
     before = measure.most(resolved, reference).leakage
-    return Disinformation(before, best.leakage, chosen, budget, method, min(floor, best.leakage), planner.examined)
+    return disinformation.Disinformation(
+        before, best.leakage, chosen, budget, method, min(floor, best.leakage), planner.examined
+    )
 
 
 class _Planner:
     """Tries ways to group the clusters and spends what is left on invented attributes."""
 
-    def __init__(self, setting: Setting, budget: int) -> None:
+    def __init__(self, setting: disinformation.Setting, budget: int) -> None:
         self._setting, self._budget = setting, budget
         self._records = tuple(cluster.record for cluster in setting.clusters)
         linkable = [place for place, cluster in enumerate(setting.clusters) if cluster.private is not None]
@@ -119,7 +113,9 @@ class _Planner:
     def draft(self, groups: Groups) -> _Draft:
         """Link the groups, then bring the leakage down with invented attributes as far as the budget goes."""
         self.examined += 1
-        links = [create([self._records[place] for place in group], self._setting.rule) for group in groups]
+        links = [
+            disinformation.create([self._records[place] for place in group], self._setting.rule) for group in groups
+        ]
         left = self._budget - sum(map(len, links))
         if left < 0:
             return _Draft(math.inf)
@@ -130,14 +126,14 @@ class _Planner:
         def fall(number: int) -> Floats:
             return self._fall(telling[number][0], linked=own[number] is not None, left=left)
 
-        leakage, spent, _ = bring_down([leak for _, leak in telling], fall, left)
+        leakage, spent, _ = disinformation.bring_down([leak for _, leak in telling], fall, left)
         invented = [0] * len(links)
         for number, amount in spent.items():
             place = own[number]
             if place is not None:
                 invented[place] += amount
             elif amount:
-                links.append(create([telling[number][0]], self._setting.rule))
+                links.append(disinformation.create([telling[number][0]], self._setting.rule))
                 invented.append(amount - len(links[-1]))
         return _Draft(leakage, tuple(links), tuple(invented))
 
@@ -158,7 +154,7 @@ class _Planner:
 
     def _fall(self, block: Record, *, linked: bool, left: int) -> Floats:
         """The leakage of a block after spending 0, 1, .. on it: first its linking record, then invented attributes."""
-        start = 0 if linked else len(create([block], self._setting.rule))
+        start = 0 if linked else len(disinformation.create([block], self._setting.rule))
         count = np.maximum(np.arange(left + 1) - start, 0) if linked or start else np.zeros(left + 1)
         distinct, where = np.unique(count, return_inverse=True)
         return self._setting.leakages(block, distinct * self._setting.added_weight)[where]
@@ -170,12 +166,12 @@ class _Planner:
         for place in self._telling:
             own = clusters[place]
             room = left - own.key
-            if own.leakage <= target + EQUAL or room < 0:
+            if own.leakage <= target + disinformation.EQUAL or room < 0:
                 continue
             gains = self._setting.gains(own.record)[free]
-            brought, choices = most_weight([clusters[other].key for other in free], gains, room)
-            weight, linked = with_additions(brought, self._setting.added_weight)
-            reached = np.flatnonzero(self._setting.leakages(own.record, weight) <= target + EQUAL)
+            brought, choices = disinformation.most_weight([clusters[other].key for other in free], gains, room)
+            weight, linked = disinformation.with_additions(brought, self._setting.added_weight)
+            reached = np.flatnonzero(self._setting.leakages(own.record, weight) <= target + disinformation.EQUAL)
             spend = int(reached[0]) if len(reached) else room
             chosen = [free[item] for item in choices[int(linked[spend])]]
             left -= own.key + spend

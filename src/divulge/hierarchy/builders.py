@@ -31,7 +31,7 @@ _NOT_FINITE = frozenset(("nan", "inf", "-inf"))
 
 
 @dataclass(frozen=True)
-class Rule:
+class HierarchyRule:
     """What gives a value its labels."""
 
     levels: int
@@ -43,7 +43,7 @@ class Rule:
 
 
 # --- numbers ----------------------------------------------------------------------------------------------------------
-def _of_numbers(levels: int, above: Callable[[Fraction], Above | None]) -> Rule:
+def _of_numbers(levels: int, above: Callable[[Fraction], Above | None]) -> HierarchyRule:
     """A rule for finite numbers; one that it gives no labels to, and NaN and infinity, keep their own text."""
 
     def labels(text: str) -> Above | None:
@@ -52,10 +52,10 @@ def _of_numbers(levels: int, above: Callable[[Fraction], Above | None]) -> Rule:
             return None
         return (None if number is None else above(number)) or (text,) * levels
 
-    return Rule(levels, labels)
+    return HierarchyRule(levels, labels)
 
 
-def coding(keys: Keys, _: Texts) -> Rule:
+def coding(keys: Keys, _: Texts) -> HierarchyRule:
     """Top and bottom coding by itself: one level."""
     ends = _ends(keys)
     return _of_numbers(1, lambda number: (label,) if (label := _outside(number, *ends)) else None)
@@ -76,7 +76,7 @@ def _outside(number: Fraction, bottom: Fraction | None, top: Fraction | None) ->
     return str(Interval(top, None)) if top is not None and number >= top else None
 
 
-def widths(keys: Keys, _: Texts) -> Rule:
+def widths(keys: Keys, _: Texts) -> HierarchyRule:
     """Ranges of one width on each level, all counted from `start`, between `bottom` and `top`."""
     wide = _numbers(keys["intervals"], "intervals")
     start = _number(keys.get("start", 0), "start")
@@ -110,7 +110,7 @@ def widths(keys: Keys, _: Texts) -> Rule:
     return _of_numbers(len(wide), above)
 
 
-def cut_ranges(keys: Keys, _: Texts) -> Rule:
+def cut_ranges(keys: Keys, _: Texts) -> HierarchyRule:
     """Ranges between cut points, open at both ends: below the first, between two neighbours, from the last on."""
     levels = [_numbers(level, "cuts") for level in _by_level(keys["cuts"])]
     if not levels or not all(levels):
@@ -168,7 +168,7 @@ PERIODS: Mapping[str, Callable[[dt.date], str]] = {
 """From fine to coarse: how a date is written."""
 
 
-def dates(keys: Keys, _: Texts) -> Rule:
+def dates(keys: Keys, _: Texts) -> HierarchyRule:
     """One period on each level; `format` is how the dates are written (as strptime reads it), ISO if not given."""
     periods, order = [str(period) for period in _several(keys["dates"])], list(PERIODS)
     if not periods:
@@ -184,7 +184,7 @@ def dates(keys: Keys, _: Texts) -> Rule:
         day = parse_date(text, keys.get("format"))
         return None if day is None else tuple(PERIODS[period](day) for period in periods)
 
-    return Rule(len(periods), labels)
+    return HierarchyRule(len(periods), labels)
 
 
 def parse_date(text: str, format_: str | None = None) -> dt.date | None:
@@ -201,7 +201,7 @@ def parse_date(text: str, format_: str | None = None) -> dt.date | None:
 
 
 # --- words ------------------------------------------------------------------------------------------------------------
-def prefix(keys: Keys, texts: Texts) -> Rule:
+def prefix(keys: Keys, texts: Texts) -> HierarchyRule:
     """How many characters of a code are kept on each level: `47677` becomes `4767*`, then `476**`."""
     given = keys["prefix"]
     kept = _several(given) if given is not True else range(max(map(len, texts), default=1) - 1, 0, -1) or (0,)
@@ -217,10 +217,10 @@ def prefix(keys: Keys, texts: Texts) -> Rule:
     def masked(text: str, length: int) -> str:
         return text[:length] + SUPPRESSED * (len(text) - length) if length else SUPPRESSED
 
-    return Rule(len(kept), lambda text: tuple(masked(text, length) for length in kept))
+    return HierarchyRule(len(kept), lambda text: tuple(masked(text, length) for length in kept))
 
 
-def scale(keys: Keys, texts: Texts) -> Rule:
+def scale(keys: Keys, texts: Texts) -> HierarchyRule:
     """Values in an order, grouped with their neighbours and written `[low, high]`, both ends in it, as ARX writes it."""
     order = _in_order(texts) if keys["order"] is True else _names(keys["order"], "order")
     groups = keys.get("groups", 2)
@@ -249,7 +249,7 @@ def scale(keys: Keys, texts: Texts) -> Rule:
         place = places.get(text)
         return None if place is None else tuple(group(place, size) for size in sizes)
 
-    return Rule(len(sizes), labels, leaves=order)
+    return HierarchyRule(len(sizes), labels, leaves=order)
 
 
 def _in_order(texts: Texts) -> tuple[str, ...]:
@@ -258,7 +258,7 @@ def _in_order(texts: Texts) -> tuple[str, ...]:
     return tuple(sorted(numbers, key=lambda text: (numbers[text] if numeric else 0, text)))
 
 
-def frequent(keys: Keys, _: Texts) -> Rule:
+def frequent(keys: Keys, _: Texts) -> HierarchyRule:
     """The values that keep their name on each level; all others share one label."""
     levels, rest = [_names(level, "keep") for level in _by_level(keys["keep"])], str(keys.get("rest", "(other)"))
     if not levels or not all(levels):
@@ -274,7 +274,7 @@ def frequent(keys: Keys, _: Texts) -> Rule:
             f"{rest!r} is both a value that keeps its name and the label of the rest", hint="Rename the rest"
         )
     kept = [frozenset(names) for names in levels]
-    return Rule(len(kept), lambda text: tuple(text if text in names else rest for names in kept))
+    return HierarchyRule(len(kept), lambda text: tuple(text if text in names else rest for names in kept))
 
 
 def _names(given: Any, key: str) -> tuple[str, ...]:
@@ -298,7 +298,7 @@ Path = tuple[str, ...]
 """From the outermost name down to the name itself."""
 
 
-def taxonomy(keys: Keys, _: Texts) -> Rule:
+def taxonomy(keys: Keys, _: Texts) -> HierarchyRule:
     """A group to a list of values or to a mapping of smaller groups, or lines whose indentation says what lies under what."""
     given = keys["taxonomy"]
     if not isinstance(given, (str, Mapping)):
@@ -313,7 +313,7 @@ def taxonomy(keys: Keys, _: Texts) -> Rule:
         path = paths.get(text)
         return path and tuple(path[min(len(path), depth) - 1] for depth in range(levels, 0, -1))
 
-    return Rule(levels, labels, leaves=tuple(name for name, path in paths.items() if path not in groups))
+    return HierarchyRule(levels, labels, leaves=tuple(name for name, path in paths.items() if path not in groups))
 
 
 def _walk(tree: Any, above: Path) -> Iterator[Path]:

@@ -22,12 +22,12 @@ from typing import Any
 
 from divulge.errors import BadInput, listed, nearest
 from divulge.hierarchy import builders
-from divulge.hierarchy.builders import Keys, Rule, Texts
+from divulge.hierarchy.builders import HierarchyRule, Keys, Texts
 from divulge.hierarchy.files import hierarchy_source, read_hierarchy
 from divulge.hierarchy.hierarchy import SUPPRESSED, Hierarchy, Labels
 from divulge.values import as_text
 
-_MAKERS: Mapping[str, Callable[[Keys, Texts], Rule]] = {
+_MAKERS: Mapping[str, Callable[[Keys, Texts], HierarchyRule]] = {
     "intervals": builders.widths,
     "cuts": builders.cut_ranges,
     "prefix": builders.prefix,
@@ -36,7 +36,7 @@ _MAKERS: Mapping[str, Callable[[Keys, Texts], Rule]] = {
     "taxonomy": builders.taxonomy,
     "keep": builders.frequent,
     "coding": builders.coding,
-    "nothing": lambda _, __: Rule(0, lambda _: ()),
+    "nothing": lambda _, __: HierarchyRule(0, lambda _: ()),
 }
 _KINDS = frozenset(_MAKERS) - {"coding", "nothing"}
 _COMPANIONS: Mapping[str, tuple[str, ...]] = {
@@ -113,7 +113,7 @@ def parse_inline(text: str) -> Keys:
     return keys
 
 
-def _make_rule(keys: Keys, texts: Texts) -> Rule:
+def _make_rule(keys: Keys, texts: Texts) -> HierarchyRule:
     kinds = [key for key in keys if key in _KINDS]
     if len(kinds) > 1:
         raise BadInput(f"{' and '.join(kinds)} are two kinds of levels", hint="Give one of them")
@@ -127,7 +127,7 @@ def _make_rule(keys: Keys, texts: Texts) -> Rule:
     return _MAKERS[kind](keys, texts)
 
 
-def _from_rule(column: str, keys: Keys, rule: Rule, texts: Texts) -> Hierarchy:
+def _from_rule(column: str, keys: Keys, rule: HierarchyRule, texts: Texts) -> Hierarchy:
     found = {text: rule.labels(text) for text in (*rule.leaves, *texts)}
     other = as_text(keys.get("other"))
     misfits = [text for text, labels in found.items() if labels is None]

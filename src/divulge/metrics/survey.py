@@ -27,12 +27,11 @@ from divulge.metrics.catalogue import IDENTITY, SENSITIVE, leading_metric
 from divulge.metrics.identity import Identity
 from divulge.metrics.metric import Metric, worst_first
 
+
 # --- questions about all classes --------------------------------------------------------------------------------------
 # Questions about all classes of a table: how many are beyond a bound, how many people they hold, and which are the worst.
 #
 # They are answered from the classes at hand, or, where the classes are spread over a cluster, from tallies of the parts that add up.
-
-
 @dataclass(frozen=True)
 class Question:
     """A question: which classes are beyond this bound of a metric."""
@@ -141,8 +140,6 @@ def classes_of(view: Any) -> Ints:
 
 
 # --- survey -----------------------------------------------------------------------------------------------------------
-
-
 _POPULATION = "population"
 
 

@@ -430,8 +430,6 @@ def _chosen_values(protection: Protection, beliefs: Mapping[str, Belief]) -> tup
 
 
 # --- The verdict: for each promise whether it holds and, if not, which classes break it, counted and sampled ----------
-
-
 @dataclass(frozen=True)
 class BreakingClass:
     """One class that breaks a promise."""

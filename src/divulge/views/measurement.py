@@ -23,16 +23,10 @@ _SHOWN = 3
 
 
 @text_of.register(Measurement)
-def measurement_text(
-    measurement: Measurement,
-    *,
-    worst: int = 10,
-    by: str | None = None,
-    conditions: Mapping[str, metrics.Conditions] | None = None,
-) -> RenderableType:
-    """What is worst and why, then every number, and what the numbers depend on."""
+def measurement_text(measurement: Measurement, **story: Any) -> RenderableType:
+    """What is worst and why, then every number, and what the numbers depend on; `story` are the options of story_text."""
     parts: list[RenderableType] = [
-        story_text(measurement, worst=worst, by=by, conditions=conditions),
+        story_text(measurement, **story),
         heading("Who is this? (identity)"),
         _scores(measurement.identity),
     ]

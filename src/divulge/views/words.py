@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,19 +18,12 @@ _WIDE = 110
 """Columns that a table with prose in it needs; a usual terminal has 80."""
 
 
-def people(size: int) -> str:
+def _counted(one: str, many: str) -> Callable[[int], str]:
     """1 person, 2 people."""
-    return "1 person" if size == 1 else f"{size:,} people"
+    return lambda count: f"1 {one}" if count == 1 else f"{count:,} {many}"
 
 
-def rows(count: int) -> str:
-    """1 row, 2 rows."""
-    return "1 row" if count == 1 else f"{count:,} rows"
-
-
-def classes(count: int) -> str:
-    """1 class, 2 classes."""
-    return "1 class" if count == 1 else f"{count:,} classes"
+people, rows, classes = _counted("person", "people"), _counted("row", "rows"), _counted("class", "classes")
 
 
 def class_name(key: Mapping[str, Any]) -> str:

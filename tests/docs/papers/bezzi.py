@@ -13,7 +13,7 @@ from divulge.count import count
 from divulge.metrics import Measurement
 from divulge.metrics.information import l_of_t
 from divulge.policy import Promise
-from divulge.search.cut_points import optimal_cuts
+from divulge.search import optimal_cuts
 from divulge.table import resolve_roles
 from tests.docs.papers.golden_entries import listed, ours
 from tests.docs.papers.layout import ERRATUM, HOW_TO_READ, Cell, Page, Rows, Section

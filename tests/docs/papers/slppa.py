@@ -10,10 +10,9 @@ import pyarrow as pa
 import pytest
 
 import divulge as dv
-from divulge.anatomy.division import Division, divide
-from divulge.anatomy.methods import Slppa, anatomize
-from divulge.anatomy.model import AlphaBetaGammaDelta, Reached
-from divulge.anatomy.problem import InfeasibleModel
+from divulge.anatomy import AlphaBetaGammaDelta, Division, InfeasibleModel, Reached, Slppa
+from divulge.anatomy.division import divide
+from divulge.anatomy.methods import anatomize
 from divulge.anatomy.rows import associate, column_weight
 from divulge.errors import MissingDependency
 from tests.anatomy.literature import (

@@ -5,11 +5,19 @@ from __future__ import annotations
 
 from functools import partial
 
-from divulge.dossier.adversary import Chain, Cost, Resolve, attack, dip
-from divulge.dossier.leakage import leakage
-from divulge.dossier.paper_methods import possible_worlds
-from divulge.dossier.record import Record
-from divulge.dossier.what_if import enhance, incremental, table_leakage
+from divulge.dossier import (
+    Chain,
+    Cost,
+    Record,
+    Resolve,
+    attack,
+    dip,
+    enhance,
+    incremental,
+    leakage,
+    possible_worlds,
+    table_leakage,
+)
 from tests.docs.papers.layout import HOW_TO_READ, Cell, Page, Rows, Section, fraction
 from tests.dossier.oracle import golden, record_of
 from tests.dossier.test_tables import ALICE, BOTH, KNOWN, RELEASE, ZOE
