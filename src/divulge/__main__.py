@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """`python -m divulge` is the `divulge` program."""
 
-from __future__ import annotations
-
 from divulge.cli.main import main
 
 main()
