@@ -6,8 +6,17 @@ from divulge.metrics.catalogue import IDENTITY, METRICS, find_metric, leading_me
 from divulge.metrics.dense import DenseSums, Marginal
 from divulge.metrics.identity import Identity, distinction, separation, uniques
 from divulge.metrics.information import distribution_leakage, entropy_leakage, mutual_information, specific_information
-from divulge.metrics.measurement import Measurement, Score, as_frame, as_number
-from divulge.metrics.measuring import beliefs_by, count_population, measure_counts, measure_request, survey_of
+from divulge.metrics.measurement import (
+    Measurement,
+    Score,
+    as_frame,
+    as_number,
+    beliefs_by,
+    count_population,
+    measure_counts,
+    measure_request,
+    survey_of,
+)
 from divulge.metrics.metric import TOLERANCE, Convex, LooksAt, Metric, RankingTable, Scope, worst_first
 from divulge.metrics.survey import Answer, Question, answer
 
