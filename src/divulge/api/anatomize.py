@@ -226,21 +226,39 @@ def anatomize(
 ) -> AnatomizedRelease:
     """Divide a table into tables and groups so that every group keeps (alpha, beta, gamma, delta).
 
-    Quasi-identifiers are all columns but the identifiers, the sensitive ones and those that look like identifiers, unless they are
-    named; then columns without a role are left out. `AnatomizedRelease.left_out` says what was left out and why. A bound that is not
-    given demands nothing. `tables` says how many tables the quasi-identifiers are divided into (2, or 1 for a single one), or
-    which. Slicing and Anatomy take their l from beta. A setting that the method does not know is refused. Raises `InfeasibleModel`
-    where no grouping keeps the bounds. `seed` makes the release repeatable, for tests: whoever knows it may undo it.
+    Values are published as they are; what is hidden is which of them belong together. A bound that is not given demands nothing, a setting
+    that the method does not know is refused, and where no grouping keeps the bounds the error names the nearest that can be kept. Nothing
+    is written before the release's `write`. A table of more rows than its engine holds is grouped in chunks, on disk or on the cluster.
 
-    `engine` is "duckdb" (the default), "spark", or an engine of yours; a Spark frame brings its own session. A table of more rows than
-    DuckDBEngine(memory_limit=...) or SparkEngine(row_limit=...) allow is grouped in chunks, on disk or on the cluster, by the same
-    code; the release says so in its settings.
+    Args:
+        table: Whatever `read` opens.
+        sensitive: The columns whose values must not be learnt; each gets a table of its own.
+        quasi_identifiers: The columns that an adversary may know. By default all columns without another role but those that look like
+            identifiers; if they are named, columns without a role are left out. The release's `left_out` says what, and why.
+        identifier: Columns that name people; they are not published.
+        alpha: The most that the commonest tuple of a table of quasi-identifiers may make up in a group (record linkage); 0.25 or "1/4".
+        beta: The most that the commonest sensitive value may make up in a group (attribute linkage).
+        gamma: The most that the likeliest combination over all tables may have as its probability in a group (table linkage).
+        delta: The most that a sensitive value's share in a group may differ from its share in the table (probabilistic attack).
+        tables: How many tables the quasi-identifiers are divided into (2, or 1 for a single one), or which: a list of lists of names.
+        method: "slppa" (Yao et al. 2021), or to compare "anatomy", "slicing" (both take their l from beta), "asn" or "permutation".
+        linkage: A column joins the table with whose columns it goes best on "average", or with whose "first" column.
+        association: How closely two columns go together: "phi2", or "cramers_v2", which does not grow with the number of values.
+        max_table_size: The most quasi-identifiers in a table.
+        algorithm: "guaranteed" finds a grouping where there is one; "paper" is the paper's Algorithm 1 as printed, to compare.
+        locality: Group records that are alike: the same bounds, and better answers.
+        group_size: The fewest records in a group, beyond what the bounds demand.
+        check: How slicing checks a bucket: by the "frequency" of values (the default), or that they are "distinct", which bounds no share.
+        nulls: A null is a "category" of its own, or its row is left out: "drop".
+        seed: Makes the release repeatable, for tests: whoever knows it may undo it.
+        engine: As in `read`.
 
-    >>> import pyarrow as pa
-    >>> people = pa.table({"age": [30, 33, 45, 42], "job": ["T", "E", "E", "T"], "salary": [45, 60, 47, 50]})
-    >>> release = anatomize(people, sensitive="salary", beta="1/2", tables=2)
-    >>> release.levels.beta, [len(columns) for columns in release.table_columns]
-    (Fraction(1, 2), [1, 1, 1])
+    Examples:
+        >>> import divulge as dv, pyarrow as pa
+        >>> people = pa.table({"age": [30, 33, 45, 42], "job": ["T", "E", "E", "T"], "salary": [45, 60, 47, 50]})
+        >>> release = dv.anatomize(people, sensitive="salary", beta="1/2", tables=2)
+        >>> release.levels.beta, [len(columns) for columns in release.table_columns]
+        (Fraction(1, 2), [1, 1, 1])
     """
     bounds = {"alpha": alpha, "beta": beta, "gamma": gamma, "delta": delta}
     settings = {

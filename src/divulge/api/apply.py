@@ -65,10 +65,29 @@ def apply(
     seed: int | None = None,
     engine: Any = None,
 ) -> Applied:
-    """Publish the rows of `table` at `out` by the mappings of `release`.
+    """Publish later rows the way an earlier release was published, if both together still keep its promises.
 
-    With unseen="suppress", rows with values that the release does not know, and rows whose class would break a promise, are left out.
-    `engine` is as in `generalize`.
+    Args:
+        release: The folder of the earlier release, as `generalize` wrote it.
+        table: The later rows, whatever `read` opens.
+        out: The folder to write.
+        unseen: What becomes of rows with values that the release does not know, and of rows whose class would break a promise: nothing is
+            published ("refuse"), or they are left out ("suppress").
+        force: Overwrite what is at `out`.
+        seed: Fixes the order of the rows, for tests; by default it is drawn from a secret.
+        engine: As in `read`.
+
+    Examples:
+        >>> import divulge as dv, pyarrow as pa, tempfile
+        >>> people = pa.table({"zip": ["4761", "4762", "4791", "4792"], "disease": ["flu", "cold", "flu", "cold"]})
+        >>> later = pa.table({"zip": ["4762", "4791"], "disease": ["flu", "cold"]})
+        >>> policy = dv.Policy(k_anonymity=2)
+        >>> release = dv.generalize(people, policy=policy, quasi_identifiers="zip", sensitive="disease")
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     _ = release.write(f"{folder}/first")
+        ...     applied = dv.apply(f"{folder}/first", later, f"{folder}/second")
+        >>> applied.rows, applied.suppressed, applied.verdict.holds
+        (2, 0, True)
     """
     earlier = publish.Earlier.open(release)
     source, own = _source(*own_table(read(table, engine=engine)), earlier)

@@ -63,15 +63,22 @@ def cut(
     order: Sequence[str] | None = None,
     adversary: Adversary | None = None,
 ) -> CutColumn:
-    """Ranges of `column`, `most` at most, that keep the policy's promises one by one and keep the most information about `about`.
+    """Find the ranges of a column that keep the policy's promises one by one and keep the most information about a sensitive column.
 
-    `order` gives the order of a text column from low to high. `adversary` is as in `measure` and goes before the policy's. A null has no
-    place in an order: leave such rows out with Adversary(nulls="drop").
+    Args:
+        table: Whatever `read` opens.
+        column: The column to cut into ranges. A null has no place in an order: leave such rows out with Adversary(nulls="drop").
+        about: The sensitive column.
+        policy: The promises that each range keeps: a `Policy`, or the path of a policy file.
+        most: The most ranges; by default as many as the promises allow.
+        order: The values of a text column from low to high.
+        adversary: As in `measure`; what is said here goes before the policy's own.
 
-    >>> import pyarrow as pa
-    >>> people = pa.table({"age": [20, 21, 60, 61], "disease": ["flu", "flu", "cold", "cold"]})
-    >>> cut(people, "age", about="disease", policy=Policy(k_anonymity=2)).rule
-    {'cuts': [60]}
+    Examples:
+        >>> import divulge as dv, pyarrow as pa
+        >>> people = pa.table({"age": [20, 21, 60, 61], "disease": ["flu", "flu", "cold", "cold"]})
+        >>> dv.cut(people, "age", about="disease", policy=dv.Policy(k_anonymity=2)).rule
+        {'cuts': [60]}
     """
     kept = policy if isinstance(policy, Policy) else Policy.load(policy)
     if kept.protections:
@@ -201,22 +208,40 @@ def generalize(
     announce: Callable[[Mapping[str, Suggestion]], None] | None = None,
     engine: Any = None,
 ) -> publish.GeneralizedRelease:
-    """Find the generalization that keeps the policy at the least loss; nothing is written before `GeneralizedRelease.write`.
+    """Find the generalization that keeps the policy at the least loss; nothing is written before the release's `write`.
 
-    Roles, and what is said of the adversary, given here go before the policy's own. `hierarchies` is a folder, or for each column a
-    rule, a file or a Hierarchy; a column without one gets a default, shown in `suggestions`. `protections` are promises of
-    their own for chosen people or values, beside those of the policy. `keep` names columns without a role that are published although
-    they look like identifiers. `joint` and `adversary` are as in `measure`. With `all_optima` and `keep_nodes`, its `plan` also has
-    all solutions of the same cost, and every combination of levels that was looked at. `announce` is called with the default
-    hierarchies before they are used.
-    `engine` is "duckdb" (the default), "spark", or an engine of yours; a Spark frame brings its own session. With Spark only counts come
-    here, and its workers write the release.
+    Args:
+        table: Whatever `read` opens.
+        policy: The promises: a `Policy`, or the path of a policy file.
+        quasi_identifiers: As in `measure`, and so are the other roles; what is given here goes before the policy's own.
+        sensitive: The columns whose values must not be learnt; they are published as they are.
+        identifier: Columns that name people; they are not published.
+        weight: The column that says how many people a row stands for.
+        person: The column that says whose row it is, where people own several.
+        hierarchies: How columns become coarser: a folder of files, or for each column a rule such as {"intervals": [5, 10]}, a file or a
+            hierarchy. A column without one gets a default, shown in the release's `suggestions`.
+        suppression: The share of records that may be left out; goes before the policy's own.
+        objective: What is lost least: "loss", "arithmetic_loss", "precision", "non_uniform_entropy", "discernibility",
+            "average_class_size", "information", or a function of (levels, the counts that would be published, people left out) to a cost.
+        method: One level for each column ("full-domain"), each column as it is or not at all ("columns"), boxes that never overlap
+            ("mondrian"), or boxes that may share values at a cut ("relaxed-mondrian").
+        time_limit: Seconds after which the best release found so far is taken; the plan then says how far it may be from the best.
+        all_optima: Keep all solutions of the same cost in the release's `plan`.
+        keep_nodes: Keep every combination of levels that was looked at in the release's `plan`.
+        protections: Promises of their own for chosen people or values, beside those of the policy.
+        keep: Columns without a role that are published although they look like identifiers.
+        joint: Measure all sensitive columns together as one, too.
+        adversary: As in `measure`; what is said here goes before the policy's own.
+        announce: Called with the default hierarchies before they are used.
+        engine: As in `read`. With Spark only counts come here, and its workers write the release.
 
-    >>> import pyarrow as pa
-    >>> people = pa.table({"zip": ["4761", "4762", "4791", "4792"], "disease": ["flu", "cold", "flu", "cold"]})
-    >>> release = generalize(people, policy=Policy(k_anonymity=2), quasi_identifiers="zip", sensitive="disease")
-    >>> release.plan.levels, sorted(release.tables()["table"].column("zip").to_pylist())
-    ({'zip': 1}, ['476*', '476*', '479*', '479*'])
+    Examples:
+        >>> import divulge as dv, pyarrow as pa
+        >>> people = pa.table({"zip": ["4761", "4762", "4791", "4792"], "disease": ["flu", "cold", "flu", "cold"]})
+        >>> policy = dv.Policy(k_anonymity=2)
+        >>> release = dv.generalize(people, policy=policy, quasi_identifiers="zip", sensitive="disease")
+        >>> release.plan.levels, sorted(release.tables()["table"].column("zip").to_pylist())
+        ({'zip': 1}, ['476*', '476*', '479*', '479*'])
     """
     kept = policy if isinstance(policy, Policy) else Policy.load(policy)
     kept = replace(kept, protections=(*kept.protections, *protections))
@@ -408,17 +433,33 @@ def tradeoff(
     announce: Callable[[Mapping[str, Suggestion]], None] | None = None,
     engine: Any = None,
 ) -> search.Front:
-    """Every combination of levels as a point (metric, objective), among those that keep the policy, if one is given.
+    """Put every combination of levels that keeps the policy as a point (metric, objective); nothing is written.
 
-    `metric` is about `attribute`, or about the worst of the sensitive attributes; the other arguments are as in `generalize`. Nothing is
-    written.
+    Args:
+        table: Whatever `read` opens.
+        metric: The name of a metric, such as "entropy_leakage".
+        attribute: The sensitive column that the metric is about; by default the worst of them.
+        policy: What every point keeps: a `Policy`, or the path of a policy file.
+        quasi_identifiers: As in `generalize`, and so are the other roles; what is given here goes before the policy's own.
+        sensitive: The columns whose values must not be learnt.
+        identifier: Columns that name people.
+        weight: The column that says how many people a row stands for.
+        person: The column that says whose row it is, where people own several.
+        hierarchies: How columns become coarser, as in `generalize`.
+        suppression: The share of records that may be left out; goes before the policy's own.
+        objective: What is lost, as in `generalize`.
+        joint: Measure all sensitive columns together as one, too.
+        adversary: As in `measure`; what is said here goes before the policy's own.
+        announce: Called with the default hierarchies before they are used.
+        engine: As in `read`.
 
-    >>> import pyarrow as pa
-    >>> people = pa.table({"zip": ["4761", "4762", "4791", "4792"], "disease": ["flu", "cold", "flu", "cold"]})
-    >>> levels = {"zip": {"prefix": [3]}}
-    >>> found = tradeoff(people, "k_anonymity", quasi_identifiers="zip", sensitive="disease", hierarchies=levels)
-    >>> [(point.levels["zip"], point.leakage, round(point.value, 3)) for point in found.front]
-    [(0, 1.0, 0.0), (1, 2.0, 0.333), (2, 4.0, 1.0)]
+    Examples:
+        >>> import divulge as dv, pyarrow as pa
+        >>> people = pa.table({"zip": ["4761", "4762", "4791", "4792"], "disease": ["flu", "cold", "flu", "cold"]})
+        >>> roles = {"quasi_identifiers": "zip", "sensitive": "disease"}
+        >>> found = dv.tradeoff(people, "k_anonymity", **roles, hierarchies={"zip": {"prefix": [3]}})
+        >>> [(point.levels["zip"], point.leakage, round(point.value, 3)) for point in found.front]
+        [(0, 1.0, 0.0), (1, 2.0, 0.333), (2, 4.0, 1.0)]
     """
     kept = policy if isinstance(policy, Policy) else Policy() if policy is None else Policy.load(policy)
     if suppression is not None:

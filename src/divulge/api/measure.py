@@ -28,14 +28,23 @@ def measure(
 ) -> Measurement:
     """Measure what a table gives away about the people in it.
 
-    `joint` also measures all sensitive columns together as one. `adversary` says what she believed before, rules out and holds.
-    `engine` is "duckdb" (the default), "spark", or an engine of yours; a Spark frame brings its own session.
+    Args:
+        table: Whatever `read` opens.
+        quasi_identifiers: The columns that an adversary may know of a person; people who agree on all of them make a class.
+        sensitive: The columns whose values must not be learnt.
+        identifier: Columns that name people; they take no part.
+        weight: The column that says how many people a row stands for.
+        person: The column that says whose row it is, where people own several.
+        joint: Measure all sensitive columns together as one, too.
+        adversary: What she believed before, rules out and holds; by default she believes the table's own distribution.
+        engine: As in `read`.
 
-    >>> import pyarrow as pa
-    >>> people = pa.table({"zip": ["1", "1", "2", "2"], "disease": ["flu", "flu", "flu", "cancer"]})
-    >>> m = measure(people, quasi_identifiers="zip", sensitive="disease")
-    >>> m["k_anonymity"].value, m["l_diversity"].worst.key
-    (2.0, {'zip': '1'})
+    Examples:
+        >>> import divulge as dv, pyarrow as pa
+        >>> people = pa.table({"zip": ["1", "1", "2", "2"], "disease": ["flu", "flu", "flu", "cancer"]})
+        >>> m = dv.measure(people, quasi_identifiers="zip", sensitive="disease")
+        >>> m["k_anonymity"].value, m["l_diversity"].worst.key
+        (2.0, {'zip': '1'})
     """
     her = adversary_in_force(adversary)
     source = read(table, engine=engine)
@@ -68,9 +77,29 @@ def check(
     sample: int = 10,
     engine: Any = None,
 ) -> Verdict:
-    """Measure a table and hold it against a policy; roles, and what is said of the adversary, given here go before the policy's own.
+    """Measure a table and hold it against a policy.
 
-    The people of a protection are chosen by what this table itself says of them. The other arguments are as in `measure`.
+    The people of a protection are chosen by what this table itself says of them.
+
+    Args:
+        table: Whatever `read` opens.
+        policy: The promises: a `Policy`, or the path of a policy file.
+        quasi_identifiers: As in `measure`, and so are the other roles; what is given here goes before the policy's own.
+        sensitive: The columns whose values must not be learnt.
+        identifier: Columns that name people; they take no part.
+        weight: The column that says how many people a row stands for.
+        person: The column that says whose row it is, where people own several.
+        joint: Measure all sensitive columns together as one, too.
+        adversary: As in `measure`; what is said here goes before the policy's own.
+        sample: How many of the classes that break a promise are named.
+        engine: As in `read`.
+
+    Examples:
+        >>> import divulge as dv, pyarrow as pa
+        >>> people = pa.table({"zip": ["1", "1", "2"], "disease": ["flu", "cold", "flu"]})
+        >>> verdict = dv.check(people, dv.Policy(k_anonymity=2), quasi_identifiers="zip", sensitive="disease")
+        >>> verdict.holds
+        False
     """
     kept = policy if isinstance(policy, Policy) else Policy.load(policy)
     given = {"quasi_identifiers": quasi_identifiers, "sensitive": sensitive, "identifier": identifier}

@@ -77,12 +77,17 @@ class Profile(Result):
 
 
 def profile(table: Any, *, engine: Any = None) -> Profile:
-    """Describe every column of a table; one pass over the rows; `engine` is as in `measure`.
+    """Describe every column of a table, and suggest its role; one pass over the rows.
 
-    >>> import pyarrow as pa
-    >>> people = pa.table({"zip": ["1", "1", "2"], "disease": ["flu", "cold", None]})
-    >>> [(item.column, item.distinct, item.nulls, item.role) for item in profile(people)]
-    [('zip', 2, 0, 'quasi_identifier'), ('disease', 2, 1, 'sensitive')]
+    Args:
+        table: Whatever `read` opens.
+        engine: As in `read`.
+
+    Examples:
+        >>> import divulge as dv, pyarrow as pa
+        >>> people = pa.table({"zip": ["1", "1", "2"], "disease": ["flu", "cold", None]})
+        >>> [(item.column, item.distinct, item.nulls, item.role) for item in dv.profile(people)]
+        [('zip', 2, 0, 'quasi_identifier'), ('disease', 2, 1, 'sensitive')]
     """
     source = read(table, engine=engine)
     counted = value_counts(source, [column.name for column in source.columns if column.kind != "nested"])

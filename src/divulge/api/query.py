@@ -28,20 +28,28 @@ def query(
     count: str = anatomy.COUNT,
     hierarchies: str | Path | None = None,
 ) -> answers.Estimate:
-    """Count the records for which a condition holds, or sum up (`total`) or average an expression over them.
+    """Count the records for which a condition holds, or sum up or average an expression over them.
 
-    `release` is the folder of a release (anatomized or generalized), an AnatomizedRelease, or the tables of another's anatomized
-    release: a folder without a manifest, or a list of files or frames, with the names of their `group` and `count` columns.
-    `hierarchies` (a folder) says what the labels of a generalized release stand for, where it comes without its mappings.
+    Args:
+        release: The folder of a release, anatomized or generalized; what `anatomize` or `open_release` gave; or the tables of another's
+            anatomized release: a folder without a manifest, or a list of files or frames.
+        condition: What holds for the records, as in SQL's WHERE: "age >= 80 and disease = 'dementia'".
+        total: The expression to sum up instead.
+        average: The expression to average instead.
+        group: The column of another's release that names the group.
+        count: The column of another's release that says how often a row stands in its group.
+        hierarchies: A folder of hierarchy files that says what the labels of a generalized release stand for, where it comes without its
+            mappings.
 
-    >>> import pyarrow as pa
-    >>> ages = pa.table({"GID": [1, 1, 2, 2], "age": [30, 33, 45, 42]})
-    >>> jobs = pa.table({"GID": [1, 2, 2], "job": ["Teacher", "Doctor", "Teacher"], "Count": [2, 1, 1]})
-    >>> query([ages, jobs], "age > 40 and job = 'Doctor'").estimate
-    1.0
-    >>> found = query([ages, jobs], "age > 42 and job = 'Doctor'")
-    >>> found.estimate, found.low, found.high
-    (0.5, 0.0, 1.0)
+    Examples:
+        >>> import divulge as dv, pyarrow as pa
+        >>> ages = pa.table({"GID": [1, 1, 2, 2], "age": [30, 33, 45, 42]})
+        >>> jobs = pa.table({"GID": [1, 2, 2], "job": ["Teacher", "Doctor", "Teacher"], "Count": [2, 1, 1]})
+        >>> dv.query([ages, jobs], "age > 40 and job = 'Doctor'").estimate
+        1.0
+        >>> found = dv.query([ages, jobs], "age > 42 and job = 'Doctor'")
+        >>> found.estimate, found.low, found.high
+        (0.5, 0.0, 1.0)
     """
     source = open_release(release, group=group, count=count, hierarchies=hierarchies)
     return answers.estimate(source, condition, total=total, average=average)
@@ -50,7 +58,24 @@ def query(
 def open_release(
     release: Any, *, group: str = anatomy.GROUP, count: str = anatomy.COUNT, hierarchies: str | Path | None = None
 ) -> answers.Source:
-    """A release that can be asked many times."""
+    """Open a release once, to ask it many times with `query`.
+
+    Args:
+        release: As in `query`.
+        group: The column of another's release that names the group.
+        count: The column of another's release that says how often a row stands in its group.
+        hierarchies: A folder of hierarchy files, as in `query`.
+
+    Examples:
+        >>> import divulge as dv, pyarrow as pa
+        >>> ages = pa.table({"GID": [1, 1, 2, 2], "age": [30, 33, 45, 42]})
+        >>> jobs = pa.table({"GID": [1, 2, 2], "job": ["Teacher", "Doctor", "Teacher"], "Count": [2, 1, 1]})
+        >>> opened = dv.open_release([ages, jobs])
+        >>> [dv.query(opened, f"job = '{job}'").estimate for job in ("Teacher", "Doctor")]
+        [3.0, 1.0]
+    """
+    if isinstance(release, answers.AnatomizedSource | answers.GeneralizedSource):
+        return release
     if isinstance(release, AnatomizedRelease):
         return answers.AnatomizedSource(release.published)
     document = manifest_of(release)
@@ -151,11 +176,28 @@ def check_anatomized(
     count: str = anatomy.COUNT,
     engine: Any = None,
 ) -> ReleaseCheck:
-    """Work out the exact levels of a release from its tables and hold them against bounds.
+    """Work out the exact levels of an anatomized release from its tables alone, and hold them against bounds.
 
-    `sensitive`, `group` and `count` name columns of another's release; ours says itself. The prior of delta is the distribution of
-    the sensitive values over all groups, for an anatomized release leaves nobody out. With the engine "spark", or one of yours, groups are
-    measured on the workers, which must see the files.
+    The prior of delta is the distribution of the sensitive values over all groups, for an anatomized release leaves nobody out.
+
+    Args:
+        release: An anatomized release, ours or another's, as in `query`.
+        alpha: As in `anatomize`, and so are the other bounds; 1 demands nothing.
+        beta: The bound on attribute linkage.
+        gamma: The bound on table linkage.
+        delta: The bound on the probabilistic attack.
+        sensitive: The sensitive columns of another's release; ours says itself.
+        group: The column of another's release that names the group.
+        count: The column of another's release that says how often a row stands in its group.
+        engine: As in `read`; with Spark groups are measured on the workers, which must see the files.
+
+    Examples:
+        >>> import divulge as dv, pyarrow as pa
+        >>> ages = pa.table({"GID": [1, 1, 2, 2], "age": [30, 33, 45, 42]})
+        >>> jobs = pa.table({"GID": [1, 2, 2], "job": ["Teacher", "Doctor", "Teacher"], "Count": [2, 1, 1]})
+        >>> found = dv.check_anatomized([ages, jobs], sensitive="job", beta="1/2")
+        >>> found.levels.beta, found.holds
+        (Fraction(1, 1), False)
     """
     model = anatomy.AlphaBetaGammaDelta(alpha=alpha, beta=beta, gamma=gamma, delta=delta)
     names = [sensitive] if isinstance(sensitive, str) else list(sensitive)

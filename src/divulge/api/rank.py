@@ -30,11 +30,28 @@ def rank(
     progress: Callable[[int, int], None] | None = None,
     engine: Any = None,
 ) -> ranking.Ranking:
-    """Rank attributes and their combinations up to a size; `progress` is called with (done, total).
+    """Rank attributes and their combinations by how far they give people away.
 
-    `prune` counts only combinations that can be among the smallest at the threshold: none that holds a smaller one, and none whose
-    discrimination rate cannot reach it by what its parts have. It makes larger combinations of many attributes affordable.
-    `adversary` is as in `measure`; of a prior that depends on columns, a combination uses what it knows of them.
+    Args:
+        table: Whatever `read` opens.
+        quasi_identifiers: The columns that are ranked, alone and together.
+        sensitive: Columns whose values must not be learnt; how much each combination tells of them is measured as well.
+        person: The column that says whose row it is, where people own several.
+        adversary: As in `measure`; of a prior that depends on columns, a combination uses what it knows of them.
+        up_to: The most attributes in a combination.
+        threshold: The discrimination rate from which a combination counts as identifying; the smallest such ones are named.
+        sets: Further combinations to measure, of any size.
+        prune: Count only combinations that can be among the smallest at the threshold: none that holds a smaller one, and none whose
+            discrimination rate cannot reach it by what its parts have. This makes larger combinations of many attributes affordable.
+        progress: Called with (combinations done, all combinations).
+        engine: As in `read`.
+
+    Examples:
+        >>> import divulge as dv, pyarrow as pa
+        >>> people = pa.table({"sex": ["f", "f", "m", "m"], "zip": ["1", "2", "1", "2"]})
+        >>> ranking = dv.rank(people, quasi_identifiers=["sex", "zip"])
+        >>> [(found.columns, found.identity["uniques"]) for found in ranking.combinations]
+        [(('sex', 'zip'), 4), (('sex',), 0), (('zip',), 0)]
     """
     if up_to < 1:
         raise BadInput(f"up_to={up_to} is not possible", hint="combinations have at least 1 attribute")
@@ -73,15 +90,23 @@ def growing(
     progress: Callable[[int, int], None] | None = None,
     engine: Any = None,
 ) -> ranking.Growth:
-    """Measure the first n quasi-identifiers together, in the order in which they are given.
+    """Measure the first n quasi-identifiers together, for n = 1, 2, 3 and so on.
 
-    `every` says for which n: 1, its multiples, and all of them. `progress` is called with (columns done, all columns).
+    Args:
+        table: Whatever `read` opens.
+        quasi_identifiers: The columns, in the order in which they are added.
+        sensitive: Columns whose values must not be learnt; how much each set tells of them is measured as well.
+        nulls: A null is a "category" of its own, or its row is left out: "drop".
+        every: For which n sets are measured: 1, the multiples of this number, and all.
+        progress: Called with (columns done, all columns).
+        engine: As in `read`.
 
-    >>> import pyarrow as pa
-    >>> people = pa.table({"sex": ["f", "f", "m", "m"], "zip": ["1", "2", "3", "3"]})
-    >>> found = growing(people, quasi_identifiers=["sex", "zip"])
-    >>> [(step.n, step.identity["uniques"], step.identity["itpr"]) for step in found.steps]
-    [(1, 0, 0.5), (2, 2, 1.0)]
+    Examples:
+        >>> import divulge as dv, pyarrow as pa
+        >>> people = pa.table({"sex": ["f", "f", "m", "m"], "zip": ["1", "2", "3", "3"]})
+        >>> found = dv.growing(people, quasi_identifiers=["sex", "zip"])
+        >>> [(step.n, step.identity["uniques"], step.identity["itpr"]) for step in found.steps]
+        [(1, 0, 0.5), (2, 2, 1.0)]
     """
     if every < 1:
         raise BadInput(f"every={every} is not possible", hint="sets grow by at least 1 attribute")

@@ -30,13 +30,23 @@ def read(
     encoding: str = "utf-8",
     engine: Any = None,
 ) -> Table:
-    """Open a table.
+    """Open a table; whatever a verb takes as a table, it opens so.
 
-    `source` is a file (CSV, JSON lines, Parquet, Arrow, SQLite), a folder or glob of such files, an ARX project (.deid), which
-    brings roles and hierarchies of its own, a postgresql:// URL, a pandas, Polars or Spark frame, an Arrow table, reader or
-    dataset, a DuckDB relation, or a Table, which comes back as it is. `table` picks one table of a database; `header`,
-    `delimiter` and `encoding` are for delimited text. `engine` is "duckdb" (the default), "spark", an engine or a Spark
-    session; with Spark, `source` may also be the name of a table in a catalog. A Spark frame is read in its own session.
+    Args:
+        source: A file (CSV, JSON lines, Parquet, Arrow, SQLite), a folder or glob of such files, an ARX project (.deid), which brings roles
+            and hierarchies of its own, a postgresql:// URL, a pandas, Polars or Spark frame, an Arrow table, reader or dataset, a DuckDB
+            relation, or a table that was opened before, which comes back as it is. With Spark also the name of a table in a catalog.
+        table: Which table of a database.
+        header: Whether the first line of delimited text names the columns; by default this is found out.
+        delimiter: What stands between the values of delimited text; by default this is found out.
+        encoding: How delimited text is encoded.
+        engine: "duckdb" (the default), "spark", an engine, or a Spark session. A Spark frame is read in its own session.
+
+    Examples:
+        >>> import divulge as dv, pyarrow as pa
+        >>> table = dv.read(pa.table({"zip": ["1", "2"], "age": [34, 51]}))
+        >>> [(column.name, column.kind) for column in table.columns]
+        [('zip', 'text'), ('age', 'number')]
     """
     text = TextOptions(header, delimiter, encoding)
     chosen = choose_engine(engine)
