@@ -6,13 +6,34 @@ from __future__ import annotations
 import ast
 import importlib
 import inspect
+import re
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import divulge as dv
 
 STUB = Path(dv.__file__).with_suffix(".pyi")
+FETCHING = {"datasets.fetch", "datasets.load"}
+"""Their examples would fetch data from elsewhere, and are not run."""
+
+
+def public_functions() -> Iterator[tuple[str, Callable[..., Any]]]:
+    """Every function that a user can call, by its name below `dv`."""
+    for name in dir(dv):
+        found = getattr(dv, name)
+        inner = [(f"{name}.{own}", getattr(found, own)) for own in getattr(found, "__all__", ())]
+        for path, value in inner if inspect.ismodule(found) else [(name, found)]:
+            if inspect.isfunction(value):
+                yield path, value
+
+
+def sections(function: Callable[..., Any]) -> dict[str, str]:
+    """The sections of a docstring by title, as the API page shows them; what comes before the first has the title ""."""
+    title, *rest = re.split(r"^(Args|Examples):$", f"\n{inspect.getdoc(function)}", flags=re.MULTILINE)
+    return {"": title.strip(), **dict(zip(rest[::2], rest[1::2], strict=True))}
 
 
 def test_type_checkers_are_told_of_every_public_name() -> None:
@@ -44,3 +65,20 @@ def test_a_module_can_be_imported_under_a_name_of_ones_own() -> None:
 def test_an_unknown_name_is_an_attribute_error() -> None:
     with pytest.raises(AttributeError, match="no attribute 'measur'"):
         getattr(dv, "measur")  # noqa: B009 - as a user who mistypes it
+
+
+def test_public_functions_are_found() -> None:
+    assert {"measure", "read", "dossier.leakage", "datasets.load", "papers.side_by_side"} <= dict(
+        public_functions()
+    ).keys()
+
+
+@pytest.mark.parametrize("name", dict(public_functions()))
+def test_a_docstring_explains_every_argument_in_order_and_shows_an_example(name: str) -> None:
+    function = dict(public_functions())[name]
+    told = sections(function)
+    assert told[""], "it says what it does"
+    explained = re.findall(r"^    (\w+): \S", told.get("Args", ""), re.MULTILINE)
+    assert explained == list(inspect.signature(function).parameters)
+    assert f"{name.rpartition('.')[2]}(" in told.get("Examples", "")
+    assert ("+SKIP" in told["Examples"]) == (name in FETCHING)

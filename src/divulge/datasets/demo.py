@@ -30,7 +30,17 @@ Ints = npt.NDArray[np.int64]
 
 
 def patients(*, rows: int = ROWS, seed: int = 2026) -> pa.Table:
-    """A table of invented patients; the same seed gives the same people."""
+    """A table of invented patients.
+
+    Args:
+        rows: How many.
+        seed: The same seed gives the same people.
+
+    Examples:
+        >>> import divulge as dv
+        >>> dv.datasets.patients(rows=100).num_rows
+        100
+    """
     random = np.random.default_rng(seed)
     age = np.clip(random.gamma(shape=6.0, scale=8.0, size=rows), 18, 94).astype(np.int64)
     sex = np.where(random.random(rows) < 0.52, "female", "male")
@@ -62,7 +72,16 @@ def patients(*, rows: int = ROWS, seed: int = 2026) -> pa.Table:
 
 
 def generalized(table: pa.Table) -> pa.Table:
-    """A usual attempt at anonymity: no identifier, no occupation, three digits of the zip, ages in decades up to 80 and more."""
+    """A usual attempt at anonymity: no identifier, no occupation, three digits of the zip, ages in decades up to 80 and more.
+
+    Args:
+        table: What `patients` gave.
+
+    Examples:
+        >>> import divulge as dv
+        >>> "patient_id" in dv.datasets.generalized(dv.datasets.patients(rows=100)).column_names
+        False
+    """
     zips = [f"{code[:3]}**" for code in table.column("zip").to_pylist()]
     decades = [age // 10 * 10 for age in table.column("age").to_pylist()]
     ages = [">=80" if decade >= 80 else f"{decade}-{decade + 9}" for decade in decades]

@@ -36,7 +36,13 @@ class Available:
 
 
 def available() -> list[Available]:
-    """All public data sets, without fetching any; one counts as cached by its size, since a listing need not read 100 MB."""
+    """All public data sets, without fetching any; one counts as cached by its size, since a listing need not read 100 MB.
+
+    Examples:
+        >>> import divulge as dv
+        >>> "adult" in [found.name for found in dv.datasets.available()]
+        True
+    """
     same = ("name", "title", "rows", "source", "licence", "sha256")
     listed = []
     for dataset in DATASETS:
@@ -48,15 +54,32 @@ def available() -> list[Available]:
 
 
 def load(name: str) -> pa.Table:
-    """The data set as an Arrow table with its usual column names; "?" is null.
+    """A data set as an Arrow table with its usual column names; "?" is null.
 
     Whole numbers are int64, the survey weight is float64, everything else (codes too) is text.
+
+    Args:
+        name: The name of the data set, as `available` lists it.
+
+    Examples:
+        >>> import divulge as dv
+        >>> dv.datasets.load("adult").drop_null().num_rows  # doctest: +SKIP
+        30162
     """
     return read(fetch(name), dataset=_find(name))
 
 
 def fetch(name: str) -> Path:
-    """The verified original file of the data set, from the cache or else from the first source that has it."""
+    """The verified original file of a data set, from the cache or else from the first source that has it.
+
+    Args:
+        name: The name of the data set, as `available` lists it.
+
+    Examples:
+        >>> import divulge as dv
+        >>> dv.datasets.fetch("adult").exists()  # doctest: +SKIP
+        True
+    """
     return fetch_into(cache_folder(), dataset=_find(name))
 
 

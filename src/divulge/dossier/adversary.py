@@ -200,7 +200,22 @@ class Dip:
 def attack(
     database: Sequence[Record], reference: Record, operator: Operator, *, measure: Measure | None = None
 ) -> Attack:
-    """L(R, p, E) with its cost."""
+    """L(R, p, E): what the records tell after an operator has worked on them, and what that costs.
+
+    Args:
+        database: The records that are known.
+        reference: What is true of the person.
+        operator: What the adversary does: `Resolve`, `Link`, `Correct`, `Augment`, or a `Chain` of such steps.
+        measure: How leakage is measured; by default as `leakage` does.
+
+    Examples:
+        >>> import divulge as dv
+        >>> alice = dv.dossier.Record.of({"N": "Alice", "A": "20", "P": "123"})
+        >>> known = [dv.dossier.Record.of({"N": "Alice", "A": "20"}), dv.dossier.Record.of({"N": "Alice", "P": "123"})]
+        >>> found = dv.dossier.attack(known, alice, dv.dossier.Resolve("N"))
+        >>> round(found.before, 12), found.leakage, found.cost
+        (0.8, 1.0, 4.0)
+    """
     measure = measure or Measure()
     given = with_ids(database)
     before = measure.most(given, reference)
@@ -210,7 +225,20 @@ def attack(
 
 
 def dip(database: Sequence[Record], query: Record, operator: Operator) -> Dip:
-    """D(R, E, q): the record of E(R + {q}) that the query went into."""
+    """D(R, E, q): what the adversary finds out about a query record, the record of E(R + {q}) that it went into.
+
+    Args:
+        database: The records that are known.
+        query: The record asked about.
+        operator: What the adversary does, as in `attack`.
+
+    Examples:
+        >>> import divulge as dv
+        >>> known = [dv.dossier.Record.of({"N": "Ann", "P": "1"}, id="shop")]
+        >>> found = dv.dossier.dip(known, dv.dossier.Record.of({"N": "Ann"}), dv.dossier.Resolve("N"))
+        >>> sorted(found.reached), found.record.labels
+        (['shop'], ('N', 'P'))
+    """
     given = with_ids(database)
     name = free_name("q", all_sources(given))
     seen = operator.seen_from(name) if isinstance(operator, Directed) else operator

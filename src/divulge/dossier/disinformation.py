@@ -82,7 +82,18 @@ class Disinformation:
 def candidates_of(
     records: Iterable[Record], *, costs: Mapping[str, float] | None = None
 ) -> tuple[CandidateRecord, ...]:
-    """The records as candidates; one costs as much as it has attributes unless its id is among the costs."""
+    """The records as candidates for disinformation.
+
+    Args:
+        records: What could be released.
+        costs: What a record costs, by its id; one without costs as much as it has attributes.
+
+    Examples:
+        >>> import divulge as dv
+        >>> decoys = [dv.dossier.Record.of({"N": "Alice", "P": "999"}, id="decoy")]
+        >>> [(each.name, each.cost) for each in dv.dossier.candidates_of(decoys)]
+        [('decoy', 2)]
+    """
     given = dict(costs or {})
     found = [
         CandidateRecord(name_of(record), record, given.pop(name_of(record), len(record)))
@@ -105,7 +116,28 @@ def choose_disinformation(
     method: Search = "exact",
     steps: int = 1000,
 ) -> Disinformation:
-    """The affordable candidates that leave the least leakage. `steps` limits the method `bounded`."""
+    """The affordable candidates that leave the least leakage.
+
+    Args:
+        database: The records that are known.
+        reference: What is true of the person.
+        candidates: What could be released, with its cost; `candidates_of` makes them of records.
+        budget: The most that the chosen ones may cost together.
+        operator: What the adversary does, as in `attack`.
+        measure: How leakage is measured; by default as `leakage` does.
+        method: "exact" (up to 20 candidates), "bounded", which stops early and reports its gap, or "greedy".
+        steps: After how many steps the method "bounded" stops.
+
+    Examples:
+        >>> import divulge as dv
+        >>> alice = dv.dossier.Record.of({"N": "Alice", "P": "123"})
+        >>> offered = dv.dossier.candidates_of([dv.dossier.Record.of({"N": "Alice", "P": "999"}, id="decoy")])
+        >>> found = dv.dossier.choose_disinformation(
+        ...     [alice], alice, offered, budget=2, operator=dv.dossier.Resolve("N")
+        ... )
+        >>> [each.name for each in found.chosen], round(found.leakage, 12)
+        (['decoy'], 0.8)
+    """
     check_budget(budget)
     if method not in ("exact", "bounded", "greedy"):
         raise BadInput(f"there is no method {method!r}", hint="there are: exact, bounded, greedy")

@@ -52,10 +52,23 @@ def plan_disinformation(
     labels: Sequence[str] | None = None,
     invent: Callable[[str, int], str] | None = None,
 ) -> disinformation.Disinformation:
-    """Records to release against an adversary who resolves by this rule, at most `budget` attributes in all.
+    """Invent records to release against an adversary who merges by a rule.
 
-    `labels` are those for which false values may be invented (by default those of the reference; the heaviest is
-    used); `invent(label, number)` makes the values.
+    Args:
+        database: The records that are known.
+        reference: What is true of the person.
+        rule: What makes the adversary merge two records, as in `resolve`.
+        budget: The most attributes in all records that are invented.
+        measure: How leakage is measured; by default as `leakage` does. Plans know weights, but no equivalence, grades or background.
+        labels: For which labels false values may be invented (by default those of the reference); the heaviest is used.
+        invent: A function of (label, number) that makes the values.
+
+    Examples:
+        >>> import divulge as dv
+        >>> alice = dv.dossier.Record.of({"N": "Alice", "P": "123"})
+        >>> plan = dv.dossier.plan_disinformation([alice], alice, rule="N", budget=2)
+        >>> plan.before, round(plan.leakage, 12)
+        (1.0, 0.8)
     """
     disinformation.check_budget(budget)
     if budget > MOST_BUDGET:

@@ -30,7 +30,19 @@ _COLUMNS = ("record", "label", "value", "confidence")
 
 
 def read_record(source: Source) -> Record:
-    """The one record of a file."""
+    """Read the one record of a file.
+
+    Args:
+        source: A file as `read_database` takes it.
+
+    Examples:
+        >>> import divulge as dv, pathlib, tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     file = pathlib.Path(folder, "me.json")
+        ...     _ = file.write_text('{"attributes": [{"label": "N", "value": "Alice"}]}')
+        ...     dv.dossier.read_record(file).labels
+        ('N',)
+    """
     database = read_database(source)
     if len(database) != 1:
         raise BadInput(f"{str(source)!r} holds {len(database)} records, one was expected", hint="split the file")
@@ -38,7 +50,20 @@ def read_record(source: Source) -> Record:
 
 
 def read_database(source: Source) -> Database:
-    """All records of a file, each with an id."""
+    r"""Read all records of a file, each with an id.
+
+    Args:
+        source: A .json file ({"records": [...]}), a .jsonl file with one record in a line, or a .csv file with the columns record, label,
+            value and confidence.
+
+    Examples:
+        >>> import divulge as dv, pathlib, tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     file = pathlib.Path(folder, "shops.csv")
+        ...     _ = file.write_text("record,label,value,confidence\na,N,Alice,1\na,P,123,0.5\nb,N,Bob,\n")
+        ...     [(record.id, len(record)) for record in dv.dossier.read_database(file)]
+        [('a', 2), ('b', 1)]
+    """
     path = Path(source)
     text, name = read_text(path), str(path)
     suffix = path.suffix.lower()
@@ -59,7 +84,19 @@ def read_database(source: Source) -> Database:
 
 
 def read_weights(source: Source) -> Mapping[str, float]:
-    """Weights per label."""
+    """Read the weights of labels.
+
+    Args:
+        source: A .json file ({"label": weight}), or a .csv file with the columns label and weight.
+
+    Examples:
+        >>> import divulge as dv, pathlib, tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     file = pathlib.Path(folder, "weights.json")
+        ...     _ = file.write_text('{"N": 2, "P": 1}')
+        ...     dict(dv.dossier.read_weights(file))
+        {'N': 2.0, 'P': 1.0}
+    """
     path = Path(source)
     text, name = read_text(path), str(path)
     if path.suffix.lower() != ".csv":
@@ -76,7 +113,20 @@ def read_weights(source: Source) -> Mapping[str, float]:
 
 
 def write_database(database: Iterable[Record], path: Source) -> None:
-    """Write records as .json, .jsonl or .csv; reading them back gives the same records."""
+    """Write records; reading them back gives the same records.
+
+    Args:
+        database: The records.
+        path: Where to; the name ends in .json, .jsonl or .csv.
+
+    Examples:
+        >>> import divulge as dv, tempfile
+        >>> records = (dv.dossier.Record.of({"N": ("Ann", 0.5)}, id="a"),)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     dv.dossier.write_database(records, f"{folder}/known.csv")
+        ...     dv.dossier.read_database(f"{folder}/known.csv") == records
+        True
+    """
     target = Path(path)
     write = _WRITERS.get(target.suffix.lower())
     if write is None:
@@ -87,10 +137,19 @@ def write_database(database: Iterable[Record], path: Source) -> None:
 def from_rows(
     rows: object, *, record_id: str | None = None, labels: Sequence[str] | None = None, confidence: float = 1.0
 ) -> Database:
-    """Records from the rows of a table: a column is a label, a cell a value, an empty (null) cell no attribute.
+    """Make records of the rows of a table: a column is a label, a cell a value, an empty (null) cell no attribute.
 
-    `rows` is a list of mappings, or anything `divulge.read` opens (a path, a frame, a Table). `record_id` is the column that
-    names the records; it does not become an attribute. `labels` picks columns.
+    Args:
+        rows: A list of mappings, or whatever `dv.read` opens.
+        record_id: The column that names the records; it does not become an attribute.
+        labels: Which columns become labels; by default all others.
+        confidence: How far every cell is trusted.
+
+    Examples:
+        >>> import divulge as dv
+        >>> rows = [{"id": "a", "N": "Ann", "P": None}]
+        >>> [(record.id, record.labels) for record in dv.dossier.from_rows(rows, record_id="id")]
+        [('a', ('N',))]
     """
     columns, cells = _table(rows)
     for name in (*([record_id] if record_id is not None else []), *(labels or ())):
@@ -108,7 +167,16 @@ def from_rows(
 
 
 def record_to_json(record: Record) -> dict[str, object]:
-    """A record as the JSON object that `read_record` understands; certainty goes without saying."""
+    """A record as the JSON object that `read_record` understands; certainty goes without saying.
+
+    Args:
+        record: The record.
+
+    Examples:
+        >>> import divulge as dv
+        >>> dv.dossier.record_to_json(dv.dossier.Record.of({"N": ("Ann", 0.5)}, id="a"))
+        {'id': 'a', 'attributes': [{'label': 'N', 'value': 'Ann', 'confidence': 0.5}]}
+    """
     attributes = [
         {"label": label, "value": value, **({} if confidence == 1 else {"confidence": confidence})}
         for (label, value), confidence in record.attributes.items()

@@ -145,11 +145,25 @@ def leakage(
     graded: Mapping[str, Grade] | None = None,
     background: Background | None = None,
 ) -> Leakage:
-    """L(r, p): how much the record tells about the person behind the reference.
+    """L(r, p): how much a record tells about the person behind the reference.
 
-    >>> alice = Record.of({"N": "Alice", "A": "20", "P": "123"})
-    >>> round(leakage(Record.of({"N": ("Alice", 0.5), "A": "20"}), alice).leakage, 12)
-    0.65
+    Args:
+        record: What is known, each attribute with the confidence in it.
+        reference: What is true of the person.
+        weights: How much each label matters; 1 where none is given.
+        method: "exact", which takes any weights; to compare, "naive" (all possible worlds), "algorithm1" and "taylor" of the paper.
+        beta: How much more recall counts than precision; 0 asks for precision alone.
+        equivalence: Which values mean the same.
+        graded: For labels whose near misses count in part: the distance at which a number stops being similar, or a function of
+            (guess, truth) to a number from 0 to 1.
+        background: For each label how often its values occur in the population: a rare true value tells more.
+
+    Examples:
+        >>> import divulge as dv
+        >>> alice = dv.dossier.Record.of({"N": "Alice", "A": "20", "P": "123"})
+        >>> found = dv.dossier.leakage(dv.dossier.Record.of({"N": ("Alice", 0.5), "A": "20"}), alice)
+        >>> round(found.leakage, 12)
+        0.65
     """
     return Measure(weights, beta, equivalence, graded, background, method).one(record, reference)
 
@@ -164,7 +178,24 @@ def record_leakages(
     graded: Mapping[str, Grade] | None = None,
     background: Background | None = None,
 ) -> Floats:
-    """The exact leakage of every record against one reference."""
+    """The exact leakage of every record against one reference.
+
+    Args:
+        records: What is known, each as in `leakage`.
+        reference: What is true of the person.
+        weights: As in `leakage`, and so are the other options.
+        beta: How much more recall counts than precision.
+        equivalence: Which values mean the same.
+        graded: For which labels near misses count in part.
+        background: How often values occur in the population.
+
+    Examples:
+        >>> import divulge as dv
+        >>> alice = dv.dossier.Record.of({"N": "Alice", "A": "20"})
+        >>> known = [alice, dv.dossier.Record.of({"N": "Bob"})]
+        >>> dv.dossier.record_leakages(known, alice).tolist()
+        [1.0, 0.0]
+    """
     return Measure(weights, beta, equivalence, graded, background).each(records, reference)
 
 
@@ -178,12 +209,48 @@ def set_leakage(
     graded: Mapping[str, Grade] | None = None,
     background: Background | None = None,
 ) -> SetLeakage:
-    """The largest record leakage of a database, with every record that reaches it; 0 for an empty database."""
+    """The largest record leakage of a database, with every record that reaches it; 0 for an empty database.
+
+    Args:
+        database: The records that are known.
+        reference: What is true of the person.
+        weights: As in `leakage`, and so are the other options.
+        beta: How much more recall counts than precision.
+        equivalence: Which values mean the same.
+        graded: For which labels near misses count in part.
+        background: How often values occur in the population.
+
+    Examples:
+        >>> import divulge as dv
+        >>> alice = dv.dossier.Record.of({"N": "Alice", "A": "20"})
+        >>> known = [
+        ...     dv.dossier.Record.of({"N": "Alice", "A": "20"}, id="shop"),
+        ...     dv.dossier.Record.of({"N": "Bob"}, id="bank"),
+        ... ]
+        >>> found = dv.dossier.set_leakage(known, alice)
+        >>> found.leakage, found.witnesses[0].id
+        (1.0, 'shop')
+    """
     return Measure(weights, beta, equivalence, graded, background).most(database, reference)
 
 
 def expected_f(batch: Batch, reference_weight: float, beta: float = 1.0) -> Expectation:
-    """E[F_beta] = (1 + beta^2) E[X / (Y + beta^2 W_p)]; beta = 0 is the expected precision."""
+    """E[F_beta] = (1 + beta^2) E[X / (Y + beta^2 W_p)] of every record, with a certified bound of its error.
+
+    Args:
+        batch: The records as numbers.
+        reference_weight: W_p, the weight of everything that is true.
+        beta: How much more recall counts than precision; 0 is the expected precision.
+
+    Examples:
+        >>> import divulge as dv, numpy as np
+        >>> one = np.ones(1)
+        >>> batch = dv.dossier.Batch(
+        ...     1, np.zeros(1, int), one, one, one, dv.dossier.NO_SHIELDS
+        ... )  # one true attribute of two
+        >>> round(float(dv.dossier.expected_f(batch, 2.0).value[0]), 6)
+        0.666667
+    """
     share = expected_share(batch, beta**2 * reference_weight)
     return Expectation(np.minimum((1 + beta**2) * share.value, 1.0), share.error + 1e-15)
 

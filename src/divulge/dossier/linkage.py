@@ -228,10 +228,27 @@ def link(
     seed: int = 1,
     spark: Any = None,
 ) -> Linkage:
-    """Records that are about one person with at least the probability `threshold`, merged.
+    """Merge the records that are likely to be about one person (Fellegi and Sunter); needs the extra `linkage`.
 
-    `prior` is the chance that two records taken at random are about one person (1 / number of records unless given).
-    `blocking` says which pairs are looked at: by default those that share a value of any compared label.
+    Args:
+        database: The records that are known.
+        comparisons: The labels that records are compared by; a `Compared` also says how.
+        threshold: How likely two records must be about one person to be merged.
+        prior: The chance that two records taken at random are about one person; 1 / number of records unless given.
+        blocking: Which pairs are looked at, as a rule of `resolve`; by default those that share a value of any compared label.
+        anchor: The id of the record from which its group is seen; by default the one with the most and likeliest matches.
+        seed: Fixes the random pairs from which agreement by chance is learnt.
+        spark: A Spark session to compare in; by default DuckDB does.
+
+    Examples:
+        >>> import divulge as dv
+        >>> known = [dv.dossier.Record.of({"N": "Ann"}, id="a"), dv.dossier.Record.of({"N": "Ann", "P": "1"}, id="b")]
+        >>> names = dv.dossier.Compared(
+        ...     "N", levels=((0.9, 0.1),)
+        ... )  # equal for 9 in 10 pairs of one person, for 1 in 10 of others
+        >>> found = dv.dossier.link(known, [names], threshold=0.5, prior=0.5)
+        >>> round(found.pairs[0].probability, 6)
+        0.9
     """
     compared = [Compared(each) if isinstance(each, str) else each for each in comparisons]
     records = with_ids(database)

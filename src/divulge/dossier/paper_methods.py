@@ -25,7 +25,17 @@ MOST_UNCERTAIN = 20
 
 
 def possible_worlds(record: Record) -> Iterator[tuple[frozenset[Attribute], float]]:
-    """The worlds of a record that have a positive probability, with it (section 2.3)."""
+    """The worlds of a record that have a positive probability, with it (section 2.3).
+
+    Args:
+        record: The record.
+
+    Examples:
+        >>> import divulge as dv
+        >>> worlds = dv.dossier.possible_worlds(dv.dossier.Record.of({"N": "Ann", "P": ("1", 0.5)}))
+        >>> sorted((len(world), chance) for world, chance in worlds)
+        [(1, 0.5), (2, 0.5)]
+    """
     worlds: list[tuple[tuple[Attribute, ...], float]] = [((), 1.0)]
     for attribute, confidence in record.attributes.items():
         grown = [((*world, attribute), chance * confidence) for world, chance in worlds]
@@ -35,7 +45,22 @@ def possible_worlds(record: Record) -> Iterator[tuple[frozenset[Attribute], floa
 
 
 def naive(batch: Batch, reference_weight: float, *, beta: float = 1.0) -> tuple[float, float]:
-    """E[F_beta] of one record as the sum over its worlds, and a bound of its relative rounding error."""
+    """E[F_beta] of one record as the sum over its worlds, and a bound of its relative rounding error.
+
+    Args:
+        batch: One record as numbers.
+        reference_weight: The weight of everything that is true.
+        beta: How much more recall counts than precision.
+
+    Examples:
+        >>> import divulge as dv, numpy as np
+        >>> one = np.ones(1)
+        >>> batch = dv.dossier.Batch(
+        ...     1, np.zeros(1, int), one, one, one, dv.dossier.NO_SHIELDS
+        ... )  # one true attribute of two
+        >>> round(dv.dossier.naive(batch, 2.0)[0], 6)
+        0.666667
+    """
     chance, correct, total = _worlds(batch)
     share = np.divide(correct, total + beta**2 * reference_weight, out=np.zeros_like(correct), where=correct > 0)
     units = 4 * len(batch.row) + np.log2(len(chance)) + 8
@@ -86,9 +111,16 @@ def world_sizes(confidence: Floats) -> Floats:
 
 
 def algorithm1_printed(confidence: Sequence[float], places: Sequence[int | None]) -> float:
-    """Algorithm 1 line by line; `places` gives for every b in p its place in r, or None.
+    """Algorithm 1 line by line, to be measured against; only the two lines that keep it from running are corrected.
 
-    Only the two lines that keep it from running are corrected. It is here to be measured against.
+    Args:
+        confidence: The confidence of each attribute of the record.
+        places: For each attribute of the reference its place in the record, or None.
+
+    Examples:
+        >>> import divulge as dv
+        >>> round(dv.dossier.algorithm1_printed([0.5, 1.0], [0, 1, None]), 12)
+        0.65
     """
     leakage = 0.0
     for b in places:
@@ -107,7 +139,21 @@ def algorithm1_printed(confidence: Sequence[float], places: Sequence[int | None]
 
 
 def taylor(batch: Batch, reference_weight: float) -> Floats:
-    """The second-order approximation of section 5.2 for every record: approximate, without a bound."""
+    """The second-order approximation of section 5.2 for every record: approximate, without a bound.
+
+    Args:
+        batch: The records as numbers.
+        reference_weight: The weight of everything that is true.
+
+    Examples:
+        >>> import divulge as dv, numpy as np
+        >>> one = np.ones(1)
+        >>> batch = dv.dossier.Batch(
+        ...     1, np.zeros(1, int), one, one, one, dv.dossier.NO_SHIELDS
+        ... )  # one true attribute of two
+        >>> dv.dossier.taylor(batch, 2.0).round(6).tolist()
+        [0.666667]
+    """
     mean = batch.weight * batch.confidence
     variance = batch.weight**2 * batch.confidence * (1 - batch.confidence)
     correct = batch.credit > 0

@@ -183,8 +183,13 @@ def as_text(value: object) -> str:
 def show(attribute: tuple[str, str]) -> str:
     """An attribute as the paper writes it.
 
-    >>> show(Attribute("N", "Alice"))
-    '<N, Alice>'
+    Args:
+        attribute: A label and a value.
+
+    Examples:
+        >>> import divulge as dv
+        >>> dv.dossier.show(dv.dossier.Attribute("N", "Alice"))
+        '<N, Alice>'
     """
     return f"<{attribute[0]}, {attribute[1]}>"
 

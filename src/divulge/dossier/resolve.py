@@ -305,11 +305,21 @@ class Resolution:
 
 
 def resolve(database: Iterable[Record], rule: MatchRule | str, *, method: Method = "swoosh") -> Resolution:
-    """Merge the records that the rule says are about one person.
+    """Merge the records that a rule says are about one person.
 
-    >>> people = [Record.of({"N": "Ann", "P": "1"}, id="r"), Record.of({"N": "Ann", "C": "9"}, id="s")]
-    >>> resolve(people, "N").records[0].id
-    'r+s'
+    Args:
+        database: The records that are known.
+        rule: Which labels two records must share: "N+C, N+P" joins those with the same N and C, or the same N and P.
+        method: "swoosh" also lets merged records match by what they hold together; "closure" matches the given records only.
+
+    Examples:
+        >>> import divulge as dv
+        >>> ann, also = (
+        ...     dv.dossier.Record.of({"N": "Ann", "P": "1"}, id="r"),
+        ...     dv.dossier.Record.of({"N": "Ann", "C": "9"}, id="s"),
+        ... )
+        >>> dv.dossier.resolve([ann, also], "N").records[0].id
+        'r+s'
     """
     check_method(method)
     rule = as_rule(rule)
@@ -360,7 +370,16 @@ def all_sources(records: Iterable[Record]) -> set[str]:
 
 
 def name_of(record: Record) -> str:
-    """The record's id, or the ids of its sources joined by +."""
+    """The record's id, or the ids of its sources joined by +.
+
+    Args:
+        record: A record that has an id or sources.
+
+    Examples:
+        >>> import divulge as dv
+        >>> dv.dossier.name_of(dv.dossier.Record.of({"N": "Ann"}, id="shop"))
+        'shop'
+    """
     return record.id if record.id is not None else "+".join(sorted(record.sources))
 
 

@@ -81,7 +81,26 @@ def incremental(
     operator: Operator,
     measure: Measure | None = None,
 ) -> Increment:
-    """What releasing this record adds to the leakage."""
+    """What releasing a record adds to the leakage.
+
+    Args:
+        database: The records that are known already.
+        reference: What is true of the person.
+        release: The record that would be released.
+        operator: What the adversary does, as in `attack`.
+        measure: How leakage is measured; by default as `leakage` does.
+
+    Examples:
+        >>> import divulge as dv
+        >>> alice = dv.dossier.Record.of({"N": "Alice", "A": "20", "P": "123"})
+        >>> known, new = (
+        ...     dv.dossier.Record.of({"N": "Alice", "A": "20"}),
+        ...     dv.dossier.Record.of({"N": "Alice", "P": "123"}),
+        ... )
+        >>> found = dv.dossier.incremental([known], alice, new, operator=dv.dossier.Resolve("N"))
+        >>> round(found.before, 12), found.after
+        (0.8, 1.0)
+    """
     return compare(database, reference, {"release": release}, operator=operator, measure=measure)[0]
 
 
@@ -93,7 +112,22 @@ def compare(
     operator: Operator,
     measure: Measure | None = None,
 ) -> tuple[Increment, ...]:
-    """The alternatives, the least revealing first; ties stay in the order given."""
+    """Which of several records to release: the least revealing first; ties stay in the order given.
+
+    Args:
+        database: The records that are known already.
+        reference: What is true of the person.
+        alternatives: The records, by a name for each.
+        operator: What the adversary does, as in `attack`.
+        measure: How leakage is measured; by default as `leakage` does.
+
+    Examples:
+        >>> import divulge as dv
+        >>> alice = dv.dossier.Record.of({"N": "Alice", "A": "20", "P": "123"})
+        >>> cards = {"true": alice, "false": dv.dossier.Record.of({"N": "Alice", "P": "999"})}
+        >>> [found.name for found in dv.dossier.compare([], alice, cards, operator=dv.dossier.Resolve("N"))]
+        ['false', 'true']
+    """
     measure = measure or Measure()
     given = with_ids(database)
     before = measure.most(operator(given), reference).leakage
@@ -113,6 +147,20 @@ def timeline(
     """The leakage after the first record, the first two, and so on, in the order given.
 
     Entity resolution alone continues from step to step. Any other operator is run again on every prefix.
+
+    Args:
+        database: The records, in the order in which they became known.
+        reference: What is true of the person.
+        operator: What the adversary does, as in `attack`.
+        measure: How leakage is measured; by default as `leakage` does.
+
+    Examples:
+        >>> import divulge as dv
+        >>> alice = dv.dossier.Record.of({"N": "Alice", "A": "20", "P": "123"})
+        >>> known = [dv.dossier.Record.of({"N": "Alice", "A": "20"}), dv.dossier.Record.of({"N": "Alice", "P": "123"})]
+        >>> steps = dv.dossier.timeline(known, alice, operator=dv.dossier.Resolve("N"))
+        >>> [round(step.leakage, 12) for step in steps]
+        [0.8, 1.0]
     """
     measure = measure or Measure()
     records = with_ids(tuple(database))
@@ -133,6 +181,20 @@ def without(
     """For each label, the leakage if no record had it; the label that would have helped most comes first.
 
     The reference stays as it is: the person still has a phone, only nobody was told its number.
+
+    Args:
+        database: The records that are known.
+        reference: What is true of the person.
+        operator: What the adversary does, as in `attack`.
+        measure: How leakage is measured; by default as `leakage` does.
+
+    Examples:
+        >>> import divulge as dv
+        >>> alice = dv.dossier.Record.of({"N": "Alice", "A": "20", "P": "123"})
+        >>> known = [dv.dossier.Record.of({"N": "Alice", "A": "20"}), dv.dossier.Record.of({"N": "Alice", "P": "123"})]
+        >>> found = dv.dossier.without(known, alice, operator=dv.dossier.Resolve("N"))
+        >>> [(each.label, round(each.leakage, 12)) for each in found]
+        [('N', 0.5), ('A', 0.8), ('P', 0.8)]
     """
     measure = measure or Measure()
     given = with_ids(database)
@@ -205,11 +267,21 @@ def enhance(
     weights: Mapping[str, float] | None = None,
     cost: Callable[[Attribute, float], float] | None = None,
 ) -> Enhancement:
-    """What to verify among the records that make up one composite record; `cost(attribute, confidence)` may price it.
+    """What to verify among the records that make up one composite record, the most gain for its cost first.
 
-    >>> found = enhance([Record.of({"N": "Alice"}, id="r1"), Record.of({"P": ("123", 0.5)}, id="r2")])
-    >>> found.options[0].source
-    'r2'
+    Args:
+        sources: The records.
+        weights: How much each label matters; 1 where none is given.
+        cost: A function of (attribute, confidence) that says what verifying costs; 1 - confidence unless given.
+
+    Examples:
+        >>> import divulge as dv
+        >>> sure, doubtful = (
+        ...     dv.dossier.Record.of({"N": "Alice"}, id="r1"),
+        ...     dv.dossier.Record.of({"P": ("123", 0.5)}, id="r2"),
+        ... )
+        >>> dv.dossier.enhance([sure, doubtful]).options[0].source
+        'r2'
     """
     if not sources:
         raise BadInput("there is no record to enhance", hint="give the records that make up the composite")
@@ -247,9 +319,23 @@ def enhance_each(
     about: str | None = None,
     weights: Mapping[str, float] | None = None,
 ) -> tuple[Enhancement, ...]:
-    """The same for each composite record that the rule makes, the least certain first; without a rule all are one.
+    """What to verify, for each composite record that a rule makes, the least certain first.
 
-    `about` keeps the composite that contains the record of this id.
+    Args:
+        database: The records that are known.
+        rule: What makes two records one, as in `resolve`; without a rule all are one.
+        method: As in `resolve`.
+        about: Keep the composite that contains the record of this id.
+        weights: How much each label matters; 1 where none is given.
+
+    Examples:
+        >>> import divulge as dv
+        >>> known = [
+        ...     dv.dossier.Record.of({"N": "Ann"}, id="a"),
+        ...     dv.dossier.Record.of({"N": "Bob", "P": ("1", 0.5)}, id="b"),
+        ... ]
+        >>> [found.record.id for found in dv.dossier.enhance_each(known, rule="N")]
+        ['b', 'a']
     """
     named = with_ids(database)
     by_name = {name_of(record): record for record in named}
@@ -289,12 +375,27 @@ def table_leakage(
     generalized_confidence: float = 1.0,
     measure: Measure | None = None,
 ) -> tuple[TableLeakage, ...]:
-    """The leakage of each person through a release, in the order given.
+    """The leakage of each person through a published table, in the order given.
 
-    `release` and each `background` table is a list of mappings or anything `divulge.read` opens. The generalized values
-    of the quasi-identifiers are read off the release; `same` adds values that mean the same, such as
-    {"Disease": {"Flu": ["Influenza"]}}. An equivalence in `measure` replaces both. A generalized value counts as the true
-    one; `generalized_confidence` below 1 makes it count for less.
+    Args:
+        release: The published table: a list of mappings, or whatever `dv.read` opens.
+        people: What is true of each person.
+        quasi_identifiers: The columns by which rows are merged. Their generalized values are read off the release.
+        background: Tables that the adversary holds besides.
+        same: Values that mean the same, such as {"Disease": {"Flu": ["Influenza"]}}. An equivalence in `measure` replaces it, and what is
+            read off the release.
+        generalized_confidence: How far a generalized value counts as the true one.
+        measure: How leakage is measured; by default as `leakage` does.
+
+    Examples:
+        >>> import divulge as dv
+        >>> release = [{"Zip": "11*", "Disease": "Flu"}, {"Zip": "12*", "Disease": "Cold"}]
+        >>> alice = dv.dossier.Record.of({"Zip": "111", "Disease": "Flu"}, id="Alice")
+        >>> [
+        ...     (found.person, found.leakage)
+        ...     for found in dv.dossier.table_leakage(release, [alice], quasi_identifiers=["Zip"])
+        ... ]
+        [('Alice', 1.0)]
     """
     measure = measure or Measure()
     labels = [quasi_identifiers] if isinstance(quasi_identifiers, str) else list(quasi_identifiers)

@@ -68,7 +68,19 @@ class Comparison(Result):
 
 
 def compare_distances(*, values: int = 5, pairs: int = 2000, steps: int = 20, seed: int = 0) -> Comparison:
-    """Compare all distances on random pairs of distributions over `values` values (uniform on the simplex)."""
+    """Compare the distances between distributions on random pairs, uniform on the simplex (Afifi et al. 2018, Fig. 1).
+
+    Args:
+        values: Over how many values the distributions are.
+        pairs: How many pairs are drawn.
+        steps: In how many steps the belief moves from one of a pair to the other.
+        seed: The same seed draws the same pairs.
+
+    Examples:
+        >>> import divulge as dv
+        >>> "Euclidean" in dv.compare_distances(pairs=10).names
+        True
+    """
     if values < 2 or pairs < 2 or steps < 10:
         told = f"values={values}, pairs={pairs}, steps={steps} is too little"
         raise BadInput(told, hint="at least 2 values, 2 pairs and 10 steps")

@@ -52,7 +52,27 @@ def side_by_side(
     workload: anatomy.Workload | None = None,
     seed: int | None = None,
 ) -> list[Side]:
-    """Anatomize (with and without locality) and generalize (full-domain and Mondrian) a table, and ask all four the same queries."""
+    """Anatomize (with and without locality) and generalize (full-domain and Mondrian) a table, and ask all four the same queries.
+
+    Args:
+        table: Whatever `dv.read` opens.
+        sensitive: The column whose values must not be learnt.
+        beta: The most that a sensitive value may make up in a group or class: 0.25 or "1/4".
+        quasi_identifiers: As in `dv.anatomize`.
+        identifier: Columns that name people; they are not published.
+        hierarchies: How columns become coarser, as in `dv.generalize`.
+        suppression: The share of records that generalizing may leave out.
+        tables: Into how many tables anatomizing divides the quasi-identifiers.
+        workload: Which queries are asked; by default 1000 that each have an answer.
+        seed: Makes the groups repeatable.
+
+    Examples:
+        >>> import divulge as dv, pyarrow as pa
+        >>> people = pa.table({"age": [30, 33, 45, 42], "zip": ["1", "2", "1", "2"], "job": ["T", "E", "E", "T"]})
+        >>> found = dv.papers.side_by_side(people, sensitive="job", beta="1/2", quasi_identifiers=["age", "zip"])
+        >>> [side.name for side in found if side.refused is None][0]
+        'anatomized'
+    """
     source, bound = read(table), anatomy.as_share("beta", beta)
     roles, _ = api_anatomize.anatomy_roles(
         source, quasi_identifiers=quasi_identifiers, sensitive=sensitive, identifier=identifier
