@@ -107,6 +107,8 @@ def test_a_published_table(write: Write) -> None:
         ("Alice", pytest.approx(2 / 3)),
         ("Zoe", pytest.approx(3 / 4)),
     ]
+    same = dossier("leakage", *options, "--equivalence", write("same.json", {"Disease": {"Flu": ["Influenza"]}}))
+    assert "Alice      67 %" in same.out
     known = dossier("leakage", *options, "--background", write("known.csv", "Name,Zip,Age\nAlice,111,30\n"))
     assert "Alice      80 %" in known.out
 

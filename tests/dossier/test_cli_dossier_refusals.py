@@ -3,13 +3,16 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
 from divulge.cli import dossier_options
 from tests.dossier.commands import Write, database, dossier, files, record
+from tests.helpers import CliResult
 
 
 def test_a_label_that_no_record_has_is_a_warning(write: Write) -> None:
@@ -72,6 +75,84 @@ def test_bad_input_is_one_line_and_exit_code_2(write: Write, arguments: list[str
     assert found.err.count("\n") == 1
 
 
+def with_confidence(confidence: str) -> str:
+    return '{"attributes": [{"label": "N", "value": "a", "confidence": ' + confidence + "}]}"
+
+
+DEEP = "[" * 900 + "]" * 900
+BAD_RECORDS: dict[str, str | bytes] = {
+    "deep.json": "[" * 5000 + "]" * 5000,
+    "deep value.json": '{"attributes": [{"label": "N", "value": ' + DEEP + "}]}",
+    "deep attribute.jsonl": '{"attributes": [' + DEEP + "]}",
+    "deep confidence.json": with_confidence(DEEP),
+    "nan.json": with_confidence("NaN"),
+    "infinity.json": with_confidence("Infinity"),
+    "overflow.json": with_confidence("1e999"),
+    "digits.json": with_confidence("1" * 5000),
+    "twice.json": '{"attributes": [{"label": "N", "label": "P", "value": "a"}]}',
+    "nan.csv": "record,label,value,confidence\nr,N,a,nan\n",
+    "infinity.csv": "record,label,value,confidence\nr,N,a,inf\n",
+    "header twice.csv": "record,label,value,value\nr,N,a,b\n",
+    "quote.csv": 'record,"label,value\nr,N,a\n',
+    "long header.csv": "record,label,value," + "x" * 200_000 + "\n",
+    "long cell.csv": "record,label,value\nr,N," + "x" * 200_000 + "\n",
+    "latin.json": b'{"attributes": [{"label": "N", "value": "\xe9"}]}',
+    "latin.csv": b"record,label,value\nr,N,\xe9\n",
+}
+BAD_OPTION_FILES: list[tuple[str, str, str | bytes]] = [
+    ("--weights", "deep.json", "[" * 5000 + "]" * 5000),
+    ("--weights", "deep weight.json", '{"N": ' + DEEP + "}"),
+    ("--weights", "nan.json", '{"N": NaN}'),
+    ("--weights", "infinity.csv", "label,weight\nN,inf\n"),
+    ("--weights", "twice.json", '{"N": 1, "N": 2}'),
+    ("--weights", "latin.json", b'{"\xe9": 1}'),
+    ("--equivalence", "deep.json", "[" * 5000 + "]" * 5000),
+    ("--equivalence", "deep class.json", '{"N": ' + DEEP + "}"),
+    ("--equivalence", "number.json", '{"N": 5}'),
+    ("--equivalence", "twice.json", '{"N": ["1*"], "N": ["2*"]}'),
+    ("--equivalence", "latin.json", b'{"\xe9": ["1*"]}'),
+    ("--equivalence", "quote.csv", 'label,"canonical\nN,1*\n'),
+    ("--augment N=Z:", "latin.csv", b"\xe9,1\n"),
+    ("--augment N=Z:", "twice.csv", "a,1\na,2\n"),
+    ("--augment N=Z:", "quote.csv", '"a,1\n'),
+    ("--augment N=Z:", "three.csv", "a,1,2\n"),
+]
+
+
+def refused_in_one_line(found: CliResult, file: Path) -> None:
+    assert (found.code, found.out) == (2, "")
+    assert found.err.startswith("divulge: ")
+    assert found.err.count("\n") == 1
+    assert len(found.err) < 400 + len(str(file))
+
+
+@pytest.mark.parametrize("name", BAD_RECORDS)
+@pytest.mark.parametrize("option", ["--record", "--database", "--reference"])
+def test_records_that_cannot_be_read(write: Write, tmp_path: Path, option: str, name: str) -> None:
+    text, file = BAD_RECORDS[name], tmp_path / name
+    file.write_bytes(text if isinstance(text, bytes) else text.encode())
+    good = write("good.json", record([["N", "a"]]))
+    rest = ["--record", good] if option == "--reference" else ["--reference", good]
+    refused_in_one_line(dossier("leakage", option, str(file), *rest), file)
+
+
+@pytest.mark.parametrize(("option", "name", "text"), BAD_OPTION_FILES, ids=[f"{o} {n}" for o, n, _ in BAD_OPTION_FILES])
+def test_other_files_that_cannot_be_read(
+    write: Write, tmp_path: Path, option: str, name: str, text: str | bytes
+) -> None:
+    file = tmp_path / name
+    file.write_bytes(text if isinstance(text, bytes) else text.encode())
+    good = write("good.json", record([["N", "a"]]))
+    name, _, before = option.partition(" ")
+    refused_in_one_line(dossier("leakage", "--database", good, "--reference", good, name, f"{before}{file}"), file)
+
+
+def test_half_a_surrogate_is_not_written(write: Write, tmp_path: Path) -> None:
+    given = write("R.json", '{"attributes": [{"label": "N", "value": "\\ud800"}]}')
+    found = dossier("resolve", "--database", given, "--resolve", "N", "--out", str(tmp_path / "out.json"))
+    assert (found.code, found.err) == (2, "divulge: cannot write 'out.json': a value is not valid Unicode text\n")
+
+
 @pytest.mark.parametrize("command", ["leakage", "resolve", "dip", "release", "disinform", "enhance", "simulate"])
 def test_every_help_ends_with_an_example(command: str) -> None:
     found = dossier(command, "--help")
@@ -94,3 +175,11 @@ def test_a_bar_is_shown_on_a_terminal_only(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(dossier_options, "progress_bar", lambda _: Bar())
     assert len(list(dossier_options.tracked(range(450), 450, what="numbers"))) == 450
     assert seen == [(0, 450), (200, 450), (400, 450)]
+
+
+def test_the_help_leaves_the_dossier_for_its_first_use() -> None:
+    program = "import sys; from divulge.cli.main import run; run(['dossier', '--help']); print(*sys.modules)"
+    found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    loaded = found.stdout.splitlines()[-1].split()
+    assert "divulge.cli.dossier" in loaded
+    assert not [name for name in loaded if name.startswith(("divulge.dossier", "divulge.views", "divulge.papers"))]

@@ -107,6 +107,10 @@ def test_json_and_csv_declare_the_same(tmp_path: Path) -> None:
     [
         ({"Zip": ["111"]}, "not a class of values"),
         ({"Zip": "11*"}, "write a list"),
+        ({"Zip": 5}, "write a list"),
+        ({"Zip": [["11*"]]}, "not a class of values"),
+        ({"D": {"Influenza": 5}}, "not a list of texts"),
+        ({"D": {"Influenza": [["Flu"]]}}, "not a list of texts"),
         ({"D": {"Influenza": "Flu"}}, "not a list of texts"),
         ({"D": {"Influenza": ["Flu"], "Cold": ["Flu"]}}, "'Flu' of 'D' belongs to 'Influenza' and to 'Cold'"),
         ({"D": {"Influenza": ["Flu"], "Flu": ["grippe"]}}, "'Flu' of 'D' belongs to 'Influenza' and to 'Flu'"),
@@ -122,7 +126,7 @@ def test_bad_classes_are_refused(classes: dict[str, list[str]], message: str) ->
     [
         ("a.json", "[1]", "does not hold a JSON object"),
         ("a.json", "{", "is not JSON"),
-        ("a.csv", "x,y\n1,2\n", "lacks the columns"),
+        ("a.csv", "x,y\n1,2\n", "lacks the column 'label'"),
     ],
 )
 def test_bad_files_are_refused(tmp_path: Path, name: str, text: str, message: str) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from divulge.dossier import Attribute, Measure, Record, table_leakage
+from divulge.dossier import Attribute, Equivalence, Measure, Record, table_leakage
 from divulge.dossier.what_if import generalized
 from divulge.errors import BadInput
 
@@ -43,6 +43,19 @@ def test_diverse_only_by_name() -> None:
     renamed = [*RELEASE[:-1], {**RELEASE[-1], "Disease": "Influenza"}]
     assert leakages(renamed)["Zoe"] == pytest.approx(2 / 3)
     assert leakages(renamed, same={"Disease": {"Flu": ["Influenza"]}})["Zoe"] == pytest.approx(3 / 4)
+
+
+@pytest.mark.parametrize(
+    "classes",
+    [
+        {"Job": {"nurse": ["carer"]}},  # says nothing about the columns of the release
+        {"Age": ["30-39"]},  # the release reads 30 as 3*, whatever else would cover it
+        {"Zip": ["1**"]},  # a wider class takes the release's own in
+        {"Age": {"thirties": ["3*"]}},  # another name for what the release shows
+    ],
+)
+def test_an_equivalence_adds_to_what_the_release_shows(classes: dict[str, list[str]]) -> None:
+    assert leakages(measure=Measure(equivalence=Equivalence(classes))) == pytest.approx({"Alice": 2 / 3, "Zoe": 3 / 4})
 
 
 def test_a_generalized_value_may_count_for_less() -> None:

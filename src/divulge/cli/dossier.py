@@ -21,7 +21,6 @@ from divulge.cli.dossier_options import (
 )
 from divulge.cli.options import JsonOption, Text, Texts, emit_json, new_app, progress_bar, show, takes_groups
 from divulge.errors import BadInput
-from divulge.views import dossier as views
 
 app = new_app()
 EXPLAINED = 1000
@@ -60,6 +59,8 @@ def leakage(
       divulge dossier leakage --database shops.json --reference p.json --resolve N+C,N+P --without --timeline
       divulge dossier leakage --table release.csv --qi Zip,Age --background known.csv --reference p.json
     """
+    from divulge.views import dossier as views
+
     given = {"--record": record, "--database": database, "--table": table.table}
     named = [name for name, file in given.items() if file]
     if len(named) != 1:
@@ -110,6 +111,8 @@ def resolve(
       divulge dossier resolve --database shops.json --resolve N+C,N+P --json
       divulge dossier resolve --database shops.jsonl --link N~1,P,C --probability 0.95 --out people.json
     """
+    from divulge.views import dossier as views
+
     records = dv.dossier.read_database(database)
     adversary.warn_about_labels(records)
     merged, graph, settings = adversary.merge(records, measure.read())
@@ -138,6 +141,8 @@ def dip(
     Example:
       divulge dossier dip --database shops.json --query q.json --resolve N --reference p.json
     """
+    from divulge.views import dossier as views
+
     records, start, options = dv.dossier.read_database(database), dv.dossier.read_record(query), measure.read()
     adversary.warn_about_labels([*records, start])
     found = dv.dossier.dip(records, start, adversary.operator(options))
@@ -167,6 +172,8 @@ def release(
     Example:
       divulge dossier release --database shops.json --reference p.json --resolve N+C,N+P --release card1=u.json --release card2=v.json
     """
+    from divulge.views import dossier as views
+
     records, options = dv.dossier.read_database(database), measure.read()
     offered = {name: dv.dossier.read_record(path) for name, path in named_files(alternatives).items()}
     adversary.warn_about_labels([*records, *offered.values()])
@@ -198,6 +205,8 @@ def disinform(
       divulge dossier disinform --database shops.json --reference p.json --resolve N --budget 5
       divulge dossier disinform --database shops.json --reference p.json --resolve N --budget 6 --candidates decoys.json
     """
+    from divulge.views import dossier as views
+
     records, truth, options = dv.dossier.read_database(database), dv.dossier.read_record(reference), measure.read()
     adversary.warn_about_labels(records)
     if not candidates and (adversary.link or adversary.augment or adversary.er != "swoosh"):
@@ -232,6 +241,8 @@ def enhance(
     Example:
       divulge dossier enhance --database facts.json --resolve N
     """
+    from divulge.views import dossier as views
+
     records = dv.dossier.read_database(database)
     adversary.warn_about_labels(records)
     rule = adversary.match_rule() if adversary.resolve else None

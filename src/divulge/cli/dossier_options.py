@@ -3,9 +3,8 @@
 
 from __future__ import annotations
 
-import csv
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
@@ -174,17 +173,10 @@ def numbers(given: Sequence[str], option: str) -> dict[str, float]:
     return found
 
 
-def _lookup(text: str) -> tuple[str, str, dict[str, str]]:
+def _lookup(text: str) -> tuple[str, str, Mapping[str, str]]:
     """A=Z:FILE as the labels and the table."""
     labels, colon, path = text.partition(":")
     source, sign, target = labels.partition("=")
     if not (colon and sign and source and target and path):
         raise BadInput(f"--augment {text!r} does not have the form A=Z:FILE", hint="such as address=zip:zips.csv")
-    try:
-        with Path(path).open(encoding="utf-8-sig", newline="") as file:
-            rows = [row for row in csv.reader(file) if row]
-    except OSError as error:
-        raise BadInput(f"cannot read the lookup {path!r}: {error.strerror}") from error
-    if any(len(row) != 2 for row in rows):
-        raise BadInput(f"the lookup {path!r} does not have two columns", hint="write value,inferred value")
-    return source, target, {row[0]: row[1] for row in rows}
+    return source, target, dv.dossier.read_lookup(path)

@@ -12,7 +12,15 @@ from divulge.dossier.disinformation import Disinformation, candidates_of, choose
 from divulge.dossier.disinformation_plan import plan_disinformation
 from divulge.dossier.equivalence import Equivalence
 from divulge.dossier.expectation import Batch
-from divulge.dossier.files import from_rows, read_database, read_record, read_weights, record_to_json, write_database
+from divulge.dossier.files import (
+    from_rows,
+    read_database,
+    read_lookup,
+    read_record,
+    read_weights,
+    record_to_json,
+    write_database,
+)
 from divulge.dossier.leakage import (
     NO_SHIELDS,
     Leakage,
@@ -48,6 +56,6 @@ __all__ = [
     "Operator", "Record", "Resolve", "SetLeakage", "TableLeakage", "TimelineStep", "Without", "algorithm1_printed",
     "attack", "candidates_of", "choose_disinformation", "compare", "dip", "enhance", "enhance_each", "expected_f",
     "from_rows", "incremental", "leakage", "link", "naive", "name_of", "plan_disinformation", "possible_worlds",
-    "read_database", "read_record", "read_weights", "record_leakages", "record_to_json", "resolve", "set_leakage",
+    "read_database", "read_lookup", "read_record", "read_weights", "record_leakages", "record_to_json", "resolve", "set_leakage",
     "show", "table_leakage", "taylor", "timeline", "without", "write_database",
 ]  # fmt: skip

@@ -15,8 +15,6 @@ The first class of a label that covers a value wins, so that classes may overlap
 
 from __future__ import annotations
 
-import csv
-import json
 import math
 import re
 from collections import defaultdict
@@ -25,8 +23,8 @@ from operator import ge, gt, le, lt
 from pathlib import Path
 from typing import TypeAlias
 
-from divulge.dossier.files import read_text
-from divulge.dossier.record import Attribute, Record, show
+from divulge.dossier.files import csv_rows, parse_json, read_text
+from divulge.dossier.record import Attribute, Record, brief, show
 from divulge.errors import BadInput
 
 # --- grades and background --------------------------------------------------------------------------------------------
@@ -106,6 +104,8 @@ _SPAN = re.compile(r"(\d+(?:\.\d+)?)\s*-\s*(\d+(?:\.\d+)?)")
 _COMPARE = {">=": ge, "≥": ge, "<=": le, "≤": le, ">": gt, "<": lt}
 Covers: TypeAlias = Callable[[str], bool]
 """Which values a canonical value stands for."""
+Steps: TypeAlias = "tuple[Mapping[str, list[tuple[str, Covers]]], ...]"
+"""One after another: per label the canonical values, each with what it covers."""
 
 
 class Equivalence:
@@ -118,7 +118,7 @@ class Equivalence:
         >>> same.canonical(Attribute("Age", "60"))
         Attribute(label='Age', value='>=50')
         """
-        self._classes = {label: _value_classes(label, given) for label, given in classes.items()}
+        self._steps: Steps = ({label: _value_classes(label, given) for label, given in classes.items()},)
         self._known: dict[Attribute, Attribute] = {}
 
     @classmethod
@@ -131,21 +131,30 @@ class Equivalence:
         text = read_text(path, "the equivalence ")
         if path.suffix.lower() == ".csv":
             return cls(_from_csv(text, path))
-        try:
-            document = json.loads(text)
-        except json.JSONDecodeError as error:
-            raise BadInput(f"{str(path)!r} is not JSON: {error.msg} in line {error.lineno}") from error
+        document = parse_json(text, str(path))
         if not isinstance(document, dict):
             raise BadInput(f"{str(path)!r} does not hold a JSON object", hint='write {"label": ["11*", ...], ...}')
         return cls(document)
 
+    def then(self, other: Equivalence) -> Equivalence:
+        """Both, this one first: what it makes of a value is read by the other.
+
+        >>> read = Equivalence({"Age": ["3*"]}).then(Equivalence({"Age": {"thirties": ["3*"]}}))
+        >>> read.canonical(Attribute("Age", "31")).value
+        'thirties'
+        """
+        both = Equivalence({})
+        both._steps = (*self._steps, *other._steps)
+        return both
+
     def canonical(self, attribute: Attribute) -> Attribute:
         """The attribute with its canonical value; itself when no class covers it."""
-        classes = self._classes.get(attribute.label)
-        if not classes:
+        if not any(attribute.label in classes for classes in self._steps):
             return attribute
         if attribute not in self._known:
-            value = next((name for name, covers in classes if covers(attribute.value)), attribute.value)
+            value = attribute.value
+            for classes in self._steps:
+                value = next((name for name, covers in classes.get(attribute.label, ()) if covers(value)), value)
             self._known[attribute] = Attribute(attribute.label, value)
         return self._known[attribute]
 
@@ -165,6 +174,8 @@ class Equivalence:
 def _value_classes(label: str, given: Iterable[str] | Mapping[str, Iterable[str]]) -> list[tuple[str, Covers]]:
     if isinstance(given, str):
         raise BadInput(f"the classes of {label!r} are the text {given!r}", hint=f'write a list: ["{given}"]')
+    if not isinstance(given, Iterable):
+        raise BadInput(f"the classes of {label!r} are {brief(given)}", hint='write a list: ["11*", ">=50"]')
     if not isinstance(given, Mapping):
         return [(name, _pattern(label, name)) for name in given]
     classes = [(name, _synonyms(label, name, values)) for name, values in given.items()]
@@ -178,17 +189,17 @@ def _value_classes(label: str, given: Iterable[str] | Mapping[str, Iterable[str]
 
 def _synonyms(label: str, name: str, values: Iterable[str]) -> Covers:
     """Listed values; without any, the canonical value itself must be a pattern. A pattern covers what it shows, too."""
-    listed = frozenset(values)
-    if isinstance(values, str) or not all(isinstance(value, str) for value in listed):
+    if isinstance(values, str) or not isinstance(values, Iterable) or not all(isinstance(v, str) for v in values):
         raise BadInput(f"the values of {name!r} ({label!r}) are not a list of texts", hint='write ["Flu", ...]')
+    listed = frozenset(values)
     return (listed | {name}).__contains__ if listed else _pattern(label, name)
 
 
 def _pattern(label: str, name: str) -> Covers:
-    covers = read_pattern(name)
+    covers = read_pattern(name) if isinstance(name, str) else None
     if covers is None:
         raise BadInput(
-            f"{name!r} of {label!r} is not a class of values",
+            f"{brief(name)} of {label!r} is not a class of values",
             hint="write 11*, >=50, [20,30), 20-29, or a list of synonyms",
         )
     return lambda value: value == name or covers(value)
@@ -222,11 +233,8 @@ def _number(value: str) -> float:
 
 
 def _from_csv(text: str, path: Path) -> dict[str, dict[str, list[str]]]:
-    rows = csv.DictReader(text.splitlines())
-    if not {"label", "canonical"} <= set(rows.fieldnames or ()):
-        raise BadInput(f"{str(path)!r} lacks the columns label and canonical", hint="write label,canonical,value")
     classes: dict[str, dict[str, list[str]]] = {}
-    for row in rows:
+    for _, row in csv_rows(text, ("label", "canonical"), str(path)):
         members = classes.setdefault(row["label"], {}).setdefault(row["canonical"], [])
         if row.get("value"):
             members.append(row["value"])

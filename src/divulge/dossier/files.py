@@ -22,7 +22,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TypeAlias
 
-from divulge.dossier.record import Database, Record, check_weights
+from divulge.dossier.record import Database, Record, brief, check_weights
 from divulge.errors import BadInput, nearest
 
 Source: TypeAlias = "str | PathLike[str]"
@@ -71,8 +71,8 @@ def read_database(source: Source) -> Database:
         return _from_csv(text, name)
     if suffix in {".jsonl", ".ndjson"}:
         lines = [(number, line) for number, line in enumerate(text.split("\n"), start=1) if line.strip()]
-        return _from_objects([_parse(line, f"{name}, line {number}") for number, line in lines], name)
-    document = _parse(text, name)
+        return _from_objects([parse_json(line, f"{name}, line {number}") for number, line in lines], name)
+    document = parse_json(text, name)
     if isinstance(document, dict) and "records" in document:
         _refuse_unknown(document, ("records",), name)
         document = document["records"]
@@ -100,16 +100,44 @@ def read_weights(source: Source) -> Mapping[str, float]:
     path = Path(source)
     text, name = read_text(path), str(path)
     if path.suffix.lower() != ".csv":
-        document = _parse(text, name)
+        document = parse_json(text, name)
         if not isinstance(document, dict):
             raise BadInput(f"{name!r} does not hold weights", hint='write {"label": weight, ...}')
         return check_weights(document)
     weights: dict[str, float] = {}
-    for number, row in _csv_rows(text, ("label", "weight"), name):
+    for number, row in csv_rows(text, ("label", "weight"), name):
         if row["label"] in weights:
             raise BadInput(f"{name!r}, line {number}: the label {row['label']!r} occurs twice", hint="keep one weight")
         weights[row["label"]] = _number(row["weight"], f"{name}, line {number}")
     return check_weights(weights)
+
+
+def read_lookup(source: Source) -> Mapping[str, str]:
+    r"""Read what is inferred from each value, for `Augment`.
+
+    Args:
+        source: A CSV file of two columns without a header: value, inferred value.
+
+    Examples:
+        >>> import divulge as dv, pathlib, tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     file = pathlib.Path(folder, "zips.csv")
+        ...     _ = file.write_text("1 Main St,111\n")
+        ...     dv.dossier.read_lookup(file)
+        {'1 Main St': '111'}
+    """
+    name = str(source)
+    reader = csv.reader(io.StringIO(read_text(Path(source), "the lookup ")), strict=True)
+    found: dict[str, str] = {}
+    try:
+        for row in filter(None, reader):
+            if len(row) != 2:
+                raise BadInput(f"the lookup {name!r} does not have two columns", hint="write value,inferred value")
+            if found.setdefault(row[0], row[1]) != row[1]:
+                raise BadInput(f"the lookup {name!r} infers two values from {row[0]!r}", hint="keep one of them")
+    except csv.Error as error:
+        raise BadInput(f"{name!r}, line {reader.line_num}: {error}") from error
+    return found
 
 
 def write_database(database: Iterable[Record], path: Source) -> None:
@@ -131,7 +159,11 @@ def write_database(database: Iterable[Record], path: Source) -> None:
     write = _WRITERS.get(target.suffix.lower())
     if write is None:
         raise BadInput(f"cannot write {target.name!r}", hint=f"the name must end in {', '.join(_WRITERS)}")
-    target.write_text(write(_with_ids(list(database), str(path))), encoding="utf-8", newline="")
+    text = write(_with_ids(list(database), str(path)))
+    try:
+        target.write_bytes(text.encode())
+    except UnicodeEncodeError as error:  # half a pair of surrogates: JSON can spell it, no file can hold it
+        raise BadInput(f"cannot write {target.name!r}: a value is not valid Unicode text") from error
 
 
 def from_rows(
@@ -192,7 +224,7 @@ def record_from_json(document: object, where: str = "the record") -> Record:
     entries = []
     for attribute in document["attributes"]:
         if not isinstance(attribute, dict) or not {"label", "value"} <= attribute.keys():
-            raise BadInput(f"{where}: {json.dumps(attribute)} is not an attribute", hint="it needs a label and a value")
+            raise BadInput(f"{where}: {brief(attribute)} is not an attribute", hint="it needs a label and a value")
         _refuse_unknown(attribute, ("label", "value", "confidence"), where)
         entries.append((attribute["label"], attribute["value"], attribute.get("confidence", 1.0)))
     given = document.get("id")
@@ -206,20 +238,22 @@ def _from_objects(documents: Sequence[object], name: str) -> Database:
 
 def _from_csv(text: str, name: str) -> Database:
     entries: dict[str, list[tuple[str, str, float]]] = {}
-    for number, row in _csv_rows(text, _COLUMNS[:3], name):
+    for number, row in csv_rows(text, _COLUMNS[:3], name):
         where = f"{name}, line {number}"
         confidence = _number(row["confidence"], where) if row.get("confidence") else 1.0
         entries.setdefault(row["record"], []).append((row["label"], row["value"], confidence))
     return tuple(_record(found, key, f"{name}, record {key!r}") for key, found in entries.items())
 
 
-def _csv_rows(text: str, needed: Sequence[str], name: str) -> Iterator[tuple[int, dict[str, str]]]:
-    """Line number and row; the header must have the needed columns and no row more or fewer cells than it."""
+def csv_rows(text: str, needed: Sequence[str], name: str) -> Iterator[tuple[int, dict[str, str]]]:
+    """Line number and row; the header must have the needed columns, each once, and no row more or fewer cells than it."""
     reader = csv.DictReader(io.StringIO(text), strict=True)
-    header = reader.fieldnames or ()
-    if missing := [column for column in needed if column not in header]:
-        raise BadInput(f"{name!r} lacks the column {missing[0]!r}", hint=f"the header is {','.join(needed)}")
     try:
+        header = reader.fieldnames or ()
+        if missing := [column for column in needed if column not in header]:
+            raise BadInput(f"{name!r} lacks the column {missing[0]!r}", hint=f"the header is {','.join(needed)}")
+        if twice := [column for column in header if header.count(column) > 1]:
+            raise BadInput(f"{name!r} has two columns {twice[0]!r}", hint="keep one of them")
         for row in reader:
             if None in row or None in row.values():
                 raise BadInput(
@@ -265,11 +299,18 @@ def read_text(path: Path, what: str = "") -> str:
         raise BadInput(f"{str(path)!r} is not UTF-8 text", hint="save it as UTF-8") from error
 
 
-def _parse(text: str, where: str) -> object:
+def parse_json(text: str, where: str) -> object:
+    """The document, or one line about what is wrong with it; keys that occur twice are."""
     try:
         return json.loads(text, object_pairs_hook=_no_duplicates)
     except json.JSONDecodeError as error:
         raise BadInput(f"{where} is not JSON: {error.msg} at line {error.lineno}, column {error.colno}") from error
+    except RecursionError:
+        raise BadInput(f"{where} is nested too deeply", hint="a document has a handful of levels") from None
+    except ValueError as error:  # Python reads whole numbers of up to 4,300 digits
+        raise BadInput(f"{where}: {error}") from error
+    except BadInput as error:
+        raise BadInput(f"{where}: {error.message}", hint=error.hint) from None
 
 
 def _no_duplicates(pairs: list[tuple[str, object]]) -> dict[str, object]:

@@ -9,6 +9,7 @@ A reference is the truth about the person: a record that is certain of everythin
 from __future__ import annotations
 
 import math
+import reprlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -153,7 +154,8 @@ def check_weights(weights: Mapping[str, float] | None) -> Mapping[str, float]:
         number = _number(weight)
         if number is None or not (number == 0 or LIGHTEST <= number <= HEAVIEST):
             raise BadInput(
-                f"the weight of {label!r} is {weight!r}", hint=f"a weight is 0, or from {LIGHTEST:g} to {HEAVIEST:g}"
+                f"the weight of {label!r} is {brief(weight)}",
+                hint=f"a weight is 0, or from {LIGHTEST:g} to {HEAVIEST:g}",
             )
         checked[label] = number
     return MappingProxyType(checked)
@@ -163,7 +165,9 @@ def check_confidence(given: object, attribute: tuple[str, str]) -> float:
     """The confidence as a float in [0, 1]."""
     number = _number(given)
     if number is None or not 0 <= number <= 1:
-        raise BadInput(f"the confidence of {show(attribute)} is {given!r}", hint="a confidence lies between 0 and 1")
+        raise BadInput(
+            f"the confidence of {show(attribute)} is {brief(given)}", hint="a confidence lies between 0 and 1"
+        )
     return number
 
 
@@ -177,7 +181,14 @@ def as_text(value: object) -> str:
         return str(value)
     if isinstance(value, float) and math.isfinite(value):
         return str(int(value)) if value.is_integer() else repr(value)
-    raise BadInput(f"{value!r} is not a value", hint="a value is text or a finite number; leave an unknown one out")
+    raise BadInput(
+        f"{brief(value)} is not a value", hint="a value is text or a finite number; leave an unknown one out"
+    )
+
+
+def brief(value: object) -> str:
+    """A value as an error shows it: the beginning of a long or deeply nested one."""
+    return reprlib.repr(value)
 
 
 def show(attribute: tuple[str, str]) -> str:
@@ -211,13 +222,15 @@ def _flatten(entries: Mapping[str, object] | Iterable[Sequence[object]]) -> Iter
         return
     for entry in entries:
         if isinstance(entry, str) or len(entry) not in (2, 3):
-            raise BadInput(f"{entry!r} is not an attribute", hint="write (label, value) or (label, value, confidence)")
+            raise BadInput(
+                f"{brief(entry)} is not an attribute", hint="write (label, value) or (label, value, confidence)"
+            )
         yield _pair(*entry)
 
 
 def _pair(label: object, value: object, confidence: object = 1.0) -> tuple[Attribute, float]:
     if not isinstance(label, str) or not label:
-        raise BadInput(f"{label!r} is not a label", hint="a label is text that is not empty")
+        raise BadInput(f"{brief(label)} is not a label", hint="a label is text that is not empty")
     attribute = Attribute(label, as_text(value))
     return attribute, check_confidence(confidence, attribute)
 

@@ -382,8 +382,8 @@ def table_leakage(
         people: What is true of each person.
         quasi_identifiers: The columns by which rows are merged. Their generalized values are read off the release.
         background: Tables that the adversary holds besides.
-        same: Values that mean the same, such as {"Disease": {"Flu": ["Influenza"]}}. An equivalence in `measure` replaces it, and what is
-            read off the release.
+        same: Values that mean the same, such as {"Disease": {"Flu": ["Influenza"]}}. They add to what is read off the release, and so
+            does an equivalence in `measure`.
         generalized_confidence: How far a generalized value counts as the true one.
         measure: How leakage is measured; by default as `leakage` does.
 
@@ -403,7 +403,7 @@ def table_leakage(
     for label in labels:
         if not any(label in record.value_sets for record in rows):
             raise BadInput(f"no row of the release has a value for the quasi-identifier {label!r}")
-    equivalence = measure.equivalence or generalized(rows, labels, same=same)
+    equivalence = generalized(rows, labels).then(Equivalence(same or {})).then(measure.equivalence or Equivalence({}))
     vague = [_less_sure(record.attributes, labels, generalized_confidence) for record in rows]
     known = [record.attributes for table in background for record in from_rows(table)]
     named = [Record(attributes, f"row {number}") for number, attributes in enumerate(vague, start=1)]
@@ -414,17 +414,13 @@ def table_leakage(
     return tuple(TableLeakage(name, most.leakage, most.witnesses) for name, most in found)
 
 
-def generalized(
-    rows: Iterable[Record], labels: Sequence[str], *, same: Mapping[str, Mapping[str, Iterable[str]]] | None = None
-) -> Equivalence:
+def generalized(rows: Iterable[Record], labels: Sequence[str]) -> Equivalence:
     """The equivalence a release implies: each of its generalized values (11*, 3*, >=50, 20-29) stands for what it covers.
 
     Values that are no pattern, such as a plain 111, stand for themselves. When patterns overlap, the longer prefix and
     then the name decide.
     """
-    classes: dict[str, dict[str, list[str]]] = {
-        label: {name: list(values) for name, values in given.items()} for label, given in (same or {}).items()
-    }
+    classes: dict[str, dict[str, list[str]]] = {}
     shown = {attribute for record in rows for attribute in record.attributes if attribute.label in labels}
     for label, value in sorted(shown, key=lambda attribute: (-len(attribute.value.rstrip("*")), attribute.value)):
         if read_pattern(value):
