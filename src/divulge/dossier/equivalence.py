@@ -187,7 +187,7 @@ def _value_classes(label: str, given: Iterable[str] | Mapping[str, Iterable[str]
     return classes
 
 
-def _synonyms(label: str, name: str, values: Iterable[str]) -> Covers:
+def _synonyms(label: str, name: str, values: object) -> Covers:
     """Listed values; without any, the canonical value itself must be a pattern. A pattern covers what it shows, too."""
     if isinstance(values, str) or not isinstance(values, Iterable) or not all(isinstance(v, str) for v in values):
         raise BadInput(f"the values of {name!r} ({label!r}) are not a list of texts", hint='write ["Flu", ...]')
@@ -195,7 +195,7 @@ def _synonyms(label: str, name: str, values: Iterable[str]) -> Covers:
     return (listed | {name}).__contains__ if listed else _pattern(label, name)
 
 
-def _pattern(label: str, name: str) -> Covers:
+def _pattern(label: str, name: object) -> Covers:
     covers = read_pattern(name) if isinstance(name, str) else None
     if covers is None:
         raise BadInput(
