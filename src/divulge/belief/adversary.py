@@ -38,8 +38,9 @@ MarginalOf = Callable[[Table, Cells], tuple[Cells, PriorBelief]]
 class Adversary:
     """What she believes, rules out and holds; None: nothing is said about it.
 
-    >>> Adversary(rule_out={"disease": "flu"}, nulls="drop").over(Adversary(nulls="category", recursive_l=2)).nulls
-    'drop'
+    Examples:
+        >>> Adversary(rule_out={"disease": "flu"}, nulls="drop").over(Adversary(nulls="category", recursive_l=2)).nulls
+        'drop'
     """
 
     original: Any = None

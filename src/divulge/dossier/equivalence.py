@@ -114,9 +114,10 @@ class Equivalence:
     def __init__(self, classes: Mapping[str, Iterable[str] | Mapping[str, Iterable[str]]]) -> None:
         """Per label a list of patterns (masks, bounds, ranges), or a mapping canonical value -> values it stands for.
 
-        >>> same = Equivalence({"Zip": ["11*"], "Age": ["3*", ">=50"], "Disease": {"Influenza": ["Flu"]}})
-        >>> same.canonical(Attribute("Age", "60"))
-        Attribute(label='Age', value='>=50')
+        Examples:
+            >>> same = Equivalence({"Zip": ["11*"], "Age": ["3*", ">=50"], "Disease": {"Influenza": ["Flu"]}})
+            >>> same.canonical(Attribute("Age", "60"))
+            Attribute(label='Age', value='>=50')
         """
         self._steps: Steps = ({label: _value_classes(label, given) for label, given in classes.items()},)
         self._known: dict[Attribute, Attribute] = {}

@@ -58,8 +58,9 @@ class Record:
 
         A list holds several values of one label: `{"A": [("20", 0.5), ("30", 0.4)]}`.
 
-        >>> len(Record.of([("N", "Alice"), ("A", 20, 0.5), ("A", 30, 0.4)]))
-        3
+        Examples:
+            >>> len(Record.of([("N", "Alice"), ("A", 20, 0.5), ("A", 30, 0.4)]))
+            3
         """
         attributes: dict[Attribute, float] = {}
         for attribute, confidence in _flatten(entries):
@@ -288,10 +289,11 @@ class Joint:
     def apply(self, record: Record) -> Record:
         """The record with the joint information its members tell; apply it to the reference as well.
 
-        >>> alice = Record.of({"A": "123 Main", "P": "555"})
-        >>> joint = Joint.of_reference("J", ["A", "P"], reference=alice)
-        >>> len(joint.apply(alice)), len(joint.apply(Record.of({"P": "555"})))
-        (3, 2)
+        Examples:
+            >>> alice = Record.of({"A": "123 Main", "P": "555"})
+            >>> joint = Joint.of_reference("J", ["A", "P"], reference=alice)
+            >>> len(joint.apply(alice)), len(joint.apply(Record.of({"P": "555"})))
+            (3, 2)
         """
         if self.label in record.value_sets:
             raise BadInput(f"the record already has the label {self.label!r}", hint="give the joint a label of its own")

@@ -53,8 +53,9 @@ class MatchRule:
     def parse(cls, text: str, *, threshold: float = 0.0) -> MatchRule:
         """The rule written as text. Labels that contain + or , need the constructor.
 
-        >>> MatchRule.parse("N+C, N+P").clauses
-        (('N', 'C'), ('N', 'P'))
+        Examples:
+            >>> MatchRule.parse("N+C, N+P").clauses
+            (('N', 'C'), ('N', 'P'))
         """
         clauses = tuple(tuple(label.strip() for label in part.split("+")) for part in text.split(","))
         if any(not label for clause in clauses for label in clause):

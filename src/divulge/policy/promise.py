@@ -188,8 +188,9 @@ class Protection:
     def parse(cls, text: str) -> Protection:
         """From one line: conditions, a colon, promises.
 
-        >>> Protection.parse("age >= 75 and job in ('clerk', 'judge'): k_anonymity >= 20").where
-        {'age': '>= 75', 'job': ('clerk', 'judge')}
+        Examples:
+            >>> Protection.parse("age >= 75 and job in ('clerk', 'judge'): k_anonymity >= 20").where
+            {'age': '>= 75', 'job': ('clerk', 'judge')}
         """
         colons = [found for found in re.finditer(r"""'(?:[^']|'')*'|"[^"]*"|(:)""", text) if found[1]]
         if not colons:  # none that is not within quotes

@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The site builds without a warning, and its generated pages hold every command and every public name."""
+
+from __future__ import annotations
+
+import html
+import importlib
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import typer
+from typer.main import get_command
+
+import divulge as dv
+from divulge.cli.main import COMMANDS
+from tests.test_structure import ORDER
+
+ROOT = Path(__file__).parents[2]
+PUBLIC_ROOMS = {"datasets", "dossier", "papers"}
+PRIVATE = re.compile(rf"\bdivulge\.(?:{'|'.join(set(ORDER) - PUBLIC_ROOMS - {'__init__', '__main__'})})\b")
+"""A module that users are not to know; `divulge.measure` is the function."""
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The built site."""
+    folder = tmp_path_factory.mktemp("site")
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(folder)]
+    environment = os.environ | {"PYTHONPATH": str(ROOT / "src"), "NO_MKDOCS_2_WARNING": "1"}
+    built = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    assert built.returncode == 0, built.stderr
+    return folder
+
+
+def page(site: Path, name: str) -> str:
+    return (site / name / "index.html").read_text(encoding="utf-8")
+
+
+def headings(text: str) -> set[str]:
+    """The headings of a page, as they are read."""
+    found = re.findall(r"<h[2-6][^>]*>(.*?)</h[2-6]>", text, re.DOTALL)
+    return {html.unescape(re.sub(r"<[^>]+>", "", heading)).replace("¶", "").strip() for heading in found}
+
+
+def shown(text: str) -> str:
+    """What of a page is read: no markup."""
+    return html.unescape(re.sub(r"<[^>]+>", "", text[text.index("<article") : text.index("</article>")]))
+
+
+def test_every_public_name_has_its_place(site: Path) -> None:
+    rooms = {name: getattr(dv, name) for name in PUBLIC_ROOMS}
+    names = {f"dv.{name}" for name in dir(dv) if name not in rooms}
+    names |= {f"dv.{room}.{name}" for room, module in rooms.items() for name in module.__all__}
+    found = headings(page(site, "reference/python")) | headings(page(site, "reference/dossier"))
+    assert names <= found, names - found
+
+
+def test_every_command_has_its_place_with_every_option_that_its_help_shows(site: Path) -> None:
+    text = page(site, "reference/commands")
+    titles = headings(text)
+    for name in COMMANDS:
+        command = get_command(importlib.import_module(f"divulge.cli.{name}").app)
+        inner = getattr(command, "commands", {})
+        assert {f"divulge {name}", *(f"divulge {name} {own}" for own in inner)} <= titles
+        for each in inner.values() or [command]:
+            options = [
+                option for option in each.get_params(typer.Context(each)) if not getattr(option, "hidden", False)
+            ]
+            told = {word for option in options for word in option.opts if word.startswith("--")}
+            assert [word for word in told - {"--help"} if f"<code>{word}" not in text and f", {word}" not in text] == []
+
+
+@pytest.mark.parametrize("name", ["python", "dossier", "commands"])
+def test_generated_pages_are_rendered_and_name_no_private_module(site: Path, name: str) -> None:
+    text = page(site, f"reference/{name}")
+    assert "<blockquote>" not in text, "an example outside a section Examples"
+    assert PRIVATE.findall(shown(text)) == []
+    assert "Parameters:" in text or name == "commands"
