@@ -27,7 +27,7 @@ _NAMES = {
     "belief": "Adversary",
     "policy": "Policy Protection",
     "errors": "DivulgeError",
-    "engines": "SparkEngine",
+    "engines": "DuckDBEngine SparkEngine",
 }
 _HOMES = {name: home for home, names in _NAMES.items() for name in names.split()}
 _ROOMS = ("datasets", "dossier", "papers")

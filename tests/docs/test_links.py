@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every link of README.md and docs/ leads somewhere, and every page is in the navigation of mkdocs.yml."""
+"""README.md and docs/: every link leads somewhere, names of the library are public, and every page is in the navigation of mkdocs.yml."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ import re
 from pathlib import Path
 
 import pytest
+
+from tests.test_structure import ORDER
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -16,6 +18,11 @@ GENERATED = re.findall(
 )
 """Pages that exist only in the built site (test_site.py)."""
 GROUPS = ["Home", "Tutorial", "How-to", "Concepts", "Reference", "Papers"]
+
+PRIVATE = re.compile(
+    rf"\bdivulge\.(?:{'|'.join(set(ORDER) - {'datasets', 'dossier', 'papers', '__init__', '__main__'})})\b"
+)
+"""A room that users are not to know; `divulge.measure` is a function."""
 
 _LINK = re.compile(r"\]\(([^)\s]+)\)")
 _CODE = re.compile(r"^ *```.*?^ *```$|`[^`\n]*`", re.MULTILINE | re.DOTALL)
@@ -56,3 +63,15 @@ def test_every_page_is_in_the_navigation_and_nothing_else() -> None:
 
 def test_the_navigation_has_its_groups_in_order() -> None:
     assert re.findall(r"^  - ([\w-]+):", navigation(), re.MULTILINE) == GROUPS
+
+
+def test_private_rooms_are_recognised() -> None:
+    text = "from divulge.hierarchy import x; divulge.search.cut_points.optimal_cuts; divulge.measure; divulge.dossier; divulge.toml"
+    assert PRIVATE.findall(text) == ["divulge.hierarchy", "divulge.search"]
+
+
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES if page.parent != ROOT or page.name == "README.md"], ids=lambda page: page.stem
+)
+def test_users_are_told_public_names_only(page: Path) -> None:
+    assert PRIVATE.findall(page.read_text(encoding="utf-8")) == []

@@ -17,12 +17,10 @@ from typer.main import get_command
 
 import divulge as dv
 from divulge.cli.main import COMMANDS
-from tests.test_structure import ORDER
+from tests.docs.test_links import PRIVATE
 
 ROOT = Path(__file__).parents[2]
 PUBLIC_ROOMS = {"datasets", "dossier", "papers"}
-PRIVATE = re.compile(rf"\bdivulge\.(?:{'|'.join(set(ORDER) - PUBLIC_ROOMS - {'__init__', '__main__'})})\b")
-"""A module that users are not to know; `divulge.measure` is the function."""
 
 pytestmark = pytest.mark.slow
 

@@ -199,7 +199,7 @@ PAGE = Page(
             "The paper's heuristic finds ranges A1\\* (its Table 5 is lost) with I = 0.34 and a loss of 55 %. "
             "No division into four ranges reaches that under t = 0.55 and l = 2.7: 0.34 is the information of "
             "age as it is.",
-            "`divulge.search.cut_points.optimal_cuts`, exact by dynamic programming.",
+            "`dv.cut`, `divulge hierarchy cut`: exact by dynamic programming.",
             "division of age",
             figure_4,
             public=True,

@@ -199,8 +199,7 @@ PAGE = Page(
             "Eight people in two groups. Section 5.2 says that alpha = 1/4 can be set, but the second group "
             "holds (M, Doctor) twice: Eric and Henry are linked with probability 1/2. The same pair makes "
             "gamma of that group 1/32.",
-            "`Anatomized.levels`, `group_levels` and `records.record_levels` in `divulge.anatomize`, as exact "
-            "fractions.",
+            "`levels` of `dv.anatomize` and `dv.check_anatomized`, as exact fractions; those of one group from its rows alone.",
             "level",
             levels_of_table_3,
         ),
@@ -214,16 +213,22 @@ PAGE = Page(
         Section(
             "Eq. 9: weights of columns",
             "Not printed. The heaviest columns open the tables.",
-            "`divulge.anatomy.rows.column_weight`.",
+            "`division.weights` of `divulge anatomize --json`.",
             "column",
             weights,
         ),
-        Section("Eq. 10: associations", "Not printed.", "`divulge.anatomy.rows.associate`.", "columns", associations),
+        Section(
+            "Eq. 10: associations",
+            "Not printed.",
+            "`division.coefficients` of `divulge anatomize --json`.",
+            "columns",
+            associations,
+        ),
         Section(
             "Table 4: the division",
             "Gender goes with age (phi2 = 1) and not with job (1/9). Only a limit of two columns per table "
             "gives the printed division.",
-            "`divulge.anatomy.division.divide`.",
+            "`divulge anatomize`, with `--linkage first` and with `--max-table-size 2`.",
             "reading",
             divisions,
         ),
@@ -231,7 +236,7 @@ PAGE = Page(
             "Algorithm 1 on Table 1",
             "With the paper's own levels the printed rule gives up, although groups exist; and Table 3 is not "
             "the best: half of each level can be kept.",
-            '`Slppa(model, algorithm="paper")` and the default, `"guaranteed"`.',
+            '`dv.anatomize(…, algorithm="paper")` and the default, `"guaranteed"`.',
             "method",
             grouping,
         ),
@@ -255,7 +260,8 @@ PAGE = Page(
             "Table 7: beta = 0.05",
             "No grouping can keep a beta below the share of the commonest value. With the paper's sensitive "
             "attributes 0.05 cannot be kept; with age it can.",
-            "`divulge.anatomy.problem`; the share is `alpha` of `divulge measure` with everybody in one class.",
+            "`divulge anatomize --beta 0.05` says so, with exit code 3; the share is `alpha` of "
+            "`divulge measure` with everybody in one class.",
             "sensitive attribute",
             table_7,
             public=True,
