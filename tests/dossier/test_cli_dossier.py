@@ -184,7 +184,9 @@ def test_disinform_among_candidates(write: Write) -> None:
     found = dossier("disinform", *options, "--json").json()
     assert found["leakage"] == pytest.approx(1 / 3)
     assert ([each["name"] for each in found["chosen"]], found["cost"], found["optimal"]) == (["link1"], 3, True)
+    assert "with these candidates and this budget (proved: exact)." in dossier("disinform", *options).out
     greedy = dossier("disinform", *options, "--method", "greedy")
+    assert "This is the best found (greedy), a leakage of" in greedy.out
     assert "Greedy choice is only a baseline" in greedy.out
     dear = dossier("disinform", *options, "--cost", "link1=9", "--cost", "link0=9", "--json").json()
     assert [each["name"] for each in dear["chosen"]] == ["self2"]

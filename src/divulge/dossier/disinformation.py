@@ -59,7 +59,7 @@ class Disinformation:
     budget: float
     method: str
     lower_bound: float
-    """No affordable choice of this kind leads to less."""
+    """Proved: no affordable choice leads to less. One of the candidates, where there are any; else any records at all."""
     examined: int
     """How many choices were measured."""
 
@@ -75,7 +75,7 @@ class Disinformation:
 
     @property
     def optimal(self) -> bool:
-        """Whether nothing better can exist."""
+        """Whether it is proved that nothing better exists; else it is the best that was found."""
         return self.gap <= EQUAL
 
 
@@ -356,10 +356,12 @@ def _rank(key: frozenset[Attribute]) -> tuple[int, list[Attribute]]:
 
 
 # --- lower bound by knapsacks -----------------------------------------------------------------------------------------
-# A record that leaks keeps its correct attributes, so its leakage depends on how much false weight the budget can attach to it:
-# strangers, each for at least the attributes of a match key that no other record has, and invented attributes, each for 1. Overlaps of
-# strangers are ignored and uncertain false weight counts with its mean. Both err on the safe side, since leakage falls with the false
-# weight and is convex in it (Jensen): the bound holds for every plan.
+# A record that leaks keeps its correct attributes, so its leakage depends on how much false weight the budget can attach to it. Released
+# records that end in one merged record are one record, for no more. To contain a cluster it needs the attributes of a match key; those
+# that no other cluster has are the cluster's own, and bring what the cluster was not sure of. Each attribute beyond them brings at
+# most the largest weight there is, whether invented, copied or confirmed. Overlaps of strangers are ignored and uncertain false weight
+# counts with its mean. Both err on the safe side, since leakage falls with the false weight and is convex in it (Jensen): the bound
+# holds for all releases, not only for those of the planner's form.
 _MOST_PAIRS = 500
 
 
@@ -373,6 +375,8 @@ class Cluster:
     """How many attributes a linking record must have for this cluster alone; None if nothing can link it."""
     key: int
     """How many attributes its smallest match key has."""
+    confirmed: float
+    """The most false weight that so many attributes of its own can bring by being released as certain."""
 
 
 @dataclass(frozen=True)
@@ -385,15 +389,19 @@ class Setting:
     added_weight: float
     """The weight of one invented attribute."""
     clusters: tuple[Cluster, ...] = ()
+    largest_weight: float = 0.0
+    """The most that any released attribute weighs: an invented one, or a copy of one that is there."""
+
+    def weight(self, attribute: Attribute) -> float:
+        """What the attribute weighs if it is false; 0 if it is true."""
+        return 0.0 if attribute in self.reference.attributes else (self.measure.weights or {}).get(attribute.label, 1.0)
 
     def false_weight(self, record: Record, *, beyond: Record | None = None) -> float:
         """Expected weight of what the record says wrongly, in addition to what another says already."""
-        weights = self.measure.weights or {}
         known = beyond.attributes if beyond else {}
         return sum(
-            max(0.0, confidence - known.get(attribute, 0.0)) * weights.get(attribute.label, 1.0)
+            max(0.0, confidence - known.get(attribute, 0.0)) * self.weight(attribute)
             for attribute, confidence in record.attributes.items()
-            if attribute not in self.reference.attributes
         )
 
     @cached_property
@@ -427,20 +435,24 @@ class Setting:
         return replace(self.measure, weights=weights).each(loaded, self.reference)
 
 
-def describe(setting: Setting, records: Sequence[Record], budget: int) -> Setting:
-    """The setting with the clusters that can matter: those that leak, and the best strangers of each cost."""
+def describe(setting: Setting, records: Sequence[Record], budget: int | None) -> Setting:
+    """The setting with the clusters; for a budget, those that leak and the best strangers of each cost."""
     holders = Counter(attribute for record in records for attribute in record.attributes)
     clusters = []
     for record, leak in zip(records, setting.measure.each(records, setting.reference), strict=True):
         keys = list(islice(setting.rule.keys(record), _MOST_KEYS))
         private = min((sum(holders[part] == 1 for part in key) for key in keys), default=None)
-        clusters.append(Cluster(record, float(leak), private, min(map(len, keys), default=0)))
-    setting = replace(setting, clusters=tuple(clusters))
-    return replace(setting, clusters=_reduced(setting, budget))
+        private = 0 if len(keys) == _MOST_KEYS else private  # those not looked at may need none
+        doubts = ((1 - c) * setting.weight(a) for a, c in record.attributes.items() if holders[a] == 1)
+        confirmed = sum(sorted(doubts, reverse=True)[: private or 0])
+        clusters.append(Cluster(record, float(leak), private, min(map(len, keys), default=0), confirmed))
+    largest = max(map(setting.weight, holders), default=0.0)
+    setting = replace(setting, clusters=tuple(clusters), largest_weight=max(setting.added_weight, largest))
+    return setting if budget is None else replace(setting, clusters=_reduced(setting, budget))
 
 
 def lower_bound(setting: Setting, budget: int) -> float:
-    """No plan within the budget leads to less leakage than this."""
+    """No release within the budget leads to less leakage than this."""
     telling = [place for place, cluster in enumerate(setting.clusters) if cluster.leakage > 0]
     leaks = [setting.clusters[place].leakage for place in telling]
     apart, _, falls = bring_down(leaks, lambda number: _fall(setting, (telling[number],), budget), budget)
@@ -504,10 +516,11 @@ def _fall(setting: Setting, places: Sequence[int], budget: int) -> Floats:
     extra = np.zeros(budget + 1)
     start = sum(cluster.private or 0 for cluster in inside)
     if start <= budget and all(cluster.private is not None for cluster in inside):
-        gains = setting.gains(merged)
+        gains = setting.gains(merged) + [cluster.confirmed for cluster in setting.clusters]
         others = [n for n, each in enumerate(setting.clusters) if each.private is not None and n not in places]
         brought, _ = most_weight([setting.clusters[n].private or 0 for n in others], gains[others], budget)
-        extra[start:] = with_additions(brought, setting.added_weight)[0][: budget + 1 - start]
+        most = with_additions(brought, setting.largest_weight)[0] + sum(cluster.confirmed for cluster in inside)
+        extra[start:] = most[: budget + 1 - start]
     distinct, where = np.unique(extra, return_inverse=True)
     return setting.leakages(correct, setting.false_weight(merged) + distinct)[where]
 
@@ -525,7 +538,8 @@ def _reduced(setting: Setting, budget: int) -> tuple[Cluster, ...]:
     touched = {a for cluster in setting.clusters if cluster.leakage > 0 for a in cluster.record.attributes}
     kept: set[int] = set()
     counts: Counter[tuple[str, int]] = Counter()
-    for place in sorted(range(len(setting.clusters)), key=lambda place: -setting.false_weights[place]):
+    brings = setting.false_weights + [cluster.confirmed for cluster in setting.clusters]
+    for place in sorted(range(len(setting.clusters)), key=lambda place: -brings[place]):
         cluster = setting.clusters[place]
         if cluster.leakage > 0 or not touched.isdisjoint(cluster.record.attributes):
             kept.add(place)

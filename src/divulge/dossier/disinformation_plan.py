@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Inventing disinformation under a budget: self and linkage disinformation (Whang and Garcia-Molina, section 4.2).
 
-Every plan has the form Create(S) + k * Add: a record that links the clusters S, and k invented attributes; it costs 1
-for each attribute. One linking record for each group is enough, since the union of two does the same for no more.
-First a plan is made by knapsacks, measured with real entity resolution, and held against the lower bound. If there is
-a gap and few ways to group the clusters, all are tried: then it is the best plan of this form. Else the gap is reported.
+A release costs 1 for each attribute. The paper's form is Create(S) + k * Add: a record that links the clusters S, and k
+invented attributes. One linking record for each group is enough, since the union of two does the same for no more. First a
+plan is made by knapsacks, measured with real entity resolution, and held against the lower bound, which holds for all
+releases. If there is a gap and the releases that can matter are few, all of them are tried: then it is the best release there
+is, of that form or not (with an uncertain false attribute confirmed, say). Else all ways to group the clusters are tried, if
+they are few, and the gap is reported.
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import combinations, islice
 from typing import TypeAlias
 
 import numpy as np
@@ -20,7 +22,7 @@ import numpy as np
 from divulge.arrays import Floats
 from divulge.dossier import disinformation
 from divulge.dossier.leakage import Measure
-from divulge.dossier.record import Record
+from divulge.dossier.record import Attribute, Record
 from divulge.dossier.resolve import MatchRule, all_sources, as_rule, resolve, with_ids
 from divulge.errors import BadInput
 
@@ -28,7 +30,9 @@ Groups: TypeAlias = tuple[tuple[int, ...], ...]
 """Which clusters are linked with each other, by place."""
 MOST_BUDGET = 1000
 MOST_PLANS = 2000
-"""Ways to group the clusters up to which all are tried."""
+"""Releases, and ways to group the clusters, up to which all are tried."""
+MOST_RECORDS = 5000
+"""Sets of attributes up to which all are listed."""
 TARGETS = 40
 """Leakages the knapsacks aim at."""
 
@@ -91,10 +95,13 @@ def plan_disinformation(
     if best.leakage > floor + disinformation.EQUAL:
         best = planner.by_knapsack(best)
     if best.leakage > floor + disinformation.EQUAL:
-        ways = list(islice(planner.groupings(), MOST_PLANS + 1))
-        if len(ways) <= MOST_PLANS:
-            best = min((best, *map(planner.draft, ways)), key=lambda draft: draft.leakage)
+        if (releases := _all_releases(setting, resolved, whole)) is not None:
+            # dominated strangers were left out above by their mean weights: to be sure, none is left out here
+            planner = _Planner(disinformation.describe(setting, resolved, None), whole, examined=planner.examined)
+            best = min((best, *map(planner.settle, releases)), key=lambda draft: draft.leakage)
             floor, method = best.leakage, "enumeration"
+        elif len(ways := list(islice(planner.groupings(), MOST_PLANS + 1))) <= MOST_PLANS:
+            best, method = min((best, *map(planner.draft, ways)), key=lambda draft: draft.leakage), "grouping"
     decoys = [inventor.add(link, count) for link, count in zip(best.links, best.invented, strict=True)]
     chosen = tuple(
         disinformation.CandidateRecord(f"decoy {number}", each, len(each))
@@ -106,17 +113,52 @@ def plan_disinformation(
     )
 
 
+def _all_releases(
+    setting: disinformation.Setting, clusters: Sequence[Record], budget: int
+) -> list[tuple[Record, ...]] | None:
+    """All sets of records that can matter, invented attributes aside; None if they are too many.
+
+    A record joins a cluster only if it holds a match key of one. Beyond keys, only false attributes that weigh more than
+    an invented one can be worth a copy: an invented one that weighs as much adds as much, whatever is uncertain. What is
+    false is released as certain, which never raises the leakage; what is true no surer than it is known already.
+    """
+    sure: dict[Attribute, float] = {}
+    keys: set[frozenset[Attribute]] = set()
+    for record in clusters:
+        keys.update(map(frozenset, islice(setting.rule.keys(record), MOST_RECORDS + 1)))
+        for attribute, confidence in record.attributes.items():
+            part = attribute.label in setting.rule.labels and confidence >= setting.rule.threshold
+            if part or setting.weight(attribute) > setting.added_weight:
+                known = min(confidence, sure.get(attribute, 1.0))
+                sure[attribute] = known if attribute in setting.reference.attributes else 1.0
+    sizes = range(1, min(budget, len(sure)) + 1)
+    if len(keys) > MOST_RECORDS or sum(math.comb(len(sure), size) for size in sizes) > MOST_RECORDS:
+        return None
+    subsets = (frozenset(held) for size in sizes for held in combinations(sorted(sure), size))
+    useful = [Record({a: sure[a] for a in sorted(held)}) for held in subsets if any(key <= held for key in keys)]
+
+    def extend(start: int, left: int, chosen: tuple[Record, ...]) -> Iterator[tuple[Record, ...]]:
+        yield chosen
+        for at in range(start, len(useful)):
+            if len(useful[at]) > left:
+                break
+            yield from extend(at + 1, left - len(useful[at]), (*chosen, useful[at]))
+
+    found = list(islice(extend(0, budget, ()), MOST_PLANS + 1))
+    return found if len(found) <= MOST_PLANS else None
+
+
 class _Planner:
     """Tries ways to group the clusters and spends what is left on invented attributes."""
 
-    def __init__(self, setting: disinformation.Setting, budget: int) -> None:
+    def __init__(self, setting: disinformation.Setting, budget: int, *, examined: int = 0) -> None:
         self._setting, self._budget = setting, budget
         self._records = tuple(cluster.record for cluster in setting.clusters)
         linkable = [place for place, cluster in enumerate(setting.clusters) if cluster.private is not None]
         self._telling = [place for place in linkable if setting.clusters[place].leakage > 0]
         self._telling.sort(key=lambda place: -setting.clusters[place].leakage)
         self._strangers = [place for place in linkable if setting.clusters[place].leakage <= 0]
-        self.examined = 0
+        self.examined = examined
 
     def by_knapsack(self, best: _Draft) -> _Draft:
         """Aim at several leakages; serve the clusters one after another, each stranger once; keep the best plan."""
@@ -124,20 +166,27 @@ class _Planner:
         return min((best, *(self.draft(groups) for groups in plans if groups)), key=lambda draft: draft.leakage)
 
     def draft(self, groups: Groups) -> _Draft:
-        """Link the groups, then bring the leakage down with invented attributes as far as the budget goes."""
+        """Link the groups, each by one record, and settle what is left."""
+        return self.settle([self._link([self._records[place] for place in group]) for group in groups])
+
+    def _link(self, records: Sequence[Record]) -> Record:
+        """The smallest record that matches all of these, certain of what is false."""
+        link = disinformation.create(records, self._setting.rule)
+        return Record({a: 1.0 if self._setting.weight(a) else c for a, c in link.attributes.items()})
+
+    def settle(self, released: Sequence[Record]) -> _Draft:
+        """Release these, then bring the leakage down with invented attributes as far as the budget goes."""
         self.examined += 1
-        links = [
-            disinformation.create([self._records[place] for place in group], self._setting.rule) for group in groups
-        ]
+        links = list(released)
         left = self._budget - sum(map(len, links))
         if left < 0:
             return _Draft(math.inf)
         named = [Record(link.attributes, f"link {number}") for number, link in enumerate(links)]
-        telling = [(block, leak) for block, leak in self._blocks(groups, named) if leak > 0]
+        telling = [(block, leak) for block, leak in self._blocks(named) if leak > 0]
         own = [next((n for n, link in enumerate(named) if link.sources <= block.sources), None) for block, _ in telling]
 
         def fall(number: int) -> Floats:
-            return self._fall(telling[number][0], linked=own[number] is not None, left=left)
+            return self._fall(*telling[number], linked=own[number] is not None, left=left)
 
         leakage, spent, _ = disinformation.bring_down([leak for _, leak in telling], fall, left)
         invented = [0] * len(links)
@@ -146,15 +195,16 @@ class _Planner:
             if place is not None:
                 invented[place] += amount
             elif amount:
-                links.append(disinformation.create([telling[number][0]], self._setting.rule))
+                links.append(self._link([telling[number][0]]))
                 invented.append(amount - len(links[-1]))
         return _Draft(leakage, tuple(links), tuple(invented))
 
-    def _blocks(self, groups: Groups, links: Sequence[Record]) -> list[tuple[Record, float]]:
+    def _blocks(self, links: Sequence[Record]) -> list[tuple[Record, float]]:
         """All records after the links are released, with their leakage; only what the links can reach is resolved."""
-        reached = {place for group in groups for place in group}
+        places = self._setting.places
+        reached = {place for link in links for attribute in link.attributes for place in places.get(attribute, ())}
         while True:
-            near = {n for place in reached for a in self._records[place].attributes for n in self._setting.places[a]}
+            near = {n for place in reached for a in self._records[place].attributes for n in places[a]}
             merged = resolve((*(self._records[place] for place in sorted(near)), *links), self._setting.rule).records
             sources = all_sources(record for record in merged if record.sources & all_sources(links))
             grown = reached | {place for place in near if self._records[place].sources & sources}
@@ -165,12 +215,14 @@ class _Planner:
         rest = [(c.record, c.leakage) for place, c in enumerate(self._setting.clusters) if place not in near]
         return [*zip(merged, leaks, strict=True), *rest]
 
-    def _fall(self, block: Record, *, linked: bool, left: int) -> Floats:
+    def _fall(self, block: Record, leak: float, *, linked: bool, left: int) -> Floats:
         """The leakage of a block after spending 0, 1, .. on it: first its linking record, then invented attributes."""
-        start = 0 if linked else len(disinformation.create([block], self._setting.rule))
-        count = np.maximum(np.arange(left + 1) - start, 0) if linked or start else np.zeros(left + 1)
-        distinct, where = np.unique(count, return_inverse=True)
-        return self._setting.leakages(block, distinct * self._setting.added_weight)[where]
+        link = Record({}) if linked else self._link([block])
+        found = np.full(left + 1, leak)
+        if linked or 0 < len(link) <= left:
+            count = np.arange(left + 1 - len(link))
+            found[len(link) :] = self._setting.leakages(block.merge(link), count * self._setting.added_weight)
+        return found
 
     def _serve(self, target: float) -> Groups:
         """Bring one telling cluster after another to the target, with the strangers and the budget that are left."""

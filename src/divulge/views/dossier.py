@@ -100,17 +100,20 @@ def release_text(found: Sequence[dossier.Increment]) -> RenderableType:
 
 def disinformation_text(found: dossier.Disinformation) -> RenderableType:
     """What to release against the adversary."""
+    among = "these candidates and this budget" if found.method in ("exact", "bounded", "greedy") else "this budget"
     if not found.chosen:
-        head = f"Nothing that a budget of {found.budget:g} buys lowers the leakage of {share(found.before)}."
+        bought = "There is nothing" if found.optimal else "Nothing was found"
+        head = f"{bought} that a budget of {found.budget:g} buys to lower the leakage of {share(found.before)}."
     else:
         head = f"The leakage falls from {share(found.before)} to {share(found.leakage)} for a cost of {found.cost:g}."
     table = grid("release", "cost", "says", right=[1])
     for each in found.chosen:
         table.add_row(each.name, f"{each.cost:g}", listed(map(dossier.show, each.record.attributes)))
     if found.optimal:
-        quality = f"Nothing better is possible with this budget ({found.method})."
+        quality = f"Nothing better is possible with {among} (proved: {found.method})."
     else:
-        quality = f"The best possible is at least {share(found.lower_bound)}; the gap is at most {share(found.gap)}."
+        bound = f"no less than {found.lower_bound:.4f} is possible with {among}; the gap is at most {found.gap:.4f}"
+        quality = f"This is the best found ({found.method}), a leakage of {found.leakage:.4f}: {bound}."
     baseline = ["Greedy choice is only a baseline: use exact or bounded."] if found.method == "greedy" else []
     choice: list[RenderableType] = ["", table, ""] if found.chosen else []
     return Group(head, *choice, quality, *baseline)
