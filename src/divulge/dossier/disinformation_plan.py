@@ -220,7 +220,7 @@ class _Planner:
         link = Record({}) if linked else self._link([block])
         found = np.full(left + 1, leak)
         if linked or 0 < len(link) <= left:
-            count = np.arange(left + 1 - len(link))
+            count = np.arange(left + 1 - len(link), dtype=float)
             found[len(link) :] = self._setting.leakages(block.merge(link), count * self._setting.added_weight)
         return found
 
