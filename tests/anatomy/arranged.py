@@ -42,7 +42,6 @@ class Exact:
     """What all arrangements say about a sum."""
 
     mean: Fraction
-    variance: Fraction
     low: int
     high: int
 
@@ -73,15 +72,13 @@ def arrangements(rows: Rows) -> Iterator[Rows]:
 
 
 def exact_sum(groups: Sequence[Rows], value: Callable[[Row], int]) -> Exact:
-    """Mean, variance and range of a sum over all arrangements; groups are arranged independently."""
-    mean, variance, low, high = Fraction(0), Fraction(0), 0, 0
+    """Mean and range of a sum over all arrangements; groups are arranged independently."""
+    mean, low, high = Fraction(0), 0, 0
     for rows in groups:
         sums = [sum(value(row) for row in arranged) for arranged in arrangements(rows)]
-        own = Fraction(sum(sums), len(sums))
-        mean += own
-        variance += Fraction(sum(total * total for total in sums), len(sums)) - own * own
+        mean += Fraction(sum(sums), len(sums))
         low, high = low + min(sums), high + max(sums)
-    return Exact(mean, variance, low, high)
+    return Exact(mean, low, high)
 
 
 def exact_averages(

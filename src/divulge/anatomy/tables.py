@@ -125,19 +125,23 @@ def _group_table(table: Table, *, group: str, count: str) -> GroupTable:
 
 
 def _check_columns(tables: Sequence[GroupTable], sensitive: Sequence[str]) -> None:
-    seen: dict[str, str] = {}
+    seen: dict[bytes, str] = {}
     for table in tables:
         for name in table.columns:
-            if name.casefold() in seen:
+            folded = name.encode().lower()  # as SQL does: the letters A to Z alone; straße and strasse are two columns
+            if folded in seen:
                 raise BadInput(
-                    f"the column {name!r} is in {seen[name.casefold()]} and in {table.source}",
+                    f"the column {name!r} is in {seen[folded]} and in {table.source}",
                     hint="A column that is in two tables links them: this is not an anatomized release",
                 )
-            seen[name.casefold()] = table.source
+            seen[folded] = table.source
     for name in sensitive:
         holder = next((table for table in tables if name in table.columns), None)
         if holder is None:
-            raise BadInput(f"no table of the release has the sensitive column {name!r}", hint=nearest(name, seen))
+            raise BadInput(
+                f"no table of the release has the sensitive column {name!r}",
+                hint=nearest(name, [column for table in tables for column in table.columns]),
+            )
         if len(holder.columns) > 1:
             others = ", ".join(repr(other) for other in holder.columns if other != name)
             raise BadInput(

@@ -2,25 +2,41 @@
 """Counts, sums and averages estimated from a release (Yao et al. 2021, section 5.1, eq. 11).
 
 A source turns a condition into one statement over its tables. What comes back says in how many ways the condition can hold; bounds.py
-forms the estimate, its variance and its bounds. A condition over one anatomized table is answered exactly.
+forms the estimate and its bounds. A condition over one anatomized table is answered exactly.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Literal
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
 
 import duckdb
 import numpy as np
 
 from divulge import anatomy
 from divulge.answers.bounds import Arrangements, numbers_of
-from divulge.answers.condition import Expression, Terms, Tree, complement, is_not_null, join, parse, split, write
+from divulge.answers.condition import (
+    Expression,
+    Terms,
+    Tree,
+    complement,
+    cut,
+    is_not_null,
+    join,
+    names_in,
+    parse,
+    split,
+    too_deep,
+    write,
+)
 from divulge.answers.generalized import GeneralizedSource, LeafHits
 from divulge.engines import Engine
 from divulge.errors import BadInput, InternalError
 from divulge.results import Result
 
+_ROUNDING = 1e-12
+_LONGEST_REASON = 200
 What = Literal["count", "sum", "average"]
 Hits = Arrangements | LeafHits
 """The combinations of released values for which a condition holds."""
@@ -28,7 +44,11 @@ Hits = Arrangements | LeafHits
 
 @dataclass(frozen=True, repr=False)
 class Estimate(Result):
-    """A number that a release gives, and how far the truth may be from it."""
+    """A number that a release gives, and the bounds between which the truth lies.
+
+    The bounds are proved. The estimate is the mean over all tables that could have led to the release, each taken for as likely as any
+    other; how far it is from the truth depends on the data, and the release does not tell.
+    """
 
     view = "releases"
 
@@ -39,13 +59,8 @@ class Estimate(Result):
     """No table that could have led to this release has less ..."""
     high: float | None
     """... nor more. For a count over one table low = estimate = high."""
-    variance: float | None
-    """Over all tables that could have led to this release, each as likely as any other; of an average, to first order."""
-
-    @property
-    def standard_error(self) -> float | None:
-        """The square root of the variance."""
-        return None if self.variance is None else float(np.sqrt(self.variance))
+    settings: Mapping[str, Any] = field(default_factory=dict, compare=False)
+    """What it depends on: how many records were published and left out, and how labels were read."""
 
 
 def estimate(
@@ -62,15 +77,18 @@ def estimate(
     try:
         _check_kind(source, asked)
         if measured is None:
-            return _count(source, asked.tree)
+            return replace(_count(source, asked.tree), settings=source.settings(names_in(asked.tree)))
         value = parse(measured, source.columns)
         hits = source.hits(join("and", [asked.tree, is_not_null(value.tree)]), value.tree)
+    except RecursionError:
+        raise too_deep(cut(condition)) from None
     except InternalError as error:
         raise _refusal(error, asked, measured) from error
     if not np.all(np.isfinite(hits.value)):
         told = f"{measured!r} is infinite or not a number for some records"
         raise BadInput(told, hint="Leave them out by a condition")
-    return _sum(hits) if total is not None else _average(hits)
+    found = _sum(hits) if total is not None else _average(hits)
+    return replace(found, settings=source.settings({*names_in(asked.tree), *names_in(value.tree)}))
 
 
 def _check_kind(source: Source, asked: Expression) -> None:
@@ -78,7 +96,7 @@ def _check_kind(source: Source, asked: Expression) -> None:
     written = write(source.engine, asked.tree)
     ((_, found),) = source.engine.describe(f"(SELECT {written} AS answer FROM {source.binding})")
     if found not in ("BOOLEAN", '"NULL"', "NULL"):
-        raise BadInput(f"{asked.text!r} is not a condition but a value ({found})", hint="Compare it with something")
+        raise BadInput(f"{cut(asked.text)} is not a condition but a value ({found})", hint="Compare it with something")
 
 
 def _count(source: Source, condition: Tree) -> Estimate:
@@ -87,32 +105,39 @@ def _count(source: Source, condition: Tree) -> Estimate:
         return replace(_sum(source.hits(condition, None)), what="count")
     without = _sum(source.hits(opposite, None))
     mean, low, high = (source.records - (end or 0.0) for end in (without.estimate, without.high, without.low))
-    return Estimate("count", mean, low, high, without.variance)
+    return Estimate("count", mean, low, high)
 
 
 def _sum(hits: Hits) -> Estimate:
     value = hits.value
-    mean, low, high = hits.mean(value), -hits.most(-value) + 0.0, hits.most(value)
-    # Rounding in the mean must not put it outside of bounds that are whole numbers.
-    return Estimate("sum", min(max(mean, low), high), low, high, hits.variance(value))
+    return _between("sum", hits.mean(value), -hits.most(-value) + 0.0, hits.most(value))
 
 
 def _average(hits: Hits) -> Estimate:
     value = hits.value
     expected = hits.mean(np.ones(len(value)))
-    if expected == 0:
-        return Estimate("average", None, None, None, None)
-    ratio = hits.mean(value) / expected
+    if len(value) == 0:
+        return Estimate("average", None, None, None)
+    # Where the estimate expects nobody although somebody can match, nothing speaks for one average more than for another.
     high, low = hits.highest_average(value), -hits.highest_average(-value) + 0.0
-    return Estimate("average", min(max(ratio, low), high), low, high, hits.variance(value - ratio) / expected**2)
+    return _between("average", hits.mean(value) / expected if expected else (low + high) / 2, low, high)
+
+
+def _between(what: What, mean: float, low: float, high: float) -> Estimate:
+    """Bounds that are no whole numbers are moved apart by more than their rounding; rounding must not put the mean outside of them."""
+    if low != high:
+        low, high = (
+            end if end.is_integer() else end + way * _ROUNDING * abs(end) for end, way in ((low, -1), (high, 1))
+        )
+    return Estimate(what, min(max(mean, low), high), low, high)
 
 
 def _refusal(error: InternalError, condition: Expression, measured: str | None) -> Exception:
     """A condition that DuckDB cannot run on these columns (age = 'old') is the user's matter, anything else ours."""
     if not isinstance(error.__cause__, duckdb.Error):
         return error
-    reason = str(error.__cause__).strip().splitlines()[0].partition(": ")[2]
-    asked = repr(condition.text) if measured is None else f"{measured!r} where {condition.text!r}"
+    reason = str(error.__cause__).strip().splitlines()[0].partition(": ")[2][:_LONGEST_REASON]
+    asked = cut(condition.text) if measured is None else f"{cut(measured)} where {cut(condition.text)}"
     return BadInput(f"{asked} cannot be worked out: {reason}", hint="Do the kinds of the columns fit the condition?")
 
 
@@ -144,6 +169,10 @@ class AnatomizedSource:
     def records(self) -> int:
         """How many records were released."""
         return self.published.records
+
+    def settings(self, asked: Iterable[str]) -> dict[str, Any]:  # noqa: ARG002 - every column is published as it was
+        """What an answer depends on; an anatomized release leaves nobody out."""
+        return {"records": self.records, "left_out": 0, "labels": {}}
 
     def opposite(self, condition: Tree) -> Tree | None:
         """For an OR over several tables: the AND that holds where it does not."""

@@ -1,14 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How a number behaves that a release does not fix: its expectation, its variance and its hard bounds.
+"""A number that a release does not fix: its mean over everything that could have led to the release, and its hard bounds.
 
-Every arrangement of the rows of a group is equally likely, so a sum over matching records is a random number: its mean is equation 11 of
-Yao et al. 2021, its variance that of drawing without replacement (for two tables the hypergeometric one), and its bounds are the least and
-the greatest sum that any arrangement gives.
+The mean takes every arrangement of the rows of a group for equally likely (equation 11 of Yao et al. 2021). The bounds take nothing for
+likely: they are the least and the greatest sum that any arrangement gives.
 """
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -50,15 +48,6 @@ class Arrangements:
     def mean(self, value: Floats) -> float:
         """Equation 11, summed over the groups."""
         return float((value * self._expected).sum())
-
-    def variance(self, value: Floats) -> float:
-        """Exact: groups are independent, and two records of a group never take the same row of a table."""
-        if len(self.counts) < 2 or len(value) == 0:
-            return 0.0
-        means = self._by_group(value * self._expected)
-        squares = self._by_group(value * value * self._expected)
-        pairs = self._pairs_of_entangled(value) if self.carrier is None else self._pairs_of_separate(value)
-        return max(float((squares + pairs - means * means).sum()), 0.0)
 
     def most(self, value: Floats) -> float:
         """The greatest sum of any arrangement; where parts are entangled, a sum that none exceeds."""
@@ -104,42 +93,6 @@ class Arrangements:
     def _by_group(self, per_hit: Floats, hits: Ints | slice = slice(None)) -> Floats:
         """Sums by group over the hits, or over some of them."""
         return arrays.sum_by_id(self.group[hits], per_hit, self._groups)
-
-    def _pairs_of_separate(self, value: Floats) -> Floats:
-        """For each group, the expected sum of value times value over all ordered pairs of different records.
-
-        The carrier's records have the values; two of them match with the product of a(a-1)/(n(n-1)) over other tables.
-        """
-        carrier = self.carrier or 0
-        count = self.counts[carrier].astype(np.float64)
-        sums, squares = self._by_group(count * value), self._by_group(count * value * value)
-        both = np.ones(self._groups)
-        sizes = np.maximum(self._sizes, 2.0)  # a group of one record has no pairs: sums² = squares
-        for table, counts in enumerate(self.counts):
-            if table != carrier:
-                others = self._shared(counts, 0)
-                both *= others * (others - 1) / (sizes * (sizes - 1))
-        return both * (sums * sums - squares)
-
-    def _pairs_of_entangled(self, value: Floats) -> Floats:
-        """The same where any combination of parts may have a value of its own.
-
-        Two records take different rows of each table: of the c(x) c(y) ways to take x and y, c(x) fall away where x = y.
-        Multiplied out over the tables, this is an alternating sum over the sets of tables in which both take the same part.
-        """
-        tables = range(len(self.counts))
-        shares = [counts / self.size for counts in self.counts]
-        sizes, total = self._sizes, np.zeros(self._groups)
-        for chosen in (set(some) for n in range(len(tables) + 1) for some in itertools.combinations(tables, n)):
-            free = np.prod([shares[table] for table in tables if table not in chosen], axis=0) * value
-            tied = np.prod([shares[table] for table in chosen], axis=0) if chosen else np.ones(len(value))
-            columns = [self.group, *(self.parts[table] for table in sorted(chosen))]
-            keys, first = arrays.class_ids(columns, [int(column.max()) + 1 for column in columns], rows=len(value))
-            inner = arrays.sum_by_id(keys, free, len(first))
-            total += (-1 / sizes) ** len(chosen) * self._by_group(tied[first] * inner * inner, first)
-        several = np.maximum(sizes, 2.0)
-        scaled = several * (several - 1) * (several / (several - 1)) ** len(self.counts) * total
-        return np.where(sizes > 1, scaled, 0.0)
 
     def _choice(self, value: Floats) -> Callable[[float], tuple[float, float]]:
         """Each table answers for itself: of the carrier's records, any set of a possible size can be the matching one.

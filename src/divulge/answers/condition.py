@@ -10,10 +10,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from divulge.engines import Engine
 from divulge.errors import BadInput, nearest
+from divulge.values import as_number
 
 if TYPE_CHECKING:
     from sqlglot import exp
@@ -33,7 +35,9 @@ _TYPES = frozenset(
     "BOOLEAN TINYINT SMALLINT INT BIGINT INT128 UTINYINT USMALLINT UINT UBIGINT FLOAT DOUBLE DECIMAL CHAR VARCHAR TEXT "
     "DATE TIME TIMESTAMP TIMESTAMPNTZ TIMESTAMPTZ".split()
 )
+_COMPARISONS = frozenset("eq neq gt gte lt lte nullsafeeq nullsafeneq between in is".split())
 _EXAMPLE = "Write what would stand after WHERE, such as: age > 30 and job = 'Doctor'"
+_LONGEST = 50_000
 _QUOTES = f"{_EXAMPLE}; a name that SQL uses itself stands in double quotes"
 
 
@@ -49,12 +53,11 @@ class Expression:
 def parse(text: str, columns: Sequence[str]) -> Expression:
     """Read one expression; anything but an expression over these columns is refused."""
     tree = _parsed(text)
-    known = {name.casefold(): name for name in columns}
     for node in list(tree.walk()):
         if node.key == "column":
-            _resolve(node, known, text)
+            _resolve(node, columns, text)
         elif (refused := _refusal(node)) is not None:
-            raise BadInput(f"{_cut(text)} holds {refused}, which a condition must not", hint=_EXAMPLE)
+            raise BadInput(f"{cut(text)} holds {refused}, which a condition must not", hint=_EXAMPLE)
         else:
             _set_apart(node, text)
     return Expression(text, tree)
@@ -67,9 +70,46 @@ def write(engine: Engine, tree: Tree) -> str:
     try:
         return tree.sql(dialect=engine.name, comments=False, unsupported_level=ErrorLevel.RAISE)
     except RecursionError:
-        raise _too_deep("the condition") from None
+        raise too_deep("the condition") from None
     except UnsupportedError as error:
         raise BadInput(f"{engine.name} cannot work the condition out: {str(error).splitlines()[0]}") from None
+
+
+def names_in(tree: Tree) -> set[str]:
+    """The columns that an expression asks."""
+    return {node.name for node in tree.walk() if node.key == "column"}
+
+
+def numbers_compared(tree: Tree, name: str) -> list[Fraction]:
+    """The numbers that a column is compared with; refused where it is used in any other way."""
+    found: list[Fraction] = []
+    for node in tree.walk():
+        if node.key != "column" or node.name != name:
+            continue
+        inner, outer = node, node.parent
+        while outer is not None and outer.key == "paren":
+            inner, outer = outer, outer.parent
+        numbers = (
+            [_number(part) for part in outer.iter_expressions() if part is not inner] if outer is not None else [None]
+        )
+        if outer is None or outer.key not in _COMPARISONS or None in numbers:
+            raise BadInput(
+                f"the labels of {name!r} stand for ranges of numbers, and the condition does more than compare it with numbers",
+                hint=f'Such as: "{name}" >= 30; or give the hierarchy of the column, or the release with its mappings',
+            )
+        found += [number for number in numbers if number is not None]
+    return found
+
+
+def _number(tree: Tree) -> Fraction | None:
+    """The number that a tree writes; None where it writes something else. For null it may be any: one more changes nothing."""
+    tree = tree.unnest()
+    if tree.key == "null":
+        return Fraction(0)
+    if tree.key == "neg":
+        number = _number(tree.this)
+        return None if number is None else -number
+    return as_number(tree.name) if tree.key == "literal" and not tree.args.get("is_string") else None
 
 
 def column(name: str) -> Tree:
@@ -96,28 +136,37 @@ def is_not_null(tree: Tree) -> Tree:
 def _parsed(text: str) -> Tree:
     from sqlglot import Dialect, ParseError, TokenError, exp
 
+    if not text.isprintable() and any(0xD800 <= ord(sign) <= 0xDFFF for sign in text):
+        raise BadInput(f"{cut(text)} is not a condition: it holds bytes that are not UTF-8", hint="Write it in UTF-8")
+    if len(text) > _LONGEST:
+        told = f"a condition of {len(text):,} characters is too long; {_LONGEST:,} are taken"
+        raise BadInput(told, hint="Ask for a range instead of a list, or ask in parts and add up")
     try:
         found = Dialect.get_or_raise("duckdb").parse_into(exp.Condition, text)
     except RecursionError:
-        raise _too_deep(_cut(text)) from None
+        raise too_deep(cut(text)) from None
     except TokenError:
-        raise BadInput(f"{_cut(text)} is not a condition: a quote or a comment has no end", hint=_EXAMPLE) from None
+        raise BadInput(f"{cut(text)} is not a condition: a quote or a comment has no end", hint=_EXAMPLE) from None
     except ParseError as error:
         place = str(error.errors[0].get("highlight", "")) if error.errors else ""
-        raise BadInput(f"{_cut(text)} is not a condition: it is not understood at {place!r}", hint=_QUOTES) from None
+        raise BadInput(f"{cut(text)} is not a condition: it is not understood at {place!r}", hint=_QUOTES) from None
     if len(found) != 1 or found[0] is None:
-        raise BadInput(f"{_cut(text)} is {'more than one' if any(found) else 'no'} condition", hint=_EXAMPLE)
+        raise BadInput(f"{cut(text)} is {'more than one' if any(found) else 'no'} condition", hint=_EXAMPLE)
     return found[0]
 
 
-def _resolve(node: Any, known: dict[str, str], text: str) -> None:
-    """Give a column its exact name; SQL's names know no case."""
-    exact = known.get(node.name.casefold())
-    if len(node.parts) != 1 or exact is None:
-        asked = ".".join(part.name for part in node.parts)
-        told = f"{_cut(text)} names the column {asked!r}, which was not released"
-        raise BadInput(told, hint=nearest(asked, known.values()))
-    node.this.replace(column(exact).this)
+def _resolve(node: Any, columns: Sequence[str], text: str) -> None:
+    """Give a column its exact name. SQL's names know no case: one that differs in nothing else is meant, unless several do."""
+    asked = ".".join(part.name for part in node.parts)
+    folded = [name for name in columns if name.casefold() == asked.casefold()]
+    fitting = [asked] if asked in columns else folded
+    if len(node.parts) != 1 or not fitting:
+        told = f"{cut(text)} names the column {asked!r}, which was not released"
+        raise BadInput(told, hint=nearest(asked, columns))
+    if len(fitting) > 1:
+        told = f"{cut(text)} names the column {asked!r}, which could be any of {', '.join(map(repr, fitting))}"
+        raise BadInput(told, hint="Write it as the release does")
+    node.this.replace(column(fitting[0]).this)
 
 
 def _refusal(node: Any) -> str | None:
@@ -152,18 +201,20 @@ def _set_apart(node: Tree, text: str) -> None:
         return
     compares = isinstance(node, exp.Predicate | exp.Not) and not isinstance(node, exp.Func)
     if compares and isinstance(parent, exp.Predicate):
-        raise BadInput(f"{_cut(text)} compares a comparison", hint="Put the inner one in parentheses")
+        raise BadInput(f"{cut(text)} compares a comparison", hint="Put the inner one in parentheses")
     if type(node) is not type(parent) or not isinstance(node, exp.Connector):
         holder = exp.Paren()
         node.replace(holder)
         holder.set("this", node)
 
 
-def _too_deep(what: str) -> BadInput:
+def too_deep(what: str) -> BadInput:
+    """The refusal of what the parser, the writer or the engine would run out of stack for."""
     return BadInput(f"{what} is nested too deeply", hint="Take it apart, or write lists as: column in (a, b, c)")
 
 
-def _cut(text: str) -> str:
+def cut(text: str) -> str:
+    """The text for a message, its beginning alone where it is long."""
     return repr(text if len(text) <= 80 else text[:77] + "...")
 
 

@@ -83,8 +83,10 @@ def open_release(
         folder, described, engine = Path(release), document["table"], DuckDBEngine()
         form = publish.Format(described["format"], described["delimiter"])
         table = publish.read_rows(engine, folder / described["file"], form=form, types=described["types"])
-        leaves = answers.leaf_relations(engine, table, document, folder, hierarchies=hierarchies)
-        return answers.GeneralizedSource(table, leaves)
+        labels = answers.read_labels(engine, table, document, folder, hierarchies=hierarchies)
+        rows = document.get("rows") or {}
+        left_out = rows["original"] - rows["published"] if {"original", "published"} <= set(rows) else None
+        return answers.GeneralizedSource(table, labels, left_out)
     published = open_anatomized(release, group=group, count=count)
     anatomy.check_groups(published)
     return answers.AnatomizedSource(published)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`divulge query`: estimate a count, a sum or an average from a release."""
+"""`divulge query`: bounds of a count, a sum or an average from a release, and an estimate between them."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ def query(
     ] = None,
     json_: JsonOption = False,
 ) -> None:
-    """Estimate from a release how many records satisfy a condition, with hard bounds and the standard error.
+    """Tell from a release how many records satisfy a condition: certain bounds, and an estimate between them.
 
-    low and high are certain: no table that could have led to the release has less or more.
+    No table that could have led to the release has less or more than the bounds; the estimate is a guess.
 
     \b
     Examples:

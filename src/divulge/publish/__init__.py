@@ -14,6 +14,7 @@ from divulge.publish.manifest import (
     read_boxes,
     read_manifest,
     read_mapping,
+    read_types,
     sha256,
 )
 from divulge.publish.release import Release, ReleasePart, Written, refuse_target
@@ -22,6 +23,6 @@ from divulge.publish.verify import Fingerprint, Unverified, compare, hold
 __all__ = [
     "BOXES", "FOLDER", "NAME", "Earlier", "Fingerprint", "Format", "GeneralizedRelease", "Original", "Release",
     "ReleasePart", "Unverified", "Written", "choose_format", "compare", "describe_policy", "draw_secret", "follow",
-    "hold", "numbers", "place", "read_boxes", "read_manifest", "read_mapping", "read_rows", "recoded_rows",
-    "refuse_target", "sha256", "shuffled", "writable",
+    "hold", "numbers", "place", "read_boxes", "read_manifest", "read_mapping", "read_rows", "read_types",
+    "recoded_rows", "refuse_target", "sha256", "shuffled", "writable",
 ]  # fmt: skip

@@ -158,6 +158,8 @@ class GeneralizedRelease(Release):
         for name, level in self.plan.levels.items():
             mapping = manifest.mapping_of(self.hierarchies[name], level)
             writers[f"{manifest.FOLDER}/{file_name(name)}"] = partial(manifest.write_mapping, mapping=mapping)
+        types = {name: self.source.column(name).type for name in self.original.roles.quasi_identifiers}
+        writers[manifest.TYPES] = partial(manifest.write_types, types=types)
         writers[manifest.ORIGINAL] = partial(manifest.write_original, counts=masses)
         return [StagedFile(name, write, public=False) for name, write in writers.items()]
 

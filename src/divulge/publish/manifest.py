@@ -8,7 +8,6 @@ hold values of the original (the mappings) are marked as not for publication.
 
 from __future__ import annotations
 
-import csv
 import hashlib
 import importlib.metadata
 import json
@@ -191,6 +190,7 @@ def _plain(value: Any) -> Any:
 FOLDER = "mapping"
 ORIGINAL = f"{FOLDER}/original.json"
 """How often each sensitive value occurred in the original: the prior of whoever checks the release again."""
+TYPES = f"{FOLDER}/types.json"
 Mapped = dict[str | None, str | None]
 """A value as text to what it is published as; null is None."""
 
@@ -201,20 +201,47 @@ def mapping_of(hierarchy: Hierarchy, level: int) -> Mapped:
 
 
 def write_mapping(path: Path, mapping: Mapping[str | None, str | None]) -> None:
-    """One line per value; an empty cell is null, so an empty text cannot be told from it and is left out."""
-    with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file, delimiter=";", lineterminator="\n")
-        writer.writerows((value or "", label or "") for value, label in mapping.items() if value != "")
+    """One line per value; an empty cell is null and an empty text is "", as in a published table."""
+    lines = (f"{_cell(value)};{_cell(label)}\n" for value, label in mapping.items())
+    path.write_text("".join(lines), encoding="utf-8", newline="")
+
+
+def _cell(text: str | None) -> str:
+    if text is None:
+        return ""
+    return '"' + text.replace('"', '""') + '"' if text == "" or any(mark in text for mark in ';"\r\n') else text
 
 
 def read_mapping(path: Path) -> Mapped:
     """The mapping that `write_mapping` wrote."""
-    with path.open(encoding="utf-8", newline="") as file:
-        rows = list(csv.reader(file, delimiter=";"))
-    wrong = next((number for number, row in enumerate(rows, start=1) if len(row) != 2), None)
-    if wrong is not None:
-        raise BadInput(f"{path.name}, line {wrong}: a mapping has two cells, value and published value")
-    return {value or None: label or None for value, label in rows}
+    from pyarrow import csv
+
+    try:
+        rows = csv.read_csv(
+            path,
+            read_options=csv.ReadOptions(column_names=["value", "label"]),
+            parse_options=csv.ParseOptions(delimiter=";", newlines_in_values=True),
+            convert_options=csv.ConvertOptions(
+                column_types={"value": pa.string(), "label": pa.string()},
+                null_values=[""],
+                strings_can_be_null=True,
+                quoted_strings_can_be_null=False,
+            ),
+        )
+    except pa.ArrowInvalid:
+        raise BadInput(f"{path.name}: a mapping has two cells in each line, value and published value") from None
+    return dict(zip(rows["value"].to_pylist(), rows["label"].to_pylist(), strict=True))
+
+
+def write_types(path: Path, types: Mapping[str, str]) -> None:
+    """The types that quasi-identifiers had before they were published as text; they can tell something about values, so they stay here."""
+    path.write_text(json.dumps(types, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def read_types(folder: Path) -> dict[str, str]:
+    """What `write_types` wrote; nothing where it is not part of a release."""
+    path = folder / TYPES
+    return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
 
 
 def write_original(path: Path, counts: Mapping[str, Mapping[str | None, float]]) -> None:

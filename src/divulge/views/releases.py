@@ -381,25 +381,33 @@ def check_document(check: ReleaseCheck) -> dict[str, Any]:
 
 @text_of.register(answers.Estimate)
 def estimate_text(found: answers.Estimate) -> RenderableType:
-    """One line."""
-    if found.estimate is None or found.low is None or found.high is None or found.standard_error is None:
+    """The answer in one line, and what it depends on in others."""
+    if found.estimate is None or found.low is None or found.high is None:
         return Text(f"{found.what}: no record can satisfy the condition")
     if found.low == found.high:
-        return Text(f"{found.what}: {number(found.estimate)} (exact)")
-    return Text(
-        f"{found.what}: about {number(found.estimate)} (standard error {number(found.standard_error)}); "
-        f"certainly from {number(found.low)} to {number(found.high)}"
-    )
+        answer = f"{found.what}: {number(found.estimate)} (exact)"
+    else:
+        answer = f"{found.what}: certainly from {number(found.low)} to {number(found.high)}; estimate {number(found.estimate)}"
+    notes = [
+        f"the labels of {name} are read {_READ[told['from']]}, as {told['type']}"
+        for name, told in found.settings.get("labels", {}).items()
+        if told["from"] != "mapping"
+    ]
+    if found.settings.get("left_out"):
+        notes.append(f"{found.settings['left_out']:,} records were left out of the release and are not counted")
+    return Text("\n  ".join([answer, *notes]))
+
+
+_READ = {"hierarchies": "by the hierarchies given", "as written": "as they are written"}
 
 
 @document_of.register(answers.Estimate)
 def estimate_document(found: answers.Estimate) -> dict[str, Any]:
     """What `divulge query --json` prints."""
     return {
+        "what": found.what,
         "estimate": found.estimate,
         "low": found.low,
         "high": found.high,
-        "variance": found.variance,
-        "standard_error": found.standard_error,
-        "what": found.what,
+        "settings": dict(found.settings),
     }
