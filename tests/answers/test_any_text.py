@@ -22,7 +22,7 @@ EXAMPLES = int(os.environ.get("DIVULGE_CONDITIONS", "120"))
 _WORDS = (
     "Age Job Salary agee \"Zipcode\" 'Doctor' 'it''s' 30 -1 0.5 1e400 99999999999999999999 null true false and or not in ( ( ) ) , between "
     "is = <> < >= + - * / % ^ || like ilike glob similar to case when then else end cast as integer varchar date '2020-01-01' :: . ; -- /* "
-    "*/ abs lower length substr year round coalesce greatest select from interval [ ] { } ? $1 @ # ! ~ \\ \" ' exists distinct all any collate"
+    "*/ abs lower length substr year round coalesce greatest select from interval [ ] { } ? $1 @ # ! ~ \\ \" ' exists distinct all"
 ).split(" ")
 _grammar = st.lists(st.sampled_from(_WORDS), max_size=14).map(" ".join)
 _comparisons = st.builds(
