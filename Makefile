@@ -20,6 +20,9 @@ ARGS :=
 JOBS := auto
 SIDE_BY_SIDE := --numprocesses=$(JOBS) --dist=loadgroup
 
+# Tests start many processes, and each would compile the sources anew where bytecode is not kept; `make clean` removes it.
+test quick: export PYTHONDONTWRITEBYTECODE :=
+
 # Which benchmark: a file of benchmarks/, such as measure or scale
 BENCH := measure
 

@@ -53,6 +53,12 @@ def _asked(item: pytest.Function) -> set[str]:
     return {*item.fixturenames}.union(*(means.get(name, set()) for name in named))
 
 
+@pytest.fixture(scope="session")
+def quick(request: pytest.FixtureRequest) -> bool:
+    """Whether few examples are enough (`make quick`), for tests that draw their examples themselves."""
+    return bool(request.config.getoption("--hypothesis-profile") == "quick")
+
+
 def _draw_few(item: pytest.Function) -> None:
     """Few examples even for a test that asks for many: a profile alone yields to what a test says itself."""
     test = getattr(item.obj, "__func__", item.obj)

@@ -71,14 +71,16 @@ def test_members_of_each_id(count: int, ids: list[int], data: st.DataObject) -> 
     """Few ids are sorted in 16 bits, many by a key that holds the place too."""
     things = np.arange(len(ids)) * 10
     layout = arrays.lay_out(np.array(ids), count, things)
-    members = [[10 * place for place, own in enumerate(ids) if own == id_] for id_ in range(count)]
+    members: list[list[int]] = [[] for _ in range(count)]
+    for place, own in enumerate(ids):
+        members[own].append(10 * place)
     assert layout.sizes.tolist() == [len(some) for some in members]
     assert layout.members.tolist() == [thing for some in members for thing in some]
     assert layout.numbers.tolist() == sorted(ids)
     wanted = data.draw(st.lists(st.integers(0, 6), max_size=4))
-    gathered, place = layout.gather(np.array(wanted, dtype=np.int64))
+    gathered, places = layout.gather(np.array(wanted, dtype=np.int64))
     assert gathered.tolist() == [thing for id_ in wanted for thing in members[id_]]
-    assert place.tolist() == [at for at, id_ in enumerate(wanted) for _ in members[id_]]
+    assert places.tolist() == [at for at, id_ in enumerate(wanted) for _ in members[id_]]
     chosen = np.isin(np.arange(count), wanted)
     some, where = layout.select(chosen)
     assert some.members.tolist() == layout.members[where].tolist()

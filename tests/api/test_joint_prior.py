@@ -107,9 +107,11 @@ def draw(seed: int) -> Case:
     return Case(rows, conditions, joint, chance.choice(("joint", "probability")))
 
 
-def seeds(engine: Any) -> Iterable[int]:
-    """Spark takes a second where memory takes a hundredth."""
-    return range(3) if isinstance(engine, SparkEngine) else range(60)
+@pytest.fixture
+def seeds(request: pytest.FixtureRequest, *, quick: bool) -> Iterable[int]:
+    """Many in memory, where the recount is the question; few elsewhere, where one takes ten times as long, or a hundred times."""
+    place = request.node.callspec.params.get("engine", "memory") if hasattr(request.node, "callspec") else "memory"
+    return range(min({"memory": 60, "limit": 12, "spark": 3}[place], 12 if quick else 60))
 
 
 def shares(members: Sequence[Mapping[str, str]]) -> list[float]:
@@ -192,9 +194,9 @@ def asked(case: Case, **more: Any) -> dict[str, Any]:
     return {**roles, "hierarchies": {name: {"rows": rows} for name, rows in LABELS.items()}, **more}
 
 
-def test_the_best_release_under_a_joint_prior(engine: Any) -> None:
+def test_the_best_release_under_a_joint_prior(engine: Any, seeds: Iterable[int]) -> None:
     outcomes: Counter[bool] = Counter()
-    for seed in seeds(engine):
+    for seed in seeds:
         case, chance = draw(seed), random.Random(seed + 1)  # noqa: S311 - a draw, no secret
         metric, bound = chance.choice(list(METRICS)), chance.choice((0.15, 0.3, 0.5))
         suppression = chance.choice((0.0, 0.3))
@@ -247,8 +249,8 @@ def test_merging_can_leak_what_no_class_leaked() -> None:
     }
 
 
-def test_the_front_under_a_joint_prior(engine: Any) -> None:
-    for seed in seeds(engine):
+def test_the_front_under_a_joint_prior(engine: Any, seeds: Iterable[int]) -> None:
+    for seed in seeds:
         case = draw(seed)
         front = dv.tradeoff(case.table, "surprise", **asked(case), engine=engine)
         assert len(front.points) == len(NODES)
@@ -270,9 +272,9 @@ def ordered(x: Sequence[float], a: Sequence[float]) -> float:
     return sum(abs(step) for step in apart) / (len(VALUES) - 1)
 
 
-def test_with_an_order_or_with_a_value_ruled_out() -> None:
+def test_with_an_order_or_with_a_value_ruled_out(seeds: Iterable[int]) -> None:
     """The front again: what else is known of the adversary applies to the merged prior as to any other."""
-    for seed in range(40):
+    for seed in list(seeds)[:40]:
         case = draw(seed)
         told = asked(case)
         told["adversary"] = replace(case.adversary, orders={"disease": VALUES})
@@ -294,8 +296,8 @@ def test_with_an_order_or_with_a_value_ruled_out() -> None:
             assert point.leakage == pytest.approx(max(leaks)), seed
 
 
-def test_chosen_values_are_protected_from_the_merged_prior() -> None:
-    for seed in range(40):
+def test_chosen_values_are_protected_from_the_merged_prior(seeds: Iterable[int]) -> None:
+    for seed in list(seeds)[:40]:
         case = draw(seed)
         protection = dv.Protection.parse("disease = 'hiv': surprise <= 0.2")
         found = []
@@ -320,9 +322,9 @@ def _between(ends: Sequence[int], age: str) -> bool:
 
 
 @pytest.mark.parametrize("method", ["mondrian", "relaxed-mondrian"])
-def test_boxes_under_a_joint_prior(engine: Any, method: Any) -> None:
+def test_boxes_under_a_joint_prior(engine: Any, method: Any, seeds: Iterable[int]) -> None:
     """A label [20, 22] stands for everybody between, whoever is in the box."""
-    for seed in seeds(engine):
+    for seed in seeds:
         case = draw(seed)
         ages, zips = sorted(int(row["age"]) for row in case.rows), {row["zip"] for row in case.rows}
         everybody = {"age": partial(_between, ages), "zip": zips.__contains__}
@@ -353,8 +355,8 @@ def _leak_of(measured: Any, number: int) -> float:
     return float(measured.class_table().column("disease.distribution_leakage")[number].as_py())
 
 
-def test_rankings_under_a_joint_prior(engine: Any) -> None:
-    for seed in seeds(engine):
+def test_rankings_under_a_joint_prior(engine: Any, seeds: Iterable[int]) -> None:
+    for seed in seeds:
         case = draw(seed)
         told: dict[str, Any] = {"quasi_identifiers": ["age", "zip"], "sensitive": "disease"}
         ranking = dv.rank(case.table, **told, adversary=case.adversary, engine=engine)
@@ -375,10 +377,10 @@ def test_rankings_under_a_joint_prior(engine: Any) -> None:
         assert bool(ranking.notes) == (case.given_as == "probability")
 
 
-def test_cut_points_under_a_joint_prior() -> None:
+def test_cut_points_under_a_joint_prior(*, quick: bool) -> None:
     """All divisions of the ages, one by one; an age that nobody has goes with the one before it."""
     compared = 0
-    for seed in range(200):
+    for seed in range(50 if quick else 200):
         case = draw(seed)
         if case.conditions != ("age",):
             continue
@@ -407,7 +409,7 @@ def test_cut_points_under_a_joint_prior() -> None:
         found = dv.cut(case.table, "age", about="disease", policy=promise, adversary=case.adversary)
         assert found.cuts.information == pytest.approx(max(divisions), abs=1e-9), seed
         assert found.settings["prior"] == {"disease": "conditional"}
-    assert compared > 30
+    assert compared > (5 if quick else 30)
 
 
 def test_boxes_of_nobody_say_so() -> None:

@@ -23,3 +23,10 @@ def test_the_counts_stay_where_the_name_says(engine: Engine, request: pytest.Fix
         "classes": 7,
         "uniques": 5,
     }
+
+
+@pytest.mark.xdist_group("alone")
+def test_groups_are_kept_together(request: pytest.FixtureRequest) -> None:
+    """Else each process starts a Spark, a cluster and a server of its own and nobody notices: pytest 9.2 with pytest-xdist 3.8."""
+    side_by_side = request.config.getoption("loadgroup", default=False)
+    assert request.node.nodeid.endswith("@alone") == side_by_side

@@ -116,15 +116,31 @@ def test_a_plain_column_that_is_replaced_after_it_was_decided_on(
     release.write(tmp_path / "out")
 
 
+@pytest.fixture(scope="module")
+def decisions() -> dict[str, GeneralizedRelease]:
+    """Releases that were decided on, by engine."""
+    return {}
+
+
+@pytest.fixture
+def decided(
+    engine: OwnEngine, request: pytest.FixtureRequest, tmp_path: Path, decisions: dict[str, GeneralizedRelease]
+) -> GeneralizedRelease:
+    """One release per engine for all that may go wrong when it is written: Spark takes longer to decide than to refuse."""
+    name = request.node.callspec.params["engine"]
+    if name not in decisions:
+        save(PEOPLE, tmp_path / "people.parquet")
+        decisions[name] = decide(tmp_path / "people.parquet", engine)
+    return decisions[name]
+
+
 @pytest.mark.parametrize("change", CHANGES)
 def test_a_writer_that_changes_a_plain_column(
-    engine: OwnEngine, change: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    decided: GeneralizedRelease, engine: OwnEngine, change: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    save(PEOPLE, tmp_path / "people.parquet")
-    release = decide(tmp_path / "people.parquet", engine)
     faulty(monkeypatch, engine, CHANGES[change])
-    refused(release, tmp_path / "out", format="csv")
-    refused(release, tmp_path / "out", format="parquet")
+    refused(decided, tmp_path / "out", format="csv")
+    refused(decided, tmp_path / "out", format="parquet")
 
 
 def faulty(monkeypatch: pytest.MonkeyPatch, engine: OwnEngine, change: Callable[[pa.Table], pa.Table]) -> None:
