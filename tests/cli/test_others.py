@@ -6,9 +6,14 @@ from __future__ import annotations
 import json
 import math
 from pathlib import Path
+from typing import get_args, get_type_hints
 
 import pytest
 
+from divulge.api import anatomize as api_anatomize
+from divulge.api import generalize as api_generalize
+from divulge.cli import anatomize as cli_anatomize
+from divulge.cli import generalize as cli_generalize
 from divulge.metrics import METRICS
 from tests.helpers import run_cli
 
@@ -184,3 +189,15 @@ def test_profile_takes_only_names_of_people_for_identifiers(tmp_path: Path) -> N
     )
     columns = {item["column"]: item["role"] for item in run_cli("profile", str(path), "--json").json()["columns"]}
     assert columns == {"last_name": "identifier", "diagnosis_name": "sensitive", "city_name": "quasi_identifier"}
+
+
+@pytest.mark.parametrize(
+    ("offered", "known"),
+    [
+        (get_type_hints(cli_anatomize.MethodOptions)["method"], api_anatomize.Method),
+        (get_type_hints(cli_generalize.generalize)["method"], api_generalize.Method),
+    ],
+    ids=["anatomize", "generalize"],
+)
+def test_a_command_offers_the_methods_of_the_library(offered: object, known: object) -> None:
+    assert get_args(offered) == get_args(known)

@@ -341,7 +341,7 @@ def _refuse_unknown(name: str, bounds: Mapping[str, Any], settings: Mapping[str,
     for option in settings:
         if option not in known:
             raise BadInput(f"the method {name} has no setting {option}", hint="Leave it out, or use slppa")
-    if not bounds and name != "permutation":
+    if promises and not bounds:
         raise BadInput("no bound was given, so there is nothing to keep", hint="Give beta, for example beta = 1/4")
 
 
