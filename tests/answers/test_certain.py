@@ -277,3 +277,65 @@ def test_bounds_of_anatomized_releases_hold(seed: int, tmp_path: Path) -> None:
         found = _refused(source, condition, total=total)
         if found is not None:
             _hold(found, world.table, condition, total)
+
+
+def _published(tmp_path: Path, table: pa.Table, keys: list[str], hierarchies: dict[str, Any], k: int) -> Path:
+    release = dv.generalize(
+        table, policy=dv.Policy(k_anonymity=k), quasi_identifiers=keys, sensitive="s", hierarchies=hierarchies
+    )
+    return release.write(tmp_path / "release", format="csv")
+
+
+def test_what_a_label_may_hide_counts_in_the_bounds(tmp_path: Path) -> None:
+    """Of four under `*`, one is null and one is empty; the bounds must leave room for both."""
+    table = pa.table({"town": ["a", "b", "", None], "s": ["x", "y", "x", "y"]})
+    folder = _published(tmp_path, table, ["town"], {}, 4)
+    for condition in ("town is null", "town = ''", "town <> 'z'", "town in ('a', 'b')"):
+        found = dv.query(folder, condition)
+        assert (found.low, found.high) == (0.0, 4.0), condition
+    # Whatever it is, none is 'z'; and the empty text counts as a value in the estimate, the null that may be none does not.
+    assert dv.query(folder, "town = 'z'").high == 0.0
+    assert dv.query(folder, "town = ''").estimate == pytest.approx(4 / 3)
+
+
+def test_a_range_holds_every_number_between_its_ends(tmp_path: Path) -> None:
+    table = pa.table({"x": [20.5, 20.6, 29.8, 29.9, 30.0, 31.0], "s": ["a", "b", "a", "b", "a", "b"]})
+    folder = _published(tmp_path, table, ["x"], {"x": {"intervals": [10]}}, 2)
+    shutil.rmtree(folder / "mapping")
+    ends = {}
+    for condition in ("x > 29", "x >= 30", "x < 20", "x in (20.5, 31)", "not x between 20 and 29", "x is null"):
+        found = dv.query(folder, condition)
+        ends[condition] = (found.low, found.high)
+    assert ends == {
+        "x > 29": (2.0, 6.0),
+        "x >= 30": (2.0, 2.0),
+        "x < 20": (0.0, 0.0),
+        "x in (20.5, 31)": (0.0, 6.0),
+        "not x between 20 and 29": (2.0, 6.0),
+        "x is null": (0.0, 0.0),
+    }
+    summed = dv.query(folder, total="x")
+    assert summed.low == pytest.approx(4 * 20 + 2 * 30)
+    assert summed.high == pytest.approx(4 * 30 + 2 * 40)
+    assert found.settings["labels"] == {"x": {"from": "as written", "type": "DOUBLE"}}
+    with pytest.raises(BadInput, match="does more than compare"):
+        dv.query(folder, "x * 2 > 50")
+
+
+def test_names_that_case_folding_joins_are_two_columns(tmp_path: Path) -> None:
+    table = pa.table({"straße": [1, 1, 2, 2], "strasse": [7, 7, 7, 7], "s": ["a", "b", "a", "b"]})
+    folder = _published(tmp_path, table, ["straße", "strasse"], {}, 1)
+    assert dv.query(folder, "straße = 1").estimate == 2.0
+    assert dv.query(folder, "strasse = 7").estimate == 4.0
+    with pytest.raises(BadInput, match="could be any of 'straße', 'strasse'"):
+        dv.query(folder, "STRASSE = 7")
+
+
+def test_rows_that_were_left_out_are_told(tmp_path: Path) -> None:
+    table = pa.table({"x": [1, 1, 1, 1, 1, 1, 1, 1, 1, 90], "s": list("ababababab")})
+    release = dv.generalize(
+        table, policy=dv.Policy(k_anonymity=3, suppression=0.2), quasi_identifiers="x", sensitive="s", hierarchies={}
+    )
+    found = dv.query(release.write(tmp_path / "release"))
+    assert found.estimate == 10 - release.plan.suppressed
+    assert found.settings["left_out"] == release.plan.suppressed

@@ -93,7 +93,7 @@ def estimate(
 
 def _check_kind(source: Source, asked: Expression) -> None:
     """DuckDB would take a number for a truth value."""
-    written = write(source.engine, asked.tree)
+    written = write(asked.tree)
     ((_, found),) = source.engine.describe(f"(SELECT {written} AS answer FROM {source.binding})")
     if found not in ("BOOLEAN", '"NULL"', "NULL"):
         raise BadInput(f"{cut(asked.text)} is not a condition but a value ({found})", hint="Compare it with something")
@@ -205,9 +205,9 @@ def group_sql(published: anatomy.Published, terms: Terms, tables: tuple[int, ...
     steps = [f"sizes AS (SELECT g, n, ROW_NUMBER() OVER () AS k FROM ({sizes}) AS s)"]
     steps += [f"p{table} AS ({_part_sql(published, terms, table)})" for table in tables]
     columns = "".join(f", p{table}.c AS c{table}, p{table}.x AS x{table}" for table in tables)
-    value = "1" if terms.value is None else write(engine, terms.value)
+    value = "1" if terms.value is None else write(terms.value)
     joined = " ".join(f"JOIN p{table} ON p{table}.g = sizes.g" for table in tables)
-    rest = "" if terms.rest is None else f" WHERE {write(engine, terms.rest)}"
+    rest = "" if terms.rest is None else f" WHERE {write(terms.rest)}"
     return (
         f"WITH {', '.join(steps)} SELECT sizes.k AS g, sizes.n AS n{columns}, CAST({value} AS DOUBLE) AS v "
         f"FROM sizes {joined}{rest}"
@@ -218,8 +218,8 @@ def _part_sql(published: anatomy.Published, terms: Terms, table: int) -> str:
     """What one table says: for each group and each answer to what it is asked, how many records."""
     engine, asked = published.engine, published.tables[table]
     features = terms.features.get(table, {})
-    answers = "".join(f", {write(engine, tree)} AS {name}" for name, tree in features.items())
-    where = f" WHERE {write(engine, terms.own[table])}" if table in terms.own else ""
+    answers = "".join(f", {write(tree)} AS {name}" for name, tree in features.items())
+    where = f" WHERE {write(terms.own[table])}" if table in terms.own else ""
     rows = f"SELECT {engine.quote(published.group)} AS g, {published.mass(asked)} AS w{answers} FROM {asked.relation}{where}"
     names = "".join(f", {name}" for name in features)
     counted = f"SELECT g{names}, CAST(SUM(w) AS BIGINT) AS c FROM ({rows}) AS r GROUP BY g{names}"

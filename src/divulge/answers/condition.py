@@ -2,7 +2,7 @@
 """SQL-like conditions, parsed by sqlglot and let through only if they are expressions over released columns.
 
 sqlglot turns the text (in DuckDB's SQL) into a tree without running it. Every node must be of a class that a condition may be made of. What
-runs later is written from the checked tree, in the SQL of the engine that runs it, never from the user's text.
+runs later is written from the checked tree, never from the user's text.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from divulge.engines import Engine
 from divulge.errors import BadInput, nearest
 from divulge.values import as_number
 
@@ -38,6 +37,7 @@ _TYPES = frozenset(
 _COMPARISONS = frozenset("eq neq gt gte lt lte nullsafeeq nullsafeneq between in is".split())
 _EXAMPLE = "Write what would stand after WHERE, such as: age > 30 and job = 'Doctor'"
 _LONGEST = 50_000
+_DIALECT = "duckdb"
 _QUOTES = f"{_EXAMPLE}; a name that SQL uses itself stands in double quotes"
 
 
@@ -63,16 +63,16 @@ def parse(text: str, columns: Sequence[str]) -> Expression:
     return Expression(text, tree)
 
 
-def write(engine: Engine, tree: Tree) -> str:
-    """A tree as SQL text of the engine; what its SQL cannot say is refused."""
+def write(tree: Tree) -> str:
+    """A tree as SQL text of DuckDB, which reads every release, those that Spark wrote too."""
     from sqlglot import ErrorLevel, UnsupportedError
 
     try:
-        return tree.sql(dialect=engine.name, comments=False, unsupported_level=ErrorLevel.RAISE)
+        return tree.sql(dialect=_DIALECT, comments=False, unsupported_level=ErrorLevel.RAISE)
     except RecursionError:
         raise too_deep("the condition") from None
     except UnsupportedError as error:
-        raise BadInput(f"{engine.name} cannot work the condition out: {str(error).splitlines()[0]}") from None
+        raise BadInput(f"DuckDB cannot work the condition out: {str(error).splitlines()[0]}") from None
 
 
 def names_in(tree: Tree) -> set[str]:
@@ -142,7 +142,7 @@ def _parsed(text: str) -> Tree:
         told = f"a condition of {len(text):,} characters is too long; {_LONGEST:,} are taken"
         raise BadInput(told, hint="Ask for a range instead of a list, or ask in parts and add up")
     try:
-        found = Dialect.get_or_raise("duckdb").parse_into(exp.Condition, text)
+        found = Dialect.get_or_raise(_DIALECT).parse_into(exp.Condition, text)
     except RecursionError:
         raise too_deep(cut(text)) from None
     except TokenError:
@@ -258,7 +258,7 @@ def split(condition: Tree, place: Mapping[str, int], *, value: Tree | None = Non
         if len(tables) != 1:
             return node
         part = node.unnest()
-        name = names.setdefault(part.sql(dialect="duckdb", comments=False), f"f{len(names)}")
+        name = names.setdefault(part.sql(dialect=_DIALECT, comments=False), f"f{len(names)}")
         features.setdefault(tables.pop(), {})[name] = part
         return column(name)
 

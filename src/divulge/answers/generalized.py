@@ -149,8 +149,8 @@ class GeneralizedSource:
         """Records by their labels and by their answers to what is published as it is; joined with the leaves of the labels."""
         engine = self.engine
         labels = "".join(f", {engine.quote(name)} AS l{table}" for table, name in names.items())
-        answers = "".join(f", {write(engine, tree)} AS {name}" for name, tree in terms.features.get(0, {}).items())
-        where = f" WHERE {write(engine, terms.own[0])}" if 0 in terms.own else ""
+        answers = "".join(f", {write(tree)} AS {name}" for name, tree in terms.features.get(0, {}).items())
+        where = f" WHERE {write(terms.own[0])}" if 0 in terms.own else ""
         keys = ", ".join([*(f"l{table}" for table in names), *terms.features.get(0, {}), "one"])
         rows = f"SELECT 1 AS one{labels}{answers} FROM {self.table.relation}{where}"
         counted = f"SELECT {keys}, COUNT(*) AS c FROM ({rows}) AS r GROUP BY {keys}"
@@ -162,15 +162,15 @@ class GeneralizedSource:
         columns = "".join(
             f", p{table}.k AS k{table}, p{table}.n AS n{table}, p{table}.w AS w{table}" for table in names
         )
-        value = "1" if terms.value is None else write(engine, terms.value)
-        rest = "" if terms.rest is None else f" WHERE {write(engine, terms.rest)}"
+        value = "1" if terms.value is None else write(terms.value)
+        rest = "" if terms.rest is None else f" WHERE {write(terms.rest)}"
         return f"WITH {', '.join(steps)} SELECT x, c{columns}, CAST({value} AS DOUBLE) AS v FROM kinds{joined}{rest}"
 
     def _leaf_sql(self, terms: Terms, table: int, name: str, leaves: str) -> str:
         """For each label and each answer: how many of the label's leaves give it, of how many, and which share of their weight."""
         engine, features = self.engine, terms.features.get(table, {})
-        answers = "".join(f", {write(engine, tree)} AS {alias}" for alias, tree in features.items())
-        where = f" WHERE {write(engine, terms.own[table])}" if table in terms.own else ""
+        answers = "".join(f", {write(tree)} AS {alias}" for alias, tree in features.items())
+        where = f" WHERE {write(terms.own[table])}" if table in terms.own else ""
         of_label = "PARTITION BY leaves.label"
         # A struct holds what is not asked about, because the column may have any name.
         packed = f"{{'l': leaves.label, 'n': COUNT(*) OVER ({of_label}), 'w': weight / SUM(weight) OVER ({of_label})}}"

@@ -241,7 +241,15 @@ def write_types(path: Path, types: Mapping[str, str]) -> None:
 def read_types(folder: Path) -> dict[str, str]:
     """What `write_types` wrote; nothing where it is not part of a release."""
     path = folder / TYPES
-    return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    if not path.is_file():
+        return {}
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (ValueError, RecursionError):
+        found = None
+    if not isinstance(found, dict) or not all(isinstance(type_, str) for type_ in found.values()):
+        raise BadInput(f"{path} does not hold the types of columns", hint=_TAKE)
+    return found
 
 
 def write_original(path: Path, counts: Mapping[str, Mapping[str | None, float]]) -> None:
