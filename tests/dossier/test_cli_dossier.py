@@ -3,15 +3,18 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from divulge.dossier import read_database
+from divulge.dossier import Joint, Record, leakage, read_database
 from tests.dossier.commands import Write, database, dossier, files, record
 from tests.dossier.oracle import golden
 from tests.dossier.worlds import golden_rule
+from tests.helpers import CliResult
 
 
 def test_one_record_prints_three_numbers(write: Write) -> None:
@@ -20,7 +23,9 @@ def test_one_record_prints_three_numbers(write: Write) -> None:
     options += ["--reference", write("p.json", record(case["inputs"]["p"])), "--weights", write("w.json", {"N": 2})]
     found = dossier("leakage", *options, "--json")
     assert (found.code, found.err) == (0, "")
-    assert found.json() == {
+    document = found.json()
+    assert document.pop("settings")["weights"] == {"N": 2}
+    assert document == {
         "leakage": pytest.approx(22 / 35),
         "precision": pytest.approx(1),
         "recall": pytest.approx(1 / 2),
@@ -111,6 +116,102 @@ def test_a_published_table(write: Write) -> None:
     assert "Alice      67 %" in same.out
     known = dossier("leakage", *options, "--background", write("known.csv", "Name,Zip,Age\nAlice,111,30\n"))
     assert "Alice      80 %" in known.out
+
+
+def one(write: Write, known: list[list[str]], truth: list[list[str]], *options: str) -> CliResult:
+    given = ["--record", write("r.json", record(known)), "--reference", write("p.json", record(truth))]
+    return dossier("leakage", *given, *options)
+
+
+def test_near_misses_count_in_part(write: Write) -> None:
+    """31 for an age of 30 earns 0.9 of the weight: 2 * 0.9 / (1 + 2)."""
+    case: tuple[Any, ...] = write, [["A", "31"]], [["N", "Bob"], ["A", "30"]], "--grade", "A=10"
+    found = one(*case, "--json").json()
+    assert found["leakage"] == pytest.approx(0.6)
+    assert (
+        found["leakage"]
+        == leakage(Record.of({"A": "31"}), Record.of({"N": "Bob", "A": "30"}), graded={"A": 10}).leakage
+    )
+    assert found["settings"]["graded"] == {"A": 10}
+    assert "In force: near misses count within A = 10." in one(*case).out
+
+
+def test_rare_values_tell_more(write: Write) -> None:
+    """90 has the share 1/4: 2 bits of surprise over an entropy of 3/4 * log2(4/3) + 1/4 * 2 bits."""
+    weight = 2 / (0.75 * math.log2(4 / 3) + 0.25 * 2)
+    as_json = write("ages.json", {"A": {"30": 75, "90": 25}})
+    as_csv = write("ages.csv", "label,value,count\nA,30,75\nA,90,25\n")
+    for file in (as_json, as_csv):
+        case: tuple[Any, ...] = write, [["A", "90"]], [["N", "x"], ["A", "90"]], "--statistics", file
+        found = one(*case, "--json").json()
+        assert found["leakage"] == pytest.approx(2 * weight / (weight + weight + 1))
+        assert found["settings"]["background"] == ["A"]
+        assert "In force: rare values of A tell more." in one(*case).out
+
+
+ALICE = [["N", "Alice"], ["A", "123 Main"], ["P", "555"]]
+
+
+@pytest.mark.parametrize(
+    ("known", "expected"),
+    [
+        ([["P", "555"]], 2 * 4 / (4 + 6)),  # J and P: 3 + 1 of W_p = 1 + 1 + 1 + 3
+        ([["A", "123 Main"], ["P", "555"]], 2 * 5 / (5 + 6)),  # J once
+        ([["A", "777 Main"], ["P", "555"]], 2 * 4 / (8 + 6)),  # the false address tells a false J as well
+    ],
+)
+def test_what_labels_tell_together_counts_once(write: Write, known: list[list[str]], expected: float) -> None:
+    options = ["--joint", "J=A+P", "--weights", write("w.json", {"J": 3})]
+    found = one(write, known, ALICE, *options, "--json").json()
+    assert found["leakage"] == pytest.approx(expected)
+    assert found["settings"]["joint"] == {"J": ["A", "P"]}
+    assert "J is what A and P tell together" in one(write, known, ALICE, *options).out
+    alice = Record.of([tuple(each) for each in ALICE])
+    joint = Joint.of_reference("J", ["A", "P"], reference=alice)
+    by_hand = leakage(joint.apply(Record.of([tuple(each) for each in known])), joint.apply(alice), weights={"J": 3})
+    assert found["leakage"] == by_hand.leakage
+
+
+def test_a_file_says_what_is_told_together(write: Write) -> None:
+    """A wrong phone of the right district tells the district: J alone is right, 3 of (1 + 3) and of 6."""
+    districts = write("districts.csv", "label,value,joint\nA,123 Main,north\nP,555,north\nP,556,north\n")
+    options = ["--joint", f"J=A+P:{districts}", "--weights", write("w.json", {"J": 3})]
+    assert one(write, [["P", "556"]], ALICE, *options, "--json").json()["leakage"] == pytest.approx(2 * 3 / (4 + 6))
+
+
+def test_joints_and_grades_after_merging(write: Write) -> None:
+    """Two halves of Alice merged tell J once, and a number near the true phone a part of it: 1 + 3 + 1 + 0.5 of (6 + 6)."""
+    halves = {"r": [["N", "Alice"], ["A", "123 Main"]], "s": [["N", "Alice"], ["P", "560"]]}
+    options = ["--database", write("R.json", database(halves)), "--reference", write("p.json", record(ALICE))]
+    options += ["--resolve", "N", "--grade", "P=10"]
+    assert dossier("leakage", *options, "--json").json()["leakage"] == pytest.approx(2 * 2.5 / (3 + 3))
+    options += ["--joint", "J=A+P", "--weights", write("w.json", {"J": 3})]
+    # N, A and half of P, the true J of A; and the J of the wrong phone, which is false
+    assert dossier("leakage", *options, "--json").json()["leakage"] == pytest.approx(2 * 5.5 / (9 + 6))
+
+
+def test_what_merging_costs(write: Write) -> None:
+    """Section 2.4: c |R|^2 with c = 1/1000 for 1000 records is 1000."""
+    many = {f"r{number}": [["N", str(number)]] for number in range(1000)}
+    options = ["--database", write("R.json", database(many)), "--reference", write("p.json", record([["N", "1"]]))]
+    options += ["--resolve", "N", "--cost-coefficient", "0.001"]
+    found = dossier("leakage", *options, "--json").json()
+    assert found["cost"] == pytest.approx(1000)
+    assert found["settings"]["cost"] == {"coefficient": 0.001, "exponent": 2}
+    assert dossier("leakage", *options, "--cost-exponent", "1", "--json").json()["cost"] == pytest.approx(1)
+    said = dossier("leakage", *options).out
+    assert "The analysis costs the adversary 1000 (linking |R| records costs 0.001 * |R|^2)." in said
+
+
+def test_a_generalized_value_may_count_for_less(write: Write) -> None:
+    """11* and 3* with confidence 1/2 each, and the disease: worlds of 3, 2 and 1 correct attributes out of 4 true ones."""
+    truth = {"Alice": [["Name", "Alice"], ["Zip", "111"], ["Age", "30"], ["Disease", "Heart"]]}
+    options = ["--table", write("t.csv", "Zip,Age,Disease\n11*,3*,Heart\n"), "--qi", "Zip,Age"]
+    options += ["--reference", write("p.json", database(truth)), "--generalized-confidence", "0.5"]
+    found = dossier("leakage", *options, "--json").json()
+    assert found["leakage"] == pytest.approx(0.25 * 6 / 7 + 0.5 * 4 / 6 + 0.25 * 2 / 5)
+    assert found["settings"]["generalized_confidence"] == 0.5
+    assert "In force: generalized values count 0.5." in dossier("leakage", *options).out
 
 
 def test_equivalence_and_augmentation(write: Write) -> None:

@@ -29,7 +29,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_every_command_shows_its_output() -> None:
-    assert len(COMMANDS) == sum(kind == "sh" for kind, _, _ in BLOCKS) == 7
+    assert len(COMMANDS) == sum(kind == "sh" for kind, _, _ in BLOCKS) == 9
 
 
 @pytest.mark.parametrize(("command", "output"), COMMANDS, ids=[command for command, _ in COMMANDS])

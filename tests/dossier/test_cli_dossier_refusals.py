@@ -33,7 +33,19 @@ def test_an_empty_database_leaks_nothing(write: Write) -> None:
 BAD: list[tuple[list[str], str]] = [
     (["leakage", "--reference", "P"], "nothing was given to measure"),
     (["leakage", "--reference", "P", "--record", "P", "--database", "R"], "--record and --database was given"),
-    (["leakage", "--reference", "P", "--record", "P", "--resolve", "N"], "use --database"),
+    (["leakage", "--reference", "P", "--record", "P", "--grade", "A"], "NAME=NUMBER"),
+    (["leakage", "--reference", "P", "--record", "P", "--grade", "A=0"], "grade of 'A' is 0"),
+    (["leakage", "--reference", "P", "--record", "P", "--grade", "A=1", "--grade", "A=2"], "given twice for 'A'"),
+    (["leakage", "--reference", "P", "--record", "P", "--joint", "A+P"], "J=A+P:FILE"),
+    (["leakage", "--reference", "P", "--record", "P", "--joint", "J=A"], "at least two labels"),
+    (["leakage", "--reference", "P", "--record", "P", "--joint", "J=A+P:missing.csv"], "cannot read"),
+    (["leakage", "--reference", "P", "--record", "P", "--statistics", "P"], "does not hold counts"),
+    (["leakage", "--reference", "P", "--database", "R", "--resolve", "N", "--cost-exponent", "-1"], "exponent"),
+    (["resolve", "--database", "R", "--resolve", "N", "--link", "N"], "not both"),
+    (
+        ["disinform", "--database", "R", "--reference", "P", "--resolve", "N", "--budget", "1", "--grade", "A=1"],
+        "grades",
+    ),
     (["leakage", "--reference", "P", "--database", "R", "--resolve", "N++C"], "'N++C' lacks a label"),
     (["leakage", "--reference", "P", "--database", "R", "--resolve", "N", "--er", "guess"], "swoosh, closure"),
     (["leakage", "--reference", "P", "--database", "R", "--resolve", "N", "--trust", "2"], "threshold"),
@@ -151,6 +163,64 @@ def test_half_a_surrogate_is_not_written(write: Write, tmp_path: Path) -> None:
     given = write("R.json", '{"attributes": [{"label": "N", "value": "\\ud800"}]}')
     found = dossier("resolve", "--database", given, "--resolve", "N", "--out", str(tmp_path / "out.json"))
     assert (found.code, found.err) == (2, "divulge: cannot write 'out.json': a value is not valid Unicode text\n")
+
+
+LEAKAGE = ["leakage", "--reference", "P"]
+MERGING = ["--resolve N", "--er swoosh", "--trust 0", "--link N", "--probability 0.9", "--prior 0.1", "--augment A=Z:x"]
+COSTS = ["--cost-coefficient 1", "--cost-exponent 2"]
+MEASURES = ["--weights W", "--beta 1", "--grade A=1", "--statistics W", "--joint J=A+P"]
+GENERATOR = ["--n 100", "--p-c 0.5", "--p-p 0.5", "--p-b 0.5", "--m 0.5", "--w C"]
+PLAN = ["disinform", "--database", "R", "--reference", "P", "--budget", "1"]
+IDLE: list[tuple[list[str], list[str], str]] = [
+    ([*LEAKAGE, "--record", "P"], [*MERGING, *COSTS, "--timeline", "--without"], "with --record"),
+    ([*LEAKAGE, "--record", "P"], ["--qi N", "--background T", "--generalized-confidence 1"], "with --record"),
+    ([*LEAKAGE, "--table", "T", "--qi", "Zip"], [*MERGING, *COSTS, "--timeline", "--without"], "with --table"),
+    ([*LEAKAGE, "--database", "R"], ["--qi N", "--background T", "--generalized-confidence 1"], "with --database"),
+    ([*LEAKAGE, "--database", "R"], ["--er swoosh", "--trust 0"], "without --resolve"),
+    ([*LEAKAGE, "--database", "R", "--link", "N"], ["--er swoosh", "--trust 0"], "without --resolve"),
+    ([*LEAKAGE, "--database", "R", "--resolve", "N"], ["--probability 0.9", "--prior 0.1"], "without --link"),
+    ([*LEAKAGE, "--database", "R"], COSTS, "without --resolve or --link"),
+    (["resolve", "--database", "R", "--resolve", "N"], ["--probability 0.9", "--prior 0.1"], "without --link"),
+    (["resolve", "--database", "R", "--link", "N"], ["--er swoosh", "--trust 0"], "without --resolve"),
+    (["dip", "--database", "R", "--query", "P", "--resolve", "N"], MEASURES, "without --reference"),
+    (["dip", "--database", "R", "--query", "P"], ["--er swoosh", "--trust 0"], "without --resolve"),
+    (["dip", "--database", "R", "--query", "P"], ["--probability 0.9", "--prior 0.1"], "without --link"),
+    (
+        ["release", "--database", "R", "--reference", "P", "--release", "P"],
+        ["--er swoosh", "--trust 0"],
+        "without --res",
+    ),
+    (["release", "--database", "R", "--reference", "P", "--release", "P"], ["--prior 0.1"], "without --link"),
+    ([*PLAN, "--resolve", "N"], ["--cost a=1", "--method exact", "--steps 5"], "without --candidates"),
+    ([*PLAN, "--resolve", "N"], ["--probability 0.9", "--prior 0.1"], "without --link"),
+    ([*PLAN, "--resolve", "N", "--candidates", "R"], ["--steps 5"], "without --method bounded"),
+    ([*PLAN, "--candidates", "R"], ["--er swoosh", "--trust 0"], "without --resolve"),
+    (["enhance", "--database", "R"], ["--er swoosh", "--trust 0"], "without --resolve"),
+    (["simulate", "--table5"], GENERATOR, "with --table5"),
+    (["simulate", "--figure", "a"], GENERATOR, "with --figure a"),
+    (["simulate", "--figure", "d"], [*GENERATOR, "--records 10", "--seeds 5"], "with --figure d"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "idle", "reason"), IDLE, ids=[f"{' '.join(a)} {r}" for a, _, r in IDLE])
+def test_an_option_without_effect_is_refused(write: Write, arguments: list[str], idle: list[str], reason: str) -> None:
+    """Also where it says what is the case anyway: who types it believes that it matters."""
+    paths = {
+        "R": write("R.json", database({"r": [["N", "a"], ["P", "1"]], "s": [["N", "a"]]})),
+        "P": write("p.json", record([["N", "a"]])),
+        "T": write("t.csv", "Zip\n1*\n"),
+        "W": write("w.json", {}),
+    }
+    for option in idle:
+        found = dossier(*(paths.get(argument, argument) for argument in (*arguments, *option.split())))
+        assert (found.code, found.out) == (2, ""), option
+        assert found.err.startswith(f"divulge: {option.split()[0]} has no effect {reason}"), option
+        assert found.err.count("\n") == 1
+
+
+def test_commands_do_not_offer_what_they_do_not_use() -> None:
+    assert not {"--weights", "--beta", "--grade"} & set(dossier("resolve", "--help").out.split())
+    assert not {"--link", "--probability", "--augment"} & set(dossier("enhance", "--help").out.split())
 
 
 @pytest.mark.parametrize("command", ["leakage", "resolve", "dip", "release", "disinform", "enhance", "simulate"])

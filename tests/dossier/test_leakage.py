@@ -160,8 +160,10 @@ def test_settings_are_written_into_the_result() -> None:
         "beta": 2.0,
         "weights": {"N": 2.0},
         "equivalence": False,
-        "graded": ["A"],
+        "graded": {"A": 10},
         "background": [],
+        "joint": {},
+        "method": "exact",
     }
 
 

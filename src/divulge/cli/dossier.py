@@ -3,24 +3,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, replace
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
+import typer
 from typer import Option
 
 import divulge as dv
 from divulge.cli.dossier_options import (
     AdversaryOptions,
+    CostOptions,
     DatabaseOption,
+    EquivalenceOption,
     MeasureOptions,
     ReferenceOption,
     ReleaseOptions,
+    RuleOptions,
     named_files,
     numbers,
+    options_of,
+    read_equivalence,
+    refuse_idle,
     tracked,
 )
 from divulge.cli.options import JsonOption, Text, Texts, emit_json, new_app, progress_bar, show, takes_groups
 from divulge.errors import BadInput
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
 
 app = new_app()
 EXPLAINED = 1000
@@ -37,12 +48,24 @@ def dossier() -> None:
     """
 
 
+def _tell(document: Mapping[str, Any], text: RenderableType, settings: Mapping[str, Any], *, json_: bool) -> None:
+    """One JSON object with the settings in force, or words with those that are not the usual ones."""
+    from divulge.views import dossier as views
+
+    if json_:
+        emit_json({**document, "settings": settings})
+    else:
+        show(text, *views.settings_text(settings))
+
+
 @app.command()
 @takes_groups
 def leakage(
+    context: typer.Context,
     reference: ReferenceOption,
     measure: MeasureOptions,
     adversary: AdversaryOptions,
+    price: CostOptions,
     table: ReleaseOptions,
     record: Annotated[Text, Option(help="One record.")] = None,
     database: Annotated[Text, Option(help="Many records: .json, .jsonl or .csv.")] = None,
@@ -58,6 +81,7 @@ def leakage(
       divulge dossier leakage --record r.json --reference p.json --weights w.json --json
       divulge dossier leakage --database shops.json --reference p.json --resolve N+C,N+P --without --timeline
       divulge dossier leakage --table release.csv --qi Zip,Age --background known.csv --reference p.json
+      divulge dossier leakage --record r.json --reference p.json --grade Age=10 --statistics ages.json --joint J=Address+Phone
     """
     from divulge.views import dossier as views
 
@@ -67,40 +91,47 @@ def leakage(
         raise BadInput(
             f"{' and '.join(named) or 'nothing'} was given to measure", hint="give one of --record, --database, --table"
         )
+    only_many = (*options_of(AdversaryOptions, CostOptions), "timeline", "without")
+    refuse_idle(context, {} if database else {f"with {named[0]}": only_many})
+    refuse_idle(context, {} if table.table else {f"with {named[0]}": options_of(ReleaseOptions)})
+    refuse_idle(context, adversary.idle)
+    refuse_idle(context, {} if adversary.merges else {"without --resolve or --link": options_of(CostOptions)})
     options = replace(measure.read(), method=method)  # type: ignore[arg-type]
     if table.table:
-        people = table.measure(reference, options)
-        emit_json(views.people_document(people)) if json_ else show(views.people_text(people))
+        people, settings = table.measure(reference, options), {**options.settings, **table.settings}
+        _tell(views.people_document(people), views.people_text(people), settings, json_=json_)
         return
     if record:
-        if adversary.merges or adversary.augment or timeline or without:
-            raise BadInput("one record was given, and an analysis of many was asked for", hint="use --database")
         one = options.one(dv.dossier.read_record(record), dv.dossier.read_record(reference))
-        emit_json(views.leakage_document(one)) if json_ else show(views.leakage_text(one))
+        _tell(views.leakage_document(one), views.leakage_text(one), options.settings, json_=json_)
         return
     records, truth = dv.dossier.read_database(str(database)), dv.dossier.read_record(reference)
     adversary.warn_about_labels(records)
-    operator = adversary.operator(options)
+    merging = price.read()
+    operator = adversary.operator(options.equivalence, merging)
     explain = without or (not json_ and adversary.merges and len(records) <= EXPLAINED)
     with progress_bar("linking records"):
         found = dv.dossier.attack(records, truth, operator, measure=options)
         kept = dv.dossier.without(records, truth, operator=operator, measure=options) if explain else ()
     growing = dv.dossier.timeline(records, truth, operator=operator, measure=options) if timeline else ()
     steps = tuple(tracked(growing, len(records), what="timeline"))
+    settings = {**options.settings, **adversary.settings, **({"cost": asdict(merging)} if adversary.merges else {})}
     if json_:
-        graph = adversary.merge(records, options)[1] if adversary.merges else None
-        emit_json(views.attack_document(found, graph=graph, kept=kept, steps=steps))
+        graph = adversary.merge(records, options.equivalence)[1] if adversary.merges else None
+        emit_json({**views.attack_document(found, graph=graph, kept=kept, steps=steps), "settings": settings})
     else:
         grown = ["", views.timeline_text(steps)] if timeline else []
-        show(views.attack_text(found, kept=kept, linked=adversary.merges), *grown)
+        linked = merging if adversary.merges else None
+        show(views.attack_text(found, kept=kept, linked=linked), *grown, *views.settings_text(settings))
 
 
 @app.command()
 @takes_groups
 def resolve(
+    context: typer.Context,
     database: DatabaseOption,
     adversary: AdversaryOptions,
-    measure: MeasureOptions,
+    equivalence: EquivalenceOption = None,
     out: Annotated[Text, Option(help="Write the merged records here: .json, .jsonl or .csv.")] = None,
     json_: JsonOption = False,
 ) -> None:
@@ -113,21 +144,24 @@ def resolve(
     """
     from divulge.views import dossier as views
 
+    refuse_idle(context, adversary.idle if adversary.merges else {})
     records = dv.dossier.read_database(database)
     adversary.warn_about_labels(records)
-    merged, graph, settings = adversary.merge(records, measure.read())
+    merged, graph, how = adversary.merge(records, read_equivalence(equivalence))
+    settings = {**adversary.settings, "equivalence": equivalence is not None}
     if out:
         dv.dossier.write_database(merged, out)
     if json_:
         documents = [views.record_document(record) for record in merged]
-        emit_json({"given": len(records), "records": documents, "graph": graph, **settings})
+        emit_json({"given": len(records), "records": documents, "graph": graph, **how, "settings": settings})
     else:
-        show(views.resolution_text(merged, len(records), graph["edges"]))
+        show(views.resolution_text(merged, len(records), graph["edges"]), *views.settings_text(settings))
 
 
 @app.command()
 @takes_groups
 def dip(
+    context: typer.Context,
     database: DatabaseOption,
     query: Annotated[str, Option(help="What the adversary starts from: a record.")],
     measure: MeasureOptions,
@@ -143,20 +177,22 @@ def dip(
     """
     from divulge.views import dossier as views
 
+    measures = [name for name in options_of(MeasureOptions) if name != "equivalence"]
+    refuse_idle(context, {**adversary.idle, **({} if reference else {"without --reference": measures})})
     records, start, options = dv.dossier.read_database(database), dv.dossier.read_record(query), measure.read()
     adversary.warn_about_labels([*records, start])
-    found = dv.dossier.dip(records, start, adversary.operator(options))
+    found = dv.dossier.dip(records, start, adversary.operator(options.equivalence))
     document = {"record": views.record_document(found.record), "reached": sorted(found.reached)}
     leaked = float(options.each([found.record], dv.dossier.read_record(reference))[0]) if reference else None
-    if json_:
-        emit_json(document if leaked is None else {**document, "leakage": leaked})
-    else:
-        show(views.dip_text(found, leaked))
+    known = {} if leaked is None else {"leakage": leaked}
+    settings = {**(options.settings if reference else {"equivalence": bool(options.equivalence)}), **adversary.settings}
+    _tell({**document, **known}, views.dip_text(found, leaked), settings, json_=json_)
 
 
 @app.command()
 @takes_groups
 def release(
+    context: typer.Context,
     database: DatabaseOption,
     reference: ReferenceOption,
     alternatives: Annotated[
@@ -174,17 +210,20 @@ def release(
     """
     from divulge.views import dossier as views
 
+    refuse_idle(context, adversary.idle)
     records, options = dv.dossier.read_database(database), measure.read()
     offered = {name: dv.dossier.read_record(path) for name, path in named_files(alternatives).items()}
     adversary.warn_about_labels([*records, *offered.values()])
-    truth, operator = dv.dossier.read_record(reference), adversary.operator(options)
+    truth, operator = dv.dossier.read_record(reference), adversary.operator(options.equivalence)
     found = dv.dossier.compare(records, truth, offered, operator=operator, measure=options)
-    emit_json(views.release_document(found)) if json_ else show(views.release_text(found))
+    settings = {**options.settings, **adversary.settings}
+    _tell(views.release_document(found), views.release_text(found), settings, json_=json_)
 
 
 @app.command()
 @takes_groups
 def disinform(
+    context: typer.Context,
     database: DatabaseOption,
     reference: ReferenceOption,
     budget: Annotated[float, Option(help="What disinformation may cost in all; an attribute costs 1.")],
@@ -207,6 +246,9 @@ def disinform(
     """
     from divulge.views import dossier as views
 
+    refuse_idle(context, adversary.idle if candidates or adversary.resolve else {})
+    refuse_idle(context, {} if candidates else {"without --candidates": ("cost", "method", "steps")})
+    refuse_idle(context, {} if method == "bounded" else {"without --method bounded": ("steps",)})
     records, truth, options = dv.dossier.read_database(database), dv.dossier.read_record(reference), measure.read()
     adversary.warn_about_labels(records)
     if not candidates and (adversary.link or adversary.augment or adversary.er != "swoosh"):
@@ -216,21 +258,23 @@ def disinform(
         )
     with progress_bar("looking for disinformation"):
         if candidates:
-            costs, operator = numbers(cost or [], "--cost"), adversary.operator(options)
+            costs, operator = numbers(cost or [], "--cost"), adversary.operator(options.equivalence)
             offered = dv.dossier.candidates_of(dv.dossier.read_database(candidates), costs=costs)
             asked: dict[str, Any] = {"budget": budget, "operator": operator, "method": method, "steps": steps}
             found = dv.dossier.choose_disinformation(records, truth, offered, measure=options, **asked)
         else:
             rule = adversary.match_rule()
             found = dv.dossier.plan_disinformation(records, truth, rule=rule, budget=budget, measure=options)
-    emit_json(views.disinformation_document(found)) if json_ else show(views.disinformation_text(found))
+    settings = {**options.settings, **adversary.settings}
+    _tell(views.disinformation_document(found), views.disinformation_text(found), settings, json_=json_)
 
 
 @app.command()
 @takes_groups
 def enhance(
+    context: typer.Context,
     database: DatabaseOption,
-    adversary: AdversaryOptions,
+    adversary: RuleOptions,
     weights: Annotated[Text, Option(metavar="FILE", help="How much each label matters.")] = None,
     about: Annotated[Text, Option(help="Only the composite record that contains this record.")] = None,
     json_: JsonOption = False,
@@ -243,19 +287,20 @@ def enhance(
     """
     from divulge.views import dossier as views
 
+    refuse_idle(context, adversary.idle)
     records = dv.dossier.read_database(database)
     adversary.warn_about_labels(records)
     rule = adversary.match_rule() if adversary.resolve else None
     heavy, er = dv.dossier.read_weights(weights) if weights else None, adversary.er
     found = dv.dossier.enhance_each(records, rule=rule, method=er, about=about, weights=heavy)  # type: ignore[arg-type]
-    if json_:
-        emit_json({"composites": [views.enhancement_document(each) for each in found]})
-    else:
-        show(views.enhancement_text(found))
+    settings = {"weights": dict(heavy or {}), **adversary.settings}
+    document = {"composites": [views.enhancement_document(each) for each in found]}
+    _tell(document, views.enhancement_text(found), settings, json_=json_)
 
 
 @app.command()
 def simulate(
+    context: typer.Context,
     table5: Annotated[bool, Option("--table5", help="Table 5 of the paper beside ours.")] = False,
     figure: Annotated[Text, Option(help="A panel of Fig. 3: a (p_c), b (p_p), c (m) or d (time).")] = None,
     n: Annotated[int, Option(help="Attributes of the reference.")] = 100,
@@ -280,6 +325,9 @@ def simulate(
 
     if table5 and figure:
         raise BadInput("--table5 and --figure were both given", hint="ask for one of them")
+    asked = "--table5" if table5 else f"--figure {figure}"
+    fixed = ("n", "p_c", "p_p", "p_b", "m", "w", *(("records", "seeds") if figure == "d" else ()))
+    refuse_idle(context, {f"with {asked}": fixed} if table5 or figure else {})
     chosen = range(seeds)
     with progress_bar("simulating"):
         if table5:

@@ -5,10 +5,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
+import typer
 from typer import Option
 
 import divulge as dv
@@ -20,32 +21,91 @@ DatabaseOption = Annotated[str, Option(help="The records: .json, .jsonl or .csv 
 ReferenceOption = Annotated[str, Option(help="The truth about the person: a record.")]
 
 
+EquivalenceOption = Annotated[
+    Text, Option(metavar="FILE", help='Values that mean the same: {"Zip": ["11*"], "Age": [">=50"]}.')
+]
+
+
 @dataclass(frozen=True)
 class MeasureOptions:
     """How leakage is measured."""
 
     weights: Annotated[Text, Option(metavar="FILE", help='How much each label matters, as {"N": 2}.')] = None
     beta: Annotated[float, Option(help="Above 1, completeness counts more; below 1, correctness.")] = 1.0
-    equivalence: Annotated[
-        Text, Option(metavar="FILE", help='Values that mean the same: {"Zip": ["11*"], "Age": [">=50"]}.')
+    equivalence: EquivalenceOption = None
+    grade: Annotated[
+        Texts,
+        Option(metavar="LABEL=DISTANCE", help="Near misses count in part: with A=10, 31 for 30 earns 0.9; repeatable."),
+    ] = None
+    statistics: Annotated[
+        Text,
+        Option(metavar="FILE", help='Rare values tell more: how often each occurs, as {"A": {"30": 75, "90": 25}}.'),
+    ] = None
+    joint: Annotated[
+        Texts,
+        Option(
+            metavar="J=A+P[:FILE]",
+            help="What A and P tell together counts once, under the label J (FILE: label,value,joint); repeatable.",
+        ),
     ] = None
 
     def read(self) -> dv.dossier.Measure:
         """The files opened."""
-        weights = dv.dossier.read_weights(self.weights) if self.weights else None
-        same = dv.dossier.Equivalence.read(self.equivalence) if self.equivalence else None
-        return dv.dossier.Measure(weights, self.beta, same)
+        return dv.dossier.Measure(
+            weights=dv.dossier.read_weights(self.weights) if self.weights else None,
+            beta=self.beta,
+            equivalence=read_equivalence(self.equivalence),
+            graded=numbers(self.grade or [], "--grade"),
+            background=dv.dossier.read_background(self.statistics) if self.statistics else None,
+            joint=dict(map(_joint, self.joint or [])),
+        )
+
+
+def read_equivalence(file: str | None) -> dv.dossier.Equivalence | None:
+    """The equivalence of the file, if there is one."""
+    return dv.dossier.Equivalence.read(file) if file else None
 
 
 @dataclass(frozen=True)
-class AdversaryOptions:
-    """What the adversary does before looking."""
+class RuleOptions:
+    """Which records the adversary merges by a rule."""
 
     resolve: Annotated[
         Text, Option("--resolve", "--rule", metavar="RULE", help="Merge records that share these labels: N+C,N+P.")
     ] = None
     er: Annotated[str, Option(help="How to merge: swoosh (merged records match anew) or closure.")] = "swoosh"
     trust: Annotated[float, Option(help="Attributes with less confidence than this join nothing.")] = 0.0
+
+    @property
+    def idle(self) -> dict[str, Sequence[str]]:
+        """Options that change nothing, by the reason."""
+        return {} if self.resolve else {"without --resolve": ("er", "trust")}
+
+    def match_rule(self) -> dv.dossier.MatchRule:
+        """The rule, which a command may insist on."""
+        if not self.resolve:
+            raise BadInput(
+                "there is no match rule", hint="say when two records are about one person: --resolve N+C,N+P"
+            )
+        return dv.dossier.MatchRule.parse(self.resolve, threshold=self.trust)
+
+    def warn_about_labels(self, records: Iterable[dv.dossier.Record]) -> None:
+        """One line on standard error for labels of the rule that no record has: they join nothing."""
+        if self.resolve and (unknown := self.match_rule().unknown_labels(records)):
+            sys.stderr.write(
+                f"divulge: warning: no record has the label {', '.join(unknown)} of --resolve {self.resolve}\n"
+            )
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What the adversary does, as a document holds it."""
+        return {"resolve": str(self.match_rule()), "er": self.er, "trust": self.trust} if self.resolve else {}
+
+
+@dataclass(frozen=True)
+class AdversaryOptions(RuleOptions):
+    """What the adversary does before looking."""
+
     link: Annotated[
         Text,
         Option(metavar="LABELS", help="Merge by probability instead (Splink): N~1,P,C; ~1 allows one typing error."),
@@ -61,22 +121,40 @@ class AdversaryOptions:
         """Whether records are put together."""
         return bool(self.resolve or self.link)
 
-    def operator(self, measure: dv.dossier.Measure) -> dv.dossier.Operator:
+    @property
+    def idle(self) -> dict[str, Sequence[str]]:
+        """Options that change nothing, by the reason."""
+        return {**super().idle, **({} if self.link else {"without --link": ("probability", "prior")})}
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What the adversary does, as a document holds it."""
+        by_probability = {"link": self.link, "probability": self.probability, "prior": self.prior}
+        inferred = {"augment": list(self.augment)} if self.augment else {}
+        return {**super().settings, **(by_probability if self.link else {}), **inferred}
+
+    def operator(
+        self, same: dv.dossier.Equivalence | None, price: dv.dossier.Cost | None = None
+    ) -> dv.dossier.Operator:
         """The steps in order: canonical values, inferred values, then merging."""
         if self.resolve and self.link:
             raise BadInput("--resolve and --link were both given", hint="merge by a rule or by probability, not both")
-        steps = list(self._preparations(measure))
+        steps = list(self._preparations(same))
+        price = price or dv.dossier.Cost(exponent=2)
         if self.resolve:
-            steps.append(dv.dossier.Resolve(self.match_rule(), method=self.er))  # type: ignore[arg-type]
+            steps.append(dv.dossier.Resolve(self.match_rule(), method=self.er, price=price))  # type: ignore[arg-type]
         if self.link:
-            steps.append(dv.dossier.Link(self.compared(), threshold=self.probability, prior=self.prior))
+            chances = {"threshold": self.probability, "prior": self.prior}
+            steps.append(dv.dossier.Link(self.compared(), **chances, price=price))  # type: ignore[arg-type]
         return steps[0] if len(steps) == 1 else dv.dossier.Chain(tuple(steps))
 
     def merge(
-        self, records: dv.dossier.Database, measure: dv.dossier.Measure
+        self, records: dv.dossier.Database, same: dv.dossier.Equivalence | None
     ) -> tuple[dv.dossier.Database, dict[str, Any], dict[str, Any]]:
         """The merged records, the graph of what joined, and how it was done."""
-        prepared = dv.dossier.Chain(tuple(self._preparations(measure)))(records)
+        if self.resolve and self.link:
+            raise BadInput("--resolve and --link were both given", hint="merge by a rule or by probability, not both")
+        prepared = dv.dossier.Chain(tuple(self._preparations(same)))(records)
         if self.link:
             linkage = dv.dossier.link(prepared, self.compared(), threshold=self.probability, prior=self.prior)
             settings = {"method": "splink", "model": linkage.model, "prior": linkage.prior, "engine": linkage.engine}
@@ -86,19 +164,11 @@ class AdversaryOptions:
         found = dv.dossier.resolve(watched, rule, method=self.er)  # type: ignore[arg-type]
         return found.records, found.graph(), {"method": found.method, "rule": str(rule)}
 
-    def _preparations(self, measure: dv.dossier.Measure) -> Iterator[dv.dossier.Operator]:
-        if measure.equivalence:
-            yield dv.dossier.Correct(measure.equivalence)
+    def _preparations(self, same: dv.dossier.Equivalence | None) -> Iterator[dv.dossier.Operator]:
+        if same:
+            yield dv.dossier.Correct(same)
         for text in self.augment or []:
             yield dv.dossier.Augment(*_lookup(text))
-
-    def match_rule(self) -> dv.dossier.MatchRule:
-        """The rule, which a command may insist on."""
-        if not self.resolve:
-            raise BadInput(
-                "there is no match rule", hint="say when two records are about one person: --resolve N+C,N+P"
-            )
-        return dv.dossier.MatchRule.parse(self.resolve, threshold=self.trust)
 
     def compared(self) -> tuple[dv.dossier.Compared, ...]:
         """The labels of --link: N~1 allows one typing error."""
@@ -110,12 +180,17 @@ class AdversaryOptions:
             found.append(dv.dossier.Compared(label, edits=int(edits or 0)))
         return tuple(found)
 
-    def warn_about_labels(self, records: Iterable[dv.dossier.Record]) -> None:
-        """One line on standard error for labels of the rule that no record has: they join nothing."""
-        if self.resolve and (unknown := self.match_rule().unknown_labels(records)):
-            sys.stderr.write(
-                f"divulge: warning: no record has the label {', '.join(unknown)} of --resolve {self.resolve}\n"
-            )
+
+@dataclass(frozen=True)
+class CostOptions:
+    """What merging costs the adversary (section 2.4 of the paper)."""
+
+    cost_coefficient: Annotated[float, Option(help="Merging |R| records costs this times |R| to the exponent.")] = 1.0
+    cost_exponent: Annotated[float, Option(help="2 compares all pairs.")] = 2.0
+
+    def read(self) -> dv.dossier.Cost:
+        """As a value of the library."""
+        return dv.dossier.Cost(self.cost_coefficient, self.cost_exponent)
 
 
 @dataclass(frozen=True)
@@ -127,6 +202,9 @@ class ReleaseOptions:
     background: Annotated[
         Texts, Option(metavar="TABLE", help="With --table: what the adversary knows besides; repeatable.")
     ] = None
+    generalized_confidence: Annotated[
+        float, Option(help="With --table: how far a generalized value counts as the true one.")
+    ] = 1.0
 
     def measure(self, reference: str, options: dv.dossier.Measure) -> tuple[dv.dossier.TableLeakage, ...]:
         """The leakage of each person of the reference file."""
@@ -135,8 +213,34 @@ class ReleaseOptions:
         columns = [name.strip() for name in self.qi.split(",")]
         people = dv.dossier.read_database(reference)
         return dv.dossier.table_leakage(
-            self.table, people, quasi_identifiers=columns, background=self.background or (), measure=options
+            self.table,
+            people,
+            quasi_identifiers=columns,
+            background=self.background or (),
+            generalized_confidence=self.generalized_confidence,
+            measure=options,
         )
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """How the table is read, as a document holds it."""
+        known = {"background_tables": list(self.background)} if self.background else {}
+        return {"quasi_identifiers": self.qi, "generalized_confidence": self.generalized_confidence, **known}
+
+
+def refuse_idle(context: typer.Context, idle: Mapping[str, Iterable[str]]) -> None:
+    """Refuse what was typed and would change nothing: parameters of the command, by the reason."""
+    flags = {parameter.name: parameter.opts[0] for parameter in context.command.params}
+    for reason, names in idle.items():
+        for name in names:
+            source = context.get_parameter_source(name)
+            if source is not None and source.name == "COMMANDLINE":
+                raise BadInput(f"{flags[name]} has no effect {reason}", hint="leave it out")
+
+
+def options_of(*groups: Any) -> tuple[str, ...]:
+    """The parameters of these groups of options."""
+    return tuple(field.name for group in groups for field in fields(group))
 
 
 def tracked(items: Iterable[Item], total: int, *, what: str) -> Iterator[Item]:
@@ -163,14 +267,28 @@ def named_files(given: Sequence[str]) -> dict[str, str]:
 
 def numbers(given: Sequence[str], option: str) -> dict[str, float]:
     """NAME=NUMBER, repeated."""
-    found = {}
+    found: dict[str, float] = {}
     for text in given:
         name, _, value = text.rpartition("=")
+        if name in found:
+            raise BadInput(f"{option} was given twice for {name!r}", hint="keep one of them")
         try:
             found[name] = float(value)
         except ValueError:
             raise BadInput(f"{option} {text!r} does not have the form NAME=NUMBER") from None
     return found
+
+
+def _joint(text: str) -> tuple[str, dv.dossier.Joint | list[str]]:
+    """J=A+P or J=A+P:FILE as the label and what it stands for."""
+    labels, colon, path = text.partition(":")
+    label, _, members = labels.partition("=")
+    named = [each.strip() for each in members.split("+")]
+    if not label or not all(named) or (colon and not path):
+        raise BadInput(f"--joint {text!r} does not have the form J=A+P or J=A+P:FILE")
+    if not colon:
+        return label, named
+    return label, dv.dossier.Joint(label, frozenset(named), dv.dossier.read_joint_values(path))
 
 
 def _lookup(text: str) -> tuple[str, str, Mapping[str, str]]:

@@ -14,7 +14,9 @@ from divulge.dossier.equivalence import Equivalence
 from divulge.dossier.expectation import Batch
 from divulge.dossier.files import (
     from_rows,
+    read_background,
     read_database,
+    read_joint_values,
     read_lookup,
     read_record,
     read_weights,
@@ -56,6 +58,7 @@ __all__ = [
     "Operator", "Record", "Resolve", "SetLeakage", "TableLeakage", "TimelineStep", "Without", "algorithm1_printed",
     "attack", "candidates_of", "choose_disinformation", "compare", "dip", "enhance", "enhance_each", "expected_f",
     "from_rows", "incremental", "leakage", "link", "naive", "name_of", "plan_disinformation", "possible_worlds",
-    "read_database", "read_lookup", "read_record", "read_weights", "record_leakages", "record_to_json", "resolve", "set_leakage",
-    "show", "table_leakage", "taylor", "timeline", "without", "write_database",
+    "read_background", "read_database", "read_joint_values", "read_lookup", "read_record", "read_weights",
+    "record_leakages", "record_to_json", "resolve", "set_leakage", "show", "table_leakage", "taylor", "timeline",
+    "without", "write_database",
 ]  # fmt: skip

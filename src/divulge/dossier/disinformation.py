@@ -172,7 +172,7 @@ class _Problem:
             Record(candidate.record.attributes, free_name(f"decoy {number}", taken))
             for number, candidate in enumerate(self.candidates, start=1)
         )
-        self._bounded = by.monotone and not measure.graded
+        self._bounded = by.monotone and not measure.graded and not measure.joint
         self._base = self._relevant(given) if self._bounded else given
         self._canonical = measure.equivalence.canonical if measure.equivalence else lambda attribute: attribute
         self._true = {self._canonical(attribute) for attribute in reference.attributes}

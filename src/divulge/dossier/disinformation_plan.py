@@ -63,7 +63,8 @@ def plan_disinformation(
         reference: What is true of the person.
         rule: What makes the adversary merge two records, as in `resolve`.
         budget: The most attributes in all records that are invented.
-        measure: How leakage is measured; by default as `leakage` does. Plans know weights, but no equivalence, grades or background.
+        measure: How leakage is measured; by default as `leakage` does. Plans know weights, but no equivalence, grades,
+            background or joint information.
         labels: For which labels false values may be invented (by default those of the reference); the heaviest is used.
         invent: A function of (label, number) that makes the values.
 
@@ -78,9 +79,9 @@ def plan_disinformation(
     if budget > MOST_BUDGET:
         raise BadInput(f"the budget is {budget:g} attributes", hint=f"plans are made for up to {MOST_BUDGET}")
     measure, rule, whole = measure or Measure(), as_rule(rule), int(budget)
-    if measure.equivalence or measure.graded or measure.background:
+    if measure.equivalence or measure.graded or measure.background or measure.joint:
         raise BadInput(
-            "plans know weights, but no equivalence, grades or background",
+            "plans know weights, but no equivalence, grades, background or joint information",
             hint="apply the equivalence to records and reference first, or choose among given candidates",
         )
     given = with_ids(database)

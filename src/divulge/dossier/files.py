@@ -22,7 +22,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TypeAlias
 
-from divulge.dossier.record import Database, Record, brief, check_weights
+from divulge.dossier.record import Attribute, Database, Record, brief, check_weights
 from divulge.errors import BadInput, nearest
 
 Source: TypeAlias = "str | PathLike[str]"
@@ -110,6 +110,63 @@ def read_weights(source: Source) -> Mapping[str, float]:
             raise BadInput(f"{name!r}, line {number}: the label {row['label']!r} occurs twice", hint="keep one weight")
         weights[row["label"]] = _number(row["weight"], f"{name}, line {number}")
     return check_weights(weights)
+
+
+def read_background(source: Source) -> Mapping[str, Mapping[str, float]]:
+    """Read how often values occur in the population, for the option `background` of `leakage`.
+
+    Args:
+        source: A .json file ({"label": {"value": count}}), or a .csv file with the columns label, value and count. Counts may be shares.
+
+    Examples:
+        >>> import divulge as dv, pathlib, tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     file = pathlib.Path(folder, "ages.json")
+        ...     _ = file.write_text('{"A": {"30": 75, "90": 25}}')
+        ...     dv.dossier.read_background(file)
+        {'A': {'30': 75.0, '90': 25.0}}
+    """
+    path = Path(source)
+    text, name = read_text(path), str(path)
+    if path.suffix.lower() == ".csv":
+        found: dict[str, dict[str, float]] = {}
+        for number, row in csv_rows(text, ("label", "value", "count"), name):
+            counts = found.setdefault(row["label"], {})
+            if row["value"] in counts:
+                raise BadInput(f"{name!r}, line {number}: {row['value']!r} of {row['label']!r} occurs twice")
+            counts[row["value"]] = _number(row["count"], f"{name}, line {number}")
+        return found
+    document = parse_json(text, name)
+    hint = 'write {"label": {"value": count, ...}, ...}'
+    if not isinstance(document, dict) or not all(isinstance(counts, dict) for counts in document.values()):
+        raise BadInput(f"{name!r} does not hold counts of values", hint=hint)
+    for label, counts in document.items():
+        for value, count in counts.items():
+            if isinstance(count, bool) or not isinstance(count, int | float):
+                raise BadInput(f"{name}: the count of {value!r} of {label!r} is {brief(count)}", hint=hint)
+    return {label: {value: float(count) for value, count in counts.items()} for label, counts in document.items()}
+
+
+def read_joint_values(source: Source) -> Mapping[Attribute, str]:
+    r"""Read what attributes tell of a `Joint`.
+
+    Args:
+        source: A .csv file with the columns label, value and joint: the value of the joint that the attribute tells.
+
+    Examples:
+        >>> import divulge as dv, pathlib, tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     file = pathlib.Path(folder, "districts.csv")
+        ...     _ = file.write_text("label,value,joint\nP,555,north\n")
+        ...     dv.dossier.read_joint_values(file)
+        {Attribute(label='P', value='555'): 'north'}
+    """
+    name = str(source)
+    found: dict[Attribute, str] = {}
+    for number, row in csv_rows(read_text(Path(source)), ("label", "value", "joint"), name):
+        if found.setdefault(Attribute(row["label"], row["value"]), row["joint"]) != row["joint"]:
+            raise BadInput(f"{name!r}, line {number}: {row['value']!r} of {row['label']!r} tells two values")
+    return found
 
 
 def read_lookup(source: Source) -> Mapping[str, str]:

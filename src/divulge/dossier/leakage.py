@@ -23,7 +23,7 @@ from divulge import arrays
 from divulge.arrays import Floats
 from divulge.dossier.equivalence import Background, Equivalence, Grade, check_graded, grade, rarity_factors
 from divulge.dossier.expectation import Batch, Expectation, expected_share
-from divulge.dossier.record import Attribute, Record, check_reference, check_weights
+from divulge.dossier.record import Attribute, Joint, Record, check_reference, check_weights, joints_of
 from divulge.errors import BadInput, nearest
 
 # --- comparison -------------------------------------------------------------------------------------------------------
@@ -49,6 +49,8 @@ class RecordComparison:
         if self.equivalence is not None:
             self.reference = self.equivalence.apply(reference)
             background = self.equivalence.apply_to_background(background or {})
+        self.joints = joints_of(measure.joint, self.reference)
+        self.reference = self._with_joints(self.reference)
         self.weights = _LabelWeights(check_weights(measure.weights))
         self.graded = check_graded(measure.graded)
         self.rarity = rarity_factors(background)
@@ -65,7 +67,7 @@ class RecordComparison:
     def batch(self, records: Sequence[Record]) -> Batch:
         """The numbers of all records."""
         canonical = map(self.equivalence.apply, records) if self.equivalence else records
-        maps = [record.attributes for record in canonical]
+        maps = [self._with_joints(record).attributes for record in canonical]
         weight = self.weights_of(chain.from_iterable(maps))
         row = np.repeat(np.arange(len(maps)), list(map(len, maps)))
         values = chain.from_iterable(attributes.values() for attributes in maps)
@@ -74,6 +76,11 @@ class RecordComparison:
         credit = weight * np.fromiter(found, np.bool_, len(weight))
         batch = Batch(len(maps), row, confidence, weight, credit, NO_SHIELDS)
         return self._with_grades(batch, list(chain.from_iterable(maps))) if self.graded else batch
+
+    def _with_joints(self, record: Record) -> Record:
+        for joint in self.joints:
+            record = joint.apply(record)
+        return record
 
     def _with_grades(self, batch: Batch, attributes: list[Attribute]) -> Batch:
         """Partial credit for near misses; a better guess at the same truth shields a worse one."""
@@ -144,6 +151,7 @@ def leakage(
     equivalence: Equivalence | None = None,
     graded: Mapping[str, Grade] | None = None,
     background: Background | None = None,
+    joint: Mapping[str, Joint | Iterable[str]] | None = None,
 ) -> Leakage:
     """L(r, p): how much a record tells about the person behind the reference.
 
@@ -157,6 +165,7 @@ def leakage(
         graded: For labels whose near misses count in part: the distance at which a number stops being similar, or a function of
             (guess, truth) to a number from 0 to 1.
         background: For each label how often its values occur in the population: a rare true value tells more.
+        joint: For labels that tell a part of each other, a label for what they tell together: {"J": ["A", "P"]}, or a `Joint`.
 
     Examples:
         >>> import divulge as dv
@@ -165,7 +174,7 @@ def leakage(
         >>> round(found.leakage, 12)
         0.65
     """
-    return Measure(weights, beta, equivalence, graded, background, method).one(record, reference)
+    return Measure(weights, beta, equivalence, graded, background, method, joint).one(record, reference)
 
 
 def record_leakages(
@@ -177,6 +186,7 @@ def record_leakages(
     equivalence: Equivalence | None = None,
     graded: Mapping[str, Grade] | None = None,
     background: Background | None = None,
+    joint: Mapping[str, Joint | Iterable[str]] | None = None,
 ) -> Floats:
     """The exact leakage of every record against one reference.
 
@@ -188,6 +198,7 @@ def record_leakages(
         equivalence: Which values mean the same.
         graded: For which labels near misses count in part.
         background: How often values occur in the population.
+        joint: Which labels tell a part of each other.
 
     Examples:
         >>> import divulge as dv
@@ -196,7 +207,7 @@ def record_leakages(
         >>> dv.dossier.record_leakages(known, alice).tolist()
         [1.0, 0.0]
     """
-    return Measure(weights, beta, equivalence, graded, background).each(records, reference)
+    return Measure(weights, beta, equivalence, graded, background, joint=joint).each(records, reference)
 
 
 def set_leakage(
@@ -208,6 +219,7 @@ def set_leakage(
     equivalence: Equivalence | None = None,
     graded: Mapping[str, Grade] | None = None,
     background: Background | None = None,
+    joint: Mapping[str, Joint | Iterable[str]] | None = None,
 ) -> SetLeakage:
     """The largest record leakage of a database, with every record that reaches it; 0 for an empty database.
 
@@ -219,6 +231,7 @@ def set_leakage(
         equivalence: Which values mean the same.
         graded: For which labels near misses count in part.
         background: How often values occur in the population.
+        joint: Which labels tell a part of each other.
 
     Examples:
         >>> import divulge as dv
@@ -231,7 +244,7 @@ def set_leakage(
         >>> found.leakage, found.witnesses[0].id
         (1.0, 'shop')
     """
-    return Measure(weights, beta, equivalence, graded, background).most(database, reference)
+    return Measure(weights, beta, equivalence, graded, background, joint=joint).most(database, reference)
 
 
 def expected_f(batch: Batch, reference_weight: float, beta: float = 1.0) -> Expectation:
@@ -298,22 +311,35 @@ class Measure:
     graded: Mapping[str, Grade] | None = None
     background: Background | None = None
     method: Method = "exact"
+    joint: Mapping[str, Joint | Iterable[str]] | None = None
+
+    @property
+    def settings(self) -> Mapping[str, object]:
+        """Everything that the numbers depend on, as a document can hold it."""
+        grades = {label: "function" if callable(rule) else rule for label, rule in (self.graded or {}).items()}
+        members = {
+            label: given.members if isinstance(given, Joint) else given for label, given in (self.joint or {}).items()
+        }
+        return MappingProxyType(
+            {
+                "method": self.method,
+                "beta": float(self.beta),
+                "weights": dict(check_weights(self.weights)),
+                "equivalence": self.equivalence is not None,
+                "graded": grades,
+                "background": sorted(self.background or ()),
+                "joint": {label: sorted(labels) for label, labels in members.items()},
+            }
+        )
 
     def one(self, record: Record, reference: Record) -> Leakage:
         """The leakage of one record, with precision and recall."""
         comparison = RecordComparison(reference, self)
         batch, total, beta = comparison.batch([record]), comparison.reference_weight, check_beta(self.beta)
-        settings = {
-            "beta": beta,
-            "weights": dict(comparison.weights),
-            "equivalence": self.equivalence is not None,
-            "graded": sorted(comparison.graded),
-            "background": sorted(comparison.rarity),
-        }
         precision = float(expected_f(batch, total, 0.0).value[0])
         recall = float(_expected_recall(batch, total)[0])
         value, error = _by_method(self.method, batch, total, beta)
-        return Leakage(value, precision, recall, self.method, error, MappingProxyType(settings))
+        return Leakage(value, precision, recall, self.method, error, self.settings)
 
     def each(self, records: Sequence[Record], reference: Record) -> Floats:
         """The leakage of every record."""

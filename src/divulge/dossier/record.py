@@ -303,3 +303,14 @@ class Joint:
             if each.label in self.members
         )
         return replace(record, attributes=highest(told, dict(record.attributes)))
+
+
+def joints_of(given: Mapping[str, Joint | Iterable[str]] | None, reference: Record) -> tuple[Joint, ...]:
+    """What is told together, by label; where only members are named, the reference says which of them tell it rightly."""
+    found = []
+    for label, members in (given or {}).items():
+        if isinstance(members, str) or (isinstance(members, Joint) and members.label != label):
+            raise BadInput(f"the joint {label!r} is {brief(members)}", hint=f'write {{"{label}": ["A", "P"]}}')
+        named = members if isinstance(members, Joint) else Joint.of_reference(label, members, reference=reference)
+        found.append(named)
+    return tuple(found)

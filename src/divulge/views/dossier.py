@@ -39,8 +39,29 @@ def leakage_text(found: dossier.Leakage) -> str:
     )
 
 
-def attack_text(found: dossier.Attack, *, kept: Sequence[dossier.Without] = (), linked: bool = False) -> RenderableType:
-    """Who knows most, why, and the records behind it."""
+def settings_text(settings: Mapping[str, Any]) -> list[RenderableType]:
+    """What is not as usual in how it was measured, in one line after an empty one; nothing where all is."""
+    told = [f"{name} {settings[name]}" for name in ("method", "beta") if settings.get(name) not in (None, "exact", 1.0)]
+    for name, words in (("weights", "weights"), ("graded", "near misses count within")):
+        if given := settings.get(name):
+            values = (
+                f"{label} = {each if isinstance(each, str) else format(each, 'g')}" for label, each in given.items()
+            )
+            told.append(f"{words} {', '.join(values)}")
+    if settings.get("background"):
+        told.append(f"rare values of {', '.join(settings['background'])} tell more")
+    told += [f"{label} is what {' and '.join(of)} tell together" for label, of in (settings.get("joint") or {}).items()]
+    if settings.get("generalized_confidence", 1.0) != 1.0:
+        told.append(f"generalized values count {settings['generalized_confidence']:g}")
+    if settings.get("equivalence"):
+        told.append("equivalent values are one")
+    return ["", f"In force: {'; '.join(told)}."] if told else []
+
+
+def attack_text(
+    found: dossier.Attack, *, kept: Sequence[dossier.Without] = (), linked: dossier.Cost | None = None
+) -> RenderableType:
+    """Who knows most, why, and the records behind it; `linked` is what merging cost, where records were merged."""
     table = grid("record", "leakage", "made of", right=[1])
     ranked = sorted(zip(found.records, found.each, strict=True), key=lambda pair: -pair[1])
     for record, leakage in ranked[:SHOWN]:
@@ -49,7 +70,10 @@ def attack_text(found: dossier.Attack, *, kept: Sequence[dossier.Without] = (), 
     before = "Without linking, the most telling record gives away"
     if found.leakage < found.before:
         before = "Linking misleads here: the most telling single record gives away"
-    compared = [f"{before} {share(found.before)}."] if linked else []
+    compared = []
+    if linked:
+        price = f"linking |R| records costs {linked.coefficient:g} * |R|^{linked.exponent:g}"
+        compared = [f"{before} {share(found.before)}.", f"The analysis costs the adversary {found.cost:g} ({price})."]
     return Group(_witness_sentence(found, kept), *compared, "", table, *more)
 
 
