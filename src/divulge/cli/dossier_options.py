@@ -67,7 +67,7 @@ def read_equivalence(file: str | None) -> dv.dossier.Equivalence | None:
 
 
 @dataclass(frozen=True)
-class RuleOptions:
+class MatchOptions:
     """Which records the adversary merges by a rule."""
 
     resolve: Annotated[
@@ -103,7 +103,7 @@ class RuleOptions:
 
 
 @dataclass(frozen=True)
-class AdversaryOptions(RuleOptions):
+class AdversaryOptions(MatchOptions):
     """What the adversary does before looking."""
 
     link: Annotated[
