@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
-from typing import ClassVar
+from typing import Any, ClassVar
 
 
 class DivulgeError(Exception):
@@ -26,6 +26,10 @@ class DivulgeError(Exception):
     def __str__(self) -> str:
         # From the attributes, which survive the way from a Spark worker to the driver.
         return f"{self.message}. {self.hint}" if self.hint else self.message
+
+    def document(self) -> dict[str, Any]:
+        """What `--json` prints instead of a result."""
+        return {"error": self.message, "hint": self.hint, "exit_code": self.exit_code}
 
 
 class BadInput(DivulgeError):

@@ -192,7 +192,7 @@ def test_a_refusal_says_what_is_in_the_way() -> None:
         "s = 'a' is in 3 of 4 records (0.75), which is above beta = 1/2"
     )
     assert "Raise alpha to 3/4 (about 0.75) and beta to 3/4 (about 0.75)" in str(error)
-    assert error.as_json() == {
+    assert error.document()["infeasible"] == {
         "alpha": "3/4",
         "beta": "3/4",
         "gamma": "9/16",

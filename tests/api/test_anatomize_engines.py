@@ -181,7 +181,7 @@ def test_what_cannot_be_kept_is_refused_as_in_memory(chunked: OwnEngine, bounds:
         dv.anatomize(table, **asked)
     with pytest.raises(InfeasibleModel) as there:
         dv.anatomize(table, **asked, engine=chunked)
-    assert there.value.as_json() == here.value.as_json()
+    assert there.value.document()["infeasible"] == here.value.document()["infeasible"]
 
 
 @SEVERAL

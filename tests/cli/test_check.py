@@ -83,3 +83,49 @@ def test_the_text_names_as_many_classes_as_were_asked_for(tmp_path: Path) -> Non
         shown = run_cli("check", str(path), "--qi", "a", "--k-anonymity", "2", "--sample", str(sample))
         assert shown.out.count("(1 person)") == sample
         assert "broken by 30 classes with 30 people" in shown.out
+
+
+ASKED = ("--qi", "zip,age", "--sensitive", "disease", "--json")
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("k_anonymity >= 3", ["k_anonymity >= 3"]),
+        ("itpr <= 0.9", ["itpr <= 0.9"]),
+        ("identity itpr <= 0.9", ["identity itpr <= 0.9"]),
+        ("l_diversity of disease >= 1", ["l_diversity of disease >= 1"]),
+        ("recursive_c_l_diversity < 1000 (l = 1)", ["recursive_c_l_diversity < 1000 (l = 1)"]),
+        ("k_anonymity 3 and l_diversity = 1", ["k_anonymity >= 3", "l_diversity >= 1"]),
+    ],
+)
+def test_any_metric_is_promised_in_words(patients: str, text: str, told: list[str]) -> None:
+    promises = run_cli("check", patients, *ASKED, "--promise", text).json()["promises"]
+    assert [item["promise"] for item in promises] == told
+
+
+def test_a_flag_and_several_promises_are_taken_together(patients: str) -> None:
+    shown = run_cli(
+        "check", patients, *ASKED, "--k-anonymity", "3", "--promise", "itpr <= 1", "--promise", "alpha <= 1"
+    )
+    assert [item["metric"] for item in shown.json()["promises"]] == ["k_anonymity", "itpr", "alpha"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["--k-anonymity", "3", "--k-anonymity", "4"], "promised twice: k_anonymity >= 3 (--k-anonymity)"),
+        (["--k-anonymity", "3", "--promise", "k_anonymity >= 3"], "k_anonymity >= 3 (--promise)"),
+        (["--promise", "alpha <= 1", "--promise", "alpha <= 0.5"], "alpha is promised twice"),
+        (["--promise", "k_anonymty >= 3"], "did you mean 'k_anonymity'?"),
+        (["--promise", "k_anonymity <= 3"], "can only be promised as k_anonymity >= 3"),
+        (["--promise", "k_anonymity"], "is not a promise"),
+        (["--promise", "l_diversity of zip >= 3"], "'zip' is not a sensitive attribute"),
+    ],
+)
+def test_a_promise_that_is_made_twice_or_not_understood_is_refused(
+    patients: str, arguments: list[str], told: str
+) -> None:
+    shown = run_cli("check", patients, *ASKED, *arguments)
+    assert (shown.code, shown.err.count("\n"), shown.json()["exit_code"]) == (2, 1, 2)
+    assert told in shown.err

@@ -91,7 +91,7 @@ def test_nothing_fits(table: str, tmp_path: Path) -> None:
     assert "What would fit: k_anonymity >= 9" in result.err
     asked = ("generalize", table, *ROLES, *RULES, "--k-anonymity", "10", "--out", str(tmp_path / "out"), "--json")
     document = run_cli(*asked)
-    assert (document.code, document.err) == (3, "")
+    assert (document.code, document.err, document.json()["exit_code"]) == (3, result.err, 3)
     found = document.json()["infeasible"]
     assert found["because"] == "no generalization keeps k_anonymity >= 10 without suppression"
     assert found["proved"]

@@ -66,7 +66,7 @@ def test_sums_and_averages(release: str) -> None:
 def test_what_is_no_condition_is_refused_in_one_line(release: str, condition: str, told: str) -> None:
     found = run_cli("query", release, condition, "--json")
     assert found.code == 2
-    assert found.out == ""
+    assert found.json()["exit_code"] == 2
     assert found.err.count("\n") == 1
     assert told in found.err
 

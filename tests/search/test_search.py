@@ -15,10 +15,9 @@ from hypothesis import strategies as st
 from divulge.errors import BadInput, Infeasible
 from divulge.metrics import METRICS, Metric
 from divulge.policy import Promise
-from divulge.search import Plan, search
+from divulge.search import OBJECTIVES, Plan, search
 from divulge.search.exact import plan_of, pose
 from divulge.search.lattice import lattice_of
-from divulge.search.objectives import OBJECTIVES
 from divulge.search.problem import SearchState, explore
 from tests.oracle import group
 from tests.search import oracle

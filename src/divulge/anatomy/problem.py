@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 from math import prod
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -211,14 +211,10 @@ class InfeasibleModel(Infeasible):
         found = "no grouping keeps the model: " if proved else "no grouping was found that keeps the model: "
         super().__init__(found + because, hint=f"Raise {wanted}" if wanted else hint)
 
-    def as_json(self) -> dict[str, str | int | bool]:
-        """The nearest values that can be kept, as exact texts, and why the request cannot."""
-        return {
-            **self.nearest.texts(),
-            "records_per_group": self.records_per_group,
-            "because": self.because,
-            "proved": self.proved,
-        }
+    def document(self) -> dict[str, Any]:
+        """With the nearest values that can be kept, as exact texts, and why the request cannot."""
+        found = {"records_per_group": self.records_per_group, "because": self.because, "proved": self.proved}
+        return {**super().document(), "infeasible": {**self.nearest.texts(), **found}}
 
 
 def check_feasible(problem: AnyProblem) -> None:

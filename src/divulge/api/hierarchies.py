@@ -48,7 +48,19 @@ class Coverage(Result):
     def refuse_gaps(self) -> None:
         """Raise, naming every missing value of every column, if there is one."""
         if self.gaps:
-            raise BadInput("; ".join(map(str, self.gaps)))
+            raise NotCovered(self)
+
+
+class NotCovered(BadInput):
+    """Values of a table have no place in its hierarchies."""
+
+    def __init__(self, coverage: Coverage) -> None:
+        self.coverage = coverage
+        super().__init__("; ".join(map(str, coverage.gaps)))
+
+    def document(self) -> dict[str, Any]:
+        """With every missing value."""
+        return {**super().document(), **self.coverage.to_dict()}
 
 
 def build(

@@ -5,13 +5,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import typer
 from typer import Option
 
 import divulge as dv
-from divulge.cli.options import JsonOption, TableOptions, Text, Texts, emit_json, new_app, takes_groups, tell
+from divulge.cli.options import JsonOption, TableOptions, Text, Texts, new_app, takes_groups, tell
+from divulge.cli.program import columns
 
 app = new_app()
 
@@ -20,6 +21,7 @@ app = new_app()
 class ModelOptions:
     """What every group must keep."""
 
+    panel: ClassVar[str] = "Promises"
     alpha: Annotated[Text, Option(help="Record linkage: the commonest tuple of a table in a group; 0.5 or 1/2.")] = None
     beta: Annotated[Text, Option(help="Attribute linkage: the commonest sensitive value in a group.")] = None
     gamma: Annotated[Text, Option(help="Table linkage: the commonest combination in a group.")] = None
@@ -35,6 +37,7 @@ class ModelOptions:
 class MethodOptions:
     """How columns are divided and records grouped."""
 
+    panel: ClassVar[str] = "Search"
     method: Annotated[
         Literal["slppa", "anatomy", "slicing", "asn", "permutation"],
         Option(help="All four bounds, or a method to compare with; anatomy and slicing take their l from beta."),
@@ -83,16 +86,36 @@ def anatomize(
     table: TableOptions,
     model: ModelOptions,
     method: MethodOptions,
-    sensitive: Annotated[Texts, Option(help="Sensitive column; it gets a table of its own. Repeatable.")] = None,
+    sensitive: Annotated[
+        Texts,
+        Option(
+            metavar="COLUMNS",
+            help="Sensitive column; it gets a table of its own. Repeatable.",
+            rich_help_panel="Roles",
+            autocompletion=columns,
+        ),
+    ] = None,
     qi: Annotated[
         Texts,
         Option(
-            help="Quasi-identifier. If none is named: all columns but the sensitive ones, identifiers, and what looks like one."
+            metavar="COLUMNS",
+            rich_help_panel="Roles",
+            autocompletion=columns,
+            help="Quasi-identifier. If none is named: all columns but the sensitive ones, identifiers, and what looks like one.",
         ),
     ] = None,
-    identifier: Annotated[Texts, Option(help="Column that names a person directly; it is left out.")] = None,
+    identifier: Annotated[
+        Texts,
+        Option(
+            metavar="COLUMNS",
+            help="Column that names a person directly; it is left out.",
+            rich_help_panel="Roles",
+            autocompletion=columns,
+        ),
+    ] = None,
     nulls: Annotated[
-        Literal["category", "drop"], Option(help="A null is a value of its own, or its row is left out.")
+        Literal["category", "drop"],
+        Option(help="A null is a value of its own, or its row is left out.", rich_help_panel="Adversary"),
     ] = "category",
     out: Annotated[
         Path | None,
@@ -146,22 +169,16 @@ def anatomize(
     opened = table.read()
     if attack or queries:
         refuse_in_chunks(opened, "neither attacks nor the error of queries")
-    try:
-        release = dv.anatomize(
-            opened,
-            sensitive=split_names(opened, sensitive or []),
-            quasi_identifiers=split_names(opened, qi or []),
-            identifier=split_names(opened, identifier or []),
-            nulls=nulls,
-            seed=seed,
-            **model.given(),
-            **method.given(),
-        )
-    except anatomy.InfeasibleModel as error:
-        if not json_:
-            raise
-        emit_json({"infeasible": error.as_json()})
-        raise typer.Exit(error.exit_code) from None
+    release = dv.anatomize(
+        opened,
+        sensitive=split_names(opened, sensitive or []),
+        quasi_identifiers=split_names(opened, qi or []),
+        identifier=split_names(opened, identifier or []),
+        nulls=nulls,
+        seed=seed,
+        **model.given(),
+        **method.given(),
+    )
     measured = queries != 0 and release.groups.only is not None
     recq = release.recq(anatomy.Workload(kind=workload, queries=queries)) if measured else None
     attacks = release.attack() if attack else None

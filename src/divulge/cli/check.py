@@ -10,6 +10,7 @@ from typer import Option
 
 import divulge as dv
 from divulge.cli import options
+from divulge.policy import Promise
 
 app = options.new_app()
 
@@ -26,7 +27,7 @@ def check(
     sample: Annotated[int, Option(help="How many of the classes that break a promise to name.", min=0)] = 10,
     joint: options.JointOption = False,
     json_: options.JsonOption = False,
-    bounds: dict[str, str] | None = None,
+    promises: tuple[Promise, ...] = (),
 ) -> None:
     """Hold a table against a policy: exit code 0 if it holds, 1 if not.
 
@@ -36,7 +37,7 @@ def check(
       divulge check patients.csv --qi zip,age --sensitive disease --k-anonymity 5 --entropy-leakage 0.5
     """
     opened = table.read()
-    kept = options.policy_of(policy, bounds, protect=protect)
+    kept = options.policy_of(policy, promises, protect=protect)
     her = adversary.resolve(opened.names)
     verdict = dv.check(opened, kept, **roles.resolve(opened), joint=joint, adversary=her, sample=sample)
     options.tell(verdict, json_=json_, text={"sample": sample})

@@ -8,13 +8,25 @@ from typing import Annotated, Any
 from typer import Argument, Option
 
 from divulge.cli.options import JsonOption, Text, emit_json, new_app, show
+from divulge.cli.program import one_of
 
 app = new_app()
 
 
+def _names() -> list[str]:
+    from divulge import datasets as library
+
+    return [item.name for item in library.available()]
+
+
 @app.command()
 def datasets(
-    name: Annotated[Text, Argument(metavar="NAME", help="The data set to fetch; without it, all are listed.")] = None,
+    name: Annotated[
+        Text,
+        Argument(
+            metavar="NAME", help="The data set to fetch; without it, all are listed.", autocompletion=one_of(_names)
+        ),
+    ] = None,
     out: Annotated[Text, Option(metavar="FILE", help="Write the table as .csv or .parquet.")] = None,
     json_: JsonOption = False,
 ) -> None:

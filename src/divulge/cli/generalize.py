@@ -6,14 +6,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-import typer
 from typer import Option
 
 import divulge as dv
 from divulge.belief import Adversary
-from divulge.cli import options
+from divulge.cli import options, program
 from divulge.errors import BadInput
-from divulge.policy import Policy
+from divulge.policy import Policy, Promise
+from divulge.search import OBJECTIVES
 
 app = options.new_app()
 FormatOption = Annotated[
@@ -40,31 +40,63 @@ def generalize(
     protect: options.ProtectOption = None,
     out: Annotated[
         Path | None,
-        Option(metavar="DIR", help="The folder to publish in; it must not exist yet. Without it nothing is written."),
+        Option(
+            metavar="DIR",
+            help="The new folder to publish in, which Spark's workers must share; nothing is written without it.",
+        ),
     ] = None,
     hierarchies: Annotated[
-        Path | None, Option(metavar="DIR", help="Folder of <column>.csv or *_hierarchy_<column>.csv.")
+        Path | None,
+        Option(metavar="DIR", help="Folder of <column>.csv or *_hierarchy_<column>.csv.", rich_help_panel="Search"),
     ] = None,
     suppression: Annotated[
-        float | None, Option(help="The share of records that may be left out: 0.05 for 5 %.", min=0, max=1)
+        float | None,
+        Option(
+            help="The share of records that may be left out: 0.05 for 5 %.", min=0, max=1, rich_help_panel="Promises"
+        ),
     ] = None,
-    objective: Annotated[str, Option(help="What is to be lost least: loss, discernibility, precision, ...")] = "loss",
+    objective: Annotated[
+        str,
+        Option(
+            metavar="NAME",
+            help="What is to be lost least: loss, discernibility, precision, ...",
+            rich_help_panel="Search",
+            autocompletion=program.one_of(lambda: list(OBJECTIVES)),
+        ),
+    ] = "loss",
     method: Annotated[
         Literal["full-domain", "columns", "mondrian", "relaxed-mondrian"],
-        Option(help="One level per column; each column as it is or not at all; boxes; boxes that may share values."),
+        Option(
+            help="One level per column; each column as it is or not at all; boxes; boxes that may share values.",
+            rich_help_panel="Search",
+        ),
     ] = "full-domain",
-    time_limit: Annotated[float | None, Option(metavar="SECONDS", help="When to stop searching.", min=0)] = None,
-    optima: Annotated[bool, Option("--optima", help="Also tell all solutions that cost the same.")] = False,
-    nodes: Annotated[bool, Option("--nodes", help="Also tell every combination of levels looked at.")] = False,
+    time_limit: Annotated[
+        float | None, Option(metavar="SECONDS", help="When to stop searching.", min=0, rich_help_panel="Search")
+    ] = None,
+    optima: Annotated[
+        bool, Option("--optima", help="Also tell all solutions that cost the same.", rich_help_panel="Search")
+    ] = False,
+    nodes: Annotated[
+        bool, Option("--nodes", help="Also tell every combination of levels looked at.", rich_help_panel="Search")
+    ] = False,
     pareto: Annotated[
         options.Text,
         Option(
             metavar="METRIC",
             help="Instead of a release: what each combination of levels costs and tells by this metric, and the best trade-offs.",
+            rich_help_panel="Search",
+            autocompletion=program.one_of(program.promised_metrics),
         ),
     ] = None,
     keep: Annotated[
-        options.Texts, Option(help="Column without a role to publish although it looks like an identifier.")
+        options.Texts,
+        Option(
+            metavar="COLUMNS",
+            help="Column without a role to publish although it looks like an identifier.",
+            rich_help_panel="Roles",
+            autocompletion=program.columns,
+        ),
     ] = None,
     format_: FormatOption = None,
     seed: SeedOption = None,
@@ -72,24 +104,19 @@ def generalize(
     force: ForceOption = False,
     joint: options.JointOption = False,
     json_: options.JsonOption = False,
-    bounds: dict[str, str] | None = None,
+    promises: tuple[Promise, ...] = (),
 ) -> None:
     """Make a table coarser until it keeps a policy, at the least loss, and publish it: exit code 3 if nothing can.
 
-    --hierarchy COLUMN=FILE also takes a rule: --hierarchy 'age={intervals = [5, 10, 20]}'. Columns without a
-    hierarchy get one from the data, which is shown.
+    --hierarchy also takes a rule, as 'age={intervals = [5, 10]}'; columns without one get it from the data.
 
     \b
     Examples:
       divulge generalize patients.csv --policy divulge.toml --out release/
       divulge generalize patients.csv --qi zip,age --sensitive disease --identifier name --k-anonymity 5 --dry-run
-      divulge generalize patients.csv --policy divulge.toml --protect "age >= 75: k_anonymity >= 20" --out release/
       divulge generalize patients.csv --qi zip,age --sensitive disease --pareto entropy_leakage
-      divulge generalize clinic.visits --engine spark --policy divulge.toml --out /shared/release/
-
-    With --engine spark the workers write the table, as a folder of files; --out must be on storage that they share.
     """
-    from divulge import publish, search
+    from divulge import publish
     from divulge.table import split_names
     from divulge.views import releases
 
@@ -97,7 +124,7 @@ def generalize(
         publish.refuse_target(out, force=force)
     opened = table.read()
     publish.choose_format(opened, format_)
-    kept = options.policy_of(policy, bounds, protect=protect, suppression=suppression)
+    kept = options.policy_of(policy, promises, protect=protect, suppression=suppression)
     given = roles.resolve(opened)
     levels, her = _hierarchies(opened, kept, given, hierarchies=hierarchies, adversary=adversary)
     common = given | {
@@ -112,21 +139,15 @@ def generalize(
         unused = (out, time_limit, optima or None, nodes or None, keep, None if method == "full-domain" else method)
         _show_front(opened, pareto, common, json_=json_, unused=any(option is not None for option in unused))
         return
-    try:
-        release = dv.generalize(
-            opened,
-            **common,
-            method=method,
-            time_limit=time_limit,
-            all_optima=optima,
-            keep_nodes=nodes,
-            keep=split_names(opened, keep or []),
-        )
-    except search.NothingFits as error:
-        if not json_:
-            raise
-        options.emit_json({"infeasible": error.document()})
-        raise typer.Exit(error.exit_code) from None
+    release = dv.generalize(
+        opened,
+        **common,
+        method=method,
+        time_limit=time_limit,
+        all_optima=optima,
+        keep_nodes=nodes,
+        keep=split_names(opened, keep or []),
+    )
     written = None
     if out is not None and not dry_run:
         written = release.write(out, format=format_, force=force, seed=seed)

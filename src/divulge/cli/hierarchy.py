@@ -5,12 +5,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from typer import Argument, Option
 
 import divulge as dv
-from divulge.cli import options
+from divulge.cli import options, program
+from divulge.policy import Promise
 
 app = options.new_app()
 
@@ -35,6 +36,7 @@ MostOption = Annotated[int, Option(help="How many values to show.", min=1)]
 class RuleOptions:
     """Which rule makes the levels; none of them: chosen from the data."""
 
+    panel: ClassVar[str] = "Search"
     intervals: Annotated[
         options.Text, Option(metavar="5,10,20", help="Ranges of numbers: the width on each level.")
     ] = None
@@ -94,7 +96,15 @@ class RuleOptions:
 @options.takes_groups
 def build(
     table: options.TableOptions,
-    column: Annotated[list[str], Option(help="The column; a name, a glob, or several with commas; repeatable.")],
+    column: Annotated[
+        list[str],
+        Option(
+            metavar="COLUMNS",
+            help="The column; a name, a glob, or several with commas; repeatable.",
+            rich_help_panel="Roles",
+            autocompletion=program.columns,
+        ),
+    ],
     rules: RuleOptions,
     out: Annotated[
         Path | None,
@@ -129,17 +139,35 @@ def build(
 @options.takes_groups
 def cut(
     table: options.TableOptions,
-    column: Annotated[str, Option(help="The column of numbers or dates, or of text with --order COLUMN=LOW,..,HIGH.")],
-    about: Annotated[str, Option(metavar="COLUMN", help="The sensitive column that the ranges are to tell about.")],
+    column: Annotated[
+        str,
+        Option(
+            metavar="COLUMN",
+            help="The column of numbers or dates, or of text with --order COLUMN=LOW,..,HIGH.",
+            rich_help_panel="Roles",
+            autocompletion=program.columns,
+        ),
+    ],
+    about: Annotated[
+        str,
+        Option(
+            metavar="COLUMN",
+            help="The sensitive column that the ranges are to tell about.",
+            rich_help_panel="Roles",
+            autocompletion=program.columns,
+        ),
+    ],
     adversary: options.BeliefOptions,
     policy: options.PolicyOption = None,
-    ranges: Annotated[int | None, Option(help="The most ranges; any number if not given.", min=1)] = None,
+    ranges: Annotated[
+        int | None, Option(help="The most ranges; any number if not given.", min=1, rich_help_panel="Search")
+    ] = None,
     out: Annotated[Path | None, Option(help="Where to write the hierarchy: a .csv file, or a folder.")] = None,
     to: ToOption = "arx",
     force: ForceOption = False,
     most: MostOption = 10,
     json_: options.JsonOption = False,
-    bounds: dict[str, str] | None = None,
+    promises: tuple[Promise, ...] = (),
 ) -> None:
     """Cut a column into the ranges that keep the promises and tell the most about another (the true optimum).
 
@@ -149,7 +177,7 @@ def cut(
     """
     from divulge.api import hierarchies as work
 
-    opened, promised = table.read(), options.policy_of(policy, bounds)
+    opened, promised = table.read(), options.policy_of(policy, promises)
     her = adversary.resolve(opened.names, order_of=column)
     scale = adversary.orders(opened.names).get(column)
     found = dv.cut(opened, column, about=about, policy=promised, most=ranges, order=scale, adversary=her)
@@ -179,6 +207,8 @@ def check(
 
     opened = table.read()
     coverage = work.cover(opened, work.load_for(opened, hierarchies, options.pairs(hierarchy or [], "--hierarchy")))
+    if json_:  # one object: what is missing is told by the error
+        coverage.refuse_gaps()
     options.tell(coverage, json_=json_)
     coverage.refuse_gaps()
 

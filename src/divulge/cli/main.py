@@ -7,15 +7,14 @@ does not hold; 2 bad input or usage; 3 nothing can satisfy the request.
 
 from __future__ import annotations
 
-import importlib
 import io
 import os
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from divulge.errors import DivulgeError, InternalError, nearest
+from divulge.errors import BadInput, DivulgeError, InternalError, nearest
 from divulge.version import __version__
 
 COMMANDS = {
@@ -35,7 +34,12 @@ COMMANDS = {
     "datasets": "list and fetch public data sets",
     "metrics": "list every metric with its definition",
 }
-_INTERRUPTED = 130
+OPTIONS = {
+    "--help": "print this, or after a command what that command takes (also -h)",
+    "--version": "print the version",
+    "--install-completion": "let the shell complete commands, options and columns; after it bash, zsh or fish",
+    "--show-completion": "print the lines that do so, to put them where you like; after it bash, zsh or fish",
+}
 _HELP = """Usage: divulge COMMAND [OPTIONS] [ARGUMENTS]
 
 Measure what a table tells an adversary about the people in it.
@@ -44,22 +48,34 @@ Commands:
 {commands}
 
 Options:
-  --version   print the version
-  -h, --help  print this, or after a command what that command takes
+{options}
 
 Example:
   divulge measure patients.csv --qi zip,age --sensitive disease
 """
 
 
+class Interrupted(DivulgeError):
+    """Somebody pressed Ctrl-C."""
+
+    exit_code = 130
+
+
+class Bug(DivulgeError):
+    """Ours: a gate reads exit code 1 as a broken policy, so it must leave with another."""
+
+    exit_code = InternalError.exit_code
+
+
 def run(arguments: Sequence[str]) -> int:
     """Run one command and return its exit code."""
+    given = list(arguments)
     try:
-        return _dispatch(list(arguments))
+        return _dispatch(given)
     except DivulgeError as error:
-        return _fail(str(error), error.exit_code)
+        return _fail(error, given)
     except KeyboardInterrupt:
-        return _fail("interrupted", _INTERRUPTED)
+        return _fail(Interrupted("interrupted"), given)
     except BrokenPipeError:
         # The reader of a pipe (head, say) has left: nothing is wrong, and nothing more can be said on standard output.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -67,51 +83,81 @@ def run(arguments: Sequence[str]) -> int:
     except OSError as error:
         # A folder that is not there, a full disk, no permission: the system says it better than a traceback does.
         told = f"{error.filename}: {error.strerror}" if error.filename and error.strerror else str(error)
-        return _fail(" ".join(told.split()), 2)
+        return _fail(BadInput(told), given)
 
 
 def _dispatch(arguments: list[str]) -> int:
-    if not arguments or arguments[0] in ("-h", "--help"):
-        width = max(map(len, COMMANDS))
-        listed = "\n".join(f"  {name:<{width}}  {told}" for name, told in COMMANDS.items())
-        sys.stdout.write(_HELP.format(commands=listed))
+    """What needs no command is done at once: Typer takes longer to load than the help takes to read."""
+    name = arguments[0] if arguments else "--help"
+    if os.environ.get("_DIVULGE_COMPLETE"):
+        from divulge.cli import program
+
+        program.answer_shell(program.Program(COMMANDS, OPTIONS))
+    elif name in ("-h", "--help"):
+        sys.stdout.write(_HELP.format(commands=_listed(COMMANDS), options=_listed(OPTIONS)))
         return 0 if arguments else 2
-    name = arguments[0]
-    if name == "--version":
+    elif name == "--version":
         sys.stdout.write(f"divulge {__version__}\n")
-        return 0
-    if name not in COMMANDS:
-        return _fail(f"there is no command {name!r}; {nearest(name, COMMANDS)}", 2)
-    return _run_command(name, arguments[1:])
+    elif name in ("--install-completion", "--show-completion"):
+        _completion(name, *arguments[1:2])
+    elif name.startswith("-"):
+        raise BadInput(f"there is no option {name!r}", hint=nearest(name, OPTIONS))
+    else:
+        return _run_command(arguments)
+    return 0
 
 
-def _run_command(name: str, arguments: list[str]) -> int:
+def _listed(told: Mapping[str, str]) -> str:
+    width = max(map(len, told))
+    return "\n".join(f"  {name:<{width}}  {text}" for name, text in told.items())
+
+
+def _completion(wanted: str, shell: str | None = None) -> None:
+    from divulge.cli import program
+
+    if wanted == "--show-completion":
+        sys.stdout.write(f"{program.completion_script(shell)}\n")
+    else:
+        path = program.install_completion(shell)
+        sys.stdout.write(f"completion installed in {path}; it works in every shell that is started from now on\n")
+
+
+def _run_command(arguments: list[str]) -> int:
     import typer
-    from typer.main import get_command
+
+    from divulge.cli.program import NAME, Program
 
     # Newer typers carry a click of their own, so click's base error is found as an ancestor of BadParameter.
     usage_error: Any = typer.BadParameter.__mro__[2]
-    command = get_command(importlib.import_module(f"divulge.cli.{name}").app)
     try:
-        result = command.main(arguments, prog_name=f"divulge {name}", standalone_mode=False)
+        result = Program(COMMANDS, OPTIONS).main(arguments, prog_name=NAME, standalone_mode=False)
     except typer.Exit as leaving:
         return leaving.exit_code
     except typer.Abort:
-        return _fail("interrupted", _INTERRUPTED)
+        raise KeyboardInterrupt from None
     except usage_error as error:
-        told = error.format_message()
+        told, path = error.format_message(), error.ctx.command_path if error.ctx else NAME
         if not told:  # no arguments at all: help, not an error line
             sys.stdout.write(f"{error.ctx.get_help()}\n")
             return 2
-        return _fail(f"{' '.join(told.split())} (divulge {name} --help tells more)", 2)
-    if result == _INTERRUPTED:  # newer typers return the exit code of Ctrl-C and say nothing
-        return _fail("interrupted", _INTERRUPTED)
+        if hasattr(error, "possibilities"):  # an option that does not exist
+            near = " or ".join(error.possibilities or ())
+            hint = f"did you mean {near}?" if near else f"{path} --help lists them"
+            raise BadInput(f"{path} has no option {error.option_name}", hint=hint) from None
+        raise BadInput(told.rstrip("."), hint="" if told.endswith("?") else f"{path} --help tells more") from None
+    if result == Interrupted.exit_code:  # newer typers return the exit code of Ctrl-C and say nothing
+        raise KeyboardInterrupt
     return result if isinstance(result, int) else 0
 
 
-def _fail(message: str, code: int) -> int:
-    sys.stderr.write(f"divulge: {message}\n")
-    return code
+def _fail(error: DivulgeError, arguments: Sequence[str]) -> int:
+    """One line for people, and one object for programs if they asked for one."""
+    sys.stderr.write(f"divulge: {error}\n")
+    if "--json" in arguments:
+        from divulge.cli.options import emit_json
+
+        emit_json(error.document())
+    return error.exit_code
 
 
 def main() -> None:
@@ -122,8 +168,7 @@ def main() -> None:
     try:
         code = run(sys.argv[1:])
     except Exception:  # noqa: BLE001 - the outermost edge
-        # A gate reads exit code 1 as a broken policy, so a bug of ours must leave with another.
         traceback.print_exc()
         told = "this is a bug in divulge, not in your data: please report it with the lines above"
-        code = _fail(told, InternalError.exit_code)
+        code = _fail(Bug(told), sys.argv[1:])
     sys.exit(code)

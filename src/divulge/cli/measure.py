@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from typer import Option
 
 import divulge as dv
-from divulge.cli import options
+from divulge.cli import options, program
 from divulge.errors import BadInput
 
 app = options.new_app()
@@ -21,21 +21,50 @@ def measure(
     table: options.TableOptions,
     roles: options.RoleOptions,
     adversary: options.BeliefOptions,
-    about: Annotated[options.Text, Option(help="Any column, measured as if it were sensitive, with --given.")] = None,
+    about: Annotated[
+        options.Text,
+        Option(
+            metavar="COLUMN",
+            help="Any column, measured as if it were sensitive, with --given.",
+            rich_help_panel="Roles",
+            autocompletion=program.columns,
+        ),
+    ] = None,
     given: Annotated[
-        options.Texts, Option(metavar="COLUMNS", help="The columns the adversary knows, with --about.")
+        options.Texts,
+        Option(
+            metavar="COLUMNS",
+            help="The columns the adversary knows, with --about.",
+            rich_help_panel="Roles",
+            autocompletion=program.columns,
+        ),
     ] = None,
     t: Annotated[
-        float | None, Option("--t", help="Hold t (in bits, as I1) against the average and against every class.")
+        float | None,
+        Option(
+            "--t",
+            help="Hold t (in bits, as I1) against the average and against every class.",
+            rich_help_panel="Promises",
+        ),
     ] = None,
     l_value: Annotated[
-        float | None, Option("--l", help="Hold an entropy l against the average and against every class.")
+        float | None,
+        Option(
+            "--l", help="Hold an entropy l against the average and against every class.", rich_help_panel="Promises"
+        ),
     ] = None,
     classes: Annotated[
         bool, Option("--classes", help="With --json: also one entry per class. Else: one row per class as CSV.")
     ] = False,
     worst: Annotated[int, Option(help="How many of the worst classes to tell.", min=0)] = 10,
-    by: Annotated[options.Text, Option(help="The metric that says which classes are worst.")] = None,
+    by: Annotated[
+        options.Text,
+        Option(
+            metavar="METRIC",
+            help="The metric that says which classes are worst.",
+            autocompletion=program.one_of(program.metric_names),
+        ),
+    ] = None,
     joint: options.JointOption = False,
     json_: options.JsonOption = False,
 ) -> None:

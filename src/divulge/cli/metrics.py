@@ -10,6 +10,7 @@ from typer import Option
 
 import divulge as dv
 from divulge.cli.options import JsonOption, emit_json, new_app, show
+from divulge.policy import promised_name
 
 if TYPE_CHECKING:
     from divulge.metrics import Metric
@@ -23,10 +24,11 @@ _SCOPES = {"identity": "Identity: who is this?", "sensitive": "Sensitive attribu
 def metrics(
     markdown: Annotated[bool, Option("--markdown", help="Print the reference page.")] = False, json_: JsonOption = False
 ) -> None:
-    """List every metric with its definition.
+    """List every metric with its definition, and how it is promised.
 
     \b
-    Example:
+    Examples:
+      divulge metrics
       divulge metrics --json
     """
     if json_:
@@ -39,12 +41,19 @@ def metrics(
         return
     for scope, heading in _SCOPES.items():
         rows = [
-            (metric.name, metric.symbol, metric.unit, metric.worse, metric.plain, metric.source)
+            (metric.name, metric.symbol, metric.unit, _promise(metric), metric.plain, metric.source)
             for metric in dv.METRICS
             if metric.scope == scope
         ]
-        heads = ("metric", "symbol", "unit", "worse", "meaning", "source")
+        heads = ("metric", "symbol", "unit", "as a promise", "meaning", "source")
         show(heading, words.Listing(heads, rows, prose=2, whole=[0, 1, 2, 3]), "")
+
+
+def _promise(metric: Metric[Any]) -> str:
+    """As --promise takes it; nothing where a metric says what could be reached at best."""
+    if metric.kind != "risk":
+        return ""
+    return f"{promised_name(metric)} {metric.sign} {'c,l' if metric.takes_l else 'bound'}"
 
 
 def _facts(metric: Metric[Any]) -> dict[str, object]:
@@ -57,6 +66,7 @@ def _facts(metric: Metric[Any]) -> dict[str, object]:
         "monotone": metric.monotone,
         "per_class": metric.per_class is not None,
         "can_be_promised": metric.kind == "risk",
+        "promise": _promise(metric),
         "source": metric.source,
         "meaning": metric.plain,
     }
@@ -68,19 +78,21 @@ def _reference() -> str:
         "# Every metric",
         "",
         "Written by `divulge metrics --markdown`. *worse* says which end is worse for the people in the table; *monotone* that merging",
-        "classes never makes it worse; *class* that each class has a value of its own, whose worst is the table's (for DR the average).",
+        "classes never makes it worse; *class* that each class has a value of its own, whose worst is the table's (for DR the average);",
+        "*promise* how it is written after `--promise`.",
         "",
     ]
     for scope, heading in _SCOPES.items():
         lines += [
             f"## {heading}",
             "",
-            "| name | symbol | unit | worse | monotone | class | meaning | source |",
-            "|---|---|---|---|---|---|---|---|",
+            "| name | symbol | unit | worse | monotone | class | promise | meaning | source |",
+            "|---|---|---|---|---|---|---|---|---|",
         ]
         lines += [
             f"| `{metric.name}` | {metric.symbol.replace('|', '&#124;')} | {metric.unit} | {metric.worse} "
-            f"| {_yes(metric.monotone)} | {_yes(metric.per_class is not None)} | {metric.plain.replace('|', '&#124;')} | {metric.source} |"
+            f"| {_yes(metric.monotone)} | {_yes(metric.per_class is not None)} "
+            f"| {f'`{_promise(metric)}`' if _promise(metric) else ''} | {metric.plain.replace('|', '&#124;')} | {metric.source} |"
             for metric in dv.METRICS
             if metric.scope == scope
         ]

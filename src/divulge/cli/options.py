@@ -7,6 +7,7 @@ options of the command.
 
 from __future__ import annotations
 
+import copy
 import functools
 import inspect
 import json
@@ -17,12 +18,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, is_dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeVar
 
 import typer
 from typer import Argument, Option
+from typer.core import TyperCommand
 
 from divulge import metrics
+from divulge.cli import program
 from divulge.errors import BadInput
 from divulge.policy import Policy, Promise, Protection
 from divulge.results import Result, plain
@@ -38,6 +41,7 @@ if TYPE_CHECKING:
 # What all commands share: one JSON object on standard output, a console for people, and column lists from flags.
 Text = str | None
 Texts = list[str] | None
+Function = TypeVar("Function", bound=Callable[..., Any])
 _TERMINAL = threading.Lock()
 """Held by the bar that is shown."""
 
@@ -68,11 +72,43 @@ def show(*parts: RenderableType) -> None:
         sys.stdout.write("".join(f"{line.rstrip()}\n" for line in captured.get().splitlines()))
 
 
-def new_app() -> typer.Typer:
+PANELS = ("Table", "Roles", "Adversary", "Promises", "Search", "Output")
+"""The parts of a command's help, in this order; an option that names none (rich_help_panel) stands in the last."""
+
+
+class _Command(TyperCommand):
+    """A command whose help shows its options part by part, in plain text that a pipe and a page can take."""
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """The arguments, then a section for each part."""
+        sections: dict[str, list[tuple[str, str]]] = {name: [] for name in ("Arguments", *PANELS)}
+        for parameter in self.get_params(ctx):
+            record = parameter.get_help_record(ctx)
+            is_argument = parameter.param_type_name == "argument"
+            panel = "Arguments" if is_argument else getattr(parameter, "rich_help_panel", None) or PANELS[-1]
+            if record is not None:
+                sections.setdefault(panel, []).append(record)
+        for name, records in sections.items():
+            if records:
+                with formatter.section(name):
+                    formatter.write_dl(records)
+
+
+class App(typer.Typer):
+    """A command, or a group of commands, with the manners that all commands share."""
+
+    def __init__(self) -> None:
+        manners = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+        super().__init__(add_completion=False, rich_markup_mode=None, context_settings=manners)
+
+    def command(self, name: str | None = None, **settings: Any) -> Callable[[Function], Function]:
+        """Register a function as the command."""
+        return super().command(name, **{"cls": _Command, "context_settings": self.info.context_settings, **settings})
+
+
+def new_app() -> App:
     """An empty command with the manners that all commands share."""
-    return typer.Typer(
-        add_completion=False, rich_markup_mode=None, context_settings={"help_option_names": ["-h", "--help"]}
-    )
+    return App()
 
 
 @contextmanager
@@ -121,6 +157,7 @@ class _StatementBar:
 class TableOptions:
     """Where the table is and how it is read."""
 
+    panel: ClassVar[str] = "Table"
     source: Annotated[
         str,
         Argument(
@@ -128,24 +165,24 @@ class TableOptions:
             help="CSV, TSV, Parquet (file, folder or glob), Arrow, JSON lines, SQLite file, ARX project (.deid) or postgresql:// URL.",
         ),
     ]
-    table: Annotated[Text, Option(help="The table to read in a SQLite file or a PostgreSQL database.")] = None
+    table: Annotated[
+        Text, Option(metavar="NAME", help="The table to read in a SQLite file or a PostgreSQL database.")
+    ] = None
     header: Annotated[
         bool | None, Option("--header/--no-header", help="Whether a CSV file begins with column names.")
     ] = None
-    delimiter: Annotated[Text, Option(help="What separates the cells of a CSV file; found by itself if not given.")] = (
-        None
-    )
-    encoding: Annotated[str, Option(help="The encoding of a CSV file.")] = "utf-8"
+    delimiter: Annotated[
+        Text, Option(metavar="SIGN", help="What separates the cells of a CSV file; found by itself if not given.")
+    ] = None
+    encoding: Annotated[str, Option(metavar="NAME", help="The encoding of a CSV file.")] = "utf-8"
     engine: Annotated[
-        Text, Option(help="What counts: duckdb (default) or spark. With spark, TABLE may name a catalog's table.")
+        Text,
+        Option(
+            metavar="NAME",
+            help="What counts: duckdb (default) or spark. With spark, TABLE may name a catalog's table.",
+            autocompletion=program.one_of(lambda: ["duckdb", "spark"]),
+        ),
     ] = None
-    master: Annotated[
-        Text, Option(metavar="URL", help="With spark: the cluster to run on, such as spark://host:7077.")
-    ] = None
-    remote: Annotated[
-        Text, Option(metavar="URL", help="With spark: the Spark Connect server, such as sc://host:15002.")
-    ] = None
-
     memory_limit: Annotated[
         Text,
         Option(
@@ -154,7 +191,13 @@ class TableOptions:
     ] = None
     temp_directory: Annotated[
         Path | None,
-        Option(metavar="DIR", help="With duckdb: where to spill, in a private folder that is removed afterwards."),
+        Option(metavar="DIR", help="With duckdb: where to spill, in a private folder that goes afterwards."),
+    ] = None
+    master: Annotated[
+        Text, Option(metavar="URL", help="With spark: the cluster to run on, such as spark://host:7077.")
+    ] = None
+    remote: Annotated[
+        Text, Option(metavar="URL", help="With spark: the Spark Connect server, such as sc://host:15002.")
     ] = None
 
     def read(self) -> Table:
@@ -196,24 +239,47 @@ class TableOptions:
 class RoleOptions:
     """Which columns play which part."""
 
+    panel: ClassVar[str] = "Roles"
     qi: Annotated[
         Texts,
         Option(
             metavar="COLUMNS",
             help="Quasi-identifier: a column an adversary may know. A name, a glob such as 'zip*', or several with commas; repeatable.",
+            autocompletion=program.columns,
         ),
     ] = None
     sensitive: Annotated[
-        Texts, Option(metavar="COLUMNS", help="Sensitive column: what must not be learnt. As --qi.")
+        Texts,
+        Option(
+            metavar="COLUMNS",
+            help="Sensitive column: what must not be learnt. As --qi.",
+            autocompletion=program.columns,
+        ),
     ] = None
     identifier: Annotated[
         Texts,
         Option(
-            metavar="COLUMNS", help="Column that names a person directly; never used as a quasi-identifier. As --qi."
+            metavar="COLUMNS",
+            help="Column that names a person directly; never a quasi-identifier. As --qi.",
+            autocompletion=program.columns,
         ),
     ] = None
-    weight: Annotated[Text, Option(help="Survey weight: how many people of the population a row stands for.")] = None
-    person: Annotated[Text, Option(help="Column that tells people apart where one may own several rows.")] = None
+    person: Annotated[
+        Text,
+        Option(
+            metavar="COLUMN",
+            help="Column that tells people apart where one may own several rows.",
+            autocompletion=program.columns,
+        ),
+    ] = None
+    weight: Annotated[
+        Text,
+        Option(
+            metavar="COLUMN",
+            help="Survey weight: how many people of the population a row stands for.",
+            autocompletion=program.columns,
+        ),
+    ] = None
 
     def resolve(self, table: Table) -> dict[str, Any]:
         """The roles as keyword arguments of the library's functions."""
@@ -232,6 +298,7 @@ class RoleOptions:
 class BeliefOptions:
     """What the adversary believes, rules out and holds."""
 
+    panel: ClassVar[str] = "Adversary"
     original: Annotated[
         Text, Option(metavar="TABLE", help="The original of a published table; its marginal is the prior.")
     ] = None
@@ -257,7 +324,12 @@ class BeliefOptions:
     ] = None
     population: Annotated[Text, Option(metavar="TABLE", help="The population, for journalist risk and k-map.")] = None
     nulls: Annotated[
-        Text, Option(help="A null is a 'category' of its own (default), or its row is left out: 'drop'.")
+        Text,
+        Option(
+            metavar="HOW",
+            help="A null is a value (category, the default), or its row is left out (drop).",
+            autocompletion=program.one_of(lambda: ["category", "drop"]),
+        ),
     ] = None
 
     def resolve(
@@ -293,7 +365,9 @@ class BeliefOptions:
         return pairs(self.hierarchy or [], "--hierarchy", columns)
 
 
-JointOption = Annotated[bool, Option("--joint", help="Also measure all sensitive columns together as one.")]
+JointOption = Annotated[
+    bool, Option("--joint", help="Also measure all sensitive columns together as one.", rich_help_panel="Roles")
+]
 JsonOption = Annotated[bool, Option("--json", help="Print one JSON object and nothing else.")]
 
 
@@ -363,36 +437,62 @@ def _parameters(group: Any) -> list[inspect.Parameter]:
             field.name,
             inspect.Parameter.KEYWORD_ONLY,
             default=field.default if field.default is not field.default_factory else inspect.Parameter.empty,
-            annotation=hints[field.name],
+            annotation=_in_panel(hints[field.name], getattr(group, "panel", None)),
         )
         for field in fields(group)
     ]
 
 
-# --- Promises on the command line: a flag for every metric that can be promised, beside those of a policy file --------
-PolicyOption = Annotated[Text, Option("--policy", metavar="FILE", help="Policy file (TOML) with roles and promises.")]
+def _in_panel(annotation: Any, panel: str | None) -> Any:
+    """The option in its group's part of the help, unless it names one itself."""
+    inner, told, *_ = typing.get_args(annotation)
+    if told.rich_help_panel is None:
+        told = copy.copy(told)
+        told.rich_help_panel = panel
+    return Annotated[inner, told]
+
+
+# --- Promises on the command line: flags for the common ones, --promise for all, beside those of a policy file ---------
+_PANEL = "Promises"
+PolicyOption = Annotated[
+    Text, Option("--policy", metavar="FILE", help="Policy file (TOML) with roles and promises.", rich_help_panel=_PANEL)
+]
 ProtectOption = Annotated[
     Texts,
     Option(
         metavar="WHO:PROMISE",
         help="Promises of their own for chosen people or values: \"age >= 75 and job = 'clerk': k_anonymity >= 20\". Repeatable.",
+        rich_help_panel=_PANEL,
+    ),
+]
+_PromiseOption = Annotated[
+    Texts,
+    Option(
+        "--promise",
+        metavar="PROMISE",
+        help='A bound on any metric: "itpr <= 0.9", "l_diversity of disease >= 3"; divulge metrics lists them. Repeatable.',
+        rich_help_panel=_PANEL,
+        autocompletion=program.one_of(program.promised_metrics),
     ),
 ]
 
 
 def takes_promises(command: Callable[..., None]) -> Callable[..., None]:
-    """Add a flag for every metric that can be promised; the command receives them as `bounds`."""
-    names = sorted({metric.name for metric in metrics.METRICS if metric.kind == "risk"})
+    """Add --promise, and a flag for every metric that can be promised; the command receives all of them as `promises`."""
+    names = sorted(program.promised_metrics(), key=lambda name: not metrics.find_metric(name).common)
     signature = inspect.signature(command)
+    annotations: dict[str, Any] = {name: _flag(name) for name in names}
     flags = [
-        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=_flag(name)) for name in names
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
+        for name, annotation in {**annotations, "promise": _PromiseOption}.items()
     ]
 
     def with_promises(**given: Any) -> None:
-        bounds = {name: given.pop(name) for name in names}
-        command(**given, bounds={name: bound for name, bound in bounds.items() if bound is not None})
+        bounds = {name: given.pop(name) or () for name in names}
+        made = _promises(bounds, given.pop("promise") or ())
+        command(**given, promises=made)
 
-    kept = [parameter for parameter in signature.parameters.values() if parameter.name != "bounds"]
+    kept = [parameter for parameter in signature.parameters.values() if parameter.name != "promises"]
     with_promises.__signature__ = signature.replace(parameters=[*kept, *flags])  # type: ignore[attr-defined]
     with_promises.__annotations__ = {parameter.name: parameter.annotation for parameter in [*kept, *flags]}
     with_promises.__doc__ = command.__doc__
@@ -404,28 +504,47 @@ def _flag(name: str) -> Any:
     metric = metrics.find_metric(name)
     bound = "c,l" if metric.takes_l else ("at most" if metric.worse == "high" else "at least")
     return Annotated[
-        Text,
+        Texts,
         Option(
             f"--{name.replace('_', '-')}",
             metavar=bound.upper().replace(" ", "-"),
-            help=f"{metric.plain}.",
-            rich_help_panel="Promises",
+            help=f"{metric.plain[:1].upper()}{metric.plain[1:]}.",
+            hidden=not metric.common,
+            rich_help_panel=_PANEL,
         ),
     ]
 
 
+def _promises(bounds: Mapping[str, Sequence[str]], texts: Sequence[str]) -> tuple[Promise, ...]:
+    """Of flags and of --promise; one that is made twice is refused, for nobody could say which of the two is meant."""
+    made = [
+        (f"--{name.replace('_', '-')}", Promise.make(name, bound)) for name, given in bounds.items() for bound in given
+    ]
+    made += [("--promise", promise) for text in texts for promise in Promise.parse(text)]
+    kept: dict[tuple[str, str, str | None], tuple[str, Promise]] = {}
+    for option, promise in made:
+        about = (promise.metric.name, promise.metric.scope, promise.attribute)
+        before, other = kept.setdefault(about, (option, promise))
+        if (before, other) != (option, promise):
+            raise BadInput(
+                f"{promise.metric.name} is promised twice: {other.text} ({before}) and {promise.text} ({option})",
+                hint="leave one of them out",
+            )
+    return tuple(promise for _, promise in kept.values())
+
+
 def policy_of(
     file: str | None,
-    bounds: Mapping[str, str] | None,
+    promises: Sequence[Promise] | None,
     *,
     protect: Sequence[str] | None = None,
     suppression: float | None = None,
 ) -> Policy:
-    """The policy file, if there is one, with the promises and protections made by flags added to its own."""
+    """The policy file, if there is one, with the promises and protections of the command line added to its own."""
     base = Policy() if file is None else Policy.load(file)
     return replace(
         base,
-        promises=(*base.promises, *(Promise.make(name, bound) for name, bound in (bounds or {}).items())),
+        promises=(*base.promises, *(promises or ())),
         protections=(*base.protections, *map(Protection.parse, protect or ())),
         suppression=base.suppression if suppression is None else suppression,
     )

@@ -8,6 +8,7 @@ from typing import Annotated
 from typer import Argument, Option
 
 import divulge as dv
+from divulge.cli import program
 from divulge.cli.options import JsonOption, Text, new_app, tell
 
 app = new_app()
@@ -19,9 +20,22 @@ def perturbed(
     published: Annotated[str, Argument(metavar="PUBLISHED", help="The published table.")],
     columns: Annotated[
         list[str],
-        Option(metavar="COLUMNS", help="Columns whose values were changed; names, globs or several with commas."),
+        Option(
+            metavar="COLUMNS",
+            help="Columns whose values were changed; names, globs or several with commas.",
+            rich_help_panel="Roles",
+            autocompletion=program.columns,
+        ),
     ],
-    key: Annotated[Text, Option(help="Column that says which rows belong together; by position if not given.")] = None,
+    key: Annotated[
+        Text,
+        Option(
+            metavar="COLUMN",
+            help="Column that says which rows belong together; by position if not given.",
+            rich_help_panel="Roles",
+            autocompletion=program.columns,
+        ),
+    ] = None,
     worst: Annotated[int, Option(help="How many of the worst classes to tell.", min=0)] = 10,
     json_: JsonOption = False,
 ) -> None:

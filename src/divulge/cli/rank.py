@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from typer import Option
 
 import divulge as dv
-from divulge.cli import options
+from divulge.cli import options, program
 
 if TYPE_CHECKING:
     from divulge.belief import Adversary
@@ -24,20 +24,45 @@ def rank(
     table: options.TableOptions,
     roles: options.RoleOptions,
     adversary: options.BeliefOptions,
-    up_to: Annotated[int, Option(help="The largest combination to look at.", min=1)] = 3,
+    up_to: Annotated[int, Option(help="The largest combination to look at.", min=1, rich_help_panel="Search")] = 3,
     threshold: Annotated[
-        float, Option(help="Discrimination rate from which a combination counts as identifying.", min=0, max=1)
+        float,
+        Option(
+            help="Discrimination rate from which a combination counts as identifying.",
+            min=0,
+            max=1,
+            rich_help_panel="Search",
+        ),
     ] = 0.8,
     set_: Annotated[
-        options.Texts, Option("--set", help="A combination to set side by side with others, as a,b; repeatable.")
+        options.Texts,
+        Option(
+            "--set",
+            metavar="COLUMNS",
+            help="A combination to set side by side with others, as a,b; repeatable.",
+            rich_help_panel="Search",
+            autocompletion=program.columns,
+        ),
     ] = None,
     prune: Annotated[
-        bool, Option("--prune", help="Count only combinations that can be among the smallest identifying ones.")
+        bool,
+        Option(
+            "--prune",
+            help="Count only combinations that can be among the smallest identifying ones.",
+            rich_help_panel="Search",
+        ),
     ] = False,
     growing: Annotated[
-        bool, Option("--growing", help="Instead: the first n attributes together, for growing n, in the order of --qi.")
+        bool,
+        Option(
+            "--growing",
+            help="Instead: the first n attributes of --qi together, for growing n.",
+            rich_help_panel="Search",
+        ),
     ] = False,
-    every: Annotated[int, Option(help="With --growing: by how many attributes the sets grow.", min=1)] = 1,
+    every: Annotated[
+        int, Option(help="With --growing: by how many attributes the sets grow.", min=1, rich_help_panel="Search")
+    ] = 1,
     most: Annotated[int, Option(help="How many combinations to show on a terminal.", min=1)] = 15,
     json_: options.JsonOption = False,
 ) -> None:
@@ -46,7 +71,6 @@ def rank(
     \b
     Examples:
       divulge rank patients.csv --qi zip,age,sex --sensitive disease --up-to 3 --threshold 0.8
-      divulge rank patients.csv --qi 'zip,age,sex' --set zip,age --set age,sex
       divulge rank survey.parquet --qi 'q*' --up-to 4 --prune
       divulge rank survey.parquet --qi 'q*' --growing --every 10
     """

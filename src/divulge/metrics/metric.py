@@ -88,6 +88,8 @@ class Metric(Generic[View]):
     """What a class that breaks a bound proves about its parts, by convexity."""
     leads: bool = False
     """Where nobody says by which metric, classes are listed by this one; one for each scope."""
+    common: bool = False
+    """Promised so often that the command line has a flag for it in its help."""
     orders_rankings: bool = False
     """Sets of columns are ordered and pruned by it: a column never lowers it, and adds least to the largest set (submodular)."""
     ranked: str = ""
@@ -120,6 +122,11 @@ class Metric(Generic[View]):
         worst = badness.max()
         slack = 1e-12 * max(abs(worst), 1.0) if np.isfinite(worst) else 0.0
         return int(np.argmax(badness >= worst - slack))
+
+    @property
+    def sign(self) -> str:
+        """What stands between the metric and its bound."""
+        return "<" if self.strict else ("<=" if self.worse == "high" else ">=")
 
     def holds(self, value: Any, bound: float) -> Any:
         """Whether a value (or an array of them) keeps a bound, with the common tolerance."""

@@ -48,15 +48,23 @@ class Promise:
         bound, l_value = _c_and_l(name, bound) if metric.takes_l else (bound, None)
         return cls(metric, _number(name, bound), attribute, l_value)
 
+    @classmethod
+    def parse(cls, text: str) -> tuple[Promise, ...]:
+        """From one line, as `text` writes them, several joined by AND.
+
+        >>> [promise.text for promise in Promise.parse("k_anonymity >= 5 and entropy_leakage of disease <= 0.5")]
+        ['k_anonymity >= 5', 'entropy_leakage of disease <= 0.5']
+        """
+        return tuple(
+            _promise(piece) for piece in _pieces(_PROMISE, text, text, "promise", "write it like k_anonymity >= 5")
+        )
+
     @property
     def text(self) -> str:
         """For people: k_anonymity >= 5, entropy_leakage of disease <= 0.5."""
-        sign = "<" if self.metric.strict else ("<=" if self.metric.worse == "high" else ">=")
-        is_second = self.metric.scope == "identity" and metrics.find_metric(self.metric.name) is not self.metric
-        scope = "identity " if is_second else ""
         about = f" of {self.attribute}" if self.attribute else ""
         with_l = f" (l = {self.l_value})" if self.l_value else ""
-        return f"{scope}{self.metric.name}{about} {sign} {self.bound:g}{with_l}"
+        return f"{promised_name(self.metric)}{about} {self.metric.sign} {self.bound:g}{with_l}"
 
     def spread(self, beliefs: Collection[str], *, has_population: bool) -> Iterator[tuple[Promise, str | None]]:
         """The promise for each sensitive attribute it is made for; where nothing is sensitive, it means identity, for which None stands."""
@@ -79,6 +87,11 @@ class Promise:
                     f"{self.text}: {about!r} is not a sensitive attribute here", hint=nearest(about, beliefs)
                 )
             yield self, about
+
+
+def promised_name(metric: Metric[Any]) -> str:
+    """How a promise names its metric; one that is there for attributes too says that identity is meant."""
+    return metric.name if metrics.find_metric(metric.name) is metric else f"identity {metric.name}"
 
 
 def _number(name: str, bound: Any) -> float:
@@ -134,7 +147,11 @@ _PIECE = re.compile(
     rf"(?P<value>\(\s*(?:{_VALUE})(?:\s*,\s*(?:{_VALUE}))*\s*\)|{_VALUE}){_MORE}",
     re.IGNORECASE,
 )
-_PROMISE = re.compile(rf"\s*(?P<name>\w+)\s*(?P<sign><=|>=|<|>|=)?\s*(?P<bound>[^\s<>=]+){_MORE}", re.IGNORECASE)
+_PROMISE = re.compile(
+    r"""\s*(?:(?P<scope>identity)\s+(?=[a-z]))?(?P<name>\w+)\b(?:\s+of\s+(?:"(?P<quoted>[^"]+)"|(?P<bare>[^\s"<>=]+)))?"""
+    rf"\s*(?P<sign><=|>=|<|>|=)?\s*(?P<bound>[^\s<>=()]+)(?:\s*\(l\s*=\s*(?P<l>\d+)\))?{_MORE}",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True)
@@ -246,13 +263,15 @@ def _texts(values: Any) -> tuple[str | None, ...]:
     return tuple(as_text(value) for value in (values if several else (values,)))
 
 
-def _pieces(pattern: re.Pattern[str], part: str, text: str) -> Iterator[re.Match[str]]:
+def _pieces(
+    pattern: re.Pattern[str], part: str, text: str, what: str = "protection", hint: str = _EXAMPLE
+) -> Iterator[re.Match[str]]:
     """What stands between the ANDs, one by one."""
     place = 0
     while True:
         found = pattern.match(part, place)
         if found is None:
-            raise BadInput(f"{text!r} is not a protection: {part[place:].strip()!r} is not understood", hint=_EXAMPLE)
+            raise BadInput(f"{text!r} is not a {what}: {part[place:].strip()!r} is not understood", hint=hint)
         yield found
         place = found.end()
         if not found["more"]:
@@ -260,7 +279,10 @@ def _pieces(pattern: re.Pattern[str], part: str, text: str) -> Iterator[re.Match
 
 
 def _promise(piece: re.Match[str]) -> Promise:
-    promise = Promise.make(piece["name"], piece["bound"])
+    about = piece["quoted"] or piece["bare"]
+    scope: metrics.Scope | None = "identity" if piece["scope"] else ("sensitive" if about else None)
+    bound = f"{piece['bound']},{piece['l']}" if piece["l"] else piece["bound"]
+    promise = Promise.make(piece["name"], bound, attribute=about, scope=scope)
     wanted = "<" if promise.metric.worse == "high" else ">"
     if piece["sign"] not in (None, "=", wanted, f"{wanted}="):
         raise BadInput(f"{piece[0].strip()!r}: this can only be promised as {promise.text}")

@@ -101,8 +101,8 @@ class NothingFits(Infeasible):
         super().__init__(message, hint=diagnosis.text)
 
     def document(self) -> dict[str, Any]:
-        """For JSON."""
-        return {"because": self.message, **self.diagnosis.document()}
+        """With why, and what would fit."""
+        return {**super().document(), "infeasible": {"because": self.message, **self.diagnosis.document()}}
 
 
 def nothing_fits(judge: Judge, *, proved: bool) -> NothingFits:

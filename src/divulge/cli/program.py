@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The program as one group of commands, each loaded when it is used, and what a shell completes on its line.
+
+A shell asks for completions by starting `divulge` with `_DIVULGE_COMPLETE` in its environment; Typer answers. What is added here: commands
+complete without being loaded, and columns are those of the table that stands on the line.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import typer  # noqa: TC002 - Typer evaluates the annotations of a completion
+from typer.core import TyperGroup
+from typer.main import get_command
+
+from divulge.errors import BadInput, DivulgeError, nearest
+
+NAME = "divulge"
+VARIABLE = f"_{NAME.upper()}_COMPLETE"
+SHELLS = ("bash", "zsh", "fish")
+_WRITTEN = {
+    "bash": (".bashrc", f".bash_completions/{NAME}.sh"),
+    "zsh": (".zshrc", f".zfunc/_{NAME}"),
+    "fish": (f".config/fish/completions/{NAME}.fish",),
+}
+"""What Typer writes below the home folder to install completion."""
+
+
+class Program(TyperGroup):
+    """Every command by its name and one line about it, without its module."""
+
+    def __init__(self, listed: Mapping[str, str], options: Mapping[str, str]) -> None:
+        super().__init__(name=NAME, rich_markup_mode=None, context_settings={"help_option_names": ["-h", "--help"]})
+        self.listed, self.options = listed, options
+
+    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002 - the group's own signature
+        """In the order of the help."""
+        return list(self.listed)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002 - as list_commands
+        """The command, whose module is imported now."""
+        return get_command(importlib.import_module(f"divulge.cli.{cmd_name}").app) if cmd_name in self.listed else None
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """The command that a line begins with, or an error that names the nearest."""
+        if args[0] not in self.listed and not ctx.resilient_parsing:
+            raise BadInput(f"there is no command {args[0]!r}", hint=nearest(args[0], self.listed))
+        return super().resolve_command(ctx, args)
+
+    def shell_complete(self, ctx: Any, incomplete: str) -> list[Any]:  # noqa: ARG002 - as list_commands
+        """Commands, and options of the program itself."""
+        from typer._click.shell_completion import CompletionItem  # typer has no other name for it
+
+        told = {**self.listed, **self.options} if incomplete.startswith("-") else self.listed
+        return [CompletionItem(name, help=text) for name, text in told.items() if name.startswith(incomplete)]
+
+
+def answer_shell(program: Program) -> None:
+    """Print what a shell asked for, and leave."""
+    from typer.completion import completion_init  # type: ignore[attr-defined]
+
+    completion_init()
+    program.main([], prog_name=NAME, complete_var=VARIABLE)
+
+
+def completion_script(shell: str | None) -> str:
+    """The lines that a shell reads to complete."""
+    from typer.completion import get_completion_script  # type: ignore[attr-defined]
+
+    return get_completion_script(prog_name=NAME, complete_var=VARIABLE, shell=_shell(shell))
+
+
+def install_completion(shell: str | None) -> Path:
+    """Write those lines where the shell looks for them, below the home folder."""
+    from typer.completion import install  # type: ignore[attr-defined]
+
+    chosen, home = _shell(shell), Path.home()
+    for name in _WRITTEN[chosen]:
+        if not (home / name).resolve().is_relative_to(home.resolve()):
+            raise BadInput(
+                f"{home / name} leads out of the home folder, so nothing was installed",
+                hint=f"add the lines of divulge --show-completion {chosen} yourself",
+            )
+    return install(shell=chosen, prog_name=NAME, complete_var=VARIABLE)[1]
+
+
+def _shell(given: str | None) -> str:
+    """The shell that was named, or the one that started us."""
+    if given is not None:
+        if given not in SHELLS:
+            raise BadInput(f"completion is not there for {given!r}", hint=nearest(given, SHELLS))
+        return given
+    import shellingham  # type: ignore[import-untyped]
+
+    try:
+        found = str(shellingham.detect_shell()[0])
+    except shellingham.ShellDetectionFailure:
+        found = ""
+    if found not in SHELLS:
+        raise BadInput(
+            f"it is not known which shell this is{f': {found}' * bool(found)}", hint="name it: bash, zsh or fish"
+        )
+    return found
+
+
+# --- what stands after an option ------------------------------------------------------------------------------------
+def columns(ctx: typer.Context, incomplete: str) -> list[str]:
+    """The columns of the table on the line that fit the last name of a list with commas."""
+    before, comma, last = incomplete.rpartition(",")
+    taken = set(before.split(","))
+    names = [name for name in _columns_of(ctx) if name.startswith(last) and name not in taken]
+    return [f"{before}{comma}{name}" for name in names]
+
+
+def _columns_of(ctx: typer.Context) -> tuple[str, ...]:
+    """Nothing where the table is not named yet, is not a file, or cannot be read: a shell is no place for errors."""
+    given = ctx.params
+    # An option that still lacks its value keeps arguments from being told apart: then they stand in ctx.args.
+    source = given.get("source") or next(iter(ctx.args), None) or given.get("original")
+    if (
+        not isinstance(source, str)
+        or "://" in source
+        or any(given.get(name) for name in ("engine", "master", "remote"))
+    ):
+        return ()
+    from divulge.table import read
+
+    wanted = ("table", "header", "delimiter", "encoding")
+    try:
+        return tuple(read(source, **{name: given[name] for name in wanted if given.get(name) is not None}).names)
+    except (DivulgeError, OSError):
+        return ()
+
+
+def one_of(names: Callable[[], Iterator[str] | list[str]]) -> Callable[[str], list[str]]:
+    """Completion for a set of names that is looked up when a shell asks."""
+    return lambda incomplete: [name for name in names() if name.startswith(incomplete)]
+
+
+def metric_names() -> list[str]:
+    """Every metric, once."""
+    from divulge.metrics import METRICS
+
+    return sorted({metric.name for metric in METRICS})
+
+
+def promised_metrics() -> list[str]:
+    """Every metric that can be promised, once."""
+    from divulge.metrics import METRICS
+
+    return sorted({metric.name for metric in METRICS if metric.kind == "risk"})

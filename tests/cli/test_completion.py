@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a shell completes: commands, options, closed sets and the columns of the table on the line, in the shells themselves."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import pty
+import select
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from divulge.cli.main import run
+from tests.helpers import run_cli
+
+ROOT = Path(__file__).parents[2]
+KEYS = "divulge check t.csv --sensitive dis\t"
+TABLE = "zip,age,zone,disease\n04227,29,N,flu\n"
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """A home folder with `divulge` on its PATH and a table in it."""
+    (tmp_path / "bin").mkdir()
+    program = tmp_path / "bin" / "divulge"
+    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m divulge "$@"\n', encoding="utf-8")
+    program.chmod(0o755)
+    (tmp_path / "t.csv").write_text(TABLE, encoding="utf-8")
+    return tmp_path
+
+
+def environment(home: Path, **more: str) -> dict[str, str]:
+    path = f"{home / 'bin'}:{os.environ['PATH']}"
+    return {"HOME": str(home), "PATH": path, "PYTHONPATH": str(ROOT / "src"), "TERM": "dumb", "PS1": "> ", **more}
+
+
+def divulge(home: Path, *arguments: str, **more: str) -> str:
+    done = subprocess.run(
+        [str(home / "bin" / "divulge"), *arguments],
+        capture_output=True, text=True, check=True, cwd=home, env=environment(home, **more),
+    )  # fmt: skip
+    return done.stdout
+
+
+def offered(line: str, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What bash is offered at the end of a line, by the protocol between it and the program."""
+    words = line.split(" ")
+    monkeypatch.setenv("_DIVULGE_COMPLETE", "complete_bash")
+    monkeypatch.setenv("COMP_WORDS", "\n".join(words))
+    monkeypatch.setenv("COMP_CWORD", str(len(words) - 1))
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out), pytest.raises(SystemExit):
+        run([])
+    return out.getvalue().split()
+
+
+@pytest.mark.parametrize(
+    ("line", "some", "none"),
+    [
+        ("divulge me", ["measure", "metrics"], ["check"]),
+        ("divulge --s", ["--show-completion"], ["measure"]),
+        ("divulge hierarchy b", ["build"], ["cut"]),
+        ("divulge check t.csv --k-a", ["--k-anonymity"], []),
+        ("divulge check t.csv --itp", [], ["--itpr"]),  # hidden, and still taken
+        ("divulge check t.csv --promise l_d", ["l_diversity"], ["--l-diversity"]),
+        ("divulge measure t.csv --by entropy_l", ["entropy_leakage"], ["k_anonymity"]),
+        ("divulge generalize t.csv --method m", ["mondrian"], ["full-domain"]),
+        ("divulge generalize t.csv --format p", ["parquet"], ["csv"]),
+        ("divulge generalize t.csv --objective d", ["discernibility"], ["loss"]),
+        ("divulge check t.csv --engine ", ["duckdb", "spark"], []),
+        ("divulge check t.csv --qi z", ["zip", "zone"], ["age"]),
+        ("divulge check --k-anonymity 5 t.csv --qi zip,", ["zip,age", "zip,zone", "zip,disease"], ["zip,zip"]),
+        ("divulge check t.csv --sensitive d", ["disease"], ["zip"]),
+        ("divulge check t.csv --identifier ", ["zip", "age", "zone", "disease"], []),
+        ("divulge check t.csv --person a", ["age"], ["zip"]),
+        ("divulge check t.csv --weight a", ["age"], ["zip"]),
+        ("divulge anatomize t.csv --sensitive d", ["disease"], ["zip"]),
+        ("divulge check no.csv --qi z", [], ["zip"]),
+    ],
+)  # fmt: skip
+def test_what_is_offered(
+    home: Path, line: str, some: list[str], none: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(home)
+    found = offered(line, monkeypatch)
+    assert set(some) <= set(found)
+    assert not set(none) & set(found)
+
+
+def type_into(shell: list[str], home: Path, keys: str, until: str) -> str:
+    """What a shell in a terminal shows after these keys; fails if `until` never comes."""
+    child, terminal = pty.fork()
+    if not child:
+        os.chdir(home)
+        os.execvpe(shell[0], shell, environment(home))  # noqa: S606 - the shell itself is what is tried
+    shown, deadline = "", time.monotonic() + 30
+    try:
+        while "> " not in shown and time.monotonic() < deadline:
+            shown += _read(terminal)
+        if shell[0] == "bash":  # as its start would, without the settings of this machine
+            os.write(terminal, b"source .bashrc\n")
+        os.write(terminal, keys.encode())
+        shown = ""
+        while until not in shown and time.monotonic() < deadline:
+            shown += _read(terminal)
+    finally:
+        os.close(terminal)
+        os.waitpid(child, 0)
+    return shown
+
+
+def _read(terminal: int) -> str:
+    ready, _, _ = select.select([terminal], [], [], 0.5)
+    try:
+        return os.read(terminal, 4096).decode(errors="replace") if ready else ""
+    except OSError:
+        return ""
+
+
+def test_bash_completes_after_installing_below_home_alone(home: Path) -> None:
+    before = set(home.rglob("*"))
+    told = divulge(home, "--install-completion", "bash")
+    written = {path.relative_to(home).as_posix() for path in home.rglob("*") if path.is_file() and path not in before}
+    assert written == {".bashrc", ".bash_completions/divulge.sh"}
+    assert str(home / ".bash_completions/divulge.sh") in told
+    assert "disease " in type_into(["bash", "--norc", "-i"], home, KEYS, "disease ")
+
+
+@pytest.mark.skipif(shutil.which("zsh") is None, reason="no zsh here")
+def test_zsh_completes(home: Path) -> None:
+    divulge(home, "--install-completion", "zsh")
+    assert (home / ".zfunc" / "_divulge").is_file()
+    settings = (home / ".zshrc").read_text(encoding="utf-8").replace("compinit\n", "compinit -u\n")
+    (home / ".zshrc").write_text(f"{settings}PROMPT='> '\n", encoding="utf-8")
+    # The first key loads Typer's lines, the second completes "dis".
+    assert type_into(["zsh", "-i"], home, f"{KEYS}\t", "ease ").endswith("ease ")
+
+
+@pytest.mark.skipif(shutil.which("fish") is None, reason="no fish here")
+def test_fish_completes(home: Path) -> None:
+    divulge(home, "--install-completion", "fish")
+    asked = ["fish", "-c", "complete -C 'divulge check t.csv --qi z'"]
+    done = subprocess.run(asked, capture_output=True, text=True, check=True, cwd=home, env=environment(home))
+    assert done.stdout.split() == ["zip", "zone"]
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_the_lines_can_be_shown(shell: str) -> None:
+    assert f"_DIVULGE_COMPLETE=complete_{shell}" in run_cli("--show-completion", shell).out
+
+
+def test_a_shell_that_is_not_known_is_refused() -> None:
+    refused = run_cli("--show-completion", "bsh")
+    assert (refused.code, "did you mean 'bash'" in refused.err) == (2, True)
+
+
+def test_a_file_that_leads_out_of_home_is_left_alone(
+    home: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    outside = tmp_path_factory.mktemp("outside") / "bashrc"
+    outside.write_text("mine\n", encoding="utf-8")
+    (home / ".bashrc").symlink_to(outside)
+    monkeypatch.setenv("HOME", str(home))
+    refused = run_cli("--install-completion", "bash")
+    assert (refused.code, outside.read_text(encoding="utf-8")) == (2, "mine\n")
+    assert "leads out of the home folder" in refused.err
