@@ -9,11 +9,11 @@ from typing import Annotated, Any, Literal
 from typer import Option
 
 import divulge as dv
+from divulge import search
 from divulge.belief import Adversary
 from divulge.cli import options, program
 from divulge.errors import BadInput
 from divulge.policy import Policy, Promise
-from divulge.search import OBJECTIVES
 
 app = options.new_app()
 FormatOption = Annotated[
@@ -61,7 +61,7 @@ def generalize(
             metavar="NAME",
             help="What is to be lost least: loss, discernibility, precision, ...",
             rich_help_panel="Search",
-            autocompletion=program.one_of(lambda: list(OBJECTIVES)),
+            autocompletion=program.one_of(lambda: list(search.OBJECTIVES)),
         ),
     ] = "loss",
     method: Annotated[

@@ -10,7 +10,7 @@ from typer import Option
 
 import divulge as dv
 from divulge.cli.options import JsonOption, emit_json, new_app, show
-from divulge.policy import promised_name
+from divulge.policy import Promise
 
 if TYPE_CHECKING:
     from divulge.metrics import Metric
@@ -40,20 +40,18 @@ def metrics(
         sys.stdout.write(_reference())
         return
     for scope, heading in _SCOPES.items():
-        rows = [
-            (metric.name, metric.symbol, metric.unit, _promise(metric), metric.plain, metric.source)
-            for metric in dv.METRICS
-            if metric.scope == scope
-        ]
-        heads = ("metric", "symbol", "unit", "as a promise", "meaning", "source")
-        show(heading, words.Listing(heads, rows, prose=2, whole=[0, 1, 2, 3]), "")
+        table = words.grid("metric", "symbol", "unit", "as a promise", "meaning", "source", prose=2)
+        for metric in dv.METRICS:
+            if metric.scope == scope:
+                table.add_row(metric.name, metric.symbol, metric.unit, _promise(metric), metric.plain, metric.source)
+        show(heading, table, "")
 
 
 def _promise(metric: Metric[Any]) -> str:
     """As --promise takes it; nothing where a metric says what could be reached at best."""
     if metric.kind != "risk":
         return ""
-    return f"{promised_name(metric)} {metric.sign} {'c,l' if metric.takes_l else 'bound'}"
+    return f"{Promise.name_of(metric)} {metric.sign} {'c,l' if metric.takes_l else 'bound'}"
 
 
 def _facts(metric: Metric[Any]) -> dict[str, object]:

@@ -142,13 +142,13 @@ def one_of(names: Callable[[], Iterator[str] | list[str]]) -> Callable[[str], li
 
 def metric_names() -> list[str]:
     """Every metric, once."""
-    from divulge.metrics import METRICS
+    from divulge import metrics
 
-    return sorted({metric.name for metric in METRICS})
+    return sorted({metric.name for metric in metrics.METRICS})
 
 
 def promised_metrics() -> list[str]:
     """Every metric that can be promised, once."""
-    from divulge.metrics import METRICS
+    from divulge import metrics
 
-    return sorted({metric.name for metric in METRICS if metric.kind == "risk"})
+    return sorted({metric.name for metric in metrics.METRICS if metric.kind == "risk"})

@@ -2,19 +2,6 @@
 """Promises about a table, the policy file that holds them, and the verdict on whether a table keeps them."""
 
 from divulge.policy.policy import Policy
-from divulge.policy.promise import (
-    Outcome,
-    Promise,
-    Protected,
-    Protection,
-    Verdict,
-    choose,
-    choose_measured,
-    judge,
-    promised_name,
-)  # fmt: skip
+from divulge.policy.promise import Outcome, Promise, Protected, Protection, Verdict, choose, choose_measured, judge
 
-__all__ = [
-    "Outcome", "Policy", "Promise", "Protected", "Protection", "Verdict", "choose", "choose_measured", "judge",
-    "promised_name",
-]  # fmt: skip
+__all__ = ["Outcome", "Policy", "Promise", "Protected", "Protection", "Verdict", "choose", "choose_measured", "judge"]

@@ -59,12 +59,17 @@ class Promise:
             _promise(piece) for piece in _pieces(_PROMISE, text, text, "promise", "write it like k_anonymity >= 5")
         )
 
+    @staticmethod
+    def name_of(metric: Metric[Any]) -> str:
+        """How a promise names its metric; one that is there for attributes too says that identity is meant."""
+        return metric.name if metrics.find_metric(metric.name) is metric else f"identity {metric.name}"
+
     @property
     def text(self) -> str:
         """For people: k_anonymity >= 5, entropy_leakage of disease <= 0.5."""
         about = f" of {self.attribute}" if self.attribute else ""
         with_l = f" (l = {self.l_value})" if self.l_value else ""
-        return f"{promised_name(self.metric)}{about} {self.metric.sign} {self.bound:g}{with_l}"
+        return f"{self.name_of(self.metric)}{about} {self.metric.sign} {self.bound:g}{with_l}"
 
     def spread(self, beliefs: Collection[str], *, has_population: bool) -> Iterator[tuple[Promise, str | None]]:
         """The promise for each sensitive attribute it is made for; where nothing is sensitive, it means identity, for which None stands."""
@@ -87,11 +92,6 @@ class Promise:
                     f"{self.text}: {about!r} is not a sensitive attribute here", hint=nearest(about, beliefs)
                 )
             yield self, about
-
-
-def promised_name(metric: Metric[Any]) -> str:
-    """How a promise names its metric; one that is there for attributes too says that identity is meant."""
-    return metric.name if metrics.find_metric(metric.name) is metric else f"identity {metric.name}"
 
 
 def _number(name: str, bound: Any) -> float:

@@ -20,7 +20,7 @@ from divulge.api.profile import Profile
 from divulge.hierarchy import Hierarchy
 from divulge.results import document_of, plain, text_of
 from divulge.values import as_text, toml_key, toml_value
-from divulge.views.words import Listing, bullet, class_name, grid, heading, number, people, written_text
+from divulge.views.words import bullet, class_name, grid, heading, number, people, written_text
 
 _NULL = "(null)"
 
@@ -37,7 +37,9 @@ def profile_text(profile: Profile) -> RenderableType:
         for item in sorted(columns, key=lambda item: -item.discrimination_rate)
     ]  # fmt: skip
     heads = ("column", "type", "distinct", "nulls", "entropy", "DR", "ITPR", "suggested role", "because")
-    table = Listing(heads, rows, prose=2, right=[2, 3, 4, 5, 6])
+    table = grid(*heads, prose=2, right=[2, 3, 4, 5, 6])
+    for row in rows:
+        table.add_row(*row)
     legend = "entropy in bits; DR and ITPR say how far the column alone identifies a record, from 0 to 1; nulls count as a value."
     return Group(Text(f"{profile.settings['source']}: {len(columns)} columns"), table, Text(legend, style="dim"))
 

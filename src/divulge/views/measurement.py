@@ -17,7 +17,7 @@ from divulge.errors import BadInput
 from divulge.metrics import Measurement
 from divulge.policy import Outcome, Verdict
 from divulge.results import document_of, text_of
-from divulge.views.words import Listing, bullet, class_name, classes, grid, heading, number, people, percent, rows
+from divulge.views.words import bullet, class_name, classes, grid, heading, number, people, percent, rows
 
 _SHOWN = 3
 
@@ -85,14 +85,11 @@ def _identity_in_short(measurement: Measurement) -> str:
     )
 
 
-def _scores(scores: Mapping[str, metrics.Score]) -> Listing:
-    return Listing(
-        ("metric", "value", "unit", "meaning"),
-        [(name, number(score.value), score.metric.unit, score.metric.plain) for name, score in scores.items()],
-        prose=1,
-        right=[1],
-        whole=[0, 2],
-    )
+def _scores(scores: Mapping[str, metrics.Score]) -> RenderableType:
+    table = grid("metric", "value", "unit", "meaning", prose=1, right=[1])
+    for name, score in scores.items():
+        table.add_row(name, number(score.value), score.metric.unit, score.metric.plain)
+    return table
 
 
 def _average_and_worst(measurement: Measurement, attribute: str) -> str:

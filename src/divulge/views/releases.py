@@ -274,7 +274,7 @@ def _coefficients(division: anatomy.Division) -> RenderableType:
 
 
 def _levels(model: anatomy.AlphaBetaGammaDelta, levels: anatomy.Reached) -> RenderableType:
-    table = grid("", "promised", "reached", "", "meaning", right=[1, 2], whole=[0, 3])
+    table = grid("", "promised", "reached", "", "meaning", prose=1, right=[1, 2])
     for name, meaning in _MEANINGS.items():
         promised, reached = getattr(model, name), getattr(levels, name)
         holds = "holds" if reached <= promised else "BROKEN"

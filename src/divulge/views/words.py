@@ -4,18 +4,24 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
+from rich.cells import cell_len
 from rich.padding import Padding
 from rich.table import Table as Grid
 from rich.text import Text
 
-_WIDE = 110
-"""Columns that a table with prose in it needs; a usual terminal has 80."""
+if TYPE_CHECKING:
+    from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
+
+_GAP = 2
+"""Blanks between the columns of a table."""
+_WORD = 40
+"""A longer word may be broken in a column of text."""
+_READABLE = 30
+"""Prose in a narrower column goes below its row."""
 
 
 def _counted(one: str, many: str) -> Callable[[int], str]:
@@ -60,44 +66,97 @@ def bullet(sentence: str, mark: str = "-") -> RenderableType:
     """One indented sentence; its further lines hang."""
     line = Grid.grid(padding=(0, 1, 0, 0))
     line.add_column(width=len(mark))
-    line.add_column()
+    line.add_column(overflow="fold")
     line.add_row(mark, Text(sentence))
     return Padding(line, (0, 0, 0, 2))
 
 
-def grid(*columns: str, right: Iterable[int] = (), whole: Iterable[int] = ()) -> Grid:
-    """A plain table; numbers stand to the right, and neither they nor the columns in `whole` are broken into lines."""
-    table = Grid(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-    numeric, unbroken = set(right), {*right, *whole}
-    for position, name in enumerate(columns):
-        table.add_column(
-            name, justify="right" if position in numeric else "left", overflow="fold", no_wrap=position in unbroken
-        )
-    return table
+class Sheet:
+    """A plain table that loses neither a column nor a digit, however narrow the terminal is.
 
+    Where all columns fit, they stand side by side; where not, the last `prose` columns go below each row, cells are broken between
+    words, and the columns that still find no room follow in further blocks, each of which begins with the first column again.
+    """
 
-@dataclass(frozen=True)
-class Listing:
-    """A table whose last columns are prose: beside the numbers where there is room, else under the first column."""
+    def __init__(self, columns: Sequence[str], right: Iterable[int] = (), prose: int = 0) -> None:
+        self.columns, self.right, self.prose = columns, frozenset(right), prose
+        self.rows: list[tuple[str, ...]] = []
 
-    columns: Sequence[str]
-    rows: Sequence[Sequence[str]]
-    prose: int
-    right: Sequence[int] = ()
-    whole: Sequence[int] = ()
+    def add_row(self, *cells: str) -> None:
+        """One more row."""
+        self.rows.append(cells)
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """The table for the width at hand."""
-        if options.max_width >= _WIDE:
-            table = grid(*self.columns, right=self.right, whole=self.whole)
+        width, count = options.max_width, len(self.columns)
+        beside, below = range(count), range(0)
+        if self.prose and self._room(beside, _READABLE) > width:
+            beside, below = range(count - self.prose), range(count - self.prose, count)
+        for number, block in enumerate(self._blocks(beside, width)):
+            if number:
+                yield Text("")
+            widths = self._widths(block, width)
+            yield self._line(self.columns, block, widths, style="bold")
             for row in self.rows:
-                table.add_row(*row)
-        else:
-            table = grid(*self.columns[: -self.prose], right=self.right, whole=[i for i in self.whole if i])
-            for first, *row in self.rows:
-                under = "; ".join(text for text in row[-self.prose :] if text)
-                table.add_row(Group(Text(first), Padding(Text(under, style="dim"), (0, 0, 0, 2))), *row[: -self.prose])
-        yield table
+                yield self._line(row, block, widths)
+                told = "; ".join(row[place] for place in below if row[place])
+                if told and not number:
+                    yield Padding(Text(told, style="dim", overflow="fold"), (0, 0, 0, 2))
+
+    def _blocks(self, places: Sequence[int], width: int) -> Iterator[list[int]]:
+        """The columns that stand side by side, each time after the first."""
+        block = list(places[:1])
+        for place in places[1:]:
+            if len(block) > 1 and self._room([*block, place]) > width:
+                yield block
+                block = [places[0]]
+            block.append(place)
+        yield block
+
+    def _widths(self, block: Sequence[int], width: int) -> dict[int, int]:
+        """As wide as the longest cell where there is room; what is left over goes to the narrowest columns first."""
+        least = {place: self._least(place) for place in block}
+        spare = width - self._room(block)
+        if spare < 0:  # the first column must give way: its words are broken
+            least[block[0]] = max(least[block[0]] + spare, 1)
+        for place in sorted(block, key=self._widest):
+            more = max(min(self._widest(place) - least[place], spare), 0)
+            least[place], spare = least[place] + more, spare - more
+        return least
+
+    def _room(self, block: Sequence[int], readable: int = 0) -> int:
+        """The columns that a block takes at least."""
+        prose = range(len(self.columns) - self.prose, len(self.columns))
+        least = (max(self._least(at), min(readable, self._widest(at)) if at in prose else 0) for at in block)
+        return sum(least) + _GAP * (len(block) - 1)
+
+    def _widest(self, place: int) -> int:
+        return max(map(cell_len, (self.columns[place], *(row[place] for row in self.rows))))
+
+    def _least(self, place: int) -> int:
+        """Numbers are never broken; texts between words, and a word that is too long for a column of text anywhere."""
+        cells, head = [row[place] for row in self.rows], _longest_word(self.columns[place])
+        if place in self.right:
+            return max(map(cell_len, cells), default=0) if head > _WORD else max(head, *map(cell_len, cells), 1)
+        return min(max(head, *map(_longest_word, cells), 1), _WORD)
+
+    def _line(
+        self, cells: Sequence[str], block: Sequence[int], widths: Mapping[int, int], style: str = ""
+    ) -> RenderableType:
+        line = Grid.grid(padding=(0, _GAP, 0, 0))
+        for place in block:
+            line.add_column(width=widths[place], justify="right" if place in self.right else "left", overflow="fold")
+        line.add_row(*(Text(cells[place], style=style) for place in block))
+        return line
+
+
+def grid(*columns: str, right: Iterable[int] = (), prose: int = 0) -> Sheet:
+    """A plain table; numbers stand to the right, and the last `prose` columns go below where there is no room beside."""
+    return Sheet(columns, right, prose)
+
+
+def _longest_word(text: str) -> int:
+    return max(map(cell_len, text.split()), default=0)
 
 
 def written_text(written: Sequence[Path]) -> tuple[RenderableType, ...]:
