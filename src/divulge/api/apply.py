@@ -31,7 +31,7 @@ from divulge.values import as_text
 
 Unseen = Literal["refuse", "suppress"]
 _SHOWN = 20
-_HINT = "Leave their rows out with unseen='suppress' (--suppress-unseen), or generalize old and new rows together"
+_HINT = "Leave their rows out with unseen='suppress', or generalize old and new rows together"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -294,7 +294,7 @@ def _broken(verdict: Verdict) -> publish.Unverified:
     )
     return publish.Unverified(
         f"the earlier release and the new rows together would break {told}",
-        hint="Nothing was published. Leave out the rows of these classes (--suppress-unseen), or generalize old and new rows together",
+        hint="Nothing was published. Leave out the rows of these classes with unseen='suppress', or generalize old and new rows together",
     )
 
 

@@ -164,4 +164,6 @@ def _unpack(project: ArxProject, folder: Path, *, to: levels.Flavour, force: boo
 def _refuse_existing(paths: Iterable[Path], *, force: bool) -> None:
     there = [str(path) for path in paths if path.exists()]
     if there and not force:
-        raise BadInput(f"{', '.join(there)} exists already", hint="Choose another place, or overwrite it with --force")
+        raise BadInput(
+            f"{', '.join(there)} exists already", hint="Choose another place, or overwrite it with force=True"
+        )

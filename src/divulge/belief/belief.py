@@ -239,5 +239,5 @@ class GroundChoice:
             raise BadInput(told, hint="give a hierarchy file for it")
         if asked == "ordered" and not has_order:
             told = f"the values of {name!r} are text and have no order"
-            raise BadInput(told, hint=f"give their order from low to high (--order '{name}=low,..,high')")
+            raise BadInput(told, hint="give their order from low to high with orders=")
         return Ground("ordered" if asked == "ordered" or (asked is None and has_order) else "equal")

@@ -83,8 +83,7 @@ class Promise:
             return
         if not beliefs:
             raise BadInput(
-                f"{self.text} is about a sensitive attribute, and none was named",
-                hint="name it with sensitive= (--sensitive)",
+                f"{self.text} is about a sensitive attribute, and none was named", hint="name it with sensitive="
             )
         for about in beliefs if self.attribute is None else [self.attribute]:
             if about not in beliefs:
@@ -511,7 +510,7 @@ def judge(
 ) -> Verdict:
     """Hold a measured table against promises, and its chosen classes and values against promises of their own."""
     if not promises and not protected:
-        raise BadInput("the policy makes no promise, so there is nothing to check", hint="for example k_anonymity = 5")
+        raise BadInput("the policy makes no promise, so there is nothing to check", hint="for example k_anonymity=5")
     held = _spread(measurement, promises, measurement.beliefs)
     questions = [
         metrics.Question(promise.metric, promise.bound, attribute, promise.l_value) for promise, attribute in held

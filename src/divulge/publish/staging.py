@@ -69,7 +69,7 @@ class Staging:
         if not _is_taken(self.target):
             return False
         if self.replaceable is None:
-            hint = "Name another folder, or replace the release with --force"
+            hint = "Name another folder, or replace the release with force=True"
             raise BadInput(f"{self.target} exists already", hint=hint)
         self.replaceable(self.target)
         return True

@@ -225,7 +225,7 @@ def _ranks(domain: Domain, order: Sequence[str] | None) -> Ints:
     if None in domain.labels:
         raise BadInput(
             f"{domain.name!r} has nulls, which have no place in an order",
-            hint="leave these rows out with Adversary(nulls='drop') (--nulls drop)",
+            hint="leave these rows out with nulls='drop' of the adversary",
         )
     if order is None and not domain.is_ordered:
         raise BadInput(

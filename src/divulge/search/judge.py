@@ -74,9 +74,7 @@ class Judge:
 
     def __post_init__(self) -> None:
         if not self.rules:
-            raise BadInput(
-                "no promise was made, so nothing needs to be generalized", hint="for example k_anonymity = 5"
-            )
+            raise BadInput("no promise was made, so nothing needs to be generalized", hint="for example k_anonymity=5")
         if not 0.0 <= self.suppression <= 1.0:
             raise BadInput(
                 f"suppression = {self.suppression!r} is not a fraction", hint="give a number from 0 to 1, 0.05 for 5 %"
