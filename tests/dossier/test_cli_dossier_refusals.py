@@ -23,6 +23,14 @@ def test_a_label_that_no_record_has_is_a_warning(write: Write) -> None:
     assert found.json()["leakage"] == pytest.approx(2 / 3)
 
 
+def test_labels_to_be_measured_otherwise_that_no_record_has_are_a_warning(write: Write) -> None:
+    given = write("p.json", record([["N", "a"], ["P", "1"]]))
+    options = ["--record", given, "--reference", given, "--grade", "Agee=3", "--joint", "J=N+Phone"]
+    found = dossier("leakage", *options, "--json")
+    assert found.code == 0
+    assert found.err == "divulge: warning: no record has the label Agee, Phone of --grade, --statistics or --joint\n"
+
+
 def test_an_empty_database_leaks_nothing(write: Write) -> None:
     options = ["--database", write("R.json", {"records": []}), "--reference", write("p.json", record([["N", "a"]]))]
     found = dossier("leakage", *options, "--json").json()
@@ -37,6 +45,7 @@ BAD: list[tuple[list[str], str]] = [
     (["leakage", "--reference", "P", "--record", "P", "--grade", "A=0"], "grade of 'A' is 0"),
     (["leakage", "--reference", "P", "--record", "P", "--grade", "A=1", "--grade", "A=2"], "given twice for 'A'"),
     (["leakage", "--reference", "P", "--record", "P", "--joint", "A+P"], "J=A+P:FILE"),
+    (["leakage", "--reference", "P", "--record", "P", "--joint", "J=A+P", "--joint", "J=A+N"], "twice for 'J'"),
     (["leakage", "--reference", "P", "--record", "P", "--joint", "J=A"], "at least two labels"),
     (["leakage", "--reference", "P", "--record", "P", "--joint", "J=A+P:missing.csv"], "cannot read"),
     (["leakage", "--reference", "P", "--record", "P", "--statistics", "P"], "does not hold counts"),
@@ -124,6 +133,16 @@ BAD_OPTION_FILES: list[tuple[str, str, str | bytes]] = [
     ("--equivalence", "twice.json", '{"N": ["1*"], "N": ["2*"]}'),
     ("--equivalence", "latin.json", b'{"\xe9": ["1*"]}'),
     ("--equivalence", "quote.csv", 'label,"canonical\nN,1*\n'),
+    ("--statistics", "deep.json", "[" * 5000 + "]" * 5000),
+    ("--statistics", "deep count.json", '{"N": {"a": ' + DEEP + "}}"),
+    ("--statistics", "nan.json", '{"N": {"a": NaN}}'),
+    ("--statistics", "infinity.csv", "label,value,count\nN,a,inf\n"),
+    ("--statistics", "twice.csv", "label,value,count\nN,a,1\nN,a,2\n"),
+    ("--statistics", "digits.json", '{"N": {"a": 1' + "0" * 400 + "}}"),
+    ("--statistics", "text.json", '{"N": {"a": "1"}}'),
+    ("--joint J=N+P:", "latin.csv", b"label,value,joint\nN,\xe9,x\n"),
+    ("--joint J=N+P:", "twice.csv", "label,value,joint\nN,a,x\nN,a,y\n"),
+    ("--joint J=N+P:", "stranger.csv", "label,value,joint\nX,a,x\n"),
     ("--augment N=Z:", "latin.csv", b"\xe9,1\n"),
     ("--augment N=Z:", "twice.csv", "a,1\na,2\n"),
     ("--augment N=Z:", "quote.csv", '"a,1\n'),

@@ -26,6 +26,7 @@ from divulge.cli.dossier_options import (
     read_equivalence,
     refuse_idle,
     tracked,
+    warn_about_labels,
 )
 from divulge.cli.options import JsonOption, Text, Texts, emit_json, new_app, progress_bar, show, takes_groups
 from divulge.errors import BadInput
@@ -102,7 +103,9 @@ def leakage(
         _tell(views.people_document(people), views.people_text(people), settings, json_=json_)
         return
     if record:
-        one = options.one(dv.dossier.read_record(record), dv.dossier.read_record(reference))
+        held, truth = dv.dossier.read_record(record), dv.dossier.read_record(reference)
+        one = options.one(held, truth)
+        warn_about_labels(options, [held, truth])
         _tell(views.leakage_document(one), views.leakage_text(one), options.settings, json_=json_)
         return
     records, truth = dv.dossier.read_database(str(database)), dv.dossier.read_record(reference)
@@ -115,6 +118,7 @@ def leakage(
         kept = dv.dossier.without(records, truth, operator=operator, measure=options) if explain else ()
     growing = dv.dossier.timeline(records, truth, operator=operator, measure=options) if timeline else ()
     steps = tuple(tracked(growing, len(records), what="timeline"))
+    warn_about_labels(options, [*records, truth])
     settings = {**options.settings, **adversary.settings, **({"cost": asdict(merging)} if adversary.merges else {})}
     if json_:
         graph = adversary.merge(records, options.equivalence)[1] if adversary.merges else None
@@ -216,6 +220,7 @@ def release(
     adversary.warn_about_labels([*records, *offered.values()])
     truth, operator = dv.dossier.read_record(reference), adversary.operator(options.equivalence)
     found = dv.dossier.compare(records, truth, offered, operator=operator, measure=options)
+    warn_about_labels(options, [*records, *offered.values(), truth])
     settings = {**options.settings, **adversary.settings}
     _tell(views.release_document(found), views.release_text(found), settings, json_=json_)
 

@@ -57,7 +57,19 @@ class MeasureOptions:
             equivalence=read_equivalence(self.equivalence),
             graded=numbers(self.grade or [], "--grade"),
             background=dv.dossier.read_background(self.statistics) if self.statistics else None,
-            joint=dict(map(_joint, self.joint or [])),
+            joint=_joints(self.joint or []),
+        )
+
+
+def warn_about_labels(measure: dv.dossier.Measure, records: Iterable[dv.dossier.Record]) -> None:
+    """One line on standard error for labels that were named to be measured otherwise and that no record has."""
+    known = {label for record in records for label in record.labels}
+    joints = (measure.joint or {}).values()
+    together = [given.members if isinstance(given, dv.dossier.Joint) else given for given in joints]
+    named = {*(measure.graded or ()), *(measure.background or ()), *(label for labels in together for label in labels)}
+    if unknown := sorted(named - known):
+        sys.stderr.write(
+            f"divulge: warning: no record has the label {', '.join(unknown)} of --grade, --statistics or --joint\n"
         )
 
 
@@ -276,6 +288,15 @@ def numbers(given: Sequence[str], option: str) -> dict[str, float]:
             found[name] = float(value)
         except ValueError:
             raise BadInput(f"{option} {text!r} does not have the form NAME=NUMBER") from None
+    return found
+
+
+def _joints(given: Sequence[str]) -> dict[str, dv.dossier.Joint | Iterable[str]]:
+    found: dict[str, dv.dossier.Joint | Iterable[str]] = {}
+    for label, named in map(_joint, given):
+        if label in found:
+            raise BadInput(f"--joint was given twice for {label!r}", hint="give each joint a label of its own")
+        found[label] = named
     return found
 
 

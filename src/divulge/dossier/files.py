@@ -22,7 +22,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TypeAlias
 
-from divulge.dossier.record import Attribute, Database, Record, brief, check_weights
+from divulge.dossier.record import Attribute, Database, Record, brief, check_weights, finite_number
 from divulge.errors import BadInput, nearest
 
 Source: TypeAlias = "str | PathLike[str]"
@@ -128,8 +128,8 @@ def read_background(source: Source) -> Mapping[str, Mapping[str, float]]:
     """
     path = Path(source)
     text, name = read_text(path), str(path)
+    found: dict[str, dict[str, float]] = {}
     if path.suffix.lower() == ".csv":
-        found: dict[str, dict[str, float]] = {}
         for number, row in csv_rows(text, ("label", "value", "count"), name):
             counts = found.setdefault(row["label"], {})
             if row["value"] in counts:
@@ -140,11 +140,13 @@ def read_background(source: Source) -> Mapping[str, Mapping[str, float]]:
     hint = 'write {"label": {"value": count, ...}, ...}'
     if not isinstance(document, dict) or not all(isinstance(counts, dict) for counts in document.values()):
         raise BadInput(f"{name!r} does not hold counts of values", hint=hint)
+    found = {label: {} for label in document}
     for label, counts in document.items():
         for value, count in counts.items():
-            if isinstance(count, bool) or not isinstance(count, int | float):
+            if (sure := finite_number(count)) is None:
                 raise BadInput(f"{name}: the count of {value!r} of {label!r} is {brief(count)}", hint=hint)
-    return {label: {value: float(count) for value, count in counts.items()} for label, counts in document.items()}
+            found[label][value] = sure
+    return found
 
 
 def read_joint_values(source: Source) -> Mapping[Attribute, str]:

@@ -152,7 +152,7 @@ def check_weights(weights: Mapping[str, float] | None) -> Mapping[str, float]:
     """Weights per label, 0 or within 1e-60 .. 1e60; a label without a weight weighs 1."""
     checked = {}
     for label, weight in (weights or {}).items():
-        number = _number(weight)
+        number = finite_number(weight)
         if number is None or not (number == 0 or LIGHTEST <= number <= HEAVIEST):
             raise BadInput(
                 f"the weight of {label!r} is {brief(weight)}",
@@ -164,7 +164,7 @@ def check_weights(weights: Mapping[str, float] | None) -> Mapping[str, float]:
 
 def check_confidence(given: object, attribute: tuple[str, str]) -> float:
     """The confidence as a float in [0, 1]."""
-    number = _number(given)
+    number = finite_number(given)
     if number is None or not 0 <= number <= 1:
         raise BadInput(
             f"the confidence of {show(attribute)} is {brief(given)}", hint="a confidence lies between 0 and 1"
@@ -236,7 +236,7 @@ def _pair(label: object, value: object, confidence: object = 1.0) -> tuple[Attri
     return attribute, check_confidence(confidence, attribute)
 
 
-def _number(value: object) -> float | None:
+def finite_number(value: object) -> float | None:
     """The value as a finite float, or None: text and truth values are not numbers here."""
     if type(value) is float:
         return value if math.isfinite(value) else None
