@@ -27,5 +27,6 @@ from divulge.metrics import Measurement as Measurement
 from divulge.papers import compare_distances as compare_distances
 from divulge.policy import Policy as Policy
 from divulge.policy import Protection as Protection
+from divulge.publish import reseal as reseal
 from divulge.table import read as read
 from divulge.version import __version__ as __version__

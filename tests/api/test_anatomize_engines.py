@@ -136,7 +136,8 @@ def test_the_release_holds_its_promises_and_all_values(chunked: OwnEngine, tmp_p
     assert all(level <= bound for level, bound in zip(levels, FOUR, strict=True))
     manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
     assert (manifest["engine"], manifest["rows"]) == (chunked.name, 640)
-    assert (manifest["settings"].get("records"), bool(manifest["notes"])) == {
+    assert not {"records", "chunks", "chunk_rows"} & set(manifest["settings"])
+    assert (release.settings.get("records"), bool(release.notes)) == {
         "memory": (None, False),
         "disk": ("disk", True),
         "the cluster": ("cluster", True),

@@ -73,8 +73,9 @@ def test_rows_get_the_labels_of_the_release(release: Path, tmp_path: Path) -> No
     assert not applied.alone.holds  # one row per class: who knows that somebody is among the new rows finds them
     manifest = json.loads((applied.folder / "manifest.json").read_text(encoding="utf-8"))
     assert manifest["kind"] == "applied"
-    assert manifest["rows"] == {"original": 2, "published": 2}
-    assert names(applied.folder) == ["manifest.json", "table.parquet"]
+    assert manifest["rows"] == 2
+    assert names(applied.folder) == ["manifest.json", "mapping", "table.parquet"]
+    assert names(applied.folder / "mapping") == ["manifest.json"]
 
 
 def test_unseen_values_are_refused_with_the_list(release: Path, tmp_path: Path) -> None:

@@ -31,25 +31,24 @@ def test_the_nine_patients_by_hand() -> None:
 def test_a_written_release(tmp_path: Path) -> None:
     folder = patients().write(tmp_path / "out")
     assert names(folder) == ["manifest.json", "mapping", "table.parquet"]
-    assert names(folder / "mapping") == ["age.csv", "original.json", "zip.csv"]
+    assert names(folder / "mapping") == ["age.csv", "manifest.json", "original.json", "types.json", "zip.csv"]
     assert "47677;4767*" in (folder / "mapping" / "zip.csv").read_text(encoding="utf-8").splitlines()
     assert (folder / "mapping").stat().st_mode & 0o077 == 0
     assert classes(pq.read_table(folder / "table.parquet").to_pylist()) == classes(
         patients().tables()["table"].to_pylist()
     )
-    manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
-    assert manifest["plan"]["levels"] == {"zip": 1, "age": 2}
-    assert manifest["rows"] == {"original": 9, "published": 9}
-    assert manifest["before"]["identity"]["k_anonymity"] == 1
-    assert manifest["after"]["identity"]["k_anonymity"] == 3
-    assert manifest["after"]["settings"]["prior"] == {"disease": "original"}
-    assert manifest["row_order"] == "shuffled with a secret"
-    assert {name: entry["public"] for name, entry in manifest["files"].items()} == {
-        "table.parquet": True,
-        "mapping/age.csv": False,
-        "mapping/zip.csv": False,
-        "mapping/original.json": False,
-    }
+    public, private = (
+        json.loads((folder / name).read_text(encoding="utf-8")) for name in ("manifest.json", "mapping/manifest.json")
+    )
+    assert private["plan"]["levels"] == {"zip": 1, "age": 2}
+    assert private["rows"] == {"original": 9, "published": 9}
+    assert private["before"]["identity"]["k_anonymity"] == 1
+    assert private["after"]["identity"]["k_anonymity"] == 3
+    assert private["after"]["settings"]["prior"] == {"disease": "original"}
+    assert set(private["files"]) == {"age.csv", "zip.csv", "original.json", "types.json"}
+    assert (public["rows"], public["row_order"]) == (9, "shuffled with a secret")
+    assert public["measured"]["identity"]["k_anonymity"] == 3
+    assert set(public["files"]) == {"table.parquet"}
 
 
 def test_what_may_be_handed_out_holds_no_value_that_was_hidden(tmp_path: Path) -> None:

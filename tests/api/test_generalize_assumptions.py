@@ -42,13 +42,14 @@ def decide(policy: Policy, *, sensitive: Any = "disease", **assumptions: Any) ->
 def verified(release: GeneralizedRelease, tmp_path: Path) -> dict[str, Any]:
     """What the manifest says after the files were read back: the same numbers that were foretold."""
     folder = release.write(tmp_path / "out", format="csv")
-    manifest: dict[str, Any] = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
+    manifest: dict[str, Any] = json.loads((folder / "mapping" / "manifest.json").read_text(encoding="utf-8"))
     for attribute, scores in release.after.sensitive.items():
         for name, score in scores.items():
             assert manifest["after"]["sensitive"][attribute][name] == pytest.approx(
                 score.number
             ) or score.value == float("inf")
-    return manifest
+    public: dict[str, Any] = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
+    return manifest | public
 
 
 def classes(release: GeneralizedRelease, name: str) -> list[Counter[str]]:

@@ -35,8 +35,8 @@ def test_the_prior_stays_the_originals(tmp_path: Path) -> None:
     # 4/9, 4/9, 1/9 before; 1/2, 1/2, 0 in each class: the distance is sqrt(2 (1/18)^2 + (1/9)^2).
     assert release.after["distribution_leakage"].value == pytest.approx((2 / 18**2 + 1 / 81) ** 0.5)
     release.write(tmp_path / "out")
-    manifest = json.loads((tmp_path / "out" / "manifest.json").read_text(encoding="utf-8"))
-    assert manifest["after"]["sensitive"]["disease"]["distribution_leakage"] == pytest.approx(
+    private = json.loads((tmp_path / "out" / "mapping" / "manifest.json").read_text(encoding="utf-8"))
+    assert private["after"]["sensitive"]["disease"]["distribution_leakage"] == pytest.approx(
         (2 / 18**2 + 1 / 81) ** 0.5
     )
     assert "flu" not in (tmp_path / "out" / "manifest.json").read_text(encoding="utf-8")
@@ -271,7 +271,12 @@ def test_mondrian(tmp_path: Path) -> None:
     rows = release.tables()["table"].to_pylist()
     assert len(rows) == 9
     assert min(classes(rows).values()) >= 3
-    assert names(release.write(tmp_path / "out") / "mapping") == ["boxes.json", "original.json"]
+    assert names(release.write(tmp_path / "out") / "mapping") == [
+        "boxes.json",
+        "manifest.json",
+        "original.json",
+        "types.json",
+    ]
 
 
 def test_bad_requests() -> None:

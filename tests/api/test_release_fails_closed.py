@@ -137,14 +137,14 @@ def test_a_file_that_changes_after_it_was_verified(
     source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     release = decide(source)
-    honest = manifest_module.write_manifest
+    honest = manifest_module.write_manifests
 
-    def late(folder: Path, document: Any, *, files: Any) -> None:
-        honest(folder, document, files=files)
+    def late(folder: Path, public: Any, private: Any) -> None:
+        honest(folder, public, private)
         with (folder / "table.csv").open("a", encoding="utf-8") as file:
             file.write("47677,29,Heart\n")
 
-    monkeypatch.setattr(release_module, "write_manifest", late)
+    monkeypatch.setattr(release_module, "write_manifests", late)
     refused(release, tmp_path, BadInput, "table.csv has changed")
 
 

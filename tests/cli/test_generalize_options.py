@@ -54,7 +54,9 @@ def test_a_population_to_hide_in(tmp_path: Path, method: str) -> None:
     assert (found["classes"], found["after"]["identity"]["k_map"]) == (2, 6)
     assert [(item["promise"], item["holds"]) for item in found["promises"]] == [("k_map >= 6", True)]
     assert "k_map is at least this high" in found["after"]["notes"][-1]
-    assert json.loads((out / "manifest.json").read_text(encoding="utf-8"))["after"]["identity"]["k_map"] == 6
+    assert (
+        json.loads((out / "mapping" / "manifest.json").read_text(encoding="utf-8"))["after"]["identity"]["k_map"] == 6
+    )
     refused = run_cli(*asked, "--dry-run")
     assert (refused.code, "needs a population" in refused.err) == (2, True)
     too_many = run_cli(*asked, "--k-map", "13", "--population", str(everybody), "--dry-run")

@@ -1,105 +1,441 @@
 # SPDX-License-Identifier: Apache-2.0
-"""manifest.json: every file is held against it, and nothing that is not in it counts as released."""
+"""The manifests of a release: every file is held against them, they come from anybody, and earlier ones still open."""
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import json
-from collections.abc import Callable
+import random
+import shutil
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
+import jsonschema  # type: ignore[import-untyped]
+import pyarrow as pa
 import pytest
 
-from divulge.engines import DuckDBEngine
-from divulge.errors import BadInput
-from divulge.publish import read_manifest
-from divulge.publish.manifest import refuse_unless_release, seal, versions, write_manifest
+import divulge as dv
+from divulge.cli.main import run
+from divulge.errors import BadInput, DivulgeError
+from divulge.publish import Earlier, read_manifest, read_manifests
+from divulge.publish.manifest import refuse_unless_release
+from divulge.publish.schema import check, schemas
+
+EARLIER = Path(__file__).parent / "format1"
+"""Releases that the version before wrote."""
+ROWS = 24
+_RNG = random.Random(5)  # noqa: S311
+PEOPLE = pa.table(
+    {
+        "zip": [_RNG.choice(["13053", "13068", "14850"]) for _ in range(ROWS)],
+        "age": [_RNG.randint(20, 59) for _ in range(ROWS)],
+        "disease": [_RNG.choice(["flu", "cold", "HIV"]) for _ in range(ROWS)],
+        "name": [f"p{i}" for i in range(ROWS)],
+    }
+)
+ROLES: dict[str, Any] = {"quasi_identifiers": ["zip", "age"], "sensitive": "disease", "identifier": "name"}
+POLICY = dv.Policy(k_anonymity=3, entropy_leakage=1.3, suppression=0.15)
 
 
-@pytest.fixture
-def release(tmp_path: Path) -> Path:
-    """A folder with two files and their manifest."""
-    folder = tmp_path / "release"
-    (folder / "mapping").mkdir(parents=True)
-    (folder / "table.csv").write_text("a\n1\n", encoding="utf-8")
-    (folder / "mapping" / "a.csv").write_text("1;*\n", encoding="utf-8")
-    files = seal(folder, {"table.csv": True, "mapping/a.csv": False})
-    document = {"kind": "test", "number": float("inf"), "versions": versions(DuckDBEngine())}
-    write_manifest(folder, document, files=files)
+@pytest.fixture(scope="module")
+def releases(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One release of each kind."""
+    folder = tmp_path_factory.mktemp("releases")
+    found = dv.generalize(PEOPLE, **ROLES, policy=POLICY, hierarchies={"age": {"intervals": [10, 20]}})
+    found.write(folder / "generalized", format="csv", seed=1)
+    dv.generalize(PEOPLE, **ROLES, policy=dv.Policy(k_anonymity=3), method="mondrian").write(
+        folder / "mondrian", format="csv"
+    )
+    dv.apply(folder / "generalized", PEOPLE.slice(0, 12), folder / "applied", unseen="suppress", seed=1)
+    dv.anatomize(PEOPLE, sensitive="disease", identifier="name", beta="1/2").write(folder / "anatomized", format="csv")
     return folder
 
 
-def test_it_holds_hashes_and_what_may_be_handed_out(release: Path) -> None:
-    document = json.loads((release / "manifest.json").read_text(encoding="utf-8"))
-    assert document["files"] == {
-        "table.csv": {"sha256": hashlib.sha256(b"a\n1\n").hexdigest(), "bytes": 4, "public": True},
-        "mapping/a.csv": {"sha256": hashlib.sha256(b"1;*\n").hexdigest(), "bytes": 4, "public": False},
-    }
-    assert document["number"] == "inf"
-    assert {"divulge", "python", "duckdb", "numpy", "pyarrow"} == set(document["versions"])
-    assert read_manifest(release) == document
+@pytest.fixture
+def release(releases: Path, tmp_path: Path) -> Path:
+    """A generalized release of one's own."""
+    return Path(shutil.copytree(releases / "generalized", tmp_path / "release"))
+
+
+def load(path: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return found
+
+
+def test_the_public_manifest_seals_public_files_and_knows_no_other(release: Path) -> None:
+    public, private = load(release / "manifest.json"), load(release / "mapping" / "manifest.json")
+    table = (release / "table.csv").read_bytes()
+    assert public["files"] == {"table.csv": {"sha256": hashlib.sha256(table).hexdigest(), "bytes": len(table)}}
+    assert "mapping" not in json.dumps(public)
+    assert private["manifest"] == hashlib.sha256((release / "manifest.json").read_bytes()).hexdigest()
+    assert set(private["files"]) == {"zip.csv", "age.csv", "original.json", "types.json"}
+    assert {"divulge", "python", "duckdb", "numpy", "pyarrow"} == set(public["versions"])
+    assert (release / "mapping").stat().st_mode & 0o777 == 0o700
+    assert read_manifest(release) == public
     refuse_unless_release(release)
 
 
+def test_public_numbers_are_those_of_the_published_file(release: Path) -> None:
+    """Anybody who measures table.csv finds every number of the manifest."""
+    public = load(release / "manifest.json")
+    by_hand = dv.measure(release / "table.csv", quasi_identifiers=["zip", "age"], sensitive="disease").to_dict()
+    assert public["measured"]["identity"] == by_hand["identity"]
+    assert public["measured"]["sensitive"] == by_hand["sensitive"]
+    assert public["rows"] == public["measured"]["rows"] == by_hand["rows"]
+    told = {item["promise"]: (item["holds"], item["shown_by"], item["value"]) for item in public["verdict"]}
+    assert told == {
+        "k_anonymity >= 3": (True, "files", by_hand["identity"]["k_anonymity"]),
+        "entropy_leakage <= 1.3": (True, "publisher", None),
+    }
+    assert load(release / "mapping" / "manifest.json")["rows"]["original"] == ROWS
+
+
+def test_every_key_that_is_written_is_declared(releases: Path) -> None:
+    for kind in ("generalized", "anatomized", "applied"):
+        schema = schemas()[f"{kind}-2"]
+        declared = set(schema["properties"]).union(
+            *(schemas()[part["$ref"].rpartition("/")[2]]["properties"] for part in schema["allOf"])
+        )
+        written = set(load(releases / kind / "manifest.json"))
+        assert written - declared <= {"read_back_by"}, kind
+
+
+# --- files that are not as they were released -----------------------------------------------------------------------------
 def _change(folder: Path) -> None:
     (folder / "table.csv").write_text("a\n2\n", encoding="utf-8")
 
 
+def _change_private(folder: Path) -> None:
+    (folder / "mapping" / "original.json").write_text("{}", encoding="utf-8")
+
+
 def _remove(folder: Path) -> None:
-    (folder / "mapping" / "a.csv").unlink()
+    (folder / "mapping" / "age.csv").unlink()
+
+
+def _remove_private_manifest(folder: Path) -> None:
+    (folder / "mapping" / "manifest.json").unlink()
 
 
 def _add(folder: Path) -> None:
     (folder / "notes.txt").write_text("mine", encoding="utf-8")
 
 
+def _add_private(folder: Path) -> None:
+    (folder / "mapping" / "notes.txt").write_text("mine", encoding="utf-8")
+
+
+def _link(folder: Path) -> None:
+    (folder / "table.csv").rename(folder.parent / "elsewhere.csv")
+    (folder / "table.csv").symlink_to(folder.parent / "elsewhere.csv")
+
+
+def _link_folder(folder: Path) -> None:
+    (folder / "mapping").rename(folder.parent / "elsewhere")
+    (folder / "mapping").symlink_to(folder.parent / "elsewhere")
+
+
 def _strip(folder: Path) -> None:
     (folder / "manifest.json").unlink()
 
 
-def _break(folder: Path) -> None:
-    (folder / "manifest.json").write_text("{", encoding="utf-8")
+def _text(text: str) -> Callable[[Path], None]:
+    def write(folder: Path) -> None:
+        (folder / "manifest.json").write_text(text, encoding="utf-8")
+
+    return write
 
 
-def _other_json(folder: Path) -> None:
-    (folder / "manifest.json").write_text('{"name": "an app"}', encoding="utf-8")
-
-
-def _edit(change: Callable[[dict[str, object]], None]) -> Callable[[Path], None]:
+def _edit(change: Callable[[dict[str, Any]], None]) -> Callable[[Path], None]:
     def edit(folder: Path) -> None:
-        document = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
+        document = load(folder / "manifest.json")
         change(document)
         (folder / "manifest.json").write_text(json.dumps(document), encoding="utf-8")
 
     return edit
 
 
-def _newer(document: dict[str, object]) -> None:
-    document["divulge_release"] = 99
-
-
-def _outside(document: dict[str, object]) -> None:
-    document["files"] = {"../secret.txt": {"sha256": ""}}
+def _named(name: str) -> Callable[[Path], None]:
+    return _edit(lambda document: document["files"].update({name: document["files"]["table.csv"]}))
 
 
 @pytest.mark.parametrize(
     ("spoil", "message"),
     [
         (_change, "table.csv has changed"),
-        (_remove, "mapping/a.csv is missing"),
+        (_change_private, "original.json has changed"),
+        (_remove, "age.csv is missing"),
+        (_remove_private_manifest, "mapping/manifest.json is missing"),
         (_add, "notes.txt is not in the manifest"),
+        (_add_private, "notes.txt is not in the manifest"),
+        (_link, "table.csv in .* is a link"),
+        (_link_folder, "mapping in .* is a link"),
         (_strip, "is not a release"),
-        (_break, "is not JSON"),
-        (_other_json, "not the manifest of a release"),
-        (_edit(_newer), "format 99"),
-        (_edit(_outside), "'../secret.txt' is not a file of a release"),
+        (_text("{"), "is not JSON"),
+        (_text('{"a": 1, "a": 2}'), "a key stands twice"),
+        (_text('{"a": NaN}'), "NaN is not a number"),
+        (_text("[" * 5000 + "]" * 5000), "nested too deeply|not the manifest"),
+        (_text('{"divulge_release": ' + "9" * 5000 + "}"), "is not JSON"),
+        (_text('{"name": "an app"}'), "not the manifest of a release"),
+        (_edit(lambda document: document.update(divulge_release=99)), "format 99"),
+        (_edit(lambda document: document.update(divulge_release=True)), "format True"),
+        (_edit(lambda document: document.update(kind="other")), "kind 'other'"),
+        (_edit(lambda document: document["table"].update(file="mapping/original.json")), "not one of its files"),
+        (_named("../release/table.csv"), "cannot be"),
+        (_named("/etc/hostname"), "cannot be"),
+        (_named("C:/secret"), "cannot be"),
+        (_named("a\\..\\b"), "cannot be"),
+        (_named("a/./b"), "cannot be"),
+        (_named("a\n/../../b"), "cannot be"),
+        (_edit(lambda document: document.update(rows=1)), "belongs to another manifest.json"),
     ],
 )
 def test_a_changed_release_is_refused_and_never_replaced(
-    release: Path, spoil: Callable[[Path], None], message: str
+    release: Path, spoil: Callable[[Path], None], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     spoil(release)
     with pytest.raises(BadInput, match=message):
-        read_manifest(release)
+        read_manifests(release)
     with pytest.raises(BadInput, match="not replaced"):
         refuse_unless_release(release)
+    assert run(["apply", str(release), "none.csv", "--out", str(release.parent / "out")]) == 2
+    assert len(capsys.readouterr().err.splitlines()) == 1
+
+
+def test_whoever_was_handed_the_public_part_opens_it(release: Path) -> None:
+    shutil.rmtree(release / "mapping")
+    assert read_manifests(release, handed_out=True).private is None
+    with pytest.raises(BadInput, match=r"mapping/manifest\.json is missing"):
+        read_manifests(release)
+    assert (dv.query(release, "disease = 'flu'").low or 0) > 0
+
+
+# --- manifests from others: seeded mutations -----------------------------------------------------------------------------
+def places(value: Any, at: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """The way to every value in a document."""
+    yield at
+    for name, item in value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ():
+        yield from places(item, (*at, name))
+
+
+def nested(depth: int) -> Any:
+    return json.loads("[" * depth + "]" * depth)
+
+
+ODD: tuple[Any, ...] = (
+    None,
+    True,
+    -1,
+    10**30,
+    1e308,
+    "",
+    "\x00",
+    "../x",
+    "x" * 5000,
+    [],
+    {},
+    [[]],
+    {"": {}},
+    nested(300),
+    "nan",
+    [None],
+)
+
+
+def mutations(document: Any, rng: random.Random, most: int) -> Iterator[str]:
+    """A document without a key, with another value at a place, with a key twice, nested 5,000 deep: each as text."""
+    ways = [at for at in places(document) if at]
+    for at in ways:
+        changed = copy.deepcopy(document)
+        parent = changed
+        for step in at[:-1]:
+            parent = parent[step]
+        del parent[at[-1]]
+        yield json.dumps(changed)
+    for at in rng.choices(ways, k=most):
+        changed = copy.deepcopy(document)
+        parent = changed
+        for step in at[:-1]:
+            parent = parent[step]
+        parent[at[-1]] = rng.choice(ODD)
+        yield json.dumps(changed)
+    yield json.dumps(document).replace('"kind":', '"kind": 1, "kind":', 1)
+    yield json.dumps(document).replace(": null", ": " + "[" * 5000 + "]" * 5000, 1)
+    yield json.dumps(document).replace(": null", ": 1e999", 1)
+    yield json.dumps(document)[:-7]
+
+
+def survives(use: Callable[[], object]) -> bool:
+    """Whether it works; what is refused is refused in one line, with exit code 1, 2 or 3."""
+    refused = None
+    try:
+        use()
+    except DivulgeError as error:
+        refused = error
+    assert refused is None or (refused.exit_code in (1, 2, 3) and len(str(refused)) < 2000), refused
+    return refused is None
+
+
+def opening(kind: str, folder: Path) -> Callable[[], object]:
+    """What comes first in every use, and costs little."""
+    handed_out = not (folder / "mapping").exists()
+    if kind in ("anatomized", "applied") or handed_out:
+        return lambda: read_manifests(folder, handed_out=handed_out)
+
+    def use() -> None:
+        earlier = Earlier.open(folder)
+        for name in ("quasi_identifiers", "sensitive", "weight", "settings", "unchanged", "columns", "form"):
+            getattr(earlier, name)
+        for name in ("promises", "boxes", "masses") if kind == "mondrian" else ("promises", "mappings", "masses"):
+            getattr(earlier, name)
+
+    return use
+
+
+def using(kind: str, folder: Path, out: Path) -> Callable[[], object]:
+    """What a release of a kind is there for."""
+    if kind == "anatomized":
+        return lambda: (dv.query(folder, "age > 30"), dv.check_anatomized(folder, beta="1/2"))
+    if kind == "applied":
+        return opening(kind, folder)
+
+    def use() -> None:
+        dv.query(folder, "disease = 'flu'")
+        if (folder / "mapping").exists():
+            dv.apply(folder, PEOPLE.slice(0, 8), out, unseen="suppress", force=True)
+
+    return use
+
+
+@pytest.mark.parametrize("private", [False, True], ids=["public", "private"])
+@pytest.mark.parametrize("kind", ["generalized", "mondrian", "anatomized", "applied"])
+@pytest.mark.parametrize("earlier", [False, True], ids=["today", "format 1"])
+def test_mutated_manifests_are_used_or_refused(
+    releases: Path, tmp_path: Path, *, earlier: bool, kind: str, private: bool
+) -> None:
+    folder = Path(shutil.copytree((EARLIER if earlier else releases) / kind, tmp_path / "release"))
+    if private and (earlier or kind == "anatomized"):
+        pytest.skip("there is no private manifest")
+    path = folder / "mapping" / "manifest.json" if private else folder / "manifest.json"
+    if not private and not earlier and kind != "anatomized":
+        shutil.rmtree(folder / "mapping")  # the private manifest would find every change at once
+    first, use = opening(kind, folder), using(kind, folder, tmp_path / "out")
+    honest = path.read_text(encoding="utf-8")
+    assert survives(use)
+    rng, passed, refused = random.Random(f"{kind}{earlier}{private}"), 0, 0  # noqa: S311
+    for text in mutations(json.loads(honest), rng, 60):
+        path.write_text(text, encoding="utf-8")
+        if survives(first):
+            passed += 1
+            if passed % 50 == 0:  # what opens is used now and then
+                survives(use)
+        else:
+            refused += 1
+    assert refused > 10
+
+
+@pytest.mark.parametrize("name", ["original.json", "boxes.json"])
+def test_mutated_private_files_with_the_right_hash(releases: Path, tmp_path: Path, name: str) -> None:
+    kind = "mondrian" if name == "boxes.json" else "generalized"
+    folder = Path(shutil.copytree(releases / kind, tmp_path / "release"))
+    path, sealed = folder / "mapping" / name, folder / "mapping" / "manifest.json"
+    document, rng = json.loads(path.read_text(encoding="utf-8")), random.Random(name)  # noqa: S311
+    use = using(kind, folder, tmp_path / "out")
+    assert survives(use)
+    first = opening(kind, folder)
+    for number, text in enumerate(mutations(document, rng, 40)):
+        path.write_text(text, encoding="utf-8")
+        private = load(sealed)
+        private["files"][name]["sha256"] = hashlib.sha256(text.encode()).hexdigest()
+        sealed.write_text(json.dumps(private), encoding="utf-8")
+        if survives(first) and number % 10 == 0:
+            survives(use)
+
+
+def test_the_check_agrees_with_another_implementation_of_json_schema(releases: Path) -> None:
+    """The published schema is what is checked here, and jsonschema refuses what we refuse."""
+    assert (Path(__file__).parents[2] / "docs/reference/manifest.schema.json").read_text(encoding="utf-8") == (
+        Path(__file__).parents[2] / "src/divulge/publish/manifest.schema.json"
+    ).read_text(encoding="utf-8")
+    whole = load(Path(__file__).parents[2] / "src/divulge/publish/manifest.schema.json")
+    jsonschema.Draft202012Validator.check_schema(whole)
+    rng, seen = random.Random(3), set()  # noqa: S311
+    for kind in ("generalized", "anatomized", "applied"):
+        document = load(releases / kind / "manifest.json")
+        validator = jsonschema.Draft202012Validator({"$ref": f"#/$defs/{kind}-2", "$defs": whole["$defs"]})
+        for text in mutations(document, rng, 50):
+            try:
+                changed = json.loads(text)
+            except (ValueError, RecursionError):
+                continue
+            if "Infinity" in json.dumps(changed):
+                continue  # not a number of JSON
+            expected = validator.is_valid(changed)
+            try:
+                check(changed, f"{kind}-2", Path("m"))
+                found = True
+            except BadInput:
+                found = False
+            assert found == expected, text
+            seen.add(found)
+    assert seen == {True, False}
+
+
+# --- releases written before ----------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("kind", ["generalized", "mondrian", "anatomized", "applied"])
+def test_an_earlier_release_opens_and_is_cleaned(kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = Path(shutil.copytree(EARLIER / kind, tmp_path / "release"))
+    if (folder / "mapping").exists():
+        (folder / "mapping").chmod(0o700)
+    told = load(folder / "manifest.json")
+    before = {
+        path.relative_to(folder): path.read_bytes() for path in folder.rglob("*.*") if path.name != "manifest.json"
+    }
+    use = using(kind, folder, tmp_path / "out")
+    assert survives(use)
+    assert run(["reseal", str(folder), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["changed"] is True
+    assert sorted(path.name for path in tmp_path.iterdir() if path.name != "out") == ["release"]
+    after = {
+        path.relative_to(folder): path.read_bytes() for path in folder.rglob("*.*") if path.name != "manifest.json"
+    }
+    assert after == before
+    assert survives(use)
+    public = load(folder / "manifest.json")
+    check(public, f"{told['kind']}-2", folder)
+    assert not {"before", "after", "plan", "hierarchies", "notes"} & set(public)
+    assert "mapping" not in json.dumps(public)
+    if kind != "anatomized":
+        private = load(folder / "mapping" / "manifest.json")
+        assert private["rows"] == told["rows"]
+        assert (folder / "mapping").stat().st_mode & 0o777 == 0o700
+    if kind == "generalized":
+        by_hand = dv.measure(folder / "table.csv", quasi_identifiers=["zip", "age"], sensitive="disease").to_dict()
+        assert public["measured"]["sensitive"] == by_hand["sensitive"]
+        assert [item["shown_by"] for item in public["verdict"]] == ["files", "publisher"]
+        assert (private["before"], private["after"]) == (told["before"], told["after"])
+    assert run(["reseal", str(folder)]) == 0
+    assert "clean already" in capsys.readouterr().out
+    assert load(folder / "manifest.json") == public
+
+
+def test_cleaning_refuses_what_has_changed_and_leaves_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = Path(shutil.copytree(EARLIER / "generalized", tmp_path / "release"))
+    _change(folder)
+    before = (folder / "manifest.json").read_bytes()
+    assert run(["reseal", str(folder)]) == 2
+    assert "table.csv has changed" in capsys.readouterr().err
+    assert (folder / "manifest.json").read_bytes() == before
+    assert run(["reseal", str(tmp_path / "nowhere")]) == 2
+    assert [path.name for path in tmp_path.iterdir()] == ["release"]
+
+
+def test_what_was_handed_out_is_cleaned_without_its_private_part(tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(EARLIER / "generalized", tmp_path / "release"))
+    shutil.rmtree(folder / "mapping")
+    found = dv.reseal(folder)
+    assert (found.changed, found.private, found.files) == (True, False, 1)
+    assert sorted(path.name for path in folder.iterdir()) == ["manifest.json", "table.csv"]
+    assert (dv.query(folder, "disease = 'flu'").low or 0) > 0

@@ -24,7 +24,7 @@ from divulge import publish
 from divulge.answers.condition import Tree, numbers_compared
 from divulge.engines import DuckDBEngine, is_plain_type
 from divulge.errors import BadInput
-from divulge.hierarchy import file_name, load_hierarchies
+from divulge.hierarchy import Hierarchy, file_name, load_hierarchies
 from divulge.table import Table
 from divulge.values import as_number, number_text, parse_interval
 
@@ -151,26 +151,36 @@ def _meaning(
     type_: str | None,
     hierarchies: str | Path | None,
 ) -> _Meaning:
-    levels = document["plan"]["levels"]
-    if hierarchies is not None and name in levels:
-        given, level = load_hierarchies(hierarchies, columns=[name]).get(name), levels[name]
+    labels = f"SELECT DISTINCT {table.engine.quote(name)} AS label FROM {table.relation}"
+    if hierarchies is not None and document["method"] != "mondrian":
+        given = load_hierarchies(hierarchies, columns=[name]).get(name)
         if given is not None:
-            of_values = {(labels[level], value) for value, labels in given.rows.items()}
-            return _Meaning("hierarchies", type_, frozenset(of_values | {(given.null_labels[level], None)}))
+            column = table.engine.query(labels)["label"].to_pylist()
+            return _Meaning("hierarchies", type_, _of_hierarchy(given, set(column)))
     mapping, boxes = folder / publish.FOLDER / file_name(name), folder / publish.BOXES
     if mapping.is_file():
         pairs = publish.read_mapping(mapping).items()
         return _Meaning("mapping", type_, frozenset((label, value) for value, label in pairs))
     if boxes.is_file():
         position = document["roles"]["quasi_identifiers"].index(name)
-        read = [(box.labels[position], box.spans[position]) for box in publish.read_boxes(boxes)]
+        found = publish.read_boxes(boxes, len(document["roles"]["quasi_identifiers"]))
+        read = [(box.labels[position], box.spans[position]) for box in found]
         values = {(label, value) for label, span in read if span and "values" in span for value in span["values"]}
         return _of_boxes(type_, values, [(label, span) for label, span in read if span and "values" not in span])
-    labels = f"SELECT DISTINCT {table.engine.quote(name)} AS label FROM {table.relation}"
     column = table.engine.query(labels)["label"].to_pylist()
     numbers = {(label, label) for label in column if label is None or as_number(label) is not None}
     spans = {(label, span) for label in column if label is not None and (span := _span_of(label)) is not None}
     return _Meaning("as written", None, frozenset(numbers), frozenset(spans))
+
+
+def _of_hierarchy(given: Hierarchy, published: set[str | None]) -> frozenset[tuple[str | None, str | None]]:
+    """The values of each label on the level that has all published ones; a release does not tell it, and where several fit, any may be."""
+    found: set[tuple[str | None, str | None]] = set()
+    for level in range(given.height + 1):
+        values = {(labels[level], value) for value, labels in given.rows.items()} | {(given.null_labels[level], None)}
+        if published <= {label for label, _ in values}:
+            found |= {pair for pair in values if pair[0] in published}
+    return frozenset(found)
 
 
 def _of_boxes(
@@ -191,7 +201,10 @@ def _of_boxes(
 def _between(type_: str | None, low: str, high: str) -> list[str] | None:
     """All values of a type from one to another, where they are few enough to be listed."""
     if type_ == "DATE":
-        first, last = dt.date.fromisoformat(low), dt.date.fromisoformat(high)
+        try:
+            first, last = dt.date.fromisoformat(low), dt.date.fromisoformat(high)
+        except ValueError:
+            return None
         return [str(first + dt.timedelta(days=day)) for day in range((last - first).days + 1)]
     decimal = _DECIMAL.fullmatch(type_ or "")
     if decimal is None and not _WHOLE.fullmatch(type_ or ""):

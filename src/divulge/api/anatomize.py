@@ -131,7 +131,10 @@ class AnatomizedRelease(publish.Release):
         return found
 
     def document(self, measured: anatomy.GroupSummary, written: publish.Written) -> dict[str, Any]:
-        """What the manifest says; no seed is in it."""
+        """What everybody is told, all of it worked out from the tables or asked for; no seed is in it.
+
+        Why a column was left out is not: the reason counts its values. Nor how chunks were dealt, which tells the size of the source.
+        """
         drawn = "a seed given by the publisher" if self.seed_given or written.seed_given else "a secret"
         chunked = f"by group, whose numbers are drawn from {drawn}, then by value"
         return {
@@ -139,13 +142,13 @@ class AnatomizedRelease(publish.Release):
             "method": self.groups.method.name,
             "promises": self.model.texts(),
             "levels": measured.levels.texts(),
-            "settings": self.settings,
+            "settings": {name: it for name, it in self.settings.items() if name not in publish.CHUNK_SETTINGS},
             "nulls": self.nulls,
             "roles": {
                 "quasi_identifiers": list(self.roles.quasi_identifiers),
                 "sensitive": list(self.roles.sensitive),
                 "identifier": list(self.roles.identifier),
-                "left_out": dict(self.left_out),
+                "left_out": list(self.left_out),
             },
             "rows": measured.records,
             "groups": measured.groups,
@@ -167,7 +170,6 @@ class AnatomizedRelease(publish.Release):
             "row_order": chunked if self.groups.only is None else f"drawn from {drawn}",
             "engine": self.source.engine.name,
             "read_back_by": written.reader,
-            "notes": list(self.notes),
         }
 
     def _whole(self, told: str, *, hint: str = _SAMPLE) -> anatomy.Anatomized:

@@ -93,6 +93,7 @@ def apply(
     source, own = _source(*own_table(read(table, engine=engine)), earlier)
     roles = Roles(earlier.quasi_identifiers, earlier.sensitive, (), earlier.weight, None)
     counted = count_in_memory(Request(source, roles, earlier.settings["nulls"], earlier.document["joint"]))
+    earlier.refuse_unless_about(counted.cells)
     recoding = _recode(earlier, counted, unseen=unseen)
     later = _Later(earlier, source, own, roles, counted)
     promises, unchecked = earlier.checkable(counted)
@@ -222,8 +223,13 @@ class _Later:
             self.source, self.engine, self.counted, recoding, roles=self.roles, nulls=self.earlier.settings["nulls"]
         )
 
-    def measure(self, rows: str, *, engine: OwnEngine | None = None, together: bool = True) -> Measurement:
-        """What these rows tell, by themselves or with the earlier release; the prior is that of the old original and all new rows."""
+    def measure(
+        self, rows: str, *, engine: OwnEngine | None = None, together: bool = True, against_original: bool = True
+    ) -> Measurement:
+        """What these rows tell, by themselves or with the earlier release; the prior is that of the old original and all new rows.
+
+        Not `against_original`: the prior is that of what is published, as anybody can measure it.
+        """
         where = engine or self.engine
         listed = ", ".join(where.quote(name) for name in self.earlier.columns)
         relation = f"SELECT {listed} FROM ({rows}) AS later"
@@ -232,6 +238,8 @@ class _Later:
         source = f"{self.earlier.folder} with {self.source.source}" if together else self.source.source
         table = table_of(where, f"({relation})", source=source)
         counted = count(table, self.roles, joint=self.earlier.document["joint"])
+        if not against_original:
+            return metrics.measure_counts(counted, table, self.roles, assumptions=Assumptions())
         masses: dict[str, Floats] = {}
         cells: dict[str, Cells] = {}
         for name, found in counted.cells.items():
@@ -261,29 +269,47 @@ class _LaterRelease(publish.Release):
         query = publish.shuffled(self.engine, rows, secret=publish.draw_secret(seed), files=files)
         return [publish.ReleasePart("table", query, expected, files=files, counted=self.later.roles.counted)]
 
-    def measure_again(self, tables: Sequence[Table], engine: OwnEngine) -> Measurement:
+    def measure_again(self, tables: Sequence[Table], engine: OwnEngine) -> tuple[Measurement, Measurement]:
         (table,) = tables
         later = self.later
         request = Request(table, later.roles, "category", later.earlier.document["joint"])
         publish.compare(count_in_memory(request), search.published(later.counted, self.recoding))
-        measured = later.measure(f"SELECT * FROM {table.relation}", engine=engine)
+        rows = f"SELECT * FROM {table.relation}"
+        measured = later.measure(rows, engine=engine)
         if self.promises:
             publish.hold(measured, Policy(self.promises))
-        return measured
+        return later.measure(rows, engine=engine, against_original=False), measured
 
-    def document(self, measured: Measurement, written: publish.Written) -> dict[str, Any]:
-        later = self.later
+    def document(self, measured: tuple[Measurement, Measurement], written: publish.Written) -> dict[str, Any]:
+        alone, _ = measured
+        earlier, roles = self.later.earlier, self.later.roles
         return {
             "kind": "applied",
-            "release": publish.sha256(later.earlier.folder / publish.NAME),
+            "release": {name: entry["sha256"] for name, entry in earlier.document["files"].items()},
             "policy": publish.describe_policy(Policy(self.promises)),
+            "roles": {
+                "quasi_identifiers": list(roles.quasi_identifiers),
+                "sensitive": list(roles.sensitive),
+                "weight": roles.weight,
+            },
+            "nulls": earlier.settings["nulls"],
+            "joint": earlier.document["joint"],
             "unchecked": list(self.unchecked),
             "table": written.describe(next(iter(written.types))),
-            "rows": {"original": later.counted.rows, "published": search.published(later.counted, self.recoding).rows},
+            "rows": self._published,
             "row_order": written.row_order,
             "engine": self.engine.name,
-            "together": publish.numbers(measured),
+            "together": publish.public_numbers(alone),
         }
+
+    def private_document(self, measured: tuple[Measurement, Measurement]) -> dict[str, Any]:
+        _, against_original = measured
+        rows = {"original": self.later.counted.rows, "published": self._published}
+        return {"kind": "applied", "rows": rows, "together": publish.numbers(against_original)}
+
+    @property
+    def _published(self) -> int:
+        return search.published(self.later.counted, self.recoding).rows
 
 
 def _broken(verdict: Verdict) -> publish.Unverified:

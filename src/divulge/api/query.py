@@ -78,14 +78,14 @@ def open_release(
         return release
     if isinstance(release, AnatomizedRelease):
         return answers.AnatomizedSource(release.published)
-    document = manifest_of(release)
-    if document is not None and document.get("kind") == "generalized":
+    found = manifests_of(release)
+    if found is not None and found.public["kind"] == "generalized":
+        document, private = found.public, found.private
         folder, described, engine = Path(release), document["table"], DuckDBEngine()
         form = publish.Format(described["format"], described["delimiter"])
         table = publish.read_rows(engine, folder / described["file"], form=form, types=described["types"])
         labels = answers.read_labels(engine, table, document, folder, hierarchies=hierarchies)
-        rows = document.get("rows") or {}
-        left_out = rows["original"] - rows["published"] if {"original", "published"} <= set(rows) else None
+        left_out = None if private is None else private["rows"]["original"] - private["rows"]["published"]
         return answers.GeneralizedSource(table, labels, left_out)
     published = open_anatomized(release, group=group, count=count)
     anatomy.check_groups(published)
@@ -104,11 +104,12 @@ def open_anatomized(
     if isinstance(release, AnatomizedRelease):
         return release.published
     reader = engine or DuckDBEngine()
-    document = manifest_of(release)
-    if document is None:
+    found = manifests_of(release)
+    if found is None:
         return anatomy.join_tables(_foreign_tables(release, reader), sensitive=sensitive, group=group, count=count)
-    if document.get("kind") != "anatomized":
-        told = f"{release} is a release of the kind {document.get('kind')!r}"
+    document = found.public
+    if document["kind"] != "anatomized":
+        told = f"{release} is a release of the kind {document['kind']!r}"
         raise BadInput(told, hint="Name an anatomized release")
     form = publish.Format(document["format"], document["delimiter"])
     tables = [
@@ -120,11 +121,11 @@ def open_anatomized(
     )
 
 
-def manifest_of(release: Any) -> dict[str, Any] | None:
-    """The manifest of a folder that has one; its files are held against their hashes."""
+def manifests_of(release: Any) -> publish.Manifests | None:
+    """The manifests of a folder that has them; its files are held against their hashes."""
     if not isinstance(release, str | Path) or not (Path(release) / publish.NAME).is_file():
         return None
-    return publish.read_manifest(Path(release), handed_out=True)
+    return publish.read_manifests(Path(release), handed_out=True)
 
 
 def _foreign_tables(release: Any, engine: OwnEngine) -> list[Table]:

@@ -28,6 +28,7 @@ COMMANDS = {
     "anatomize": "publish a table as several tables, tied together by groups of records",
     "query": "estimate a count, a sum or an average from a release",
     "apply": "publish new rows as an earlier release was published",
+    "reseal": "clean the manifest of a release that an earlier version wrote",
     "hierarchy": "build, check, convert and show the levels of columns",
     "perturbed": "measure a release whose values were changed at random, against its original",
     "distances": "compare distances between distributions for sensitivity and independence",

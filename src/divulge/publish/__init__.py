@@ -5,24 +5,25 @@ from divulge.publish.files import Format, choose_format, draw_secret, read_rows,
 from divulge.publish.generalized import GeneralizedRelease, Original, follow
 from divulge.publish.later import Earlier
 from divulge.publish.manifest import (
-    BOXES,
+    CHUNK_SETTINGS,
     FOLDER,
     NAME,
+    Manifests,
     describe_policy,
     numbers,
-    place,
-    read_boxes,
+    public_numbers,
     read_manifest,
-    read_mapping,
-    read_types,
-    sha256,
+    read_manifests,
 )
+from divulge.publish.mapping import BOXES, place, read_boxes, read_mapping, read_types
 from divulge.publish.release import Release, ReleasePart, Written, refuse_target
+from divulge.publish.reseal import Resealed, reseal
 from divulge.publish.verify import Fingerprint, Unverified, compare, hold
 
 __all__ = [
-    "BOXES", "FOLDER", "NAME", "Earlier", "Fingerprint", "Format", "GeneralizedRelease", "Original", "Release",
-    "ReleasePart", "Unverified", "Written", "choose_format", "compare", "describe_policy", "draw_secret", "follow",
-    "hold", "numbers", "place", "read_boxes", "read_manifest", "read_mapping", "read_rows", "read_types",
-    "recoded_rows", "refuse_target", "sha256", "shuffled", "writable",
+    "BOXES", "CHUNK_SETTINGS", "FOLDER", "NAME", "Earlier", "Fingerprint", "Format", "GeneralizedRelease",
+    "Manifests", "Original", "Release", "ReleasePart", "Resealed", "Unverified", "Written", "choose_format", "compare",
+    "describe_policy", "draw_secret", "follow", "hold", "numbers", "place", "public_numbers", "read_boxes",
+    "read_manifest", "read_manifests", "read_mapping", "read_rows", "read_types", "recoded_rows",
+    "refuse_target", "reseal", "shuffled", "writable",
 ]  # fmt: skip

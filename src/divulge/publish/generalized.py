@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
+
+import pyarrow as pa
 
 from divulge import metrics
 from divulge.belief import Assumptions
@@ -16,8 +18,8 @@ from divulge.engines import OwnEngine
 from divulge.errors import BadInput
 from divulge.hierarchy import Hierarchy, Suggestion, file_name
 from divulge.metrics import Measurement
-from divulge.policy import Policy, Protected, Verdict
-from divulge.publish import manifest
+from divulge.policy import Policy, Promise, Protected, Verdict, judge
+from divulge.publish import manifest, mapping
 from divulge.publish.files import draw_secret, recoded_rows, shuffled
 from divulge.publish.release import Release, ReleasePart, StagedFile, Written
 from divulge.publish.verify import Fingerprint, compare, hold
@@ -127,7 +129,7 @@ class GeneralizedRelease(Release):
         query = shuffled(self.engine, self.original.recoded(self.plan.recoding), secret=draw_secret(seed), files=files)
         return [ReleasePart("table", query, self.expected, files=files, counted=self.original.roles.counted)]
 
-    def measure_again(self, tables: Sequence[Table], engine: OwnEngine) -> Measurement:
+    def measure_again(self, tables: Sequence[Table], engine: OwnEngine) -> MeasuredAgain:
         """Count the published table, compare it with the plan, measure it and hold it against the policy."""
         del engine
         (table,) = tables
@@ -143,8 +145,10 @@ class GeneralizedRelease(Release):
         elif asked.weight is None:
             found = replace(found, population=self.plan.published(original.people).population)
         measured = original.measure(found)
-        hold(measured, self.policy, follow(self.protected, self.plan, original.people))
-        return measured
+        verdict = hold(measured, self.policy, follow(self.protected, self.plan, original.people))
+        return MeasuredAgain(
+            metrics.measure_counts(counted, table, roles, assumptions=Assumptions()), measured, verdict
+        )
 
     def private_files(self) -> list[StagedFile]:
         """What each value was published as, and how often each sensitive value occurred: later rows are published by them."""
@@ -154,57 +158,119 @@ class GeneralizedRelease(Release):
         }
         writers: dict[str, Callable[[Path], None]] = {}
         if self.plan.boxes:
-            writers[manifest.BOXES] = partial(manifest.write_boxes, boxes=self.plan.boxes)
+            writers[mapping.BOXES] = partial(mapping.write_boxes, boxes=self.plan.boxes)
         for name, level in self.plan.levels.items():
-            mapping = manifest.mapping_of(self.hierarchies[name], level)
-            writers[f"{manifest.FOLDER}/{file_name(name)}"] = partial(manifest.write_mapping, mapping=mapping)
+            mapped = mapping.mapping_of(self.hierarchies[name], level)
+            writers[f"{manifest.FOLDER}/{file_name(name)}"] = partial(mapping.write_mapping, mapping=mapped)
         types = {name: self.source.column(name).type for name in self.original.roles.quasi_identifiers}
-        writers[manifest.TYPES] = partial(manifest.write_types, types=types)
-        writers[manifest.ORIGINAL] = partial(manifest.write_original, counts=masses)
+        writers[mapping.TYPES] = partial(mapping.write_types, types=types)
+        writers[mapping.ORIGINAL] = partial(mapping.write_original, counts=masses)
         return [StagedFile(name, write, public=False) for name, write in writers.items()]
 
-    def document(self, measured: Measurement, written: Written) -> dict[str, Any]:
-        """What the manifest says."""
-        roles = self.original.roles
-        chosen = {name: name in self.suggestions for name in self.hierarchies}
+    def document(self, measured: MeasuredAgain, written: Written) -> dict[str, Any]:
+        """What everybody is told: what was asked for, and what the published table tells anyhow."""
+        own = self.original.roles
+        roles = {
+            "quasi_identifiers": list(own.quasi_identifiers),
+            "sensitive": list(own.sensitive),
+            "identifier": list(own.identifier),
+            "person": own.person,
+            "weight": own.weight,
+            "plain": list(self.plain),
+        }
+        background = list(self.original.assumptions.knowledge)
+        told = manifest.describe_verdict(measured.verdict)
+        promises = {outcome.promise.text: outcome.promise for outcome in measured.verdict.outcomes}
         return {
             "kind": "generalized",
             "policy": manifest.describe_policy(self.policy),
-            "roles": {
-                "quasi_identifiers": list(roles.quasi_identifiers),
-                "sensitive": list(roles.sensitive),
-                "identifier": list(roles.identifier),
-                "person": roles.person,
-                "weight": roles.weight,
-                "plain": list(self.plain),
-            },
+            "roles": roles,
+            "method": self.plan.method,
+            "nulls": self.original.nulls,
+            "unchanged": self._holding_values(),
+            "table": written.describe(next(iter(written.types))),
+            "rows": measured.alone.rows,
+            "row_order": written.row_order,
+            "engine": self.engine.name,
+            "joint": self.original.joint,
+            "background": background,
+            "measured": manifest.public_numbers(measured.alone),
+            "verdict": public_verdict(told, promises, measured.alone, roles=roles, background=background),
+        }
+
+    def private_document(self, measured: MeasuredAgain) -> dict[str, Any]:
+        """What the publisher needs later: how it was found, and all that was measured against the original."""
+        chosen = {name: name in self.suggestions for name in self.hierarchies}
+        return {
+            "kind": "generalized",
             "plan": self.plan.describe(),
-            "unchanged": [
-                name
-                for name, same in zip(self.plan.recoding.columns, self.plan.recoding.unchanged, strict=True)
-                if same
-            ],
             "hierarchies": {
                 name: {"height": hierarchy.height, "from": "the data" if chosen[name] else "the publisher"}
                 for name, hierarchy in self.hierarchies.items()
             },
-            "table": written.describe(next(iter(written.types))),
-            "rows": {"original": self.before.rows, "published": self.plan.published(self.original.rows).rows},
-            "row_order": written.row_order,
-            "engine": self.engine.name,
-            "joint": self.original.joint,
-            "background": list(self.original.assumptions.knowledge),
+            "unchanged": self._on_level_0(),
+            "rows": {"original": self.before.rows, "published": measured.alone.rows},
             "before": manifest.numbers(self.before),
-            "after": manifest.numbers(measured),
-            "verdict": [
-                {
-                    "promise": outcome.promise.text,
-                    "protects": outcome.protects,
-                    "attribute": outcome.attribute,
-                    # The number could tell that the chosen people were there, and were all left out.
-                    "value": None if outcome.protects else outcome.value,
-                    "holds": outcome.holds,
-                }
-                for outcome in self.verdict.outcomes
-            ],
+            "after": manifest.numbers(measured.with_prior),
+            "verdict": manifest.describe_verdict(measured.verdict),
         }
+
+    def _on_level_0(self) -> list[str]:
+        recoding = self.plan.recoding
+        return [name for name, same in zip(recoding.columns, recoding.unchanged, strict=True) if same]
+
+    def _holding_values(self) -> list[str]:
+        """Columns whose cells are the values themselves. Looked at in the published rows alone: a level is chosen by those left out too."""
+        recoding, people = self.plan.recoding, self.original.people
+        found = set(self._on_level_0())
+        for name, labels, codes, key, own in zip(
+            recoding.columns, recoding.labels, recoding.codes, people.keys, people.codes, strict=True
+        ):
+            if key.values.type == pa.string():  # others become text, which their type in the file tells
+                pairs = zip(codes[recoding.kept].tolist(), own[recoding.kept].tolist(), strict=True)
+                if all(labels[label] == key.labels[value] for label, value in set(pairs)):
+                    found.add(name)
+        return [name for name in recoding.columns if name in found]
+
+
+@dataclass(frozen=True)
+class MeasuredAgain:
+    """What was read back of a release."""
+
+    alone: Measurement
+    """By itself, as anybody can who has the published files."""
+    with_prior: Measurement
+    """Against the original, as the promises were made."""
+    verdict: Verdict
+
+
+def public_verdict(
+    told: Sequence[Mapping[str, Any]],
+    promises: Mapping[str, Promise],
+    alone: Measurement,
+    *,
+    roles: Mapping[str, Any],
+    background: Collection[str],
+) -> list[dict[str, Any]]:
+    """Each promise, that it held, and its number where the published files show it: then it is worked out from them.
+
+    Which these are follows from what was asked for, never from the data. `promises` are those of the table as a whole, by their texts.
+    """
+
+    def by_files(item: Mapping[str, Any]) -> Promise | None:
+        promise = None if item["protects"] else promises.get(item["promise"])
+        if promise is None or roles.get("person") is not None or item["attribute"] in background:
+            return None
+        metric = promise.metric
+        against_original = metric.scope == "sensitive" and (metric.against_prior or metric.looks_at != "class")
+        needs_table = metric.needs_population and roles.get("weight") is None
+        return None if against_original or needs_table else replace(promise, attribute=item["attribute"])
+
+    return [
+        {
+            **{name: item[name] for name in ("promise", "protects", "attribute", "holds")},
+            "shown_by": "publisher" if promise is None else "files",
+            "value": None if promise is None else judge(alone, [promise]).outcomes[0].value,
+        }
+        for item, promise in ((item, by_files(item)) for item in told)
+    ]

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -13,9 +14,27 @@ from divulge.engines import OwnEngine
 from divulge.errors import BadInput
 from divulge.hierarchy import file_name
 from divulge.policy import Promise
-from divulge.publish import manifest
+from divulge.publish import manifest, mapping
 from divulge.publish.files import Format, read_rows
 from divulge.table import Table
+
+_WHOLE = "Take the release from its publisher, with its mappings"
+
+
+def promises_of(document: Mapping[str, Any]) -> tuple[Promise, ...]:
+    """What a generalized release promises to everybody."""
+    made = []
+    for item in document["policy"]["promises"]:
+        bound = item["bound"] if item["l"] is None else {"c": item["bound"], "l": item["l"]}
+        made.append(Promise.make(item["metric"], bound, attribute=item["attribute"], scope=item["scope"]))
+    return tuple(made)
+
+
+def read_table(engine: OwnEngine, folder: Path, document: Mapping[str, Any]) -> Table:
+    """The published table of a generalized release."""
+    table = document["table"]
+    form = Format(table["format"], table["delimiter"])
+    return read_rows(engine, folder / table["file"], form=form, types=table["types"])
 
 
 @dataclass(frozen=True)
@@ -24,17 +43,20 @@ class Earlier:
 
     folder: Path
     document: dict[str, Any]
+    """What it says to everybody."""
+    private: dict[str, Any]
+    """What it says to its publisher."""
 
     @classmethod
     def open(cls, folder: str | Path) -> Earlier:
-        """Read the manifest and hold every file against it; refused if later rows cannot be published by this release."""
+        """Read the manifests and hold every file against them; refused if later rows cannot be published by this release."""
         where = Path(folder)
-        document = manifest.read_manifest(where)
-        if document.get("kind") != "generalized":
-            told = f"{folder} is a release of the kind {document.get('kind')!r}, which has no mappings for later rows"
+        document, private, _ = manifest.read_manifests(where)
+        if private is None or document["kind"] != "generalized":
+            told = f"{folder} is a release of the kind {document['kind']!r}, which has no mappings for later rows"
             raise BadInput(told, hint="Name the folder that `divulge generalize` wrote")
         reason = ""
-        if document["before"]["rows"] != document["before"]["people"]:
+        if private["before"]["rows"] != private["before"]["people"]:
             reason = "hides people who own several rows, and does not say whose a row is"
         elif document["policy"].get("protections"):
             reason = (
@@ -43,7 +65,7 @@ class Earlier:
         if reason:
             told = f"{folder} {reason}, so later rows cannot be checked with it"
             raise BadInput(told, hint="Generalize the old and the new rows together")
-        return cls(where, document)
+        return cls(where, document, private)
 
     @property
     def quasi_identifiers(self) -> tuple[str, ...]:
@@ -58,17 +80,17 @@ class Earlier:
     @property
     def weight(self) -> str | None:
         """The weight column, if there is one."""
-        return cast("str | None", self.document["roles"]["weight"])
+        return cast("str | None", self.document["roles"].get("weight"))
 
     @property
     def settings(self) -> dict[str, Any]:
         """What the numbers of the release depend on."""
-        return cast("dict[str, Any]", self.document["after"]["settings"])
+        return cast("dict[str, Any]", self.private["after"]["settings"])
 
     @property
     def unchanged(self) -> frozenset[str]:
         """The columns that were published as they came."""
-        return frozenset(self.columns) - set(self.quasi_identifiers) | set(self.document["unchanged"])
+        return frozenset(self.columns) - set(self.quasi_identifiers) | set(self.private["unchanged"])
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -84,33 +106,33 @@ class Earlier:
     @cached_property
     def promises(self) -> tuple[Promise, ...]:
         """What was promised."""
-        made = []
-        for item in self.document["policy"]["promises"]:
-            bound = item["bound"] if item["l"] is None else {"c": item["bound"], "l": item["l"]}
-            made.append(Promise.make(item["metric"], bound, attribute=item["attribute"], scope=item["scope"]))
-        return tuple(made)
+        return promises_of(self.document)
 
     @cached_property
-    def mappings(self) -> dict[str, manifest.Mapped]:
+    def mappings(self) -> dict[str, mapping.Mapped]:
         """What each value of each quasi-identifier is published as."""
         files = {name: self._private(f"{manifest.FOLDER}/{file_name(name)}") for name in self.quasi_identifiers}
-        return {name: manifest.read_mapping(path) for name, path in files.items()}
+        return {name: mapping.read_mapping(path) for name, path in files.items()}
 
     @cached_property
-    def boxes(self) -> tuple[manifest.Placed, ...]:
+    def boxes(self) -> tuple[mapping.Placed, ...]:
         """What each class of a local recoding stands for; empty where columns were mapped one by one."""
-        local = self.document["plan"]["method"] == "mondrian"
-        return manifest.read_boxes(self._private(manifest.BOXES)) if local else ()
+        local = self.document["method"] == "mondrian"
+        return mapping.read_boxes(self._private(mapping.BOXES), len(self.quasi_identifiers)) if local else ()
 
     @cached_property
     def masses(self) -> dict[str, dict[str | None, float]]:
         """How often each sensitive value occurred in the original."""
-        return manifest.read_original(self._private(manifest.ORIGINAL))
+        return mapping.read_original(self._private(mapping.ORIGINAL))
 
     def read(self, engine: OwnEngine) -> Table:
         """Its published table."""
-        table = self.document["table"]
-        return read_rows(engine, self.folder / table["file"], form=self.form, types=table["types"])
+        return read_table(engine, self.folder, self.document)
+
+    def refuse_unless_about(self, sensitive: Collection[str]) -> None:
+        """Refuse a private part that does not say how often the values of each of these columns occurred."""
+        for name in sensitive:
+            self._expect(name, self.masses, mapping.ORIGINAL)
 
     def checkable(self, later: Contingency) -> tuple[tuple[Promise, ...], tuple[str, ...]]:
         """The promises that can be checked again with later rows, from the files of a release, and the others with the reason."""
@@ -126,6 +148,8 @@ class Earlier:
         if promise.metric.scope == "identity":
             return None
         for name in [promise.attribute] if promise.attribute else settings["sensitive"]:
+            for known in (later.cells, settings["prior"], settings["ground_distance"]):
+                self._expect(name, known, f"{manifest.FOLDER}/{manifest.NAME}")
             if settings["prior"][name] != "original":
                 return f"the prior of {name} was given and is not part of the release"
             if name in self.document["background"]:
@@ -135,8 +159,11 @@ class Earlier:
                 return f"the {settings['ground_distance'][name]} distance of {name} is not part of the release"
         return None
 
+    def _expect(self, name: str, known: Collection[str], file: str) -> None:
+        if name not in known:
+            raise BadInput(f"{self.folder / file} says nothing of the sensitive column {name!r}", hint=_WHOLE)
+
     def _private(self, name: str) -> Path:
-        if name not in self.document["files"]:
-            hint = "Take the release from its publisher, with its mappings"
-            raise BadInput(f"{self.folder} has no {name}", hint=hint)
+        if name.removeprefix(f"{manifest.FOLDER}/") not in self.private["files"]:
+            raise BadInput(f"{self.folder} has no {name}", hint=_WHOLE)
         return self.folder / name

@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""manifest.json: what a release promises, how it was made, what was measured, and the hash of every file in it.
+"""The two manifests of a release: manifest.json, which goes out with it, and mapping/manifest.json, which stays with the publisher.
 
-The manifest goes out with the release, so it must not tell what the release hides: of the original it holds numbers, never a value, a
-class or a row. Whom and what a policy protects is repeated as the publisher wrote it, for a promise is made to be read. Files that do
-hold values of the original (the mappings) are marked as not for publication.
+The public one tells nothing that cannot be worked out from the published files, but for what the publisher asked for: no number of the
+original, none that was measured against it, no hash and no size of a private file. All that would tell what the release hides: whoever
+guesses the values that were left out can try each guess against such a number. Rounding is no cure. What a publisher needs
+later stands in the private one, which carries the hash of the public one, never the reverse.
+
+Manifests of format 1 told all of it. They are read as if they had been written today; `reseal` rewrites them.
 """
 
 from __future__ import annotations
@@ -11,66 +14,81 @@ from __future__ import annotations
 import hashlib
 import importlib.metadata
 import json
-import math
+import os
 import platform
-from collections.abc import Mapping, Sequence
-from decimal import Decimal
-from pathlib import Path, PurePosixPath
-from typing import Any, NamedTuple, cast
+from collections.abc import Collection, Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
 
-import numpy as np
-import pyarrow as pa
-
-from divulge import search
-from divulge.arrays import Bools, Ints
-from divulge.count import Contingency, Domain
 from divulge.engines import Engine
 from divulge.errors import BadInput
-from divulge.hierarchy import Hierarchy
 from divulge.metrics import Measurement
-from divulge.policy import Policy, Promise
-from divulge.search import Recoding
-from divulge.values import as_text
+from divulge.policy import Policy, Promise, Verdict
+from divulge.publish.schema import check, read_json
+from divulge.results import plain
 from divulge.version import __version__
 
 NAME = "manifest.json"
-FORMAT = 1
+FORMAT = 2
+FOLDER = "mapping"
+"""What stays with the publisher."""
+_KINDS = ("generalized", "anatomized", "applied")
+_WITH_PRIVATE_PART = ("generalized", "applied")
 _TAKE = "Take the release from where it was published"
 _SETTINGS_LEFT_OUT = ("source", "background")
 """A path or an address, and values that background knowledge names."""
+_PUBLIC_SETTINGS_LEFT_OUT = (*_SETTINGS_LEFT_OUT, "identifier", "person", "original", "population")
+"""What a table that is measured by itself does not have."""
 
 
-def seal(folder: Path, public: Mapping[str, bool]) -> dict[str, dict[str, Any]]:
-    """The hash of each file of a release, and whether it may be handed out."""
-    return {
-        name: {"sha256": sha256(folder / name), "bytes": (folder / name).stat().st_size, "public": may}
-        for name, may in public.items()
-    }
+class Manifests(NamedTuple):
+    """What a release says: to everybody, and to its publisher."""
+
+    public: dict[str, Any]
+    private: dict[str, Any] | None
+    """None where the private part is not there."""
+    format: int
+    """The one it was written in."""
 
 
-def write_manifest(folder: Path, document: Mapping[str, Any], *, files: Mapping[str, Any]) -> None:
-    """Write manifest.json beside the files of a release."""
-    whole = {"divulge_release": FORMAT, **document, "files": files}
-    text = json.dumps(_plain(whole), ensure_ascii=False, allow_nan=False, indent=2)
-    (folder / NAME).write_text(text + "\n", encoding="utf-8")
+def seal(folder: Path, names: Collection[str]) -> dict[str, dict[str, Any]]:
+    """The hash and the size of each file."""
+    return {name: {"sha256": sha256(folder / name), "bytes": (folder / name).stat().st_size} for name in names}
+
+
+def write_manifests(folder: Path, public: Mapping[str, Any], private: Mapping[str, Any] | None) -> None:
+    """Write both beside the files of a release."""
+    _write(folder / NAME, {"divulge_release": FORMAT, **public})
+    if private is not None:
+        (folder / FOLDER).mkdir(mode=0o700, exist_ok=True)
+        _write(folder / FOLDER / NAME, {"divulge_private": FORMAT, "manifest": sha256(folder / NAME), **private})
 
 
 def read_manifest(folder: Path, *, handed_out: bool = False) -> dict[str, Any]:
-    """The manifest of a release, after every file has been held against its hash.
+    """What a release says to everybody, after every file has been held against its hash; `handed_out` as in `read_manifests`."""
+    return read_manifests(folder, handed_out=handed_out).public
 
-    With `handed_out`, files that are not for publication may be missing: whoever was handed the release does not have them.
+
+def read_manifests(folder: Path, *, handed_out: bool = False) -> Manifests:
+    """Both manifests, after every file has been held against its hash.
+
+    With `handed_out` the private part may be missing: whoever was handed the release does not have it.
     """
-    document = _read(folder)
-    problems = [
-        problem
-        for name, entry in document["files"].items()
-        if (problem := _problem(folder, name, entry)) and not (handed_out and _kept_back(folder, name, entry))
-    ]
-    present = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if not path.is_dir()}
-    problems += [f"{name} is not in the manifest" for name in sorted(present - {NAME, *document["files"]})]
-    if problems:
-        raise BadInput(f"{folder} is not as it was released: {'; '.join(problems)}", hint=_TAKE)
-    return document
+    path = folder / NAME
+    document, written_as = _read_public(path)
+    present = _present(folder)
+    if written_as == 1:
+        sealed = {
+            name: entry
+            for name, entry in document["files"].items()
+            if entry["public"] or not handed_out or name in present
+        }
+        _refuse_changed(folder, sealed, present - {NAME})
+        public, private = split(document)
+        kept_back = private is not None and private["files"] and not any(map(_is_private, present))
+        return Manifests(public, None if kept_back else private, 1)
+    _refuse_changed(folder, document["files"], {name for name in present - {NAME} if not _is_private(name)})
+    return Manifests(document, _read_private(folder, document["kind"], present, handed_out=handed_out), FORMAT)
 
 
 def refuse_unless_release(folder: Path) -> None:
@@ -95,12 +113,22 @@ def versions(*engines: Engine) -> dict[str, str]:
 
 
 def numbers(measurement: Measurement) -> dict[str, Any]:
-    """What `divulge measure --json` prints, without the classes and values it names."""
+    """What `divulge measure --json` prints, without the classes and values it names; for the publisher."""
+    settings = {name: value for name, value in measurement.settings.items() if name not in _SETTINGS_LEFT_OUT}
+    return {"people": measurement.people, **_numbers(measurement, settings)}
+
+
+def public_numbers(measurement: Measurement) -> dict[str, Any]:
+    """The same for everybody, of a published table that was counted row by row and measured by itself."""
+    left_out = _PUBLIC_SETTINGS_LEFT_OUT
+    return _numbers(measurement, {name: it for name, it in measurement.settings.items() if name not in left_out})
+
+
+def _numbers(measurement: Measurement, settings: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "rows": measurement.rows,
-        "people": measurement.people,
         "classes": len(measurement.contingency),
-        "settings": {name: value for name, value in measurement.settings.items() if name not in _SETTINGS_LEFT_OUT},
+        "settings": dict(settings),
         "identity": {name: score.number for name, score in measurement.identity.items()},
         "sensitive": {
             attribute: {name: score.number for name, score in scores.items()}
@@ -126,6 +154,20 @@ def describe_policy(policy: Policy) -> dict[str, Any]:
     }
 
 
+def describe_verdict(verdict: Verdict) -> list[dict[str, Any]]:
+    """Every promise with its number; for the publisher."""
+    return [
+        {
+            "promise": outcome.promise.text,
+            "protects": outcome.protects,
+            "attribute": outcome.attribute,
+            "value": outcome.value,
+            "holds": outcome.holds,
+        }
+        for outcome in verdict.outcomes
+    ]
+
+
 def _describe(promise: Promise) -> dict[str, Any]:
     return {
         "promise": promise.text,
@@ -137,196 +179,141 @@ def _describe(promise: Promise) -> dict[str, Any]:
     }
 
 
-def _read(folder: Path) -> dict[str, Any]:
-    path = folder / NAME
-    try:
-        document = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise BadInput(f"{folder} is not a release: it has no {NAME}") from None
-    except OSError as error:
-        raise BadInput(f"{path} cannot be read: {error.strerror}") from None
-    except ValueError:
-        raise BadInput(f"{path} is not JSON", hint=_TAKE) from None
-    known = isinstance(document, dict) and "divulge_release" in document
-    if not known or not isinstance(document.get("files"), dict):
+# --- format 1 ---------------------------------------------------------------------------------------------------------
+_TOLD_IN_1 = ("plan", "hierarchies", "before", "after", "verdict", "rows")
+
+
+def split(document: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any] | None]:
+    """A manifest of format 1 as the two that would be written today, but for the numbers of the published table."""
+    public = {name: value for name, value in document.items() if name not in (*_TOLD_IN_1, "together")}
+    public["files"] = {name: _sealed(entry) for name, entry in document["files"].items() if entry["public"]}
+    if document["kind"] == "anatomized":
+        # Why a column was left out says how many distinct values it has; how chunks were dealt, how many rows there were.
+        public["roles"] = {**document["roles"], "left_out": list(document["roles"]["left_out"])}
+        settings = document["settings"]
+        public["settings"] = {name: settings[name] for name in settings if name not in CHUNK_SETTINGS}
+        return {name: value for name, value in public.items() if name != "notes"} | {"rows": document["rows"]}, None
+    public["rows"] = document["rows"]["published"]
+    mine = {name: document[name] for name in (*_TOLD_IN_1, "together") if name in document}
+    if document["kind"] == "applied":
+        settings = document["together"]["settings"]
+        public["roles"] = {name: settings[name] for name in ("quasi_identifiers", "sensitive", "weight")}
+        # A hash of a manifest of format 1 is made of private numbers as well.
+        public |= {"nulls": settings["nulls"], "release": None, "joint": False}
+        mine["release"] = document["release"]
+    else:
+        public["nulls"] = document["after"]["settings"]["nulls"]
+        public["method"] = document["plan"]["method"]
+        public["verdict"] = [
+            {name: item.get(name, "") for name in ("promise", "protects", "attribute", "holds")}
+            | {"shown_by": "publisher", "value": None}
+            for item in document["verdict"]
+        ]
+        mine["unchanged"] = document["unchanged"]
+    private_files = {
+        name.removeprefix(f"{FOLDER}/"): _sealed(entry)
+        for name, entry in document["files"].items()
+        if not entry["public"]
+    }
+    return public, {"kind": document["kind"], **mine, "files": private_files}
+
+
+CHUNK_SETTINGS = ("records", "chunks", "chunk_rows")
+"""Settings of an anatomized release that follow from how many rows the source has."""
+
+
+def _sealed(entry: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in entry.items() if name != "public"}
+
+
+# --- files ------------------------------------------------------------------------------------------------------------
+def _read_public(path: Path) -> tuple[dict[str, Any], int]:
+    if not path.is_file() or path.is_symlink():
+        raise BadInput(f"{path.parent} is not a release: it has no {NAME}")
+    document = read_json(path)
+    if not isinstance(document, dict) or not {"divulge_release", "kind", "files"} <= set(document):
         raise BadInput(f"{path} is not the manifest of a release")
-    if document["divulge_release"] != FORMAT:
-        raise BadInput(f"{path} has the format {document['divulge_release']!r}; this divulge reads {FORMAT}")
-    return cast("dict[str, Any]", document)
-
-
-def _problem(folder: Path, name: str, entry: Any) -> str | None:
-    """What is wrong with one file; a name that leads out of the folder is not followed."""
-    place = PurePosixPath(name)
-    if place.is_absolute() or ".." in place.parts or not isinstance(entry, dict):
-        return f"{name!r} is not a file of a release"
-    if not (folder / name).is_file():
-        return f"{name} is missing"
-    return None if sha256(folder / name) == entry.get("sha256") else f"{name} has changed"
-
-
-def _kept_back(folder: Path, name: str, entry: Any) -> bool:
-    """Whether a file is missing because it was not for publication."""
-    return isinstance(entry, dict) and entry.get("public") is False and not (folder / name).exists()
-
-
-def _plain(value: Any) -> Any:
-    """The value as JSON can carry it: infinities as text, NumPy scalars as Python's, dates as text."""
-    if isinstance(value, Mapping):
-        return {str(key): _plain(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_plain(item) for item in value]
-    if isinstance(value, (str, bool, int)) or value is None:
-        return value
-    if hasattr(value, "item"):
-        return _plain(value.item())
-    if isinstance(value, (float, Decimal)):
-        return float(value) if math.isfinite(value) else str(float(value))
-    return str(value)
-
-
-# --- mapping ----------------------------------------------------------------------------------------------------------
-# For each quasi-identifier, what each value was published as: hierarchy files of ARX (`;`, no header) with one level.
-FOLDER = "mapping"
-ORIGINAL = f"{FOLDER}/original.json"
-"""How often each sensitive value occurred in the original: the prior of whoever checks the release again."""
-TYPES = f"{FOLDER}/types.json"
-Mapped = dict[str | None, str | None]
-"""A value as text to what it is published as; null is None."""
-
-
-def mapping_of(hierarchy: Hierarchy, level: int) -> Mapped:
-    """Every value that a hierarchy knows, and its label on one level."""
-    return {None: hierarchy.null_labels[level], **{value: labels[level] for value, labels in hierarchy.rows.items()}}
-
-
-def write_mapping(path: Path, mapping: Mapping[str | None, str | None]) -> None:
-    """One line per value; an empty cell is null and an empty text is "", as in a published table."""
-    lines = (f"{_cell(value)};{_cell(label)}\n" for value, label in mapping.items())
-    path.write_text("".join(lines), encoding="utf-8", newline="")
-
-
-def _cell(text: str | None) -> str:
-    if text is None:
-        return ""
-    return '"' + text.replace('"', '""') + '"' if text == "" or any(mark in text for mark in ';"\r\n') else text
-
-
-def read_mapping(path: Path) -> Mapped:
-    """The mapping that `write_mapping` wrote."""
-    from pyarrow import csv
-
-    try:
-        rows = csv.read_csv(
-            path,
-            read_options=csv.ReadOptions(column_names=["value", "label"]),
-            parse_options=csv.ParseOptions(delimiter=";", newlines_in_values=True),
-            convert_options=csv.ConvertOptions(
-                column_types={"value": pa.string(), "label": pa.string()},
-                null_values=[""],
-                strings_can_be_null=True,
-                quoted_strings_can_be_null=False,
-            ),
+    written_as, kind = document["divulge_release"], document["kind"]
+    if written_as not in (1, FORMAT) or isinstance(written_as, bool):
+        shown = repr(written_as)[:40]
+        raise BadInput(
+            f"{path} has the format {shown}; this divulge reads up to {FORMAT}", hint="Is there a newer one?"
         )
-    except pa.ArrowInvalid:
-        raise BadInput(f"{path.name}: a mapping has two cells in each line, value and published value") from None
-    return dict(zip(rows["value"].to_pylist(), rows["label"].to_pylist(), strict=True))
+    if kind not in _KINDS:
+        told = f"{path} is a release of the kind {repr(kind)[:40]}"
+        raise BadInput(told, hint=f"There are: {', '.join(_KINDS)}")
+    check(document, f"{kind}-{int(written_as)}", path)
+    _refuse_unsealed_tables(path, document)
+    return document, int(written_as)
 
 
-def write_types(path: Path, types: Mapping[str, str]) -> None:
-    """The types that quasi-identifiers had before they were published as text; they can tell something about values, so they stay here."""
-    path.write_text(json.dumps(types, ensure_ascii=False) + "\n", encoding="utf-8")
+def _refuse_unsealed_tables(path: Path, document: Mapping[str, Any]) -> None:
+    """Every table that is named is one of the files that are sealed, or a folder of them."""
+    tables = document["tables"] if document["kind"] == "anatomized" else [document["table"]]
+    for name in (table["file"] for table in tables):
+        if not any(file == name or file.startswith(f"{name}/") for file in document["files"]) or _is_private(name):
+            raise BadInput(f"{path} names the table {name!r}, which is not one of its files", hint=_TAKE)
 
 
-def read_types(folder: Path) -> dict[str, str]:
-    """What `write_types` wrote; nothing where it is not part of a release."""
-    path = folder / TYPES
-    if not path.is_file():
-        return {}
-    try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except (ValueError, RecursionError):
-        found = None
-    if not isinstance(found, dict) or not all(isinstance(type_, str) for type_ in found.values()):
-        raise BadInput(f"{path} does not hold the types of columns", hint=_TAKE)
+def _read_private(folder: Path, kind: str, present: Collection[str], *, handed_out: bool) -> dict[str, Any] | None:
+    mine = {name.removeprefix(f"{FOLDER}/") for name in present if _is_private(name)}
+    if not mine and (handed_out or kind not in _WITH_PRIVATE_PART):
+        return None
+    if NAME not in mine:
+        told = f"{folder} is not as it was released: {FOLDER}/{NAME} is missing"
+        raise BadInput(told, hint="Whoever was handed the release has only its public part")
+    path = folder / FOLDER / NAME
+    document = read_json(path)
+    check(document, "private-generalized-2" if kind == "generalized" else "private-2", path)
+    if document["kind"] != kind or document["manifest"] != sha256(folder / NAME):
+        raise BadInput(f"{path} belongs to another {NAME} than the one beside it", hint=_TAKE)
+    sealed = {f"{FOLDER}/{name}": entry for name, entry in document["files"].items()}
+    _refuse_changed(folder, sealed, {f"{FOLDER}/{name}" for name in mine - {NAME}})
+    found: dict[str, Any] = document
     return found
 
 
-def write_original(path: Path, counts: Mapping[str, Mapping[str | None, float]]) -> None:
-    """The mass of each value of each sensitive attribute; pairs, because JSON has no null keys."""
-    pairs = {name: [[value, mass] for value, mass in masses.items()] for name, masses in counts.items()}
-    path.write_text(json.dumps(pairs, ensure_ascii=False) + "\n", encoding="utf-8")
+def _refuse_changed(folder: Path, sealed: Mapping[str, Any], present: Collection[str]) -> None:
+    """Each file is there and has its hash, and there is no other."""
+    problems = [problem for name, entry in sealed.items() if (problem := _problem(folder, name, entry["sha256"]))]
+    problems += [f"{name} is not in the manifest" for name in sorted(set(present) - set(sealed))]
+    if problems:
+        raise BadInput(f"{folder} is not as it was released: {'; '.join(problems[:20])}", hint=_TAKE)
 
 
-def read_original(path: Path) -> dict[str, dict[str | None, float]]:
-    """What `write_original` wrote."""
-    pairs: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    return {name: {value: float(mass) for value, mass in masses} for name, masses in pairs.items()}
-
-
-# --- boxes ------------------------------------------------------------------------------------------------------------
-# What each class of a local recoding (Mondrian) stands for. A row belongs to the first box that holds all its values.
-BOXES = f"{FOLDER}/boxes.json"
-
-
-class Placed(NamedTuple):
-    """A box as it stands in the file, one label and one span per column; spans hold texts."""
-
-    labels: Sequence[str | None]
-    spans: Sequence[Any]
-    """{"from": low, "to": high}, both included, {"values": [...]}, or None for anything."""
-
-
-def write_boxes(path: Path, boxes: Sequence[search.Box]) -> None:
-    """One entry per class."""
-    document = [{"labels": box.labels, "spans": [_span(span) for span in box.spans]} for box in boxes]
-    path.write_text(json.dumps(document, ensure_ascii=False) + "\n", encoding="utf-8")
-
-
-def read_boxes(path: Path) -> tuple[Placed, ...]:
-    """What `write_boxes` wrote."""
-    return tuple(Placed(**box) for box in json.loads(path.read_text(encoding="utf-8")))
-
-
-def place(boxes: Sequence[Placed], contingency: Contingency, *, unchanged: Sequence[bool]) -> Recoding:
-    """The recoding that gives each raw class the labels of its box; classes without one are left out."""
-    box_of = np.full(len(contingency), -1, dtype=np.int64)
-    for number, box in enumerate(boxes):
-        inside: Bools = box_of < 0
-        for domain, codes, span in zip(contingency.keys, contingency.codes, box.spans, strict=True):
-            inside &= _holds(domain, span)[codes]
-        box_of[inside] = number
-    labels: list[tuple[str | None, ...]] = []
-    published: list[Ints] = []
-    for position in range(len(contingency.keys)):
-        numbers: dict[str | None, int] = {}
-        of_box = np.array([numbers.setdefault(box.labels[position], len(numbers)) for box in boxes], dtype=np.int64)
-        labels.append(tuple(numbers))
-        published.append(of_box[box_of])
-    names = tuple(key.name for key in contingency.keys)
-    return Recoding(names, tuple(labels), tuple(published), box_of >= 0, tuple(unchanged))
-
-
-def _span(span: Any) -> Any:
-    if span is None:
-        return None
-    if isinstance(span, frozenset):
-        return {"values": sorted(span, key=lambda value: (value is None, value or ""))}
-    low, high = span
-    return {"from": as_text(low), "to": as_text(high)}
-
-
-def _holds(domain: Domain, span: Any) -> Bools:
-    """Which values of a column lie in a span."""
-    if span is None:
-        return np.ones(len(domain), dtype=bool)
-    if "values" in span:
-        values = set(span["values"])
-        return np.array([as_text(label) in values for label in domain.labels])
+def _problem(folder: Path, name: str, sealed: str) -> str | None:
     try:
-        low, high = pa.array([span["from"], span["to"]]).cast(domain.values.type).to_pylist()
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-        told = f"the column {domain.name!r} has the type {domain.values.type}"
-        hint = "Give the new rows the types of the old ones"
-        raise BadInput(f"{told}, and was published in ranges of another type", hint=hint) from None
-    return np.array([label is not None and low <= label <= high for label in domain.labels])
+        if not (folder / name).is_file():
+            return f"{name} is missing"
+        return None if sha256(folder / name) == sealed else f"{name} has changed"
+    except OSError as error:
+        return f"{name} cannot be read: {error.strerror}"
+
+
+def _present(folder: Path) -> set[str]:
+    """Every file below a folder; a link is refused, for it may lead anywhere."""
+    return set(_walk(folder, folder))
+
+
+def _walk(folder: Path, top: Path) -> Iterator[str]:
+    try:
+        entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
+    except OSError as error:
+        raise BadInput(f"{folder} cannot be read: {error.strerror}") from None
+    for entry in entries:
+        path = Path(entry.path)
+        if entry.is_symlink():
+            raise BadInput(f"{path.relative_to(top).as_posix()} in {top} is a link", hint="A release holds files alone")
+        if entry.is_dir():
+            yield from _walk(path, top)
+        else:
+            yield path.relative_to(top).as_posix()
+
+
+def _is_private(name: str) -> bool:
+    return name == FOLDER or name.startswith(f"{FOLDER}/")
+
+
+def _write(path: Path, document: Mapping[str, Any]) -> None:
+    text = json.dumps(plain(document), ensure_ascii=False, allow_nan=False, indent=2)
+    path.write_text(text + "\n", encoding="utf-8")

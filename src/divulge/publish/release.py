@@ -18,7 +18,7 @@ from divulge import metrics
 from divulge.engines import OwnEngine
 from divulge.errors import BadInput, DivulgeError
 from divulge.publish.files import Format, choose_format, read_rows
-from divulge.publish.manifest import read_manifest, refuse_unless_release, seal, versions, write_manifest
+from divulge.publish.manifest import FOLDER, read_manifest, refuse_unless_release, seal, versions, write_manifests
 from divulge.publish.staging import check_target, stage
 from divulge.publish.verify import Fingerprint, Unverified, types_to_read
 from divulge.results import Result
@@ -95,7 +95,11 @@ class Release(Result, ABC):
 
     @abstractmethod
     def document(self, measured: Any, written: Written) -> dict[str, Any]:
-        """What the manifest says; `measured` is what `measure_again` returned."""
+        """What everybody is told, a function of what is published and of what was asked for; `measured`: of `measure_again`."""
+
+    def private_document(self, measured: Any) -> dict[str, Any] | None:  # noqa: ARG002 - a kind that has one overrides it
+        """What the publisher needs later and nobody else is told, if anything."""
+        return None
 
     def form(self, wanted: str | None) -> Format:
         """How its tables are written: as asked, else like the source."""
@@ -127,10 +131,11 @@ class Release(Result, ABC):
         write = partial(self.engine.write, kind=form.kind, delimiter=form.delimiter)
         files = [StagedFile(name, partial(write, part.query, files=part.files)) for name, part in parts.items()]
 
-        def verify(folder: Path) -> dict[str, Any]:
+        def verify(folder: Path) -> tuple[dict[str, Any], dict[str, Any] | None]:
             measured, reader = self._read_back(folder, parts, form, types)
             document = self.document(measured, Written(form, types, reader, seed is not None))
-            return document | {"versions": versions(self.source.engine, self.engine)}
+            document |= {"versions": versions(self.source.engine, self.engine)}
+            return document, self.private_document(measured)
 
         return publish(out, [*files, *self.private_files()], verify=verify, force=force)
 
@@ -178,19 +183,26 @@ class Release(Result, ABC):
         return measured, reader.name
 
 
+Documents = tuple[Mapping[str, Any], Mapping[str, Any] | None]
+"""What is told to everybody, and what to the publisher."""
+
+
 def publish(
-    out: str | Path, files: Sequence[StagedFile], *, verify: Callable[[Path], Mapping[str, Any]], force: bool = False
+    out: str | Path, files: Sequence[StagedFile], *, verify: Callable[[Path], Documents], force: bool = False
 ) -> Path:
     """Publish a release at `out` and return its folder.
 
-    `verify` gets the staged folder, reads it back, raises if it must not be published, and returns what the manifest is to say.
+    `verify` gets the staged folder, reads it back, raises if it must not be published, and returns what the two manifests are to say.
     An existing release is replaced only with `force`; anything else that stands at `out` never is.
     """
     with stage(out, replaceable=refuse_unless_release if force else None) as staging:
-        public = {name: file.public for file in files for name in _write(file, staging.folder)}
-        sealed = seal(staging.folder, public)
-        document = verify(staging.folder)
-        write_manifest(staging.folder, document, files=sealed)
+        written = {file: _write(file, staging.folder) for file in files}
+        public = seal(staging.folder, [name for file, names in written.items() if file.public for name in names])
+        mine = [name.removeprefix(f"{FOLDER}/") for file, names in written.items() if not file.public for name in names]
+        private = seal(staging.folder / FOLDER, mine)
+        told, kept = verify(staging.folder)
+        kept = None if kept is None else {**kept, "files": private}
+        write_manifests(staging.folder, {**told, "files": public}, kept)
         # Hashed before they were verified and again now: what is moved is what was verified.
         read_manifest(staging.folder)
         staging.move_into_place()

@@ -55,6 +55,9 @@ def release_text(release: publish.GeneralizedRelease, *, written: Path | None = 
         parts += [
             heading(f"Published in {written}"),
             bullet(f"table and manifest.json may be handed out; the manifest holds no value of the original{named}."),
+            bullet(
+                "Numbers measured in the original, or against it, are for you alone: they stand above and in mapping/."
+            ),
             bullet("mapping/ tells what each original value became, for `divulge apply`: keep it to yourself."),
         ]
     return Group(*parts, Padding(Text(settings_sentence(release.after.settings), style="dim"), (1, 0, 0, 0)))
@@ -218,6 +221,34 @@ def applied_document(applied: Applied) -> dict[str, Any]:
         "unchecked": list(applied.unchecked),
         "written": str(applied.folder),
         "together": measurement_document(applied.together),
+    }
+
+
+@text_of.register(publish.Resealed)
+def resealed_text(found: publish.Resealed) -> RenderableType:
+    """What was done, and what cannot be undone."""
+    files = f"{found.files:,} {'file is' if found.files == 1 else 'files are'} as published"
+    if not found.changed:
+        return Text(f"{found.folder}: the manifest is clean already; {files}.")
+    mine = (
+        "What it told of the original stands in mapping/manifest.json." if found.private else "It has no private part."
+    )
+    return Group(
+        Text(f"{found.folder}: the manifest was cleaned; {files}. {mine}"),
+        bullet("What was handed out before cannot be called back: replace manifest.json wherever it went."),
+    )
+
+
+@document_of.register(publish.Resealed)
+def resealed_document(found: publish.Resealed) -> dict[str, Any]:
+    """What `divulge reseal --json` prints."""
+    return {
+        "release": str(found.folder),
+        "kind": found.kind,
+        "changed": found.changed,
+        "format_before": found.was,
+        "files": found.files,
+        "private_part": found.private,
     }
 
 

@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: Apache-2.0
+"""mapping/: what stays with the publisher, and later rows are published by: what each value became, and how often each one occurred.
+
+It holds values of the original. Nothing of it, not even a hash or a size, is told by the public part of a release.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from divulge import search
+from divulge.arrays import Bools, Ints
+from divulge.count import Contingency, Domain
+from divulge.errors import BadInput
+from divulge.hierarchy import Hierarchy
+from divulge.publish.manifest import FOLDER
+from divulge.publish.schema import read_checked
+from divulge.search import Recoding
+from divulge.values import as_text
+
+# For each quasi-identifier, what each value was published as: hierarchy files of ARX (`;`, no header) with one level.
+ORIGINAL = f"{FOLDER}/original.json"
+"""How often each sensitive value occurred in the original: the prior of whoever checks the release again."""
+TYPES = f"{FOLDER}/types.json"
+Mapped = dict[str | None, str | None]
+"""A value as text to what it is published as; null is None."""
+
+
+def mapping_of(hierarchy: Hierarchy, level: int) -> Mapped:
+    """Every value that a hierarchy knows, and its label on one level."""
+    return {None: hierarchy.null_labels[level], **{value: labels[level] for value, labels in hierarchy.rows.items()}}
+
+
+def write_mapping(path: Path, mapping: Mapping[str | None, str | None]) -> None:
+    """One line per value; an empty cell is null and an empty text is "", as in a published table."""
+    lines = (f"{_cell(value)};{_cell(label)}\n" for value, label in mapping.items())
+    path.write_text("".join(lines), encoding="utf-8", newline="")
+
+
+def _cell(text: str | None) -> str:
+    if text is None:
+        return ""
+    return '"' + text.replace('"', '""') + '"' if text == "" or any(mark in text for mark in ';"\r\n') else text
+
+
+def read_mapping(path: Path) -> Mapped:
+    """The mapping that `write_mapping` wrote."""
+    from pyarrow import csv
+
+    try:
+        rows = csv.read_csv(
+            path,
+            read_options=csv.ReadOptions(column_names=["value", "label"]),
+            parse_options=csv.ParseOptions(delimiter=";", newlines_in_values=True),
+            convert_options=csv.ConvertOptions(
+                column_types={"value": pa.string(), "label": pa.string()},
+                null_values=[""],
+                strings_can_be_null=True,
+                quoted_strings_can_be_null=False,
+            ),
+        )
+    except pa.ArrowInvalid:
+        raise BadInput(f"{path.name}: a mapping has two cells in each line, value and published value") from None
+    return dict(zip(rows["value"].to_pylist(), rows["label"].to_pylist(), strict=True))
+
+
+def write_types(path: Path, types: Mapping[str, str]) -> None:
+    """The types that quasi-identifiers had before they were published as text; they can tell something about values, so they stay here."""
+    path.write_text(json.dumps(types, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def read_types(folder: Path) -> dict[str, str]:
+    """What `write_types` wrote; nothing where it is not part of a release."""
+    path = folder / TYPES
+    found: dict[str, str] = read_checked(path, "column-types") if path.is_file() else {}
+    return found
+
+
+def write_original(path: Path, counts: Mapping[str, Mapping[str | None, float]]) -> None:
+    """The mass of each value of each sensitive attribute; pairs, because JSON has no null keys."""
+    pairs = {name: [[value, mass] for value, mass in masses.items()] for name, masses in counts.items()}
+    path.write_text(json.dumps(pairs, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def read_original(path: Path) -> dict[str, dict[str | None, float]]:
+    """What `write_original` wrote."""
+    pairs = read_checked(path, "original")
+    return {name: {value: float(mass) for value, mass in masses} for name, masses in pairs.items()}
+
+
+# --- boxes ------------------------------------------------------------------------------------------------------------
+# What each class of a local recoding (Mondrian) stands for. A row belongs to the first box that holds all its values.
+BOXES = f"{FOLDER}/boxes.json"
+
+
+class Placed(NamedTuple):
+    """A box as it stands in the file, one label and one span per column; spans hold texts."""
+
+    labels: Sequence[str | None]
+    spans: Sequence[Any]
+    """{"from": low, "to": high}, both included, {"values": [...]}, or None for anything."""
+
+
+def write_boxes(path: Path, boxes: Sequence[search.Box]) -> None:
+    """One entry per class."""
+    document = [{"labels": box.labels, "spans": [_span(span) for span in box.spans]} for box in boxes]
+    path.write_text(json.dumps(document, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def read_boxes(path: Path, columns: int) -> tuple[Placed, ...]:
+    """What `write_boxes` wrote, for so many columns."""
+    found = tuple(Placed(box["labels"], box["spans"]) for box in read_checked(path, "boxes"))
+    for number, box in enumerate(found, start=1):
+        spans = (span for span in box.spans if span is not None and "values" not in span)
+        if {len(box.labels), len(box.spans)} != {columns} or any({"from", "to"} - set(span) for span in spans):
+            raise BadInput(f"{path.name}: box {number} does not say what each of {columns} columns holds")
+    return found
+
+
+def place(boxes: Sequence[Placed], contingency: Contingency, *, unchanged: Sequence[bool]) -> Recoding:
+    """The recoding that gives each raw class the labels of its box; classes without one are left out."""
+    box_of = np.full(len(contingency), -1, dtype=np.int64)
+    for number, box in enumerate(boxes):
+        inside: Bools = box_of < 0
+        for domain, codes, span in zip(contingency.keys, contingency.codes, box.spans, strict=True):
+            inside &= _holds(domain, span)[codes]
+        box_of[inside] = number
+    labels: list[tuple[str | None, ...]] = []
+    published: list[Ints] = []
+    for position in range(len(contingency.keys)):
+        numbers: dict[str | None, int] = {}
+        of_box = np.array([numbers.setdefault(box.labels[position], len(numbers)) for box in boxes], dtype=np.int64)
+        labels.append(tuple(numbers))
+        published.append(of_box[box_of])
+    names = tuple(key.name for key in contingency.keys)
+    return Recoding(names, tuple(labels), tuple(published), box_of >= 0, tuple(unchanged))
+
+
+def _span(span: Any) -> Any:
+    if span is None:
+        return None
+    if isinstance(span, frozenset):
+        return {"values": sorted(span, key=lambda value: (value is None, value or ""))}
+    low, high = span
+    return {"from": as_text(low), "to": as_text(high)}
+
+
+def _holds(domain: Domain, span: Any) -> Bools:
+    """Which values of a column lie in a span."""
+    if span is None:
+        return np.ones(len(domain), dtype=bool)
+    if "values" in span:
+        values = set(span["values"])
+        return np.array([as_text(label) in values for label in domain.labels])
+    try:
+        low, high = pa.array([span["from"], span["to"]]).cast(domain.values.type).to_pylist()
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        told = f"the column {domain.name!r} has the type {domain.values.type}"
+        hint = "Give the new rows the types of the old ones"
+        raise BadInput(f"{told}, and was published in ranges of another type", hint=hint) from None
+    return np.array([label is not None and low <= label <= high for label in domain.labels])
