@@ -53,20 +53,18 @@ def reseal(release: str | Path) -> Resealed:
     `mapping/manifest.json`. Every file is held against its hash before and after; the folder is replaced by one rename, or stays as it was.
     Of a release that was handed out, and so has no private part, only the public manifest is written.
 
-    Parameters
-    ----------
-    release
-        The folder of a release of any kind.
+    Args:
+        release: The folder of a release of any kind.
 
-    Returns
-    -------
-    Resealed
-        What was found; `changed` is false where the manifest was clean already.
-
-    Raises
-    ------
-    BadInput
-        Where a file has changed since it was published, or the folder is no release.
+    Examples:
+        >>> import divulge as dv, pyarrow as pa, tempfile
+        >>> people = pa.table({"zip": ["4761", "4762", "4791", "4792"], "disease": ["flu", "cold", "flu", "cold"]})
+        >>> policy = dv.Policy(k_anonymity=2)
+        >>> release = dv.generalize(people, policy=policy, quasi_identifiers="zip", sensitive="disease")
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     found = dv.reseal(release.write(f"{folder}/release"))
+        >>> found.changed  # written today, so it is clean already
+        False
     """
     folder = Path(release)
     handed_out = not (folder / FOLDER).exists()
