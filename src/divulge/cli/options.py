@@ -162,7 +162,7 @@ class TableOptions:
         str,
         Argument(
             metavar="TABLE",
-            help="CSV, TSV, Parquet (file, folder or glob), Arrow, JSON lines, SQLite file, ARX project (.deid) or postgresql:// URL.",
+            help="CSV, TSV, Parquet (file, folder or glob), Arrow, JSON lines, SQLite file, Delta or Iceberg table, ARX project (.deid) or postgresql:// URL.",
         ),
     ]
     table: Annotated[

@@ -2,13 +2,17 @@
 """From what the user typed to the files that hold the rows, and what kind of files they are.
 
 The content decides before the name does: a Parquet, Arrow or SQLite file is known by its first bytes.
+
+The folder of a Delta Lake or Iceberg table also holds files whose rows were deleted or overwritten: read as plain Parquet they count
+people who are no longer in the table, and every promise seems better kept than it is. So nothing in such a folder is read around its log.
 """
 
 from __future__ import annotations
 
 import glob
 import os
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -34,6 +38,16 @@ _REFUSED: tuple[tuple[int, bytes, str], ...] = (
     (0, b"PARE", "an encrypted Parquet file: decrypt it first"),
     (0, b"%PDF", "a PDF document"),
 )
+TableFormat = Literal["Delta Lake", "Iceberg", "Hudi", "Spark stream"]
+LOGS: dict[str, TableFormat] = {
+    "_delta_log/*.json": "Delta Lake",
+    "metadata/*.metadata.json": "Iceberg",
+    ".hoodie/*": "Hudi",
+    "_spark_metadata/*": "Spark stream",
+}
+"""The files that make a folder a table whose log says which of its files, and which of their rows, count."""
+READABLE_LOGS = ("Delta Lake", "Iceberg")
+ICEBERG_METADATA = re.compile(r"v?(\d+)(-.*)?\.metadata\.json")
 
 
 @dataclass(frozen=True)
@@ -52,14 +66,50 @@ class Files:
         return tuple(str(path.relative_to(self.root)) for path in self.paths)
 
 
+@dataclass(frozen=True)
+class LogTable:
+    """A folder whose log says which of its files make up a table."""
+
+    root: Path
+    format: TableFormat
+
+    def refusal(self) -> BadInput:
+        """Why a part of it is not read."""
+        named = f"Name the table itself: {self.root}"
+        return BadInput(
+            f"{self.root} is a {self.format} table, whose files also hold rows that its log says are gone",
+            hint=named
+            if self.format in READABLE_LOGS
+            else "Copy what it holds now to files of its own, and read those",
+        )
+
+
+def find_log_table(path: Path) -> LogTable | None:
+    """The table with a log that a file or folder is, or lies in: the innermost one."""
+    for folder in (path, *path.parents):
+        for marker, form in LOGS.items():
+            if next(folder.glob(marker), None) is not None:
+                return LogTable(folder, form)
+    return None
+
+
+def _refuse_parts(paths: Iterable[Path]) -> None:
+    for folder in sorted({path.parent for path in paths}):
+        if (found := find_log_table(folder)) is not None:
+            raise found.refusal()
+
+
 def find_files(source: str) -> Files:
     """The files behind a path, a folder or a glob; a file whose name contains glob characters wins over the glob."""
     if not source:
         raise BadInput("the table's path is empty", hint="Name a file, a folder, a glob or a postgresql:// URL")
     path = Path(source).expanduser().absolute()
     if path.is_file():
+        _refuse_parts([path])
         return Files((path,), file_kind(path, shown=source), path.parent)
     if path.is_dir():
+        if (found := find_log_table(path)) is not None:
+            raise found.refusal()
         return _of_one_kind(_data_files(path), source, root=path, empty=f"the folder {source} holds no data files")
     if path.exists():
         raise BadInput(f"{source} is neither a file nor a folder", hint="Copy the data to a file first")
@@ -129,6 +179,7 @@ def _data_files(folder: Path) -> list[Path]:
 
 def _of_one_kind(paths: list[Path], source: str, *, root: Path, empty: str) -> Files:
     paths = [path for path in paths if path.stat().st_size > 0]
+    _refuse_parts(paths)
     if not paths:
         raise BadInput(empty, hint=f"Data files end in {', '.join(_KINDS)}; .gz may follow")
     kinds = {path: file_kind(path, shown=str(path)) for path in paths}

@@ -13,6 +13,7 @@ from divulge.engines import DuckDBEngine, OwnEngine, RelationEngine, SparkEngine
 from divulge.errors import BadInput
 from divulge.table.databases import SCHEMES, read_postgres, read_sqlite
 from divulge.table.frames import read_arrow, read_arrow_stream, read_frame, read_parquet
+from divulge.table.lakehouse import find_lakehouse, read_lakehouse
 from divulge.table.paths import find_files
 from divulge.table.spark_tables import find_spark_source, moved_to_spark, read_spark_frame
 from divulge.table.table import Table, table_of
@@ -33,8 +34,8 @@ def read(
     """Open a table; whatever a verb takes as a table, it opens so.
 
     Args:
-        source: A file (CSV, JSON lines, Parquet, Arrow, SQLite), a folder or glob of such files, an ARX project (.deid), which brings roles
-            and hierarchies of its own, a postgresql:// URL, a pandas, Polars or Spark frame, an Arrow table, reader or dataset, a DuckDB
+        source: A file (CSV, JSON lines, Parquet, Arrow, SQLite), a folder or glob of such files, a Delta Lake or Iceberg table,
+            an ARX project (.deid), which brings roles and hierarchies of its own, a postgresql:// URL, a pandas, Polars or Spark frame, an Arrow table, reader or dataset, a DuckDB
             relation, or a table that was opened before, which comes back as it is. With Spark also the name of a table in a catalog.
         table: Which table of a database.
         header: Whether the first line of delimited text names the columns; by default this is found out.
@@ -127,6 +128,10 @@ def _read_path(source: str, *, table: str | None, text: TextOptions, engine: Duc
         _refuse_table(table, f"{source} is an ARX project")
         replace(text, encoding="utf-8").refuse_for("an ARX project says these of itself")
         return read_project(source, encoding=text.encoding).open(engine=engine)
+    if (lakehouse := find_lakehouse(source)) is not None:
+        text.refuse_for(f"{source} is a {lakehouse.format} table")
+        _refuse_table(table, f"{source} is one table")
+        return read_lakehouse(lakehouse, source=source, engine=engine)
     files = find_files(source)
     if files.kind != "csv":
         text.refuse_for(f"{source} is {files.kind}")

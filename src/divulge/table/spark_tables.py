@@ -19,7 +19,7 @@ from divulge.engines import DuckDBEngine, SparkEngine, read_texts, uri
 from divulge.errors import BadInput
 from divulge.table.databases import SCHEMES
 from divulge.table.frames import hive_types, other_columns
-from divulge.table.paths import Files, compression, find_files
+from divulge.table.paths import LOGS, Files, compression, find_files, find_log_table
 from divulge.table.table import Table, check_names, table_of
 from divulge.table.text_files import UTF8, Dialect, TextOptions, codec_of, column_types, read_dialect
 
@@ -67,9 +67,14 @@ def find_spark_source(source: str, *, encoding: str, engine: SparkEngine) -> Spa
     """What Spark can read itself; None for a file or address that only the driver can read."""
     scheme, separator, rest = source.partition("://")
     if separator and scheme.isalnum():
-        return None if scheme in SCHEMES else SparkSource(source, _kind_by_name(rest), (source,))
+        if scheme in SCHEMES:
+            return None
+        _refuse_remote_log(source, engine)
+        return SparkSource(source, _kind_by_name(rest), (source,))
     if not Path(source).expanduser().exists() and not glob.has_magic(source) and _is_table(source, engine):
         return SparkSource(source, "a table", (source,))
+    if (lakehouse := find_log_table(Path(source).expanduser().absolute())) is not None:
+        raise _by_catalog(source, lakehouse.format)
     files = find_files(source)
     if files.kind not in ("csv", "json", "parquet") or any(compression(path) == "zstd" for path in files.paths):
         return None
@@ -109,6 +114,30 @@ def _table(engine: SparkEngine, frame: DataFrame, shown: str) -> Table:
     if odd:
         relation = f"({_recast(engine, relation, names, dict.fromkeys(odd, 'STRING COLLATE UTF8_BINARY'))})"
     return table_of(engine, relation, source=shown)
+
+
+def _refuse_remote_log(source: str, engine: SparkEngine) -> None:
+    """Spark reads every Parquet file below an address, also those that the log of a table has given up."""
+    from pyspark.errors import AnalysisException
+
+    scheme, _, rest = source.partition("://")
+    fixed = rest[: min((rest.find(sign) for sign in "*?[{" if sign in rest), default=len(rest))]
+    for folder in (PurePosixPath(fixed), *PurePosixPath(fixed).parents[:-1]):
+        for marker, form in LOGS.items():
+            try:
+                engine.session.read.format("binaryFile").load(f"{scheme}://{folder}/{marker}").schema  # noqa: B018 - looks for files
+            except AnalysisException as error:
+                if "PATH_NOT_FOUND" not in str(error):
+                    raise
+            else:
+                raise _by_catalog(source, form)
+
+
+def _by_catalog(source: str, form: str) -> BadInput:
+    return BadInput(
+        f"{source} is or lies in a {form} table, and Spark would read rows that its log says are gone",
+        hint="Name it as a table of a catalog that knows the format, or read it without Spark",
+    )
 
 
 def _is_table(name: str, engine: SparkEngine) -> bool:
