@@ -162,7 +162,7 @@ class TableOptions:
         str,
         Argument(
             metavar="TABLE",
-            help="CSV, TSV, Parquet (file, folder or glob), Arrow, JSON lines, SQLite file, Delta or Iceberg table, ARX project (.deid) or postgresql:// URL.",
+            help="CSV, Parquet, Arrow or JSON lines (file, folder, glob), SQLite, Delta, Iceberg, ARX project (.deid), postgresql:// URL.",
         ),
     ]
     table: Annotated[
