@@ -45,9 +45,14 @@ def distinct(rows: Iterable[Row], columns: Sequence[str]) -> list[Row]:
 
 
 def identity(
-    rows: Sequence[Row], keys: Sequence[str], *, person: str | None = None, population: Sequence[Any] = ()
+    rows: Sequence[Row],
+    keys: Sequence[str],
+    *,
+    person: str | None = None,
+    population: Sequence[Any] = (),
+    estimated: bool = False,
 ) -> Result:
-    """Every identity metric; X is the row, or the person where one may own several rows."""
+    """Every identity metric; X is the row, or the person where one may own several rows; sums of weights are an `estimated` population."""
     rows = rows if person is None else distinct(rows, [*keys, person])
     sizes = [len(members) for members in group(rows, keys)]
     n, q = len(rows), len(sizes)
@@ -63,7 +68,8 @@ def identity(
         "uniques": (sizes.count(1), None),
         "prosecutor_risk": highest(1 / size for size in sizes),
         "marketer_risk": (q / n, None),
-        "conditional_entropy": lowest(h_class for _, h_class in relative),
+        "log2_k": lowest(h_class for _, h_class in relative),
+        "shannon_conditional_entropy": (h - information, None),
         "specific_information": highest(h - h_class for _, h_class in relative),
         "mutual_information": (information, None),
         "discrimination_rate": (
@@ -78,9 +84,24 @@ def identity(
         "itpr_unscaled": highest(1 - p * h_class / h if h else 0 for p, h_class in relative),
     }
     if population:
-        found["k_map"] = lowest(population)
-        found["journalist_risk"] = highest(1 / Fraction(size) for size in population)
+        found["k_map_plug_in"] = lowest(population)
+        found["journalist_risk_plug_in"] = highest(1 / Fraction(size) for size in population)
+        pairs = zip(sizes, population, strict=True)
+        risks = [mean_reciprocal(f, float(total)) if estimated else 1 / Fraction(total) for f, total in pairs]
+        found["k_map"] = lowest(1 / risk for risk in risks)
+        found["journalist_risk"] = highest(risks)
     return found
+
+
+def mean_reciprocal(seen: int, estimate: float) -> float:
+    """E[1/F | f] with F negative binomial (Benedetti and Franconi 1998), summed over F = f, f + 1, ..."""
+    p, total, people = seen / estimate, 0.0, seen
+    chance = p**seen
+    while chance > 1e-16 or people < estimate:
+        total += chance / people
+        chance *= (1 - p) * people / (people - seen + 1)
+        people += 1
+    return total
 
 
 def sensitive(
@@ -125,12 +146,13 @@ def sensitive(
         "delta_disclosure_present": within(lambda c: max(abs(ratio(v, w)) for v, w in zip(c, a, strict=True) if v)),
         "mutual_information": (information, None),
         "surprise": within(lambda c: divergence(c, a)),
+        "average_surprise": (sum(float(p[i]) * divergence(x[i], a) for i in rows), None),
         "specific_information": highest(h_prior - bits for bits in h_class),
         "averaged_information": within(lambda c: sum(float(v) * fall for v, fall in zip(c, of_value, strict=True))),
         "set_information": highest(
             h - p[i] * h_class[i] - (1 - p[i]) * (entropy(outside[i].values()) if p[i] < 1 else 0) for i in rows
         ),
-        "l_max": (2**h_prior, None),
+        "l_max": (2**h, None),
         "l_t": lowest(2 ** (h_prior - divergence(c, a)) for c in x),
         "discrimination_rate": (information / h if h else 0, [(h - bits) / h if h else 0 for bits in h_class]),
         "conditional_privacy": (1 - 2**-information, None),

@@ -44,7 +44,7 @@ _BOUNDS: dict[str, list[float]] = {
     "k_anonymity": [1, 2, 3],
     "l_diversity": [1, 2],
     "entropy_l_diversity": [1, 1.5, 2],
-    "conditional_entropy": [0, 1],
+    "log2_k": [0, 1],
     "alpha": [0.5, 0.8, 1],
     "marketer_risk": [0.2, 0.5],
     "values_ruled_out": [0, 1],

@@ -3,11 +3,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pyarrow as pa
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from divulge.errors import BadInput
-from tests.metrics.drawn import measured
+from divulge.metrics import conditions_of
+from tests.metrics.drawn import arrow, measured, rows
 
 
 def test_the_original_with_rows_that_were_suppressed() -> None:
@@ -19,7 +24,8 @@ def test_the_original_with_rows_that_were_suppressed() -> None:
     assert found["surprise"].value == 1
     assert found["values_ruled_out"].value == 1
     assert found["delta_disclosure"].value == float("inf")
-    assert found["l_max"].value == 2
+    # All that is published is flu: no generalization of it leaves any doubt, whatever was believed before.
+    assert found["l_max"].value == 1
     # What the published table itself says is not the prior's matter.
     assert (found["mutual_information"].value, found["discrimination_rate"].value) == (0, 0)
     assert measured(published, quasi_identifiers="age", sensitive="disease")["surprise"].value == 0
@@ -71,3 +77,23 @@ def test_an_original_without_the_attribute_is_refused() -> None:
             sensitive="disease",
             original=pa.table({"diseases": ["x"]}),
         )
+
+
+@given(rows(most=12), st.lists(st.integers(1, 9), min_size=3, max_size=3), st.floats(0.05, 2), st.floats(1, 2.5))
+@settings(deadline=None, max_examples=40)
+def test_one_prior_for_all_numbers_of_an_answer(
+    drawn: list[dict[str, Any]], weights: list[int], t: float, l_value: float
+) -> None:
+    """No average is above its worst class, and what every class keeps the average keeps, with whatever prior."""
+    left_out = [
+        drawn[0] | {"disease": name}
+        for name, n in zip(("cancer", "flu", "other"), weights, strict=True)
+        for _ in range(n)
+    ]
+    found = measured(
+        arrow(drawn), quasi_identifiers=["zip", "age"], sensitive="disease", original=arrow([*drawn, *left_out])
+    )
+    assert found["average_surprise"].value <= found["surprise"].value + 1e-9
+    assert found["entropy_l_diversity"].value <= found["l_max"].value + 1e-9
+    told = conditions_of(found, "disease", t=t, l_value=l_value)
+    assert told.necessary or not told.sufficient

@@ -86,12 +86,15 @@ SCALED: dict[Name, Callable[[float, int], float]] = {
     ("identity", "median_class_size"): lambda value, times: value * times,
     ("identity", "largest_class_size"): lambda value, times: value * times,
     ("identity", "k_map"): lambda value, times: value * times,
+    ("identity", "k_map_plug_in"): lambda value, times: value * times,
     ("identity", "uniques"): lambda _, __: 0,
     ("identity", "prosecutor_risk"): lambda value, times: value / times,
     ("identity", "marketer_risk"): lambda value, times: value / times,
     ("identity", "journalist_risk"): lambda value, times: value / times,
+    ("identity", "journalist_risk_plug_in"): lambda value, times: value / times,
     ("identity", "entropy_l_risk"): lambda value, times: value / times,
-    ("identity", "conditional_entropy"): lambda value, times: value + log2(times),
+    ("identity", "shannon_conditional_entropy"): lambda value, times: value + log2(times),
+    ("identity", "log2_k"): lambda value, times: value + log2(times),
 }
 # Identity metrics relative to H(X) = log2 n, which grows: the people are others, not the same ones twice.
 RELATIVE_TO_THE_PEOPLE: set[Name] = {

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import math
 from math import log2
 from typing import Any
 
@@ -77,11 +78,16 @@ def test_weights_by_hand() -> None:
     table = pa.table({"q": [1, 1, 2], "s": ["flu", "gout", "flu"], "w": [1.5, 2.5, 10]})
     found = measured(table, quasi_identifiers="q", sensitive="s", weight="w")
     assert found.per_class("alpha", "s").tolist() == [2.5 / 4, 1]
-    assert found.per_class("k_map").tolist() == [4, 10]
-    assert found.identity["journalist_risk"].value == 0.25
+    assert found.per_class("k_map_plug_in").tolist() == [4, 10]
+    assert found.identity["journalist_risk_plug_in"].value == 0.25
+    # Benedetti and Franconi 1998: for f = 2 and p = 1/2, p/q - (p/q)^2 ln(1/p); for f = 1 and p = 1/10, p/q ln(1/p).
+    risks = [1 - math.log(2), math.log(10) / 9]
+    assert found.per_class("journalist_risk") == pytest.approx(risks)
+    assert found.per_class("k_map") == pytest.approx([1 / risk for risk in risks])
     assert found.identity["k_anonymity"].value == 1
     assert found["t_closeness"].value == pytest.approx(11.5 / 14 - 1.5 / 4)
     assert (found.settings["weight"], found.settings["population"]) == ("w", "weights")
+    assert "Benedetti and Franconi" in found.settings["population_estimator"]
 
 
 def test_weights_of_one_change_nothing() -> None:

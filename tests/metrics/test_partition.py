@@ -82,7 +82,7 @@ def test_sums_over_parts_are_those_of_the_table(drawn: list[dict[str, Any]], par
         assert part.class_entropy == pytest.approx(belief.whole.class_entropy, abs=1e-12)
         assert part.remaining_entropy == pytest.approx(belief.whole.remaining_entropy, abs=1e-12)
         assert part.class_entropy_of_value == pytest.approx(belief.whole.class_entropy_of_value, abs=1e-12)
-        assert sums.prior_entropy[name] == pytest.approx(belief.mean_prior_entropy, abs=1e-12)
+        assert sums.surprise[name] == pytest.approx(belief.mean_surprise, abs=1e-12)
     constant = [len(key) == 1 for key in whole.contingency.keys]
     assert [len(values) == 1 for values in sums.keys] == constant
 
@@ -99,7 +99,10 @@ def test_the_worst_classes_of_the_parts_hold_those_of_the_table(
         plan,
         kept=kept,
         identity=Identity.of_spectrum(sums.sizes.astype(float), sums.repeats.astype(float)),
-        outlooks={name: replace(item, whole=sums.wholes[name]) for name, item in plan.outlooks.items()},
+        outlooks={
+            name: replace(item, whole=sums.wholes[name], mean_surprise=sums.surprise[name])
+            for name, item in plan.outlooks.items()
+        },
     )
     identity = [Question(metric, 0.0) for metric in IDENTITY if metric.per_class and not metric.needs_population]
     criteria = (*identity, *(Question(metric, 0.0, name) for name in SECRETS for metric in SENSITIVE))

@@ -92,7 +92,8 @@ def cut(
     before = metrics.measure_counts(
         contingency, source, roles, assumptions=assumptions, nulls=nulls, population=everybody
     )
-    contingency = replace(contingency, population=before.identity_view.population)
+    seen = before.identity_view
+    contingency = replace(contingency, population=seen.population, population_estimated=seen.estimated)
     merging = assumptions.as_joint(contingency)
     name, attribute = roles.quasi_identifiers[0], roles.sensitive[0]
     found = search.optimal_cuts(

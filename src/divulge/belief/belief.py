@@ -118,8 +118,8 @@ class Belief:
     """The l of recursive (c,l)-diversity; by default the table's own distinct l."""
     given_whole: Whole | None = field(default=None, repr=False)
     """Facts about the whole table, where the cells are only a part of it."""
-    given_mean_prior_entropy: float | None = None
-    """H(W) under the priors of all classes on average, where the cells are only a part of the table."""
+    given_mean_surprise: float | None = None
+    """How far all classes are from their priors on average, where the cells are only a part of the table."""
 
     @cached_property
     def whole(self) -> Whole:
@@ -167,10 +167,15 @@ class Belief:
         return self.prior.of_classes(self.prior.entropy, len(self.classes))
 
     @cached_property
-    def mean_prior_entropy(self) -> float:
-        """The same on average over people."""
-        given = self.given_mean_prior_entropy
-        return float(self.class_share @ self.prior_entropy) if given is None else given
+    def surprise(self) -> Floats:
+        """The Kullback-Leibler distance of each class from its prior."""
+        return np.maximum(self.cells.sum_by_class(self.posterior * self.log_ratio), 0.0)
+
+    @cached_property
+    def mean_surprise(self) -> float:
+        """The same on average over people: the mutual information where the prior is the table's own, more where it is not."""
+        given = self.given_mean_surprise
+        return float(self.class_share @ self.surprise) if given is None else given
 
     @cached_property
     def class_share(self) -> Floats:

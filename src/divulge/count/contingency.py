@@ -103,7 +103,9 @@ class Contingency:
     rows: int
     people: int
     population: Floats | None = field(default=None, repr=False)
-    """The sum of survey weights in each class, where a weight column was given."""
+    """People of the population behind each class: of a population table, or the sum of survey weights."""
+    population_estimated: bool = False
+    """Whether they are sums of weights."""
     person_entropy: float | None = None
     """H(X) of the person, where one person may own several rows; None when each row is its own person."""
     notes: tuple[str, ...] = ()

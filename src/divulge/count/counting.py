@@ -99,7 +99,16 @@ class CountedColumns:
                 value = codings[name].of([_take(counted.column(alias), rows) for alias in aliases])
             cells[name] = build_cells(domain, class_of_row[rows], value, mass[rows], classes=len(first))
         total = int(sizes.sum())
-        found = Contingency(keys, tuple(column[first] for column in codes), sizes, cells, total, total, population)
+        found = Contingency(
+            keys,
+            tuple(column[first] for column in codes),
+            sizes,
+            cells,
+            total,
+            total,
+            population,
+            population is not None,
+        )
         return found, class_of_row
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from divulge.metrics.catalogue import find_metric
-from divulge.metrics.information import l_of_t, mutual_information
+from divulge.metrics.information import average_surprise, l_of_t, largest_l, remaining_entropy
 from divulge.metrics.measurement import Measurement
 from divulge.metrics.metric import TOLERANCE
 from divulge.metrics.survey import Question
@@ -26,9 +26,12 @@ class Conditions:
 
     t: float | None
     l_value: float | None
-    entropy: float
+    l_max: float
+    """The largest entropy l that any generalization of the table can reach."""
+    prior_entropy: float
     """H(W) under the prior; with a prior per class, the largest."""
-    mutual_information: float
+    average_surprise: float
+    """I1 on average: the mutual information where the prior is the table's own."""
     t_on_average: bool | None
     l_on_average: bool | None
     classes_breaking_t: int | None
@@ -54,9 +57,9 @@ class Conditions:
         return {
             "t": self.t,
             "l": self.l_value,
-            "l_max": float(np.exp2(self.entropy)),
-            "l_t": None if self.t is None else l_of_t(self.entropy, self.t),
-            "mutual_information": self.mutual_information,
+            "l_max": self.l_max,
+            "l_t": None if self.t is None else l_of_t(self.prior_entropy, self.t),
+            "average_surprise": self.average_surprise,
             "necessary": {"holds": self.necessary, "t": self.t_on_average, "l": self.l_on_average},
             "sufficient": {
                 "holds": self.sufficient,
@@ -76,15 +79,16 @@ def conditions_of(
     answers = zip(asked, measurement.ask(asked), strict=True)
     breaking = {question.metric.name: answer.tally.classes for question, answer in answers}
     belief = measurement.beliefs[attribute]
-    average = mutual_information(belief)
-    room = None if l_value is None else belief.mean_prior_entropy - float(np.log2(l_value))
+    average, left = average_surprise(belief), remaining_entropy(belief)
     return Conditions(
         t=t,
         l_value=l_value,
-        entropy=float(belief.prior_entropy.max()),
-        mutual_information=average,
+        l_max=largest_l(belief),
+        prior_entropy=float(belief.prior_entropy.max()),
+        average_surprise=average,
         t_on_average=None if t is None else average <= t + TOLERANCE,
-        l_on_average=None if room is None else average <= room + TOLERANCE,
+        # Eq. 13: I <= H - log2 l on average, which is to leave log2 l bits on average.
+        l_on_average=None if l_value is None else left >= np.log2(l_value) - TOLERANCE,
         classes_breaking_t=breaking.get(_T.name),
         classes_breaking_l=breaking.get(_L.name),
     )

@@ -42,8 +42,17 @@ IDENTITY: tuple[Metric[Identity], ...] = (
     Metric("k_map", "identity", "K", "people", "low", True, "Sweeney 2001",
            "the fewest people of the population behind one class", per_class=identity.population_size, needs_population=True,
            absorbing=True, common=True),
-    Metric("conditional_entropy", "identity", "H(X|x)", "bits", "low", True, f"{_BEZZI}, eq. 5",
-           "the fewest bits that still hide a person, log2 k", per_class=identity.conditional_entropy, absorbing=True),
+    Metric("journalist_risk_plug_in", "identity", "1/K'", "probability", "high", True, "El Emam and Dankar 2008",
+           "the same with 1 / the sum of weights for the chance: too low where the population is estimated",
+           per_class=identity.journalist_risk_plug_in, needs_population=True, absorbing=True),
+    Metric("k_map_plug_in", "identity", "K'", "people", "low", True, "Sweeney 2001",
+           "the same with the sum of weights for the people: too high where the population is estimated",
+           per_class=identity.population_plug_in,
+           needs_population=True, absorbing=True),
+    Metric("log2_k", "identity", "H(X|x)", "bits", "low", True, f"{_BEZZI}, eq. 5",
+           "the fewest bits that still hide a person, log2 k", per_class=identity.hidden_bits, absorbing=True),
+    Metric("shannon_conditional_entropy", "identity", "H(X|X~)", "bits", "low", True, "Shannon 1948",
+           "the bits that still hide a person on average", of_table=information.remaining_entropy),
     Metric("specific_information", "identity", "I2(X,x)", "bits", "high", True, f"{_BEZZI}, eq. 6",
            "the most bits of somebody's identity that a class gives", per_class=information.entropy_fall, within_table=True),
     Metric("mutual_information", "identity", "I(X;X~)", "bits", "high", True, f"{_BEZZI}, after eq. 6",
@@ -94,11 +103,15 @@ SENSITIVE: tuple[Metric[Belief], ...] = (
     Metric("delta_disclosure_present", "sensitive", "delta", "bits", "high", False, "Brickell and Shmatikov 2008, as in ARX",
            "the same over the values that occur only", per_class=closeness.delta_disclosure_present, against_prior=True),
     Metric("mutual_information", "sensitive", "I(W;X~)", "bits", "high", True, f"{_BEZZI}, eqs. 9, 11",
-           "the bits about the attribute that the classes give on average", of_table=information.mutual_information,
+           "the bits about the attribute that the classes give on average, against the table's own distribution",
+           of_table=information.mutual_information,
            ranked="I", ranked_in=("combinations",), dense=dense.mutual_information),
     Metric("surprise", "sensitive", "I1", "bits", "high", True, f"{_BEZZI}, eqs. 7-8",
            "how surprising the most surprising class is (Kullback-Leibler from the prior)", per_class=information.surprise,
            convex=Convex(), leads=True, against_prior=True),
+    Metric("average_surprise", "sensitive", "E[I1]", "bits", "high", True, f"{_BEZZI}, eq. 9",
+           "how surprising the classes are on average; with the table's own distribution as prior, the mutual information",
+           of_table=information.average_surprise, against_prior=True),
     Metric("specific_information", "sensitive", "I2", "bits", "high", True, f"{_BEZZI}, eqs. 3, 10",
            "the largest fall of uncertainty in a class", per_class=information.specific_information, convex=Convex(), against_prior=True),
     Metric("averaged_information", "sensitive", "I3", "bits", "high", False, f"{_BEZZI}, Table 1",
@@ -107,8 +120,7 @@ SENSITIVE: tuple[Metric[Belief], ...] = (
     Metric("set_information", "sensitive", "I4", "bits", "high", False, f"{_BEZZI}, Table 1",
            "what being in the class or not tells about the attribute, at most", per_class=information.set_information, within_table=True),
     Metric("l_max", "sensitive", "l_max", "values", "low", True, f"{_BEZZI}, eq. 15",
-           "the largest entropy l that any generalization can reach, 2^H(W)", of_table=information.largest_l,
-           against_prior=True, kind="limit"),
+           "the largest entropy l that any generalization can reach, 2^H(W)", of_table=information.largest_l, kind="limit"),
     Metric("l_t", "sensitive", "l_t", "values", "low", True, f"{_BEZZI}, eq. 12",
            "the l that weighs as much as the t reached, 2^(H(W) - t), t read as I1",
            per_class=information.equivalent_l, against_prior=True, kind="limit"),
@@ -141,12 +153,17 @@ SENSITIVE: tuple[Metric[Belief], ...] = (
 METRICS: tuple[Metric[Any], ...] = (*IDENTITY, *SENSITIVE)
 
 
+_RENAMED = {
+    "conditional_entropy": "it was log2 of k, which is log2_k now; Shannon's, an average, is shannon_conditional_entropy"
+}
+
+
 def find_metric(name: str, scope: Scope | None = None) -> Metric[Any]:
     """The metric of that name; one that exists in both scopes means the sensitive attribute unless the scope is given."""
     hits = [metric for metric in METRICS if metric.name == name and scope in (None, metric.scope)]
     if not hits:
         names = sorted({metric.name for metric in METRICS if scope in (None, metric.scope)})
-        raise BadInput(f"there is no metric {name!r}", hint=nearest(name, names))
+        raise BadInput(f"there is no metric {name!r}", hint=_RENAMED.get(name) or nearest(name, names))
     return hits[-1]
 
 

@@ -27,6 +27,8 @@ class Identity:
     person_entropy: float
     population: Floats | None = field(default=None, repr=False)
     """The size of each class in the population, from survey weights or from a population table."""
+    estimated: bool = False
+    """Whether the population is not known: its sizes are sums of survey weights."""
     given_whole: Identity | None = field(default=None, repr=False)
     """The view of the whole table, where these classes are only a part of it."""
 
@@ -42,11 +44,12 @@ class Identity:
         """The identity view of a counted table, or of some classes of the table that `whole` is the view of."""
         sizes = contingency.sizes.astype(np.float64)
         entropy = contingency.person_entropy if whole is None else whole.person_entropy
+        estimated = population is None and contingency.population_estimated
         if population is None and contingency.population is not None:
             # Weights below 1 cannot make a class of the population smaller than the people seen in it.
             population = np.maximum(contingency.population, sizes)
         entropy = float(np.log2(sizes.sum())) if entropy is None else entropy
-        return cls(sizes, np.ones(len(sizes)), entropy, population, whole)
+        return cls(sizes, np.ones(len(sizes)), entropy, population, estimated, whole)
 
     @classmethod
     def of_spectrum(cls, sizes: Floats, repeats: Floats, *, person_entropy: float | None = None) -> Identity:
@@ -131,18 +134,77 @@ distinction = marketer_risk
 
 
 def journalist_risk(identity: Identity) -> Floats:
-    """1 / size in the population: the chance when it is not known whether the person is in the table."""
-    return 1.0 / population_size(identity)
+    """The chance when it is not known whether the person is in the table: 1/F for a known population of the class, else E[1/F | f]."""
+    if identity.estimated:
+        return mean_reciprocal_size(identity.sizes, journalist_risk_plug_in(identity))
+    return 1.0 / _population(identity)
 
 
 def population_size(identity: Identity) -> Floats:
-    """People of the population with the class's quasi-identifiers; the least over the table's classes is the k of k-map."""
+    """People of the population with the class's quasi-identifiers; the least over the table's classes is the k of k-map.
+
+    Estimated from weights, it is the harmonic mean 1 / E[1/F | f], so that it says the same as the journalist's risk.
+    """
+    return 1.0 / journalist_risk(identity) if identity.estimated else _population(identity)
+
+
+def journalist_risk_plug_in(identity: Identity) -> Floats:
+    """1 / the sum of weights: too low, since the reciprocal of an estimate is not an estimate of the reciprocal."""
+    return 1.0 / _population(identity)
+
+
+def population_plug_in(identity: Identity) -> Floats:
+    """The sum of the weights of the people in the class."""
+    return _population(identity)
+
+
+def _population(identity: Identity) -> Floats:
     if identity.population is None:
         raise ValueError("no population is known")
     return identity.population
 
 
-def conditional_entropy(identity: Identity) -> Floats:
+ESTIMATOR = "Benedetti and Franconi 1998: E[1/F | f], F negative binomial"
+_FEW, _NODES = 40, 48
+
+
+def mean_reciprocal_size(sizes: Floats, plug_in: Floats) -> Floats:
+    """E[1/F | f] of Benedetti and Franconi (1998): F, given the f people seen, is negative binomial with p = f times the plug-in risk.
+
+    With a = (1 - p) / p it is the integral of z^(f-1) / (1 + a z) over 0..1. For few people that is log(1 + a) / a, then step by step
+    (1/f - before) / a, which is stable for a >= 1; below, a series; for many people Gauss-Laguerre quadrature. Never below 1/F for the
+    estimated F, by Jensen's inequality, and never above 1/f; it falls when classes merge.
+    """
+    p = np.clip(sizes * plug_in, 0.0, 1.0)
+    with np.errstate(divide="ignore"):
+        a = (1.0 - p) / p
+    nodes, weights = np.polynomial.laguerre.laggauss(_NODES)
+    with np.errstate(over="ignore", under="ignore"):
+        found = (weights / (1.0 + a[:, None] * np.exp(-nodes / sizes[:, None]))).sum(axis=1) / sizes
+    few = sizes <= _FEW
+    wide, narrow = few & (a >= 1.0), few & (a < 1.0)
+    found[wide] = _by_steps(sizes[wide], a[wide])
+    found[narrow] = _by_series(sizes[narrow], p[narrow])
+    bounded: Floats = np.clip(found, plug_in, 1.0 / sizes)
+    return bounded
+
+
+def _by_steps(sizes: Floats, a: Floats) -> Floats:
+    found = np.log1p(a) / a
+    for f in range(1, int(sizes.max(initial=1.0))):
+        found = np.where(sizes > f, (1.0 / f - found) / a, found)
+    return found
+
+
+def _by_series(sizes: Floats, p: Floats) -> Floats:
+    term = total = np.ones(len(sizes))
+    for n in range(1, 64):  # each term is at most half of the one before
+        term = term * n * (1.0 - p) / (sizes + n)
+        total = total + term
+    return total * p / sizes
+
+
+def hidden_bits(identity: Identity) -> Floats:
     """H(X | class) = log2 size (Bezzi 2010, eq. 5: at least log2 k)."""
     return identity.entropy
 

@@ -27,7 +27,12 @@ def _to_learn(view: View) -> float:
 
 def surprise(belief: Belief) -> Floats:
     """I1: the Kullback-Leibler distance of class from prior; t-closeness as Bezzi reads it (eq. 7)."""
-    return np.maximum(belief.cells.sum_by_class(belief.posterior * belief.log_ratio), 0.0)
+    return belief.surprise
+
+
+def average_surprise(belief: Belief) -> float:
+    """I1 on average over people: the mutual information where the prior is the table's own (eq. 9), more where it is another."""
+    return belief.mean_surprise
 
 
 def specific_information(belief: Belief) -> Floats:
@@ -61,6 +66,11 @@ def set_information(belief: Belief) -> Floats:
 def mutual_information(view: View) -> float:
     """I = H - H(. | class) of the published table: the average of I1, I2 and I3."""
     return view.mutual_information
+
+
+def remaining_entropy(view: View) -> float:
+    """H(. | class): what is left to learn on average, Shannon's conditional entropy."""
+    return _to_learn(view) - view.mutual_information
 
 
 def discrimination_rate(view: View) -> float:
@@ -104,12 +114,12 @@ def itpr_unscaled(view: View) -> Floats:
 
 
 def largest_l(belief: Belief) -> float:
-    """l_max = 2^H(W): no generalization can reach a larger entropy l (Bezzi 2010, eq. 15)."""
-    return float(np.exp2(belief.prior_entropy.max()))
+    """l_max = 2^H(W): no generalization can reach a larger entropy l (Bezzi 2010, eq. 15); of the table itself, whatever the prior is."""
+    return float(np.exp2(belief.whole.entropy))
 
 
 def equivalent_l(belief: Belief) -> Floats:
-    """l_t = 2^(H(W) - t) for the t of the class, read as I1: the l with the same effect on information (eq. 12)."""
+    """l_t = 2^(H - t) for the t of the class, read as I1, and the H of the prior behind it: the l of the same effect (eq. 12)."""
     return np.exp2(belief.prior_entropy - surprise(belief))
 
 

@@ -34,7 +34,7 @@ from divulge.count import (
 from divulge.errors import BadInput, nearest
 from divulge.metrics.catalogue import IDENTITY, SENSITIVE, find_metric
 from divulge.metrics.closeness import recursive_l
-from divulge.metrics.identity import Identity
+from divulge.metrics.identity import ESTIMATOR, Identity
 from divulge.metrics.metric import TOLERANCE, Metric
 from divulge.metrics.survey import Answer, Outlook, Question, Survey, answer, survey_classes
 from divulge.results import Result
@@ -371,6 +371,7 @@ def _settings(
         "orders": {name: list(order) for name, order in assumptions.ground.orders.items()},
         "recursive_l": {name: recursive_l(belief) for name, belief in beliefs.items()},
         "population": "table" if population else ("weights" if roles.weight else None),
+        "population_estimator": ESTIMATOR if roles.weight and not population else None,
         "log_base": 2,
         "tolerance": TOLERANCE,
     }

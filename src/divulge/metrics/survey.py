@@ -154,7 +154,7 @@ class Outlook:
     marginal: Floats = field(repr=False)
     """The mass of each value in the whole table, 0 for one that is ruled out."""
     whole: Whole | None = None
-    mean_prior_entropy: float | None = None
+    mean_surprise: float | None = None
 
     def belief(self, name: str, classes: Contingency) -> Belief | None:
         """The belief about these classes; None where what is known fits nobody in them."""
@@ -165,7 +165,7 @@ class Outlook:
             if not self.knowledge.possible(cells.domain)[cells.value].any():
                 return None
             cells, prior, places = self.knowledge.apply(cells, prior)
-        return Belief(cells, prior, self.ground, places, self.recursive_l, self.whole, self.mean_prior_entropy)
+        return Belief(cells, prior, self.ground, places, self.recursive_l, self.whole, self.mean_surprise)
 
 
 @dataclass(frozen=True, eq=False)
@@ -202,8 +202,8 @@ class SurveyTotals:
     repeats: Ints
     """How many classes have each size."""
     wholes: Mapping[str, Whole]
-    prior_entropy: Mapping[str, float]
-    """The entropy of each class's prior, times the class's share."""
+    surprise: Mapping[str, float]
+    """How far each class is from its prior, times the class's share."""
     keys: tuple[pa.Array, ...]
     """Up to two values of each quasi-identifier: enough to see whether it is constant."""
 
@@ -269,12 +269,12 @@ def _parts(plan: SurveyPlan, batches: Iterable[pa.RecordBatch]) -> Iterator[Surv
 def _totals(plan: SurveyPlan, part: SurveyPart) -> SurveyTotals:
     sizes, repeats = np.unique(part.contingency.sizes, return_counts=True)
     wholes = {name: Whole.of(belief.cells, plan.outlooks[name].marginal) for name, belief in part.beliefs.items()}
-    prior_entropy = {
-        name: float((belief.cells.totals / wholes[name].total) @ belief.prior_entropy)
+    surprise = {
+        name: float((belief.cells.totals / wholes[name].total) @ belief.surprise)
         for name, belief in part.beliefs.items()
     }
     keys = tuple(key.values.slice(0, 2) for key in part.contingency.keys)
-    return SurveyTotals(sizes, repeats.astype(np.int64), wholes, prior_entropy, keys)
+    return SurveyTotals(sizes, repeats.astype(np.int64), wholes, surprise, keys)
 
 
 def merge_totals(one: SurveyTotals, other: SurveyTotals) -> SurveyTotals:
@@ -285,10 +285,10 @@ def merge_totals(one: SurveyTotals, other: SurveyTotals) -> SurveyTotals:
     # What is known about an attribute may fit nobody in one of the partitions.
     wholes = {**one.wholes, **other.wholes}
     wholes |= {name: whole.plus(other.wholes[name]) for name, whole in one.wholes.items() if name in other.wholes}
-    entropy = {name: one.prior_entropy.get(name, 0.0) + other.prior_entropy.get(name, 0.0) for name in wholes}
+    surprise = {name: one.surprise.get(name, 0.0) + other.surprise.get(name, 0.0) for name in wholes}
     pairs = zip(one.keys, other.keys, strict=True)
     keys = tuple(pa.concat_arrays([left, right]).unique().slice(0, 2) for left, right in pairs)
-    return SurveyTotals(sizes, repeats, wholes, entropy, keys)
+    return SurveyTotals(sizes, repeats, wholes, surprise, keys)
 
 
 def find_worst(
@@ -401,7 +401,7 @@ def survey_classes(
     sums = fold(held, partial(add_up, plan), merge_totals)
     rows, people, person_entropy = counts.request.totals(int(sums.sizes @ sums.repeats))
     outlooks = {
-        name: replace(outlook, whole=sums.wholes[name], mean_prior_entropy=sums.prior_entropy[name])
+        name: replace(outlook, whole=sums.wholes[name], mean_surprise=sums.surprise[name])
         for name, outlook in outlooks.items()
     }
     sizes, repeats = sums.sizes.astype(np.float64), sums.repeats.astype(np.float64)
@@ -411,7 +411,7 @@ def survey_classes(
     hidden: tuple[Question, ...] = ()
     if metrics is None:  # every report tells which classes give more than twice the average, so the answer comes along
         leading = leading_metric("sensitive")
-        hidden = tuple(Question(leading, 2 * sums.wholes[name].mutual_information, name) for name in outlooks)
+        hidden = tuple(Question(leading, 2 * sums.surprise[name], name) for name in outlooks)
     findings = fold(held, partial(find_worst, plan, criteria, hidden), partial(merge_findings, plan, criteria))
     sample = _part(plan, findings.rows)
     alone = [coding.parts[0] for coding in codings.values() if coding.tuples is None]

@@ -121,6 +121,7 @@ class _Line:
     labels: tuple[Any, ...]
     sizes: Floats
     population: Floats | None
+    population_estimated: bool
     beliefs: Mapping[str, Belief]
     tables: Mapping[str, Floats]
     """For each belief: mass by value of the column and value of the attribute."""
@@ -150,6 +151,7 @@ class _Line:
             labels=tuple(domain.labels[i] for i in np.argsort(rank)),
             sizes=arrays.sum_by_id(codes, contingency.sizes.astype(np.float64), values),
             population=None if behind is None else arrays.sum_by_id(codes, behind, values),
+            population_estimated=contingency.population_estimated,
             beliefs=beliefs,
             tables={name: table(item.cells, item.classes[item.cells.class_index]) for name, item in beliefs.items()},
             counts={name: table(cells, cells.class_index) for name, cells in contingency.cells.items()},
@@ -189,7 +191,7 @@ class _Line:
     def _identity(self, first: int) -> Identity:
         sizes = np.cumsum(self.sizes[first:])
         behind = None if self.population is None else np.maximum(np.cumsum(self.population[first:]), sizes)
-        return Identity(sizes, np.ones(len(sizes)), float(np.log2(self.sizes.sum())), behind)
+        return Identity(sizes, np.ones(len(sizes)), float(np.log2(self.sizes.sum())), behind, self.population_estimated)
 
     def _belief(self, attribute: str, first: int) -> Belief:
         """One class per range; background knowledge can leave some without a value."""

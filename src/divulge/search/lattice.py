@@ -313,7 +313,9 @@ class Rollup:
         # Weights below 1 cannot make a class of the population smaller than the people seen in it.
         behind = self.population
         population = None if behind is None else np.maximum(classes.sums(behind)[kept], sizes)
-        return Identity(sizes, np.ones(len(sizes)), float(np.log2(sizes.sum())), population)
+        return Identity(
+            sizes, np.ones(len(sizes)), float(np.log2(sizes.sum())), population, self.contingency.population_estimated
+        )
 
     def belief(self, attribute: str, classes: Classes, kept: Bools) -> Belief:
         """What the kept classes tell about an attribute, against the prior of the original table."""

@@ -94,7 +94,7 @@ def _scores(scores: Mapping[str, metrics.Score]) -> RenderableType:
 
 def _average_and_worst(measurement: Measurement, attribute: str) -> str:
     """When an average hides a class, say so."""
-    average = metrics.mutual_information(measurement.beliefs[attribute])
+    average = measurement.beliefs[attribute].mean_surprise
     worst = measurement.sensitive[attribute][metrics.leading_metric("sensitive").name]
     if worst.worst is None:
         return f"{attribute}: {number(average)} bits on average."
@@ -125,7 +125,7 @@ def _conditions_sentence(item: metrics.Conditions) -> str:
     each = " and ".join(breaking) if breaking else "every class keeps them"
     hides = " The average hides these classes." if item.average_hides_classes else ""
     return (
-        f"With {' and '.join(asked)} (at most l = {number(2**item.entropy)} can be reached): "
+        f"With {' and '.join(asked)} (at most l = {number(item.l_max)} can be reached): "
         f"the average {average} them, {each}.{hides}"
     )
 
