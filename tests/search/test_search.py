@@ -207,7 +207,12 @@ def test_what_cannot_be_searched_is_refused() -> None:
         search(contingency, HIERARCHIES, [Promise.make("k_map", 2)])
     with pytest.raises(BadInput, match="not a sensitive attribute"):
         search(contingency, HIERARCHIES, [Promise.make("l_diversity", 2, attribute="salary")])
-    assert {metric.name for metric in METRICS if metric.needs_population} == {"k_map", "journalist_risk"}
+    assert {metric.name for metric in METRICS if metric.needs_population} == {
+        "k_map",
+        "journalist_risk",
+        "k_map_plug_in",
+        "journalist_risk_plug_in",
+    }
 
 
 def test_population_sizes_of_the_raw_classes_add_up() -> None:

@@ -35,8 +35,9 @@ def read(
 
     Args:
         source: A file (CSV, JSON lines, Parquet, Arrow, SQLite), a folder or glob of such files, a Delta Lake or Iceberg table,
-            an ARX project (.deid), which brings roles and hierarchies of its own, a postgresql:// URL, a pandas, Polars or Spark frame, an Arrow table, reader or dataset, a DuckDB
-            relation, or a table that was opened before, which comes back as it is. With Spark also the name of a table in a catalog.
+            an ARX project (.deid), which brings roles and hierarchies of its own, a postgresql:// URL, a pandas, Polars or Spark frame,
+            an Arrow table, reader or dataset, a DuckDB relation, or a table that was opened before, which comes back as it is.
+            With Spark also the name of a table in a catalog.
         table: Which table of a database.
         header: Whether the first line of delimited text names the columns; by default this is found out.
         delimiter: What stands between the values of delimited text; by default this is found out.
