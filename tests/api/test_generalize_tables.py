@@ -193,7 +193,7 @@ def test_a_column_without_a_role_does_not_leave_by_accident(column: dict[str, An
     table = PATIENTS.append_column(name, pa.array(column[name]))
     with pytest.raises(BadInput, match=message):
         patients(table=table)
-    assert name in patients(table=table, keep=name).tables()["table"].column_names
+    assert name in patients(table=table, plain=name).tables()["table"].column_names
     if name != "tags":
         assert name not in patients(table=table, identifier=("name", name)).tables()["table"].column_names
 
@@ -210,7 +210,8 @@ def test_a_column_without_a_role_does_not_leave_by_accident(column: dict[str, An
 )
 def test_a_key_is_one_in_whatever_type_of_number_it_is_stored(values: list[Any], refused: bool) -> None:  # noqa: FBT001
     table = pa.table({"zip": ["1", "2", "3"] * 10, "disease": ["flu", "cold"] * 15, "reading": pa.array(values)})
-    asked: dict[str, Any] = {"policy": dv.Policy(k_anonymity=2), "quasi_identifiers": "zip", "sensitive": "disease"}
+    anybody = dv.Policy(k_anonymity=2, alone_share=1)
+    asked: dict[str, Any] = {"policy": anybody, "quasi_identifiers": "zip", "sensitive": "disease"}
     left_out = dv.anatomize(table, sensitive="disease", beta="1/2").left_out
     assert left_out == ({"reading": ANY} if refused else {})
     if refused:

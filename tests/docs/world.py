@@ -15,6 +15,8 @@ from tests.table.test_arx_project import project
 
 POLICY = """quasi_identifiers = ["zip", "age", "sex"]
 sensitive = "diagnosis"
+identifier = "name"
+leave_out = ["marital_status", "education", "occupation", "insurance", "income", "job", "salary", "disease"]
 
 [promises]
 k_anonymity = 5

@@ -72,6 +72,7 @@ def test_roles_hierarchies_and_data_are_read(tmp_path: Path) -> None:
         "identifier": ("name",),
         "quasi_identifiers": ("age & year", "zip"),
         "sensitive": ("disease",),
+        "plain": ("note",),
     }
     assert dict(found.hierarchies["age & year"].rows) == {
         "34": ("34", "30-39", "*"),
@@ -155,12 +156,16 @@ def test_a_project_is_a_table_with_roles_and_hierarchies(tmp_path: Path) -> None
     assert [path.name for path in release.write(tmp_path / "out").glob("table*")] == ["table.csv"]
     # What the user says goes first: a role, a hierarchy, and a column in another role than the project's.
     other = dv.generalize(
-        where, policy=dv.Policy(k_anonymity=2), sensitive="zip", hierarchies={"age & year": {"suppress": True}}
+        where,
+        policy=dv.Policy(k_anonymity=2, alone_share=1),
+        sensitive="zip",
+        hierarchies={"age & year": {"suppress": True}},
     )
     assert (other.original.roles.quasi_identifiers, other.original.roles.sensitive) == (("age & year",), ("zip",))
     assert other.hierarchies["age & year"].height == 1
     assert dv.measure(where, quasi_identifiers=()).settings["quasi_identifiers"] == ["age & year", "zip"]
-    assert dv.check(where, dv.Policy(k_anonymity=1)).holds
+    (found,) = dv.check(where, dv.Policy(k_anonymity=1)).findings
+    assert (found.guard, found.columns) == ("identifier_present", ("name",))
     for options in ({"delimiter": ";"}, {"header": True}, {"table": "x"}):
         with pytest.raises(BadInput, match="ARX project"):
             dv.read(where, **options)

@@ -14,10 +14,10 @@ from functools import cached_property
 from typing import Any, Literal
 
 from divulge import anatomy, answers, attacks, publish
-from divulge.api.generalize import objections
 from divulge.count import Nulls
 from divulge.engines import OwnEngine
 from divulge.errors import BadInput, nearest
+from divulge.policy import guard
 from divulge.table import Names, Roles, Table, read, resolve_roles, table_of
 
 _HINT = "Nothing was published. Did the source change meanwhile? Run it again; if it stays so, report it"
@@ -209,6 +209,8 @@ def anatomize(
     sensitive: Names,
     quasi_identifiers: Names = (),
     identifier: Names = (),
+    leave_out: Names = (),
+    plain: Names = (),
     alpha: anatomy.Share | None = None,
     beta: anatomy.Share | None = None,
     gamma: anatomy.Share | None = None,
@@ -238,6 +240,8 @@ def anatomize(
         quasi_identifiers: The columns that an adversary may know. By default all columns without another role but those that look like
             identifiers; if they are named, columns without a role are left out. The release's `left_out` says what, and why.
         identifier: Columns that name people; they are not published.
+        leave_out: Columns that name nobody and are not published either.
+        plain: Where no quasi-identifiers are named: columns that are among them although they look like identifiers.
         alpha: The most that the commonest tuple of a table of quasi-identifiers may make up in a group (record linkage); 0.25 or "1/4".
         beta: The most that the commonest sensitive value may make up in a group (attribute linkage).
         gamma: The most that the likeliest combination over all tables may have as its probability in a group (table linkage).
@@ -277,7 +281,12 @@ def anatomize(
     chosen = _method(method, *options)
     source = read(table, engine=engine)
     roles, left_out = anatomy_roles(
-        source, quasi_identifiers=quasi_identifiers, sensitive=sensitive, identifier=identifier
+        source,
+        quasi_identifiers=quasi_identifiers,
+        sensitive=sensitive,
+        identifier=identifier,
+        leave_out=leave_out,
+        plain=plain,
     )
     if tables is None and len(roles.quasi_identifiers) == 1 and isinstance(chosen, anatomy.Slppa | anatomy.Slicing):
         chosen = replace(chosen, tables=1)  # nobody asked for two
@@ -303,32 +312,45 @@ def anatomize(
 
 
 def anatomy_roles(
-    source: Table, *, quasi_identifiers: Names, sensitive: Names, identifier: Names
+    source: Table,
+    *,
+    quasi_identifiers: Names,
+    sensitive: Names,
+    identifier: Names,
+    leave_out: Names = (),
+    plain: Names = (),
 ) -> tuple[Roles, dict[str, str]]:
     """The roles, and the columns that are left out with the reason.
 
     Where no quasi-identifier is named, every column without a role is one, but those that must not leave by accident.
     """
+    if quasi_identifiers and plain:
+        told = "where quasi-identifiers are named, only they are published, and columns are called plain beside them"
+        raise BadInput(told, hint="Name them as quasi-identifiers, or leave plain out")
     roles = resolve_roles(
-        source, quasi_identifiers=quasi_identifiers, sensitive=sensitive, identifier=identifier, declared=True
+        source,
+        quasi_identifiers=quasi_identifiers,
+        sensitive=sensitive,
+        identifier=identifier,
+        leave_out=leave_out,
+        plain=plain,
+        declared=True,
     )
     if not roles.sensitive:
         raise BadInput("no sensitive column was named", hint="Name the column whose values are to stay secret")
-    left_out = dict.fromkeys(roles.identifier, "an identifier")
-    named = {*roles.identifier, *roles.sensitive, *roles.quasi_identifiers}
-    others = [name for name in source.names if name not in named]
+    left_out = dict.fromkeys(roles.identifier, "an identifier") | dict.fromkeys(roles.leave_out, "to be left out")
+    free = [*roles.plain, *guard.without_role(source, roles)]
     if roles.quasi_identifiers:
-        return roles, left_out | dict.fromkeys(others, "not named as a quasi-identifier")
-    left_out |= objections(source, others)
-    chosen = [name for name in others if name not in left_out]
+        return roles, left_out | dict.fromkeys(free, "not named as a quasi-identifier")
+    left_out |= guard.objections(source, guard.without_role(source, roles))
+    chosen = [name for name in source.names if name in free and name not in left_out]
     if not chosen:
-        told = "; ".join(f"{name!r} {reason}" for name, reason in left_out.items() if name in others)
+        told = "; ".join(f"{name!r} {reason}" for name, reason in left_out.items() if name in free)
         raise BadInput(
             f"no column is left as a quasi-identifier{': ' if told else ''}{told}",
             hint="There is nothing to publish beside the sensitive column; name quasi-identifiers to publish them all the same",
         )
-    roles = resolve_roles(source, quasi_identifiers=chosen, sensitive=roles.sensitive, identifier=roles.identifier)
-    return roles, left_out
+    return replace(roles, quasi_identifiers=tuple(chosen), plain=()), left_out
 
 
 def _refuse_unknown(name: str, bounds: Mapping[str, Any], settings: Mapping[str, Any]) -> None:

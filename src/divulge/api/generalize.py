@@ -7,16 +7,15 @@ published it has been read back and measured again, against the prior of the ori
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, get_args
 
 from divulge import metrics, publish, search
 from divulge.api.hierarchies import suggest
-from divulge.api.profile import names_quasi_identifier, suggest_role
 from divulge.belief import Adversary, Assumptions, adversary_in_force
-from divulge.count import Contingency, Domain, Request, ValueCounts, count, count_in_memory, value_counts
+from divulge.count import Contingency, Domain, Request, count, count_in_memory
 from divulge.engines import OwnEngine
 from divulge.errors import BadInput, InternalError, nearest
 from divulge.hierarchy import (
@@ -29,11 +28,11 @@ from divulge.hierarchy import (
     build_hierarchy,
     load_hierarchies,
 )
-from divulge.metrics import Identity, Measurement
-from divulge.policy import Policy, Protection, choose, judge
+from divulge.metrics import Measurement
+from divulge.policy import Policy, Protection, choose, guard, judge
 from divulge.results import Result
 from divulge.search import Plan
-from divulge.table import Column, Declared, Names, Roles, Table, own_table, read, resolve_roles, split_names
+from divulge.table import Declared, Names, Roles, Table, own_table, read, resolve_roles
 from divulge.values import as_text
 
 
@@ -120,66 +119,6 @@ def _rule(cuts: search.Cuts, domain: Domain, order: Sequence[str] | None) -> dic
     return {"rows": rows}
 
 
-# --- columns without a role -------------------------------------------------------------------------------------------
-# What nobody has looked at must not leave by accident. Generalizing refuses a column that looks like an identifier, counts the rows,
-# or cannot be looked into until the user says what it is, or says that it is to be kept; anatomizing leaves it out and says so.
-def columns_without_role(table: Table, roles: Roles, keep: Collection[str]) -> tuple[str, ...]:
-    """The columns that are published although they have no role; refused if one looks like it names people."""
-    named = {*roles.quasi_identifiers, *roles.sensitive, *roles.identifier, roles.weight, roles.person}
-    plain = [column for column in table.columns if column.name not in named]
-    refused = objections(table, [column.name for column in plain if column.name not in keep])
-    if refused:
-        told = "; ".join(f"{name!r} {reason}" for name, reason in refused.items())
-        raise BadInput(
-            f"columns without a role would be published as they are, and some must not be by accident: {told}",
-            hint="Name them as identifiers, which are left out, or give them another role, or ask for them with keep",
-        )
-    return tuple(column.name for column in plain)
-
-
-def objections(table: Table, names: Collection[str]) -> dict[str, str]:
-    """Which of these columns must not be published unasked, and why."""
-    unknown = [column for column in table.columns if column.name in names]
-    counted = value_counts(table, [column.name for column in unknown if column.kind != "nested"])
-    reasons = {column.name: _objection(table, column, counted.get(column.name)) for column in unknown}
-    return {name: reason for name, reason in reasons.items() if reason}
-
-
-def _objection(table: Table, column: Column, spectrum: ValueCounts | None) -> str | None:
-    """Why a column must not be published unasked."""
-    if spectrum is None:
-        return "holds nested values, which nobody has looked into"
-    column = _as_whole(table, column, spectrum)
-    # Eight people may well be 30, 31, ..., 37 years old: a name that says so counts for more than the pattern.
-    if not names_quasi_identifier(column.name) and _numbers_rows(table, column, spectrum):
-        return "numbers the rows"
-    rate = metrics.information.discrimination_rate(Identity.of_spectrum(spectrum.sizes, spectrum.repeats))
-    role, reason = suggest_role(column, spectrum, rate)
-    return f"looks like an identifier: {reason}" if role == "identifier" else None
-
-
-def _numbers_rows(table: Table, column: Column, spectrum: ValueCounts) -> bool:
-    """Whole numbers without gaps, each once."""
-    if not _is_whole(column) or spectrum.nulls or spectrum.rows < 2 or spectrum.distinct != spectrum.rows:
-        return False
-    name = table.engine.quote(column.name)
-    ends = table.engine.query(f"SELECT MIN({name}) AS low, MAX({name}) AS high FROM {table.relation}").to_pylist()[0]
-    return bool(ends["high"] - ends["low"] == spectrum.rows - 1)
-
-
-def _as_whole(table: Table, column: Column, spectrum: ValueCounts) -> Column:
-    """The column as one of whole numbers if it holds nothing else: pandas makes floats of keys where one is missing, others decimals."""
-    if column.kind != "number" or _is_whole(column) or 2 * spectrum.distinct < spectrum.rows - spectrum.nulls:
-        return column
-    rest = f"CAST({table.engine.quote(column.name)} AS DOUBLE) % 1"
-    found = table.engine.query(f"SELECT COUNT(*) AS n FROM {table.relation} WHERE {rest} <> 0 AND NOT ISNAN({rest})")
-    return column if found.column("n")[0].as_py() else replace(column, type="BIGINT")
-
-
-def _is_whole(column: Column) -> bool:
-    return column.kind == "number" and column.type.removeprefix("U").endswith(("INT", "INTEGER"))
-
-
 # --- generalize -------------------------------------------------------------------------------------------------------
 Method = Literal["full-domain", "columns", "mondrian", "relaxed-mondrian"]
 """One level for each column; each column as it is or not at all; boxes that never overlap; boxes that may share values at a cut."""
@@ -193,6 +132,8 @@ def generalize(
     quasi_identifiers: Names = (),
     sensitive: Names = (),
     identifier: Names = (),
+    leave_out: Names = (),
+    plain: Names = (),
     weight: str | None = None,
     person: str | None = None,
     hierarchies: Hierarchies | None = None,
@@ -203,7 +144,6 @@ def generalize(
     all_optima: bool = False,
     keep_nodes: bool = False,
     protections: Sequence[Protection] = (),
-    keep: Names = (),
     joint: bool = False,
     adversary: Adversary | None = None,
     announce: Callable[[Mapping[str, Suggestion]], None] | None = None,
@@ -211,12 +151,17 @@ def generalize(
 ) -> publish.GeneralizedRelease:
     """Find the generalization that keeps the policy at the least loss; nothing is written before the release's `write`.
 
+    Columns without a role are published as they are, if the guard lets them: refused are those that a policy with roles does not know,
+    that look like identifiers, or that leave more than the policy's `alone_share` of the people alone beside the published classes.
+
     Args:
         table: Whatever `read` opens.
         policy: The promises: a `Policy`, or the path of a policy file.
         quasi_identifiers: As in `measure`, and so are the other roles; what is given here goes before the policy's own.
         sensitive: The columns whose values must not be learnt; they are published as they are.
         identifier: Columns that name people; they are not published.
+        leave_out: Columns that name nobody and are not published either.
+        plain: Columns that are published as they are, whatever the guard says of them.
         weight: The column that says how many people a row stands for.
         person: The column that says whose row it is, where people own several.
         hierarchies: How columns become coarser: a folder of files, or for each column a rule such as {"intervals": [5, 10]}, a file or a
@@ -230,7 +175,6 @@ def generalize(
         all_optima: Keep all solutions of the same cost in the release's `plan`.
         keep_nodes: Keep every combination of levels that was looked at in the release's `plan`.
         protections: Promises of their own for chosen people or values, beside those of the policy.
-        keep: Columns without a role that are published although they look like identifiers.
         joint: Measure all sensitive columns together as one, too.
         adversary: As in `measure`; what is said here goes before the policy's own.
         announce: Called with the default hierarchies before they are used.
@@ -250,8 +194,9 @@ def generalize(
         kept = replace(kept, suppression=suppression)
     source, own = own_table(read(table, engine=engine))
     given = {"quasi_identifiers": quasi_identifiers, "sensitive": sensitive, "identifier": identifier}
+    given |= {"leave_out": leave_out, "plain": plain}
     roles = roles_of(source, kept, given | {"weight": weight, "person": person})
-    plain = columns_without_role(source, roles, split_names(source, [keep] if isinstance(keep, str) else keep or ()))
+    guard.refuse([*guard.unasked(source, roles, kept)])
     original, before = count_original(source, own, roles, adversary_in_force(adversary, kept.adversary), joint=joint)
     protected = choose(kept.protections, original.people, before.beliefs)
     levels, suggestions = _levels(original, hierarchies, kept, method=method)
@@ -264,6 +209,8 @@ def generalize(
     verdict = judge(after, kept.promises, protected=publish.follow(protected, plan, original.people))
     if not verdict.holds:
         raise InternalError("the plan does not keep the policy it was made for")
+    alone, refused = guard.alone(original.with_person(plan.recoding), replace(roles, identifier=(), leave_out=()), kept)
+    guard.refuse(refused)
     return publish.GeneralizedRelease(
         source=source,
         engine=own,
@@ -274,7 +221,9 @@ def generalize(
         policy=kept,
         hierarchies=levels,
         suggestions=suggestions,
-        plain=plain,
+        plain=tuple(name for name in source.names if name in roles.plain or name not in roles.named),
+        alone=alone,
+        notes=guard.repeated(source, roles),
         original=original,
         protected=protected,
         expected=publish.Fingerprint.of(own, f"({original.recoded(plan.recoding)})"),
@@ -282,9 +231,8 @@ def generalize(
 
 
 def roles_of(source: Table, policy: Policy, given: Mapping[str, Any]) -> Roles:
-    """The roles that are given, else the policy's."""
-    arguments = {**policy.roles, **{name: value for name, value in given.items() if value}}
-    roles = resolve_roles(source, **arguments, declared=True)
+    """The roles that are given, else the policy's; without quasi-identifiers there is nothing to do."""
+    roles = guard.roles_in_force(source, policy, given)
     if not roles.quasi_identifiers:
         told = "no quasi-identifiers were named, so there is nothing to generalize"
         raise BadInput(told, hint="Name the columns that an adversary may know; `divulge profile` suggests some")

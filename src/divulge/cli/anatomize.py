@@ -11,7 +11,7 @@ import typer
 from typer import Option
 
 import divulge as dv
-from divulge.cli.options import JsonOption, TableOptions, Text, Texts, new_app, takes_groups, tell
+from divulge.cli.options import JsonOption, LeaveOutOption, PlainOption, TableOptions, Text, Texts, new_app, takes_groups, tell
 from divulge.cli.program import columns
 
 app = new_app()
@@ -113,6 +113,8 @@ def anatomize(
             autocompletion=columns,
         ),
     ] = None,
+    leave_out: LeaveOutOption = None,
+    plain: PlainOption = None,
     nulls: Annotated[
         Literal["category", "drop"],
         Option(help="A null is a value of its own, or its row is left out.", rich_help_panel="Adversary"),
@@ -174,6 +176,8 @@ def anatomize(
         sensitive=split_names(opened, sensitive or []),
         quasi_identifiers=split_names(opened, qi or []),
         identifier=split_names(opened, identifier or []),
+        leave_out=split_names(opened, leave_out or []),
+        plain=split_names(opened, plain or []),
         nulls=nulls,
         seed=seed,
         **model.given(),

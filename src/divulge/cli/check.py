@@ -21,6 +21,7 @@ app = options.new_app()
 def check(
     table: options.TableOptions,
     roles: options.RoleOptions,
+    columns: options.GuardOptions,
     adversary: options.BeliefOptions,
     policy: options.PolicyOption = None,
     protect: options.ProtectOption = None,
@@ -31,15 +32,19 @@ def check(
 ) -> None:
     """Hold a table against a policy: exit code 0 if it holds, 1 if not.
 
+    Every column is looked at: an identifier or a column to be left out that is there, a column that the policy file does not
+    know, or that looks like an identifier, and columns with which too many people are alone break it too. --plain lets one be.
+
     \b
     Examples:
       divulge check patients.csv --policy divulge.toml
       divulge check patients.csv --qi zip,age --sensitive disease --k-anonymity 5 --entropy-leakage 0.5
     """
     opened = table.read()
-    kept = options.policy_of(policy, promises, protect=protect)
+    kept = options.policy_of(policy, promises, protect=protect, alone_share=columns.alone_share)
     her = adversary.resolve(opened.names)
-    verdict = dv.check(opened, kept, **roles.resolve(opened), joint=joint, adversary=her, sample=sample)
+    named = roles.resolve(opened) | columns.resolve(opened)
+    verdict = dv.check(opened, kept, **named, joint=joint, adversary=her, sample=sample)
     options.tell(verdict, json_=json_, text={"sample": sample})
     if not verdict.holds:
         raise typer.Exit(1)

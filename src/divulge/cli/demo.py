@@ -13,9 +13,11 @@ import divulge as dv
 from divulge.cli.options import JsonOption, emit_json, new_app, show
 
 app = new_app()
-_POLICY = """# What the hospital promises about its table.
+_POLICY = """# What the hospital promises about its table. Every column has its part.
 quasi_identifiers = ["zip", "age", "sex"]
 sensitive = "diagnosis"
+identifier = "patient_id"
+leave_out = ["marital_status", "education", "occupation", "insurance", "income"]
 
 [promises]
 k_anonymity = 5
@@ -57,10 +59,7 @@ def demo(
     verdict = dv.check(folder / "generalized.csv", policy)
     after = verdict.measurement
     columns = dv.profile(folder / "patients.csv")
-    others = [
-        item.column for item in columns if item.column not in (*dv.datasets.QUASI_IDENTIFIERS, dv.datasets.SENSITIVE)
-    ]
-    release = dv.generalize(folder / "patients.csv", policy=policy, identifier=others, suppression=0.01)
+    release = dv.generalize(folder / "patients.csv", policy=policy, suppression=0.01)
     published = release.write(folder / "release", force=True)
     written = [*_write(folder, after), str(folder / "divulge.toml"), str(folder / "demo.json"), str(folder / "release")]
     document = {

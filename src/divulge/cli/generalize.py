@@ -35,6 +35,7 @@ SeedOption = Annotated[
 def generalize(
     table: options.TableOptions,
     roles: options.RoleOptions,
+    columns: options.GuardOptions,
     adversary: options.BeliefOptions,
     policy: options.PolicyOption = None,
     protect: options.ProtectOption = None,
@@ -89,15 +90,6 @@ def generalize(
             autocompletion=program.one_of(program.promised_metrics),
         ),
     ] = None,
-    keep: Annotated[
-        options.Texts,
-        Option(
-            metavar="COLUMNS",
-            help="Column without a role to publish although it looks like an identifier.",
-            rich_help_panel="Roles",
-            autocompletion=program.columns,
-        ),
-    ] = None,
     format_: FormatOption = None,
     seed: SeedOption = None,
     dry_run: Annotated[bool, Option("--dry-run", help="Search and report; write nothing.")] = False,
@@ -117,14 +109,13 @@ def generalize(
       divulge generalize patients.csv --qi zip,age --sensitive disease --pareto entropy_leakage
     """
     from divulge import publish
-    from divulge.table import split_names
     from divulge.views import releases
 
     if out is not None and not dry_run:
         publish.refuse_target(out, force=force)
     opened = table.read()
     publish.choose_format(opened, format_)
-    kept = options.policy_of(policy, promises, protect=protect, suppression=suppression)
+    kept = options.policy_of(policy, promises, protect=protect, suppression=suppression, alone_share=columns.alone_share)
     given = roles.resolve(opened)
     levels, her = _hierarchies(opened, kept, given, hierarchies=hierarchies, adversary=adversary)
     common = given | {
@@ -136,7 +127,15 @@ def generalize(
         "announce": None if json_ else lambda suggestions: options.show(releases.suggestions_text(suggestions)),
     }
     if pareto is not None:
-        unused = (out, time_limit, optima or None, nodes or None, keep, None if method == "full-domain" else method)
+        unused = (
+            out,
+            time_limit,
+            optima or None,
+            nodes or None,
+            columns.plain,
+            columns.leave_out,
+            None if method == "full-domain" else method,
+        )
         _show_front(opened, pareto, common, json_=json_, unused=any(option is not None for option in unused))
         return
     release = dv.generalize(
@@ -146,7 +145,7 @@ def generalize(
         time_limit=time_limit,
         all_optima=optima,
         keep_nodes=nodes,
-        keep=split_names(opened, keep or []),
+        **columns.resolve(opened),
     )
     written = None
     if out is not None and not dry_run:
@@ -159,7 +158,7 @@ def _show_front(opened: Any, metric: str, asked: dict[str, Any], *, json_: bool,
     if unused:
         raise BadInput(
             "--pareto publishes nothing and looks at one level per column",
-            hint="Leave out --out, --method, --time-limit, --optima, --nodes and --keep",
+            hint="Leave out --out, --method, --time-limit, --optima, --nodes, --plain and --leave-out",
         )
     options.tell(dv.tradeoff(opened, metric, **asked), json_=json_)
 

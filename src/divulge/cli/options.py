@@ -294,6 +294,34 @@ class RoleOptions:
         }
 
 
+LeaveOutOption = Annotated[
+    Texts, Option(metavar="COLUMNS", help="Column that names nobody and is not to be published. As --qi.")
+]
+PlainOption = Annotated[
+    Texts, Option(metavar="COLUMNS", help="Column that may be published as it is, whatever it looks like. As --qi.")
+]
+
+
+@dataclass(frozen=True)
+class GuardOptions:
+    """What may be published beside the columns that promises are about."""
+
+    leave_out: LeaveOutOption = None
+    plain: PlainOption = None
+    alone_share: Annotated[
+        float | None,
+        Option(
+            help="The share of people who may be alone with the columns known that have no role; 0.01.", min=0, max=1
+        ),
+    ] = None
+
+    def resolve(self, table: Table) -> dict[str, Any]:
+        """The roles as keyword arguments of the library's functions."""
+        from divulge.table import split_names
+
+        return {"leave_out": split_names(table, self.leave_out or []), "plain": split_names(table, self.plain or [])}
+
+
 @dataclass(frozen=True)
 class BeliefOptions:
     """What the adversary believes, rules out and holds."""
@@ -539,6 +567,7 @@ def policy_of(
     *,
     protect: Sequence[str] | None = None,
     suppression: float | None = None,
+    alone_share: float | None = None,
 ) -> Policy:
     """The policy file, if there is one, with the promises and protections of the command line added to its own."""
     base = Policy() if file is None else Policy.load(file)
@@ -547,4 +576,5 @@ def policy_of(
         promises=(*base.promises, *(promises or ())),
         protections=(*base.protections, *map(Protection.parse, protect or ())),
         suppression=base.suppression if suppression is None else suppression,
+        alone_share=base.alone_share if alone_share is None else alone_share,
     )

@@ -72,7 +72,7 @@ def patients(*, rows: int = ROWS, seed: int = 2026) -> pa.Table:
 
 
 def generalized(table: pa.Table) -> pa.Table:
-    """A usual attempt at anonymity: no identifier, no occupation, three digits of the zip, ages in decades up to 80 and more.
+    """A usual attempt at anonymity: zip, age, sex and diagnosis only, with three digits of the zip, ages in decades up to 80 and more.
 
     Args:
         table: What `patients` gave.
@@ -85,7 +85,7 @@ def generalized(table: pa.Table) -> pa.Table:
     zips = [f"{code[:3]}**" for code in table.column("zip").to_pylist()]
     decades = [age // 10 * 10 for age in table.column("age").to_pylist()]
     ages = [">=80" if decade >= 80 else f"{decade}-{decade + 9}" for decade in decades]
-    kept = table.drop_columns(["patient_id", "occupation"])
+    kept = table.select([*QUASI_IDENTIFIERS, SENSITIVE])
     return pa.table(dict(zip(kept.column_names, kept.columns, strict=True)) | {"zip": zips, "age": ages})
 
 

@@ -113,6 +113,9 @@ class Engine(Protocol):
     def byte_length(self, cell: str) -> str:
         """SQL for the number of bytes of a text."""
 
+    def digest(self, cell: str) -> str:
+        """SQL for the SHA-256 of all texts of a group together, whatever their order."""
+
     def cast(self, cell: str, type_: str, *, attempt: bool = False) -> str:
         """SQL for a cast to a type by its DuckDB name; an attempt gives null where the value does not fit."""
 
@@ -141,6 +144,10 @@ class DuckDBDialect:
     def byte_length(self, cell: str) -> str:
         """SQL for the number of bytes of a text."""
         return f"strlen({cell})"
+
+    def digest(self, cell: str) -> str:
+        """SQL for the SHA-256 of all texts of a group together, whatever their order."""
+        return f"sha256(string_agg({cell}, ',' ORDER BY {cell}))"
 
     def cast(self, cell: str, type_: str, *, attempt: bool = False) -> str:
         """SQL for a cast; an attempt gives null where the value does not fit."""

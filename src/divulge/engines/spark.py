@@ -258,6 +258,10 @@ class SparkEngine:
         """SQL for the number of bytes of a text."""
         return f"octet_length({cell})"
 
+    def digest(self, cell: str) -> str:
+        """SQL for the SHA-256 of all texts of a group together, whatever their order."""
+        return f"sha2(array_join(sort_array(collect_list({cell})), ','), 256)"
+
     def cast(self, cell: str, type_: str, *, attempt: bool = False) -> str:
         """SQL for a cast to a type by its DuckDB name; an attempt gives null where the value does not fit."""
         if type_ == "TIMESTAMPTZ":  # Spark wants the seconds before a zone

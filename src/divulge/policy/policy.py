@@ -3,6 +3,10 @@
 
 quasi_identifiers = ["zip", "age"]
 sensitive = ["disease"]
+identifier = ["name"]              # names people: must not be in a release
+leave_out = ["income"]             # names nobody, and is not to be published
+plain = ["ward"]                   # may be published as it is; guard.py looks at every column that has no role
+alone_share = 0.01                 # so many may be alone with what else is published
 
 [promises]
 k_anonymity = 5
@@ -38,10 +42,13 @@ from divulge.belief import Adversary, adversary_in_force
 from divulge.errors import BadInput, nearest
 from divulge.policy.promise import Promise, Protection, protections_of
 
-_LISTS = ("quasi_identifiers", "sensitive", "identifier")
+_LISTS = ("quasi_identifiers", "sensitive", "identifier", "leave_out", "plain")
 _TEXTS = ("person", "weight")
 _ROLES = (*_LISTS, *_TEXTS)
 _TABLES = ("roles", "adversary", "hierarchies", "protect")
+_SHARES = ("suppression", "alone_share")
+_PUBLISHED = "person_published"
+ALONE_SHARE = 0.01
 _METRIC_NAMES = frozenset(metric.name for metric in metrics.METRICS)
 
 
@@ -52,6 +59,10 @@ class Policy:
     promises: tuple[Promise, ...]
     suppression: float
     """The share of records that a generalization may leave out."""
+    alone_share: float
+    """The share of people who may be alone once the columns without a role are known beside the quasi-identifiers."""
+    person_published: bool
+    """Whether the column that tells people apart is handed out, so that the rows of a person can be put together."""
     roles: Mapping[str, Any]
     hierarchies: Mapping[str, Any]
     """How each column is made coarser: a table of keys, or a file."""
@@ -65,6 +76,8 @@ class Policy:
         promises: Sequence[Promise] = (),
         *,
         suppression: float = 0.0,
+        alone_share: float = ALONE_SHARE,
+        person_published: bool = True,
         roles: Mapping[str, Any] | None = None,
         hierarchies: Mapping[str, Any] | None = None,
         protections: Sequence[Protection] = (),
@@ -74,7 +87,9 @@ class Policy:
         """Promises as values, or as keywords named like the metrics: Policy(k_anonymity=5, entropy_leakage=0.5)."""
         made = tuple(Promise.make(name, bound) for name, bound in bounds.items())
         object.__setattr__(self, "promises", (*promises, *made))
-        object.__setattr__(self, "suppression", _fraction(suppression))
+        object.__setattr__(self, "suppression", _fraction("suppression", suppression))
+        object.__setattr__(self, "alone_share", _fraction("alone_share", alone_share))
+        object.__setattr__(self, "person_published", _yes_or_no(_PUBLISHED, person_published))
         object.__setattr__(self, "roles", dict(roles or {}))
         object.__setattr__(self, "hierarchies", dict(hierarchies or {}))
         object.__setattr__(self, "protections", tuple(protections))
@@ -99,6 +114,8 @@ class Policy:
     ) -> Policy:
         """From the parsed document; an unknown key is refused with the nearest known one. Files are looked for in `folder`."""
         roles = dict(_table(document.get("roles", {}), "roles", "name = column", origin))
+        published = _given_once(document, roles, _PUBLISHED, "roles", origin)
+        roles.pop(_PUBLISHED, None)
         promises: list[Promise] = []
         for key, value in document.items():
             if key in _ROLES or key == "nulls":
@@ -107,17 +124,18 @@ class Policy:
                 promises += _promises(value, origin)
             elif key in _METRIC_NAMES:
                 promises.append(Promise.make(key, value))
-            elif key not in (*_TABLES, "suppression"):
-                known = [*_ROLES, *_TABLES, "suppression", "promises", *sorted(_METRIC_NAMES)]
+            elif key not in (*_TABLES, *_SHARES, _PUBLISHED):
+                known = [*_ROLES, *_TABLES, *_SHARES, _PUBLISHED, "promises", *sorted(_METRIC_NAMES)]
                 raise BadInput(f"{origin}: unknown key {key!r}", hint=nearest(key, known))
-        inner = document.get("promises", {}).get("suppression")
-        if inner is not None and "suppression" in document:
-            raise BadInput(f"{origin}: suppression is given twice, at the top and in [promises]")
+        inner = document.get("promises", {})
+        shares = {name: _given_once(document, inner, name, "promises", origin) for name in _SHARES}
         rules = _table(document.get("hierarchies", {}), "hierarchies", "tables, one for each column", origin)
         folder = folder or Path()
         return cls(
             promises,
-            suppression=document.get("suppression", 0.0) if inner is None else inner,
+            suppression=0.0 if shares["suppression"] is None else shares["suppression"],
+            alone_share=ALONE_SHARE if shares["alone_share"] is None else shares["alone_share"],
+            person_published=True if published is None else published,
             roles=_checked_roles(roles, origin),
             hierarchies={column: _anchored(rule, folder) for column, rule in rules.items()},
             protections=tuple(protections_of(document.get("protect", []), origin)),
@@ -132,9 +150,22 @@ def _anchored(rule: Any, folder: Path) -> Any:
     return str(folder / rule) if isinstance(rule, str) and not rule.lstrip().startswith("{") else rule
 
 
-def _fraction(given: Any) -> float:
+def _given_once(document: Mapping[str, Any], inner: Mapping[str, Any], name: str, table: str, origin: str) -> Any:
+    """What stands at the top or in a table; None where it stands in neither."""
+    if name in document and name in inner:
+        raise BadInput(f"{origin}: {name} is given twice, at the top and in [{table}]")
+    return inner.get(name, document.get(name))
+
+
+def _yes_or_no(name: str, given: Any) -> bool:
+    if not isinstance(given, bool):
+        raise BadInput(f"{name} = {given!r} is neither true nor false")
+    return given
+
+
+def _fraction(name: str, given: Any) -> float:
     if isinstance(given, bool) or not isinstance(given, (int, float)) or not 0 <= given <= 1:
-        raise BadInput(f"suppression = {given!r} is not a fraction", hint="give a number from 0 to 1, 0.05 for 5 %")
+        raise BadInput(f"{name} = {given!r} is not a fraction", hint="give a number from 0 to 1, 0.05 for 5 %")
     return float(given)
 
 
@@ -149,7 +180,7 @@ def _promises(table: Any, origin: str) -> Iterator[Promise]:
             for about, bounds in tables.items():
                 for inner, value in _table(bounds, f"promises.attributes.{about}", of_metric, origin).items():
                     yield Promise.make(inner, value, attribute=about, scope="sensitive")
-        elif name != "suppression":
+        elif name not in _SHARES:
             yield Promise.make(name, bound)
 
 

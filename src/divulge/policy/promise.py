@@ -20,6 +20,7 @@ from divulge.belief import Belief, Ground
 from divulge.count import Contingency, Domain
 from divulge.errors import BadInput, BrokenPromise, nearest
 from divulge.metrics import Measurement, Metric, answer
+from divulge.policy.guard import Alone, GuardFinding
 from divulge.results import Result
 from divulge.values import as_text
 
@@ -475,33 +476,41 @@ class Outcome:
     """The worst of them, worst first; in a tie those with more people first."""
     protects: str = ""
     """The people it is made for, where it is not made for everybody."""
+    linked: bool = False
+    """Held against all rows of a person together, which the published person column ties to each other."""
 
     @property
     def text(self) -> str:
         """The promise, what it is about and for whom, for people."""
         about = f" ({self.attribute})" if self.attribute and not self.promise.attribute else ""
-        return f"{self.promise.text}{about}{f' for {self.protects}' if self.protects else ''}"
+        together = " by all rows of a person" if self.linked else ""
+        return f"{self.promise.text}{about}{f' for {self.protects}' if self.protects else ''}{together}"
 
 
 @dataclass(frozen=True, repr=False)
 class Verdict(Result):
-    """All promises together."""
+    """All promises together, and what the guard found beside them."""
 
     view = "measurement"
 
     outcomes: tuple[Outcome, ...]
     measurement: Measurement
     """Of the table that was held against the promises."""
+    findings: tuple[GuardFinding, ...] = ()
+    """Columns that must not be there."""
+    alone: Alone | None = None
+    """Who is alone with the columns known that have no role, or are plain."""
 
     @property
     def holds(self) -> bool:
-        """Every promise is kept."""
-        return all(outcome.holds for outcome in self.outcomes)
+        """Every promise is kept, and no column is there that must not be."""
+        return not self.findings and all(outcome.holds for outcome in self.outcomes)
 
     def raise_for_broken(self) -> None:
         """Raise `BrokenPromise`, which names what is broken, unless everything holds."""
         if not self.holds:
-            told = (f"{outcome.text} (measured {outcome.value})" for outcome in self.outcomes if not outcome.holds)
+            told = [f"{outcome.text} (measured {outcome.value})" for outcome in self.outcomes if not outcome.holds]
+            told += [f"the guard of columns ({finding.text})" for finding in self.findings]
             raise BrokenPromise(f"{self.measurement.settings['source']} breaks {', '.join(told)}")
 
 

@@ -102,7 +102,7 @@ def _header(path: Path, delimiter: str) -> tuple[str, ...]:
 # --- The rows of a table under a recoding: the pass in which the engine applies what the search decided ---------------
 # Each row's quasi-identifiers are looked up among the raw classes, null for null; the row gets the labels of its class, or is left out with
 # it. A row that no counted class knows is left out too, so rows that appeared after counting are not published unseen.
-# Identifiers and the person never are.
+# Identifiers, the person and what is to be left out never are.
 _SMALL = 200_000
 """So many classes may be sent to every worker, so that no row of the source moves for the lookup."""
 
@@ -118,7 +118,7 @@ def recoded_rows(
     selected = []
     for column in table.columns:
         name, cell = column.name, f"source.{quote(column.name)}"
-        if name in (*roles.identifier, roles.person):
+        if name in roles.kept_back:
             continue
         if name in places and not recoding.unchanged[places[name]]:
             cell = f"classes.p{places[name]}"

@@ -18,13 +18,13 @@ from divulge.engines import OwnEngine
 from divulge.errors import BadInput
 from divulge.hierarchy import Hierarchy, Suggestion, file_name
 from divulge.metrics import Measurement
-from divulge.policy import Policy, Promise, Protected, Verdict, judge
+from divulge.policy import Alone, Policy, Promise, Protected, Verdict, guard, judge
 from divulge.publish import manifest, mapping
 from divulge.publish.files import draw_secret, recoded_rows, shuffled
 from divulge.publish.release import Release, ReleasePart, StagedFile, Written
 from divulge.publish.verify import Fingerprint, compare, hold
 from divulge.search import Plan, Recoding
-from divulge.table import Roles, Table, resolve_roles
+from divulge.table import Roles, Table, resolve_roles, table_of
 from divulge.values import as_text
 
 _POPULATION_NOTE = (
@@ -78,6 +78,14 @@ class Original:
         """A query for its rows as they are published."""
         return recoded_rows(self.source, self.engine, self.people, recoding, roles=self.roles, nulls=self.nulls)
 
+    def with_person(self, recoding: Recoding) -> Table:
+        """The rows as they are published, and whose each is, which is not."""
+        roles, person = self.roles, self.roles.person
+        if person is not None:
+            roles = replace(roles, person=None, identifier=tuple(name for name in roles.identifier if name != person))
+        rows = recoded_rows(self.source, self.engine, self.people, recoding, roles=roles, nulls=self.nulls)
+        return table_of(self.engine, f"({rows})", source=self.source.source)
+
     def measure(self, published: Contingency) -> Measurement:
         """What a release of this table tells, against the prior of the original."""
         table = replace(self.source, source=f"{self.source.source}, generalized")
@@ -116,7 +124,10 @@ class GeneralizedRelease(Release):
     suggestions: Mapping[str, Suggestion]
     """The hierarchies that were chosen from the data, because none was given."""
     plain: tuple[str, ...]
-    """Columns without a role; they are published as they are."""
+    """Columns that are plain or have no role; they are published as they are."""
+    alone: Alone | None = None
+    """Who is alone in the release with these columns known too."""
+    notes: tuple[str, ...] = ()
     original: Original = field(repr=False)
     expected: Fingerprint = field(repr=False)
     """Of the rows that were decided on, in every published column."""
@@ -167,6 +178,16 @@ class GeneralizedRelease(Release):
         writers[mapping.ORIGINAL] = partial(mapping.write_original, counts=masses)
         return [StagedFile(name, write, public=False) for name, write in writers.items()]
 
+    def _rows_alone(self) -> dict[str, Any] | None:
+        """Rows that are alone with the plain columns known too, as whoever has the table can count them: it does not say whose they are."""
+        found, roles = self.alone, self.original.roles
+        if found is None:
+            return None
+        if roles.person is not None:
+            rows = table_of(self.engine, f"({self.original.recoded(self.plan.recoding)})", source="the release")
+            found = guard.count_alone(rows, replace(roles, person=None), found.columns)
+        return {"columns": list(found.columns), "rows": found.people, "of": found.of}
+
     def document(self, measured: MeasuredAgain, written: Written) -> dict[str, Any]:
         """What everybody is told: what was asked for, and what the published table tells anyhow."""
         own = self.original.roles
@@ -174,6 +195,7 @@ class GeneralizedRelease(Release):
             "quasi_identifiers": list(own.quasi_identifiers),
             "sensitive": list(own.sensitive),
             "identifier": list(own.identifier),
+            "leave_out": list(own.leave_out),
             "person": own.person,
             "weight": own.weight,
             "plain": list(self.plain),
@@ -194,6 +216,7 @@ class GeneralizedRelease(Release):
             "engine": self.engine.name,
             "joint": self.original.joint,
             "background": background,
+            "alone": self._rows_alone(),
             "measured": manifest.public_numbers(measured.alone),
             "verdict": public_verdict(told, promises, measured.alone, roles=roles, background=background),
         }

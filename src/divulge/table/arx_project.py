@@ -34,7 +34,7 @@ _ROLES = {
     "IDENTIFYING": "identifier",
     "QUASI_IDENTIFYING": "quasi_identifiers",
     "SENSITIVE": "sensitive",
-    "INSENSITIVE": None,
+    "INSENSITIVE": "plain",
 }
 
 
@@ -44,7 +44,7 @@ class ArxProject:
 
     path: Path
     roles: Mapping[str, tuple[str, ...]]
-    """quasi_identifiers, sensitive and identifier, each with its columns; as a policy takes them."""
+    """quasi_identifiers, sensitive, identifier and plain, each with its columns; as a policy takes them."""
     hierarchies: Mapping[str, Hierarchy] = field(repr=False)
     delimiter: str
     encoding: str

@@ -38,7 +38,7 @@ class Declared:
     """What a source says about its own columns, as an ARX project does; what the user says goes before it."""
 
     roles: Mapping[str, tuple[str, ...]]
-    """quasi_identifiers, sensitive and identifier, each with its columns."""
+    """quasi_identifiers, sensitive, identifier and plain, each with its columns."""
     hierarchies: Mapping[str, Hierarchy] = field(repr=False)
 
 
@@ -117,8 +117,9 @@ def _short(type_: str) -> str:
 
 
 # --- roles ------------------------------------------------------------------------------------------------------------
-# A column has at most one role; the person may be an identifier. A column without a role is plain and is never looked at.
+# A column has at most one role; the person may be an identifier. What has none is published as it is, if policy/guard.py lets it.
 Names = str | Sequence[str] | None
+_LISTS = ("quasi_identifiers", "sensitive", "identifier", "leave_out", "plain")
 
 
 @dataclass(frozen=True)
@@ -132,6 +133,21 @@ class Roles:
     """A number per row: how many people of the population the row stands for."""
     person: str | None
     """Whose row it is, where a person may own several."""
+    leave_out: tuple[str, ...] = ()
+    """What is not to be published, although it names nobody."""
+    plain: tuple[str, ...] = ()
+    """What may be published as it is: somebody has looked at it and says so."""
+
+    @property
+    def named(self) -> frozenset[str]:
+        """Every column with a role."""
+        return frozenset(column for _, column in _assigned(self))
+
+    @property
+    def kept_back(self) -> tuple[str, ...]:
+        """The columns that a release leaves out."""
+        person = () if self.person is None else (self.person,)
+        return tuple(dict.fromkeys((*self.identifier, *person, *self.leave_out)))
 
     @property
     def counted(self) -> tuple[str, ...]:
@@ -145,6 +161,8 @@ def resolve_roles(
     quasi_identifiers: Names = (),
     sensitive: Names = (),
     identifier: Names = (),
+    leave_out: Names = (),
+    plain: Names = (),
     weight: str | None = None,
     person: str | None = None,
     declared: bool = False,
@@ -160,6 +178,8 @@ def resolve_roles(
         identifier=_columns(table, identifier, role="identifier"),
         weight=_one_column(table, weight, role="weight"),
         person=_one_column(table, person, role="person"),
+        leave_out=_columns(table, leave_out, role="leave_out"),
+        plain=_columns(table, plain, role="plain"),
     )
     _refuse_two_roles(roles)
     if declared and table.declared is not None:
@@ -180,6 +200,7 @@ def _filled(roles: Roles, declared: Declared) -> Roles:
         quasi_identifiers=roles.quasi_identifiers or free.get("quasi_identifiers", ()),
         sensitive=roles.sensitive or free.get("sensitive", ()),
         identifier=(*roles.identifier, *free.get("identifier", ())),
+        plain=(*roles.plain, *free.get("plain", ())),
     )
 
 
@@ -193,10 +214,18 @@ def split_names(table: Table, values: Sequence[str]) -> tuple[str, ...]:
     return tuple(found)
 
 
+def present_names(table: Table, names: Names) -> tuple[str, ...]:
+    """Those of the columns and globs that the table has something for."""
+    return tuple(name for name in _several(names) if _matches(table, name))
+
+
+def _several(names: Names) -> tuple[str, ...]:
+    return (names,) if isinstance(names, str) else tuple(names or ())
+
+
 def _columns(table: Table, names: Names, *, role: str) -> tuple[str, ...]:
     """The named columns, each once, in the order in which they were asked for."""
-    wanted = (names,) if isinstance(names, str) else tuple(names or ())
-    return tuple(dict.fromkeys(column for name in wanted for column in _spread(table, name, role=role)))
+    return tuple(dict.fromkeys(column for name in _several(names) for column in _spread(table, name, role=role)))
 
 
 def _one_column(table: Table, name: str | None, *, role: str) -> str | None:
@@ -232,7 +261,7 @@ def _matches(table: Table, name: str) -> tuple[str, ...]:
 
 def _assigned(roles: Roles) -> Iterator[tuple[str, str]]:
     """Each (role, column)."""
-    for role in ("quasi_identifiers", "sensitive", "identifier"):
+    for role in _LISTS:
         yield from ((role, column) for column in getattr(roles, role))
     if roles.weight is not None:
         yield "weight", roles.weight
@@ -252,7 +281,7 @@ def _refuse_two_roles(roles: Roles) -> None:
 def _refuse_unusable(table: Table, roles: Roles) -> None:
     for role, name in _assigned(roles):
         column = table.column(name)
-        if column.kind == "nested":
+        if column.kind == "nested" and role not in ("identifier", "leave_out", "plain"):
             type_ = column.type if len(column.type) <= 60 else column.type[:57] + "..."
             hint = "Make one plain column of the part that matters, or leave it out"
             raise BadInput(f"the column {name!r} cannot be {role}: it holds nested values ({type_})", hint=hint)

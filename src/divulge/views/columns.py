@@ -20,7 +20,7 @@ from divulge.api.profile import Profile
 from divulge.hierarchy import Hierarchy
 from divulge.results import document_of, plain, text_of
 from divulge.values import as_text, toml_key, toml_value
-from divulge.views.words import bullet, class_name, grid, heading, number, people, written_text
+from divulge.views.words import bullet, class_name, grid, heading, noted, number, people, written_text
 
 _NULL = "(null)"
 
@@ -76,7 +76,7 @@ def ranking_text(found: ranking.Ranking, *, most: int = 15) -> RenderableType:
         parts.append(bullet(f"none of up to {found.settings['up_to']} attributes"))
     if found.sets:
         parts += [heading("Your sets, side by side"), _combinations(found.sets, found.settings["sensitive"])]
-    return Group(*parts, *(bullet(f"Note: {note}.") for note in found.notes))
+    return Group(*parts, *(bullet(noted(note)) for note in found.notes))
 
 
 @document_of.register(ranking.Ranking)
@@ -252,7 +252,7 @@ def cut_text(found: CutColumn, *, written: Sequence[Path] = (), most: int = 10) 
         f"{cuts.column} in {len(cuts.ranges):,} ranges tells {number(cuts.information)} bits about {cuts.attribute}, "
         f"of {number(cuts.original_information)} as it is; no other ranges that keep the promises tell more."
     )
-    parts: list[RenderableType] = [Text(told), table, *(bullet(f"Note: {note}.") for note in found.notes)]
+    parts: list[RenderableType] = [Text(told), table, *(bullet(noted(note)) for note in found.notes)]
     if "cuts" in found.rule:
         rule = f"{toml_key(cuts.column)} = {toml_value(dict(found.rule))}"
         parts += [heading("For the [hierarchies] of a policy file"), Text(rule)]

@@ -15,9 +15,9 @@ from rich.text import Text
 from divulge import metrics
 from divulge.errors import BadInput
 from divulge.metrics import Measurement
-from divulge.policy import Outcome, Verdict
+from divulge.policy import Alone, Outcome, Verdict
 from divulge.results import document_of, text_of
-from divulge.views.words import bullet, class_name, classes, grid, heading, number, people, percent, rows
+from divulge.views.words import bullet, class_name, classes, grid, heading, noted, number, people, percent, rows
 
 _SHOWN = 3
 
@@ -56,7 +56,7 @@ def story_text(
         parts.append(bullet(_average_and_worst(measurement, attribute)))
         if conditions and attribute in conditions:
             parts.append(bullet(_conditions_sentence(conditions[attribute])))
-    parts += [bullet(f"Note: {note}.") for note in measurement.notes]
+    parts += [bullet(noted(note)) for note in measurement.notes]
     findings = worst_classes(measurement, most=worst, by=by)
     if findings:
         parts.append(heading(f"The worst classes, by {findings[0].metric}"))
@@ -154,15 +154,19 @@ def verdict_text(verdict: Verdict, *, sample: int = 10) -> RenderableType:
     for outcome in verdict.outcomes:
         table.add_row(outcome.text, number(outcome.value), "holds" if outcome.holds else "BROKEN")
     broken = [outcome for outcome in verdict.outcomes if not outcome.holds]
-    told = (
-        "The policy holds."
-        if verdict.holds
-        else f"The policy does not hold: {len(broken)} of {len(verdict.outcomes)} promises are broken."
-    )
+    refused = [f"{len(broken)} of {len(verdict.outcomes)} promises are broken"] if broken else []
+    refused += ["columns are there that must not be"] if verdict.findings else []
+    told = "The policy holds." if verdict.holds else f"The policy does not hold: {', and '.join(refused)}."
+    is_said = any(finding.guard == "alone" for finding in verdict.findings)
+    notes = [*measurement.notes, *([verdict.alone.text] if verdict.alone and not is_said else [])]
     parts: list[RenderableType] = [
         Text(f"{measurement.settings['source']}: {rows(measurement.rows)}, {classes(measurement.class_count)}"),
         table,
         *(Padding(_broken(outcome, sample), (1, 0, 0, 0)) for outcome in broken),
+        *([heading("Columns that must not be there")] if verdict.findings else []),
+        *(bullet(f"{finding.guard}: {finding.text}.") for finding in verdict.findings),
+        *([Text("")] if notes else []),
+        *(bullet(noted(note)) for note in notes),
         Padding(Text(told, style="bold"), (1, 0, 0, 0)),
         Text(settings_sentence(measurement.settings), style="dim"),
     ]
@@ -173,10 +177,11 @@ def _broken(outcome: Outcome, sample: int) -> RenderableType:
     if not outcome.breaking_classes:
         return Text(f"{outcome.text}: a number of the whole table, {number(outcome.value)}.")
     broken_by = f"{classes(outcome.breaking_classes)} with {people(outcome.breaking_people)}"
-    lines: list[RenderableType] = [Text(f"{outcome.text} is broken by {broken_by}{'; the worst:' if sample else '.'}")]
+    shown = outcome.sample[:sample]
+    lines: list[RenderableType] = [Text(f"{outcome.text} is broken by {broken_by}{'; the worst:' if shown else '.'}")]
     lines += [
         Padding(Text(f"{class_name(item.key)} ({people(item.size)}): {number(item.value)}"), (0, 0, 0, 2))
-        for item in outcome.sample[:sample]
+        for item in shown
     ]
     return Group(*lines)
 
@@ -234,8 +239,21 @@ def verdict_document(verdict: Verdict) -> dict[str, Any]:
         "people": measurement.people,
         "classes": measurement.class_count,
         "settings": dict(measurement.settings),
+        "notes": list(measurement.notes),
         "promises": promises_document(verdict),
+        "findings": [
+            {"guard": finding.guard, "columns": list(finding.columns), "why": finding.why}
+            for finding in verdict.findings
+        ],
+        "alone": alone_document(verdict.alone),
     }
+
+
+def alone_document(found: Alone | None) -> dict[str, Any] | None:
+    """Who is alone with further columns known."""
+    if found is None:
+        return None
+    return {"columns": list(found.columns), "people": found.people, "of": found.of, "share": found.share}
 
 
 def promises_document(verdict: Verdict) -> list[dict[str, Any]]:
@@ -244,6 +262,7 @@ def promises_document(verdict: Verdict) -> list[dict[str, Any]]:
         {
             "promise": outcome.promise.text,
             "protects": outcome.protects,
+            "linked": outcome.linked,
             "metric": outcome.promise.metric.name,
             "scope": outcome.promise.metric.scope,
             "attribute": outcome.attribute,

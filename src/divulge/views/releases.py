@@ -16,14 +16,13 @@ from rich.text import Text
 from divulge import anatomy, answers, publish, search
 from divulge.api.anatomize import AnatomizedRelease
 from divulge.api.apply import Applied
-from divulge.api.profile import names_quasi_identifier
 from divulge.api.query import ReleaseCheck
 from divulge.attacks import Attacks
 from divulge.hierarchy import SUPPRESSED, Suggestion
-from divulge.policy import judge
+from divulge.policy import guard, judge
 from divulge.results import document_of, text_of
-from divulge.views.measurement import measurement_document, promises_document, settings_sentence
-from divulge.views.words import bullet, grid, heading, number, people, percent
+from divulge.views.measurement import alone_document, measurement_document, promises_document, settings_sentence
+from divulge.views.words import bullet, grid, heading, noted, number, people, percent
 
 _EXAMPLES = 3
 _SHOWN_PAIRS = 20
@@ -97,12 +96,15 @@ def _columns(release: publish.GeneralizedRelease) -> Iterator[str]:
             on = "" if level is None else f" (level {level} of {release.hierarchies[name].height})"
             shown = ", ".join(str(label) for label in after.labels[:_EXAMPLES])
             yield f"{name}{on}: {len(before):,} values become {len(after):,}, such as {shown}."
-    dropped = list(dict.fromkeys([*roles.identifier, *([roles.person] if roles.person else [])]))
-    if dropped:
-        yield f"{', '.join(dropped)}: left out."
-    if release.plain:
-        yield f"{', '.join(release.plain)}: without a role, published as they are."
-    if known := [name for name in release.plain if names_quasi_identifier(name)]:
+    if roles.kept_back:
+        yield f"{', '.join(roles.kept_back)}: left out."
+    if free := [name for name in release.plain if name not in roles.plain]:
+        yield f"{', '.join(free)}: without a role, published as they are."
+    if roles.plain:
+        yield f"{', '.join(roles.plain)}: plain, published as they are."
+    if release.alone is not None:
+        yield f"In the release, {release.alone.text}."
+    if known := [name for name in release.plain if guard.words_of(name) & guard.QUASI_WORDS]:
         yield f"{', '.join(known)}: no promise covers what others may know of a person by this; name it with --qi."
 
 
@@ -128,7 +130,7 @@ def _costs(release: publish.GeneralizedRelease) -> Iterator[str]:
     yield f"{people(plan.suppressed)} left out ({percent(share)}; allowed: {percent(release.policy.suppression)})."
     classes = "1 class becomes" if len(before.contingency) == 1 else f"{len(before.contingency):,} classes become"
     yield f"{classes} {len(after.contingency):,}."
-    yield from (f"Note: {note}." for note in after.notes)
+    yield from map(noted, (*release.notes, *after.notes))
 
 
 @document_of.register(publish.GeneralizedRelease)
@@ -146,6 +148,8 @@ def release_document(release: publish.GeneralizedRelease, *, written: Path | Non
         "promises": promises_document(release.verdict),
         "chosen_hierarchies": {name: dict(item.spec) for name, item in release.suggestions.items()},
         "published_as_is": list(release.plain),
+        "alone": alone_document(release.alone),
+        "notes": list(release.notes),
         "written": None if written is None else str(written),
         "before": measurement_document(release.before),
         "after": measurement_document(release.after),
@@ -179,7 +183,7 @@ def front_text(front: search.Front) -> RenderableType:
     for point in front.front:
         numbers = (number(point.value), number(point.leakage), f"{point.suppressed:,}", f"{point.classes:,}")
         table.add_row(*numbers, *map(str, point.levels.values()))
-    return Group(Text(told), table, *(bullet(f"Note: {note}.") for note in front.notes))
+    return Group(Text(told), table, *(bullet(noted(note)) for note in front.notes))
 
 
 @text_of.register(Applied)

@@ -62,6 +62,11 @@ def heading(text: str) -> RenderableType:
     return Padding(Text(text, style="bold"), (1, 0, 0, 0))
 
 
+def noted(note: str) -> str:
+    """A note as a sentence."""
+    return f"Note: {note}" if note.endswith("?") else f"Note: {note}."
+
+
 def bullet(sentence: str, mark: str = "-") -> RenderableType:
     """One indented sentence; its further lines hang."""
     line = Grid.grid(padding=(0, 1, 0, 0))

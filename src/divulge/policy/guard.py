@@ -1,0 +1,368 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The guard: which columns must not leave, whatever the promises say. check, generalize and anatomize ask the same one.
+
+Promises are about quasi-identifiers and sensitive columns; a table can keep them all and name everybody in a column beside them. So
+every other column is looked at: what was said to be an identifier or to be left out, what the policy has never heard of, what looks like
+an identifier by its name or its values, and how many people are alone once somebody knows the rest too. `plain` lets a column through.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from divulge.errors import BadInput, listed
+from divulge.table import Column, Names, Roles, Table, present_names, resolve_roles
+
+if TYPE_CHECKING:
+    from divulge.policy.policy import Policy
+
+Guard = Literal["identifier_present", "leave_out_present", "unknown_column", "looks_like_identifier", "alone"]
+NAMES_PEOPLE = frozenset(
+    "name firstname lastname surname forename fullname email mail phone telephone mobile fax ssn passport iban account "
+    "license licence plate address street ip mac url username login mrn nhs id uuid guid pid uid rowid nino imei imsi msisdn "
+    "aadhaar pesel cpf curp".split()
+)
+"""Words of column names that say that somebody is named."""
+_GIVEN_NAMES = frozenset("firstname lastname surname forename".split())
+_WHOSE = frozenset(
+    "patient person member customer client user subject employee student citizen record row case".split()
+)
+_NUMBERED = frozenset("number no nr num nbr key hash code ref".split())
+SENSITIVE_WORDS = frozenset(
+    "disease diagnosis diagnoses condition illness symptom treatment medication drug hiv cancer icd salary income wage wages "
+    "earnings debt credit religion belief party vote orientation crime conviction disability pregnancy result score grade "
+    "capital".split()
+)
+QUASI_WORDS = frozenset(
+    "zip zipcode postcode postal plz age birth birthday birthdate dob born sex gender race ethnicity nationality citizenship "
+    "country state county city town region district marital relationship education school degree job occupation profession "
+    "employer workclass industry height weight household children language admission date".split()
+)
+_PATTERNS = {
+    "e-mail addresses": r"[^@\s]+@[^@\s]+\.[^@\s]+",
+    "phone numbers": r"\+[0-9][0-9 ()/.\-]{6,}|\(?[0-9]{3}\)?[-. ]?[0-9]{3}[-. ][0-9]{4}|0[0-9]{2,5}[ /][0-9 /\-]{4,}",
+    "numbers of persons or devices": (
+        r"[0-9]{3}-[0-9]{2}-[0-9]{4}|[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}|[0-9A-Fa-f]{16,}|[0-9]{9,}"
+        r"|[A-Z]{2}[0-9]{2}[A-Z0-9]{11,30}|([0-9]{1,3}\.){3}[0-9]{1,3}"
+    ),
+}
+"""What values look like that name somebody, however often they repeat."""
+_ENOUGH = 20
+"""In fewer rows, values of their own say nothing: eight people may well be 30, 31, ..., 37 years old."""
+_NEARLY = 0.95
+_MAYBE = 0.6
+"""An approximate count this far from unique needs no exact one; its error is a few percent."""
+_AT_ONCE = 200
+"""Columns in one statement."""
+
+
+@dataclass(frozen=True)
+class GuardFinding:
+    """Columns that must not be there, and why."""
+
+    guard: Guard
+    columns: tuple[str, ...]
+    why: str
+
+    @property
+    def text(self) -> str:
+        """For people."""
+        return self.why if self.guard == "alone" else f"{listed(self.columns)} {self.why}"
+
+
+@dataclass(frozen=True)
+class Alone:
+    """How many people are alone once these columns are known beside the quasi-identifiers."""
+
+    columns: tuple[str, ...]
+    people: int
+    of: int
+
+    @property
+    def share(self) -> float:
+        """Of all people."""
+        return self.people / self.of if self.of else 0.0
+
+    @property
+    def text(self) -> str:
+        """For people."""
+        are = "person is" if self.people == 1 else "people are"
+        return f"with {listed(self.columns)} known too, {self.people:,} {are} alone, of {self.of:,}"
+
+
+# --- roles in force ---------------------------------------------------------------------------------------------------
+def roles_in_force(table: Table, policy: Policy, given: Mapping[str, Any]) -> Roles:
+    """The roles given by hand, else the policy's.
+
+    An identifier of the policy, or a column that it leaves out or calls plain, need not be there: a release has none of the first two.
+    Naming further ones by hand adds to them, for it must not publish the others; by hand they may get another role.
+    """
+    asked = {name: value for name, value in given.items() if value}
+    if (owner := policy.roles.get("person")) and "person" not in asked and not present_names(table, owner):
+        told = f"the policy counts people by {owner!r}, and {table.source} has no such column: a class may hold one person many times"
+        raise BadInput(told, hint="Check the table before that column is left out, or take `person` out to count rows")
+    by_hand = resolve_roles(table, **{name: value for name, value in asked.items() if name != "person"}).named
+    roles = dict(policy.roles)
+    for role in ("identifier", "leave_out", "plain"):
+        kept = resolve_roles(table, plain=present_names(table, roles.get(role))).named
+        roles[role] = [*_texts(given.get(role)), *(name for name in table.names if name in kept - by_hand)]
+    for role, value in asked.items():
+        roles[role] = roles[role] if role in ("identifier", "leave_out", "plain") else value
+    return resolve_roles(table, **roles, declared=True)
+
+
+def _texts(names: Names) -> tuple[str, ...]:
+    return (names,) if isinstance(names, str) else tuple(names or ())
+
+
+def _known(table: Table, policy: Policy) -> set[str] | None:
+    """The columns that a policy knows; None where it names none, so that nothing is new to it."""
+    if not policy.roles:
+        return None
+    return {
+        name for names in policy.roles.values() for part in present_names(table, names) for name in _spread(table, part)
+    }
+
+
+def _spread(table: Table, name: str) -> frozenset[str]:
+    return resolve_roles(table, plain=name).named
+
+
+# --- what must not be there -------------------------------------------------------------------------------------------
+def present(roles: Roles, *, person_published: bool = True) -> Iterator[GuardFinding]:
+    """What was said not to be published, and is there."""
+    spared = None if person_published else roles.person
+    if names := tuple(name for name in roles.identifier if name != spared):
+        yield GuardFinding(
+            "identifier_present", names, "must not be in a table that is handed out: named as identifier"
+        )
+    if roles.leave_out:
+        yield GuardFinding("leave_out_present", roles.leave_out, "must not be there: named as to be left out")
+
+
+def unasked(table: Table, roles: Roles, policy: Policy) -> Iterator[GuardFinding]:
+    """Columns without a role that the policy has never heard of, or that look like identifiers."""
+    free = without_role(table, roles)
+    known = _known(table, policy)
+    strange = tuple(name for name in free if known is not None and name not in known)
+    if strange:
+        yield GuardFinding(
+            "unknown_column", strange, "must be named by the policy first (as plain, if it may be published)"
+        )
+    for name, why in objections(table, free).items():
+        yield GuardFinding("looks_like_identifier", (name,), why)
+
+
+def without_role(table: Table, roles: Roles) -> tuple[str, ...]:
+    """The columns that nobody has said anything about."""
+    return tuple(name for name in table.names if name not in roles.named)
+
+
+def refuse(findings: Sequence[GuardFinding]) -> None:
+    """Before anything is published: nothing leaves by accident."""
+    if findings:
+        told = "; ".join(finding.text for finding in findings)
+        raise BadInput(
+            f"columns would be published that must not be by accident: {told}",
+            hint="Give them a role: identifier or leave_out (not published), plain (published as it is), or quasi_identifiers",
+        )
+
+
+# --- alone with what else is published --------------------------------------------------------------------------------
+def alone(
+    table: Table, roles: Roles, policy: Policy, *, flagged: Collection[str] = ()
+) -> tuple[Alone | None, list[GuardFinding]]:
+    """How many people are alone with every column beside the quasi-identifiers known, and whether those not called plain make too many.
+
+    Columns that are flagged already are not known here: they would hide what the others do.
+    """
+    usable = [column.name for column in table.columns if column.kind != "nested" and column.name not in flagged]
+    free = tuple(name for name in usable if name not in roles.named)
+    beside = tuple(name for name in usable if name in free or name in roles.plain)
+    if not beside:
+        return None, []
+    told = count_alone(table, roles, beside)
+    if not free or told.share <= policy.alone_share:  # fewer columns leave no more people alone
+        return told, []
+    found = told if free == beside else count_alone(table, roles, free)
+    if found.share <= policy.alone_share or found.people <= count_alone(table, roles, ()).people:
+        return told, []
+    why = f"{found.text} ({found.share:.1%}; alone_share allows {policy.alone_share:.1%})"
+    return told, [GuardFinding("alone", free, why)]
+
+
+def count_alone(table: Table, roles: Roles, columns: Sequence[str]) -> Alone:
+    """People who share the quasi-identifiers and these columns with nobody; exact, by one GROUP BY."""
+    quote = table.engine.quote
+    keys = ", ".join(quote(name) for name in (*roles.quasi_identifiers, *columns))
+    if roles.person is None:
+        rows = f"SELECT COUNT(*) AS n FROM {table.relation} GROUP BY {keys}"
+        counted = f"SELECT SUM(CASE WHEN n = 1 THEN 1 ELSE 0 END) AS alone, SUM(n) AS people FROM ({rows}) AS counted"
+    else:
+        person = quote(roles.person)
+        rows = f"SELECT MIN({person}) AS p, COUNT(DISTINCT {person}) AS n FROM {table.relation} GROUP BY {keys}"
+        everybody = f"SELECT COUNT(DISTINCT {person}) FROM {table.relation}"
+        owners = "COUNT(DISTINCT CASE WHEN n = 1 THEN p END)"
+        counted = f"SELECT {owners} AS alone, ({everybody}) AS people FROM ({rows}) AS counted"
+    found = table.engine.query(counted).to_pylist()[0]
+    return Alone(tuple(columns), int(found["alone"] or 0), int(found["people"] or 0))
+
+
+# --- what looks like an identifier ------------------------------------------------------------------------------------
+@dataclass(frozen=True)
+class Facts:
+    """What one look at a column's values tells."""
+
+    rows: int
+    filled: int
+    distinct: int
+    """Exact where it is near the number of filled rows, or where the name makes it matter."""
+    whole: bool = False
+    """It holds whole numbers only, whatever its type: pandas makes floats of keys where one is missing."""
+    counts_up: bool = False
+    """Whole numbers without gaps, each once."""
+    pattern: str = ""
+
+    @property
+    def nearly_unique(self) -> bool:
+        """Hardly a value occurs twice."""
+        return self.filled >= _ENOUGH and self.distinct >= _NEARLY * self.filled
+
+    @property
+    def repeats(self) -> bool:
+        """It would tell people apart who own several rows."""
+        return 1 < self.distinct < _NEARLY * self.filled
+
+
+def objections(table: Table, names: Collection[str]) -> dict[str, str]:
+    """Which of these columns must not be published unasked, and why."""
+    facts = look_at(table, names)
+    found = {}
+    for column in table.columns:
+        if column.name not in names:
+            continue
+        seen = facts.get(column.name)
+        why = "holds nested values, which nobody has looked into" if seen is None else identifies(column, seen)
+        if why:
+            found[column.name] = why
+    return found
+
+
+def identifies(column: Column, seen: Facts) -> str:
+    """Why a column looks like an identifier; empty where it does not."""
+    words = words_of(column.name)
+    if seen.distinct <= 1:
+        return ""
+    # Eight people may well be 30, 31, ..., 37 years old: a name that says so counts for more than the pattern.
+    if seen.counts_up and not words & QUASI_WORDS:
+        return "numbers the rows"
+    if names_person(column, nearly_unique=seen.nearly_unique) and (seen.distinct > 2 or seen.rows < _ENOUGH):
+        return "looks like an identifier: its name says that it names a person"
+    if seen.pattern:
+        return f"looks like an identifier: its values are {seen.pattern}"
+    if words & (SENSITIVE_WORDS | QUASI_WORDS) or not seen.nearly_unique:
+        return ""
+    if column.kind == "text" or seen.whole:
+        return f"looks like an identifier: {seen.distinct:,} of {seen.rows:,} rows have a value of their own"
+    return ""
+
+
+def names_person(column: Column, *, nearly_unique: bool = False) -> bool:
+    """Whether the name says that somebody is named; a diagnosis_name or a city_name is no name of a person."""
+    words = words_of(column.name)
+    whole = re.sub(r"[^a-z0-9]", "", column.name.lower())
+    said = bool(words & NAMES_PEOPLE) or bool(words & _WHOSE and words & _NUMBERED)
+    said = said or any(whole == f"{whose}{what}" for whose in _WHOSE for what in ("id", *_NUMBERED))
+    spoken_for = bool(words & (SENSITIVE_WORDS | QUASI_WORDS))
+    return said and column.kind in ("text", "number") and (nearly_unique or not spoken_for)
+
+
+def words_of(name: str) -> set[str]:
+    """The words of a column name: snake_case, kebab-case, camelCase and blanks."""
+    parts = re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+", name)
+    return {part.lower() for part in parts} | {re.sub(r"[^a-z0-9]", "", name.lower())}
+
+
+def look_at(table: Table, names: Collection[str]) -> dict[str, Facts]:
+    """Facts about columns, nested ones left out: one pass over all of them, and one over the few that may be identifiers."""
+    columns = [column for column in table.columns if column.name in names and column.kind != "nested"]
+    found: dict[str, Facts] = {}
+    for start in range(0, len(columns), _AT_ONCE):
+        found |= _look(table, columns[start : start + _AT_ONCE])
+    return found
+
+
+def _look(table: Table, columns: Sequence[Column]) -> dict[str, Facts]:
+    quoted = [table.engine.quote(column.name) for column in columns]
+    sums = [f"COUNT({cell}) AS f{i}, approx_count_distinct({cell}) AS d{i}" for i, cell in enumerate(quoted)]
+    row = table.engine.query(f"SELECT COUNT(*) AS n, {', '.join(sums)} FROM {table.relation}").to_pylist()[0]
+    facts = {column.name: Facts(row["n"], row[f"f{i}"], row[f"d{i}"]) for i, column in enumerate(columns)}
+    close = [
+        column
+        for column in columns
+        if names_person(column)
+        or column.kind == "text"
+        or facts[column.name].distinct >= _MAYBE * facts[column.name].filled
+    ]
+    return facts | _look_closer(table, close, facts)
+
+
+def _look_closer(table: Table, columns: Sequence[Column], facts: Mapping[str, Facts]) -> dict[str, Facts]:
+    """Exact counts, and what the values look like, of columns that may be identifiers."""
+    if not columns:
+        return {}
+    engine = table.engine
+    sums: list[str] = []
+    for i, column in enumerate(columns):
+        cell, seen = engine.quote(column.name), facts[column.name]
+        if names_person(column) or seen.distinct >= _MAYBE * seen.filled:
+            sums.append(f"COUNT(DISTINCT {cell}) AS d{i}")
+        if column.kind == "number":
+            rest = f"CAST({cell} AS DOUBLE) % 1"
+            sums.append(f"SUM(CASE WHEN {rest} <> 0 AND NOT ISNAN({rest}) THEN 1 ELSE 0 END) AS r{i}")
+            sums.append(f"MIN({cell}) AS low{i}, MAX({cell}) AS high{i}")
+        if column.kind == "text":
+            text = engine.cast(cell, "VARCHAR")
+            sums += [
+                f"SUM(CASE WHEN {engine.full_match(text, pattern)} THEN 1 ELSE 0 END) AS p{i}_{place}"
+                for place, pattern in enumerate(_PATTERNS.values())
+            ]
+    row = engine.query(f"SELECT {', '.join(sums)} FROM {table.relation}").to_pylist()[0]
+    return {column.name: _facts(row, i, column, facts[column.name]) for i, column in enumerate(columns)}
+
+
+def _facts(row: Mapping[str, Any], i: int, column: Column, seen: Facts) -> Facts:
+    distinct = row.get(f"d{i}", seen.distinct)
+    whole = column.kind == "number" and not row[f"r{i}"]
+    low, high = row.get(f"low{i}"), row.get(f"high{i}")
+    complete = seen.rows == seen.filled == distinct > 1
+    counts_up = whole and complete and low is not None and bool(high - low == seen.rows - 1)
+    found = [told for place, told in enumerate(_PATTERNS) if 2 * (row.get(f"p{i}_{place}") or 0) > seen.filled]
+    return Facts(seen.rows, seen.filled, distinct, whole, counts_up, found[0] if found else "")
+
+
+# --- rows are not people ----------------------------------------------------------------------------------------------
+def repeated(table: Table, roles: Roles) -> tuple[str, ...]:
+    """What to say of identifiers whose values repeat, where nobody said that people own several rows."""
+    if roles.person is not None:
+        return ()
+    free = without_role(table, roles)
+    columns = [
+        column
+        for column in table.columns
+        if column.name in roles.identifier or (column.name in free and names_person(column))
+    ]
+    facts = look_at(table, [column.name for column in columns])
+    return tuple(
+        f"{name!r} has {seen.distinct:,} values in {seen.filled:,} rows: did you mean --person {name}?"
+        for name, seen in facts.items()
+        if seen.repeats and may_own_rows(name)
+    )
+
+
+def may_own_rows(name: str) -> bool:
+    """Whether a value that repeats is likely to be the same person again: many people share a first name."""
+    return not words_of(name) & _GIVEN_NAMES

@@ -1,0 +1,259 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The guard of columns: what is there and must not be breaks a verdict and stops a release, whatever the promises say."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pytest
+
+import divulge as dv
+from divulge.errors import BadInput, BrokenPromise
+from tests.helpers import run_cli
+
+ROWS = 60
+BASE = {"zip": [str(place % 3) for place in range(ROWS)], "disease": ["flu", "cold", "hiv", "gout"] * (ROWS // 4)}
+ASKED: dict[str, Any] = {"quasi_identifiers": "zip", "sensitive": "disease"}
+POLICY = dv.Policy(k_anonymity=5, l_diversity=2)
+
+
+def released(**more: list[Any]) -> pa.Table:
+    """A table that keeps its promises, with further columns."""
+    return pa.table(BASE | more)
+
+
+def guards(verdict: Any) -> dict[str, list[str]]:
+    """What was found: guard to columns."""
+    found: dict[str, list[str]] = {}
+    for item in verdict.to_dict()["findings"]:
+        found.setdefault(item["guard"], []).extend(item["columns"])
+    return found
+
+
+def file_with(folder: Path, roles: str) -> Path:
+    """A policy file."""
+    path = folder / "divulge.toml"
+    path.write_text(
+        f'quasi_identifiers = "zip"\nsensitive = "disease"\n{roles}\n[promises]\nk_anonymity = 5\n', encoding="utf-8"
+    )
+    return path
+
+
+SSN = [f"{(place * 7919) % 1000:03d}-{place % 90 + 10}-{place:04d}" for place in range(ROWS)]
+
+
+def test_a_social_security_number_breaks_the_verdict_on_every_engine(engine: Any, tmp_path: Path) -> None:
+    table = released(ssn=SSN)
+    verdict = dv.check(table, POLICY, **ASKED, engine=engine)
+    assert all(outcome.holds for outcome in verdict.outcomes)
+    assert (verdict.holds, guards(verdict)) == (False, {"looks_like_identifier": ["ssn"]})
+    with pytest.raises(BrokenPromise, match="'ssn' looks like an identifier"):
+        verdict.raise_for_broken()
+    named = dv.check(table, file_with(tmp_path, 'identifier = "ssn"'), engine=engine)
+    assert (named.holds, guards(named)) == (False, {"identifier_present": ["ssn"]})
+    assert dv.check(released(), file_with(tmp_path, 'identifier = "ssn"'), engine=engine).holds
+
+
+@pytest.mark.parametrize(
+    ("column", "values"),
+    [
+        ("id", [place % 20 for place in range(ROWS)]),
+        ("mrn", [1000 + place % 20 for place in range(ROWS)]),
+        ("nhs_number", [9_434_765_919 + place % 20 for place in range(ROWS)]),
+        ("patientId", [place % 20 for place in range(ROWS)]),
+        ("member_no", [place % 20 for place in range(ROWS)]),
+        ("contact", [f"a{place % 20}@example.org" for place in range(ROWS)]),
+        ("call", [f"+44 20 7946 0{place % 20:03d}" for place in range(ROWS)]),
+        ("device", [f"10.0.0.{place % 20}" for place in range(ROWS)]),
+        ("code", [f"x{place * 37 % 101}" for place in range(ROWS)]),  # unique, whatever it is called
+    ],
+)
+def test_names_and_values_that_name_people_count_whatever_the_type(column: str, values: list[Any]) -> None:
+    table = released(**{column: values})
+    assert guards(dv.check(table, POLICY, **ASKED)) == {"looks_like_identifier": [column]}
+    with pytest.raises(BadInput, match=f"'{column}' looks like an identifier"):
+        dv.generalize(table, policy=POLICY, **ASKED)
+    assert column in dv.anatomize(table, sensitive="disease", beta="1/2").left_out
+    assert dv.check(table, POLICY, **ASKED, plain=column).holds
+    assert column in dv.generalize(table, policy=POLICY, **ASKED, plain=column).plain
+
+
+@pytest.mark.parametrize(
+    ("column", "values"),
+    [
+        ("city_name", ["Ulm", "Bonn", "Kiel"] * 20),
+        ("region_id", [1, 2, 3] * 20),
+        ("has_email", [True, False, True] * 20),
+        ("email", [0, 1, 1] * 20),
+        ("ward", ["2024-01-01", "2024-01-02", "2024-01-03"] * 20),
+    ],
+)
+def test_what_names_nobody_passes(column: str, values: list[Any]) -> None:
+    assert guards(dv.check(released(**{column: values}), POLICY, **ASKED)) == {}
+
+
+def alone_by_hand(table: pa.Table, columns: list[str]) -> int:
+    rows = Counter(zip(*(table.column(name).to_pylist() for name in columns), strict=True))
+    return sum(times == 1 for times in rows.values())
+
+
+def test_places_and_times_that_single_people_out_are_counted_and_refused(engine: Any) -> None:
+    random = np.random.default_rng(4)
+    table = released(
+        lat=(random.integers(0, 4, ROWS) / 8).tolist(),
+        lon=(random.integers(0, 4, ROWS) / 8).tolist(),
+        ward=["a", "b"] * 30,
+    )
+    by_hand = alone_by_hand(table, ["zip", "lat", "lon", "ward"])
+    verdict = dv.check(table, POLICY, **ASKED, engine=engine)
+    assert 0 < by_hand < ROWS
+    assert guards(verdict) == {"alone": ["lat", "lon", "ward"]}
+    assert verdict.to_dict()["alone"] == {
+        "columns": ["lat", "lon", "ward"], "people": by_hand, "of": ROWS, "share": by_hand / ROWS,
+    }  # fmt: skip
+    assert f"with 'lat', 'lon', 'ward' known too, {by_hand} people are alone, of 60" in str(verdict)
+    with pytest.raises(BadInput, match=f"{by_hand} people are alone"):
+        dv.generalize(table, policy=POLICY, **ASKED, engine=engine)
+
+
+def test_the_share_and_plain_let_columns_through(tmp_path: Path) -> None:
+    table = released(lab=[place / 7 for place in range(ROWS)], ward=["a", "b"] * 30)
+    assert dv.check(table, dv.Policy(k_anonymity=5, alone_share=1), **ASKED).holds
+    verdict = dv.check(table, POLICY, **ASKED, plain="lab")
+    assert verdict.holds
+    assert verdict.alone is not None
+    assert (verdict.alone.columns, verdict.alone.people) == (("lab", "ward"), ROWS), "it is told all the same"
+    release = dv.generalize(table, policy=POLICY, **ASKED, plain="lab")
+    assert release.to_dict()["alone"]["people"] == ROWS
+    assert f"with 'lab', 'ward' known too, {ROWS} people are alone" in str(release)
+    folder = release.write(tmp_path / "out")
+    manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
+    assert manifest["alone"] == {"columns": ["lab", "ward"], "rows": ROWS, "of": ROWS}
+    left = dv.generalize(table, policy=POLICY, **ASKED, leave_out=["lab", "ward"])
+    assert left.tables()["table"].column_names == ["zip", "disease"]
+    assert dv.anatomize(table, sensitive="disease", beta="1/2", leave_out="lab").left_out == {"lab": "to be left out"}
+
+
+def test_columns_that_a_policy_file_does_not_know_break_it(tmp_path: Path) -> None:
+    table = released(ward=["a", "b"] * 30)
+    assert dv.check(table, POLICY, **ASKED).holds, "flags alone know no drift"
+    policy = file_with(tmp_path, "")
+    assert guards(dv.check(table, policy)) == {"unknown_column": ["ward"]}
+    with pytest.raises(BadInput, match="'ward' must be named by the policy"):
+        dv.generalize(table, policy=policy)
+    assert dv.check(table, file_with(tmp_path, 'plain = ["ward", "gone"]')).holds
+    assert guards(dv.check(table, file_with(tmp_path, 'leave_out = "ward"'))) == {"leave_out_present": ["ward"]}
+    assert dv.check(released(), file_with(tmp_path, 'leave_out = "ward"')).holds
+    assert dv.check(table, file_with(tmp_path, 'leave_out = "ward"'), plain="ward").holds, (
+        "by hand goes before the file"
+    )
+    only_promises = tmp_path / "promises.toml"
+    only_promises.write_text("[promises]\nk_anonymity = 5\n", encoding="utf-8")
+    assert dv.check(table, only_promises, **ASKED).holds
+
+
+def test_naming_one_more_identifier_does_not_let_the_others_through(tmp_path: Path) -> None:
+    table = released(ssn=SSN, mrn=[place % 20 for place in range(ROWS)])
+    policy = file_with(tmp_path, 'identifier = "ssn"')
+    assert guards(dv.check(table, policy, identifier="mrn")) == {"identifier_present": ["mrn", "ssn"]}
+    assert dv.generalize(table, policy=policy, identifier="mrn").tables()["table"].column_names == ["zip", "disease"]
+
+
+def test_on_the_command_line(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    pyarrow.csv.write_csv(released(ssn=SSN, lat=[place / 7 for place in range(ROWS)]), path)
+    asked = (str(path), "--qi", "zip", "--sensitive", "disease", "--k-anonymity", "5")
+    told = run_cli("check", *asked, "--json")
+    assert (told.code, [item["guard"] for item in told.json()["findings"]]) == (1, ["looks_like_identifier", "alone"])
+    text = run_cli("check", *asked)
+    assert (text.code, "columns are there that must not be" in text.out) == (1, True)
+    assert run_cli("check", *asked, "--plain", "ssn,lat").code == 0
+    assert run_cli("check", *asked, "--plain", "ssn", "--alone-share", "1").code == 0
+    assert run_cli("check", *asked, "--leave-out", "ssn,lat").code == 1
+    refused = run_cli("generalize", *asked, "--identifier", "ssn", "--out", str(tmp_path / "out"))
+    assert (refused.code, "'lat' known too, 60 people are alone" in refused.err) == (2, True)
+    assert not (tmp_path / "out").exists()
+    assert (
+        run_cli("generalize", *asked, "--identifier", "ssn", "--leave-out", "lat", "--out", str(tmp_path / "out")).code
+        == 0
+    )
+
+
+# --- rows are not people ----------------------------------------------------------------------------------------------
+def visits(people: int = 40, seed: int = 3) -> pa.Table:
+    """Each person with two to four rows."""
+    random = np.random.default_rng(seed)
+    owner = np.repeat(np.arange(people), random.integers(2, 5, people))
+    rows = len(owner)
+    return pa.table({
+        "id": owner, "zip": random.choice(["1", "2"], rows).tolist(), "age": random.choice([30, None], rows).tolist(),
+        "disease": random.choice(["flu", "cold", "gout"], rows).tolist(),
+    })  # fmt: skip
+
+
+def classes_of_people(table: pa.Table) -> list[set[int]]:
+    """People with the same rows, each as often; by brute force."""
+    rows: dict[int, list[str]] = {}
+    for row in table.to_pylist():
+        rows.setdefault(row["id"], []).append(repr((row["zip"], row["age"])))
+    together: dict[tuple[str, ...], set[int]] = {}
+    for person, own in rows.items():
+        together.setdefault(tuple(sorted(own)), set()).add(person)
+    return list(together.values())
+
+
+def test_all_rows_of_a_person_are_judged_together(engine: Any) -> None:
+    table = visits()
+    found = classes_of_people(table)
+    diseases: dict[int, set[str]] = {}
+    for row in table.to_pylist():
+        diseases.setdefault(row["id"], set()).add(row["disease"])
+    diversity = min(len(set().union(*(diseases[person] for person in people))) for people in found)
+    roles: dict[str, Any] = {"quasi_identifiers": ["zip", "age"], "sensitive": "disease", "person": "id"}
+    verdict = dv.check(table, dv.Policy(k_anonymity=5, l_diversity=2), **roles, engine=engine)
+    told = {outcome.text: (outcome.value, outcome.holds) for outcome in verdict.outcomes}
+    assert told["k_anonymity >= 5"][1]
+    assert told["k_anonymity >= 5 by all rows of a person"] == (min(map(len, found)), False)
+    assert told["l_diversity >= 2 (disease) by all rows of a person"] == (diversity, diversity >= 2)
+    broken = next(
+        outcome for outcome in verdict.outcomes if outcome.linked and outcome.promise.metric.name == "k_anonymity"
+    )
+    few = [people for people in found if len(people) < 5]
+    assert (broken.breaking_classes, broken.breaking_people) == (len(few), sum(map(len, few)))
+    assert not verdict.holds
+    kept = dv.check(table, dv.Policy(k_anonymity=5, person_published=False), **roles, engine=engine)
+    assert (kept.holds, [outcome.linked for outcome in kept.outcomes]) == (True, [False])
+
+
+def test_an_identifier_that_is_the_person_may_stay_where_it_is_not_published() -> None:
+    roles: dict[str, Any] = {"quasi_identifiers": "zip", "sensitive": "disease", "person": "id", "identifier": "id"}
+    table = visits().drop_columns(["age"])
+    assert guards(dv.check(table, dv.Policy(k_anonymity=1), **roles)) == {"identifier_present": ["id"]}
+    assert dv.check(table, dv.Policy(k_anonymity=1, person_published=False), **roles).holds
+
+
+def test_a_repeated_identifier_is_said(tmp_path: Path) -> None:
+    table = visits()
+    note = f"'id' has 40 values in {table.num_rows} rows: did you mean --person id?"
+    roles: dict[str, Any] = {"quasi_identifiers": "zip", "sensitive": "disease"}
+    assert note in dv.measure(table, **roles).notes
+    assert note in dv.measure(table, **roles, identifier="id").notes
+    assert note in dv.check(table, POLICY, **roles).to_dict()["notes"]
+    assert note in dv.generalize(table, policy=POLICY, **roles, identifier="id", leave_out="age").to_dict()["notes"]
+    assert not dv.measure(table, **roles, person="id").notes
+    suggested = dv.profile(table)["id"]
+    assert (suggested.role, f"40 values in {table.num_rows} rows" in suggested.reason) == ("person", True)
+    path = tmp_path / "t.csv"
+    pyarrow.csv.write_csv(table, path)
+    assert f"Note: {note}" in run_cli("measure", str(path), "--qi", "zip", "--sensitive", "disease").out
+
+
+def test_a_person_column_that_is_gone_is_no_reason_to_count_rows(tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match="counts people by 'id'"):
+        dv.check(released(), file_with(tmp_path, 'person = "id"'))
