@@ -17,7 +17,7 @@ from tests.helpers import run_cli
 DOCS = Path(__file__).parents[2] / "docs"
 SECTIONS = re.split(r"^## ", (DOCS / "reference" / "json.md").read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]
 
-RELEASE = "generalize patients.csv --qi zip,age,sex --sensitive disease --identifier name --k-anonymity 5 --out r"
+RELEASE = "generalize patients.csv --qi zip,age,sex --sensitive disease --identifier name --leave-out '*' --k-anonymity 5 --out r"
 GROUPS = "anatomize patients.csv --qi zip,age,sex --sensitive disease --identifier name --beta 1/2 --out a"
 SHOPS = "--database shops.json --reference me.json"
 

@@ -158,6 +158,17 @@ def test_columns_that_a_policy_file_does_not_know_break_it(tmp_path: Path) -> No
     assert dv.check(table, only_promises, **ASKED).holds
 
 
+def test_all_the_rest_is_what_has_no_other_role(tmp_path: Path) -> None:
+    table = released(ssn=SSN, lab=[place / 7 for place in range(ROWS)], ward=["a", "b"] * 30)
+    policy = file_with(tmp_path, 'identifier = "ssn"\nplain = "ward"\nleave_out = "*"')
+    assert dv.generalize(table, policy=policy).tables()["table"].column_names == ["zip", "disease", "ward"]
+    assert guards(dv.check(table, policy)) == {"identifier_present": ["ssn"], "leave_out_present": ["lab"]}
+    by_hand = dv.check(table, file_with(tmp_path, 'identifier = "ssn"'), plain="*")
+    assert guards(by_hand) == {"identifier_present": ["ssn"]}, "all the rest has no role in the policy either"
+    with pytest.raises(BadInput, match="matches 'x"):
+        dv.check(table, POLICY, **ASKED, plain="x*")
+
+
 def test_naming_one_more_identifier_does_not_let_the_others_through(tmp_path: Path) -> None:
     table = released(ssn=SSN, mrn=[place % 20 for place in range(ROWS)])
     policy = file_with(tmp_path, 'identifier = "ssn"')
@@ -192,7 +203,7 @@ def visits(people: int = 40, seed: int = 3) -> pa.Table:
     owner = np.repeat(np.arange(people), random.integers(2, 5, people))
     rows = len(owner)
     return pa.table({
-        "id": owner, "zip": random.choice(["1", "2"], rows).tolist(), "age": random.choice([30, None], rows).tolist(),
+        "id": owner, "zip": random.choice(["1", "2"], rows).tolist(), "age": [None if draw else 30 for draw in random.integers(0, 2, rows)],
         "disease": random.choice(["flu", "cold", "gout"], rows).tolist(),
     })  # fmt: skip
 

@@ -295,10 +295,22 @@ class RoleOptions:
 
 
 LeaveOutOption = Annotated[
-    Texts, Option(metavar="COLUMNS", help="Column that names nobody and is not to be published. As --qi.")
+    Texts,
+    Option(
+        metavar="COLUMNS",
+        help="Column that names nobody and is not to be published. As --qi; '*' is all the rest.",
+        rich_help_panel="Roles",
+        autocompletion=program.columns,
+    ),
 ]
 PlainOption = Annotated[
-    Texts, Option(metavar="COLUMNS", help="Column that may be published as it is, whatever it looks like. As --qi.")
+    Texts,
+    Option(
+        metavar="COLUMNS",
+        help="Column that may be published as it is, whatever it looks like. As --qi.",
+        rich_help_panel="Roles",
+        autocompletion=program.columns,
+    ),
 ]
 
 
@@ -306,6 +318,7 @@ PlainOption = Annotated[
 class GuardOptions:
     """What may be published beside the columns that promises are about."""
 
+    panel: ClassVar[str] = "Roles"
     leave_out: LeaveOutOption = None
     plain: PlainOption = None
     alone_share: Annotated[
@@ -319,7 +332,8 @@ class GuardOptions:
         """The roles as keyword arguments of the library's functions."""
         from divulge.table import split_names
 
-        return {"leave_out": split_names(table, self.leave_out or []), "plain": split_names(table, self.plain or [])}
+        given = {"leave_out": self.leave_out or [], "plain": self.plain or []}
+        return {role: split_names(table, names, spread=False) for role, names in given.items()}
 
 
 @dataclass(frozen=True)

@@ -104,11 +104,13 @@ def roles_in_force(table: Table, policy: Policy, given: Mapping[str, Any]) -> Ro
     if (owner := policy.roles.get("person")) and "person" not in asked and not present_names(table, owner):
         told = f"the policy counts people by {owner!r}, and {table.source} has no such column: a class may hold one person many times"
         raise BadInput(told, hint="Check the table before that column is left out, or take `person` out to count rows")
-    by_hand = resolve_roles(table, **{name: value for name, value in asked.items() if name != "person"}).named
+    # All the rest, by a glob, is what has no role in the policy either.
+    exact = {role: [name for name in _texts(given.get(role)) if name in table.names] for role in ("leave_out", "plain")}
+    by_hand = resolve_roles(table, **{name: value for name, value in (asked | exact).items() if name != "person"}).named
     roles = dict(policy.roles)
     for role in ("identifier", "leave_out", "plain"):
-        kept = resolve_roles(table, plain=present_names(table, roles.get(role))).named
-        roles[role] = [*_texts(given.get(role)), *(name for name in table.names if name in kept - by_hand)]
+        kept = (name for name in present_names(table, roles.get(role)) if name not in by_hand)
+        roles[role] = [*_texts(given.get(role)), *kept]
     for role, value in asked.items():
         roles[role] = roles[role] if role in ("identifier", "leave_out", "plain") else value
     return resolve_roles(table, **roles, declared=True)

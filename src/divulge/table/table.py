@@ -169,6 +169,8 @@ def resolve_roles(
 ) -> Roles:
     """Check the names against the table, spread globs such as zip*, and refuse a column in two roles.
 
+    A glob in `leave_out`, else in `plain`, means what it matches and has no other role: "*" is all the rest.
+
     With `declared`, a role that is not given is filled with the columns that the source itself declares to have it, and what it
     declares to identify people does so beside what is given.
     """
@@ -178,12 +180,14 @@ def resolve_roles(
         identifier=_columns(table, identifier, role="identifier"),
         weight=_one_column(table, weight, role="weight"),
         person=_one_column(table, person, role="person"),
-        leave_out=_columns(table, leave_out, role="leave_out"),
-        plain=_columns(table, plain, role="plain"),
+        leave_out=tuple(name for name in _columns(table, leave_out, role="leave_out") if name in _several(leave_out)),
+        plain=tuple(name for name in _columns(table, plain, role="plain") if name in _several(plain)),
     )
     _refuse_two_roles(roles)
     if declared and table.declared is not None:
         roles = _filled(roles, table.declared)
+    roles = replace(roles, leave_out=_with_rest(table, roles, leave_out, roles.leave_out))
+    roles = replace(roles, plain=_with_rest(table, roles, plain, roles.plain))
     _refuse_unusable(table, roles)
     return roles
 
@@ -204,13 +208,20 @@ def _filled(roles: Roles, declared: Declared) -> Roles:
     )
 
 
-def split_names(table: Table, values: Sequence[str]) -> tuple[str, ...]:
-    """The columns that command-line values name: a column, a glob, or several of them with commas between."""
+def _with_rest(table: Table, roles: Roles, asked: Names, already: tuple[str, ...]) -> tuple[str, ...]:
+    """The columns that are named, and those without a role that a glob matches."""
+    matched = {column for name in _several(asked) for column in _matches(table, name)}
+    return (*already, *(name for name in table.names if name in matched and name not in roles.named))
+
+
+def split_names(table: Table, values: Sequence[str], *, spread: bool = True) -> tuple[str, ...]:
+    """The columns that command-line values name: a column, a glob (as it is, unless it is to `spread`), or several with commas between."""
     found: dict[str, None] = {}
     for value in values:
         for part in (value,) if _matches(table, value) else value.split(","):
             name = part if part in table.names else part.strip()
-            found.update(dict.fromkeys(_spread(table, name, role="")))
+            columns = _spread(table, name, role="")
+            found.update(dict.fromkeys(columns if spread else (name,)))
     return tuple(found)
 
 
