@@ -11,7 +11,17 @@ import typer
 from typer import Option
 
 import divulge as dv
-from divulge.cli.options import JsonOption, LeaveOutOption, PlainOption, TableOptions, Text, Texts, new_app, takes_groups, tell
+from divulge.cli.options import (
+    JsonOption,
+    LeaveOutOption,
+    PlainOption,
+    TableOptions,
+    Text,
+    Texts,
+    new_app,
+    takes_groups,
+    tell,
+)
 from divulge.cli.program import columns
 
 app = new_app()

@@ -115,7 +115,9 @@ def generalize(
         publish.refuse_target(out, force=force)
     opened = table.read()
     publish.choose_format(opened, format_)
-    kept = options.policy_of(policy, promises, protect=protect, suppression=suppression, alone_share=columns.alone_share)
+    kept = options.policy_of(
+        policy, promises, protect=protect, suppression=suppression, alone_share=columns.alone_share
+    )
     given = roles.resolve(opened)
     levels, her = _hierarchies(opened, kept, given, hierarchies=hierarchies, adversary=adversary)
     common = given | {
