@@ -196,7 +196,7 @@ def generalize(
     given = {"quasi_identifiers": quasi_identifiers, "sensitive": sensitive, "identifier": identifier}
     given |= {"leave_out": leave_out, "plain": plain}
     roles = roles_of(source, kept, given | {"weight": weight, "person": person})
-    guard.refuse([*guard.unasked(source, roles, kept)])
+    guard.refuse([*guard.unasked(source, roles, kept.roles)])
     original, before = count_original(source, own, roles, adversary_in_force(adversary, kept.adversary), joint=joint)
     protected = choose(kept.protections, original.people, before.beliefs)
     levels, suggestions = _levels(original, hierarchies, kept, method=method)
@@ -209,7 +209,9 @@ def generalize(
     verdict = judge(after, kept.promises, protected=publish.follow(protected, plan, original.people))
     if not verdict.holds:
         raise InternalError("the plan does not keep the policy it was made for")
-    alone, refused = guard.alone(original.with_person(plan.recoding), replace(roles, identifier=(), leave_out=()), kept)
+    alone, refused = guard.alone(
+        original.with_person(plan.recoding), replace(roles, identifier=(), leave_out=()), kept.alone_share
+    )
     guard.refuse(refused)
     return publish.GeneralizedRelease(
         source=source,
@@ -232,7 +234,7 @@ def generalize(
 
 def roles_of(source: Table, policy: Policy, given: Mapping[str, Any]) -> Roles:
     """The roles that are given, else the policy's; without quasi-identifiers there is nothing to do."""
-    roles = guard.roles_in_force(source, policy, given)
+    roles = guard.roles_in_force(source, policy.roles, given)
     if not roles.quasi_identifiers:
         told = "no quasi-identifiers were named, so there is nothing to generalize"
         raise BadInput(told, hint="Name the columns that an adversary may know; `divulge profile` suggests some")

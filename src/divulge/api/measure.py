@@ -121,7 +121,7 @@ def check(
     source = read(table, engine=engine)
     given = {"quasi_identifiers": quasi_identifiers, "sensitive": sensitive, "identifier": identifier}
     given |= {"leave_out": leave_out, "plain": plain, "weight": weight, "person": person}
-    roles = guard.roles_in_force(source, kept, given)
+    roles = guard.roles_in_force(source, kept.roles, given)
     her = adversary_in_force(adversary, kept.adversary)
     measurement = _measured(source, roles, her, joint=joint)
     protected = choose_measured(kept.protections, measurement)
@@ -131,9 +131,12 @@ def check(
 
 def _guarded(verdict: Verdict, source: Table, roles: Roles, policy: Policy) -> Verdict:
     """The verdict with what the guard finds in the columns that no promise is about."""
-    findings = [*guard.present(roles, person_published=policy.person_published), *guard.unasked(source, roles, policy)]
+    findings = [
+        *guard.present(roles, person_published=policy.person_published),
+        *guard.unasked(source, roles, policy.roles),
+    ]
     flagged = {name for finding in findings if finding.guard == "looks_like_identifier" for name in finding.columns}
-    alone, more = guard.alone(source, roles, policy, flagged=flagged)
+    alone, more = guard.alone(source, roles, policy.alone_share, flagged=flagged)
     settings = {
         **verdict.measurement.settings,
         "leave_out": list(roles.leave_out),

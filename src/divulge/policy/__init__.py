@@ -2,11 +2,10 @@
 """Promises about a table, the policy file that holds them, and the verdict on whether a table keeps them."""
 
 from divulge.policy import guard
-from divulge.policy.guard import Alone, GuardFinding
 from divulge.policy.policy import Policy
 from divulge.policy.promise import Outcome, Promise, Protected, Protection, Verdict, choose, choose_measured, judge
 
 __all__ = [
-    "Alone", "GuardFinding", "Outcome", "Policy", "Promise", "Protected", "Protection", "Verdict", "choose", "choose_measured",
+    "Outcome", "Policy", "Promise", "Protected", "Protection", "Verdict", "choose", "choose_measured",
     "guard", "judge",
 ]  # fmt: skip

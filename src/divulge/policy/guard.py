@@ -11,13 +11,10 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from divulge.errors import BadInput, listed
-from divulge.table import Column, Names, Roles, Table, present_names, resolve_roles
-
-if TYPE_CHECKING:
-    from divulge.policy.policy import Policy
+from divulge.table import Column, Names, Roles, Table, resolve_roles
 
 Guard = Literal["identifier_present", "leave_out_present", "unknown_column", "looks_like_identifier", "alone"]
 NAMES_PEOPLE = frozenset(
@@ -94,22 +91,22 @@ class Alone:
 
 
 # --- roles in force ---------------------------------------------------------------------------------------------------
-def roles_in_force(table: Table, policy: Policy, given: Mapping[str, Any]) -> Roles:
-    """The roles given by hand, else the policy's.
+def roles_in_force(table: Table, policy: Mapping[str, Any], given: Mapping[str, Any]) -> Roles:
+    """The roles given by hand, else those of a policy.
 
     An identifier of the policy, or a column that it leaves out or calls plain, need not be there: a release has none of the first two.
     Naming further ones by hand adds to them, for it must not publish the others; by hand they may get another role.
     """
     asked = {name: value for name, value in given.items() if value}
-    if (owner := policy.roles.get("person")) and "person" not in asked and not present_names(table, owner):
+    if (owner := policy.get("person")) and "person" not in asked and not table.present(owner):
         told = f"the policy counts people by {owner!r}, and {table.source} has no such column: a class may hold one person many times"
         raise BadInput(told, hint="Check the table before that column is left out, or take `person` out to count rows")
     # All the rest, by a glob, is what has no role in the policy either.
     exact = {role: [name for name in _texts(given.get(role)) if name in table.names] for role in ("leave_out", "plain")}
     by_hand = resolve_roles(table, **{name: value for name, value in (asked | exact).items() if name != "person"}).named
-    roles = dict(policy.roles)
+    roles = dict(policy)
     for role in ("identifier", "leave_out", "plain"):
-        kept = (name for name in present_names(table, roles.get(role)) if name not in by_hand)
+        kept = (name for name in table.present(roles.get(role)) if name not in by_hand)
         roles[role] = [*_texts(given.get(role)), *kept]
     for role, value in asked.items():
         roles[role] = roles[role] if role in ("identifier", "leave_out", "plain") else value
@@ -120,13 +117,11 @@ def _texts(names: Names) -> tuple[str, ...]:
     return (names,) if isinstance(names, str) else tuple(names or ())
 
 
-def _known(table: Table, policy: Policy) -> set[str] | None:
+def _known(table: Table, policy: Mapping[str, Any]) -> set[str] | None:
     """The columns that a policy knows; None where it names none, so that nothing is new to it."""
-    if not policy.roles:
+    if not policy:
         return None
-    return {
-        name for names in policy.roles.values() for part in present_names(table, names) for name in _spread(table, part)
-    }
+    return {name for names in policy.values() for part in table.present(names) for name in _spread(table, part)}
 
 
 def _spread(table: Table, name: str) -> frozenset[str]:
@@ -145,7 +140,7 @@ def present(roles: Roles, *, person_published: bool = True) -> Iterator[GuardFin
         yield GuardFinding("leave_out_present", roles.leave_out, "must not be there: named as to be left out")
 
 
-def unasked(table: Table, roles: Roles, policy: Policy) -> Iterator[GuardFinding]:
+def unasked(table: Table, roles: Roles, policy: Mapping[str, Any]) -> Iterator[GuardFinding]:
     """Columns without a role that the policy has never heard of, or that look like identifiers."""
     free = without_role(table, roles)
     known = _known(table, policy)
@@ -175,7 +170,7 @@ def refuse(findings: Sequence[GuardFinding]) -> None:
 
 # --- alone with what else is published --------------------------------------------------------------------------------
 def alone(
-    table: Table, roles: Roles, policy: Policy, *, flagged: Collection[str] = ()
+    table: Table, roles: Roles, share: float, *, flagged: Collection[str] = ()
 ) -> tuple[Alone | None, list[GuardFinding]]:
     """How many people are alone with every column beside the quasi-identifiers known, and whether those not called plain make too many.
 
@@ -187,12 +182,12 @@ def alone(
     if not beside:
         return None, []
     told = count_alone(table, roles, beside)
-    if not free or told.share <= policy.alone_share:  # fewer columns leave no more people alone
+    if not free or told.share <= share:  # fewer columns leave no more people alone
         return told, []
     found = told if free == beside else count_alone(table, roles, free)
-    if found.share <= policy.alone_share or found.people <= count_alone(table, roles, ()).people:
+    if found.share <= share or found.people <= count_alone(table, roles, ()).people:
         return told, []
-    why = f"{found.text} ({found.share:.1%}; alone_share allows {policy.alone_share:.1%})"
+    why = f"{found.text} ({found.share:.1%}; alone_share allows {share:.1%})"
     return told, [GuardFinding("alone", free, why)]
 
 

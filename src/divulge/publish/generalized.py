@@ -18,7 +18,7 @@ from divulge.engines import OwnEngine
 from divulge.errors import BadInput
 from divulge.hierarchy import Hierarchy, Suggestion, file_name
 from divulge.metrics import Measurement
-from divulge.policy import Alone, Policy, Promise, Protected, Verdict, guard, judge
+from divulge.policy import Policy, Promise, Protected, Verdict, guard, judge
 from divulge.publish import manifest, mapping
 from divulge.publish.files import draw_secret, recoded_rows, shuffled
 from divulge.publish.release import Release, ReleasePart, StagedFile, Written
@@ -125,7 +125,7 @@ class GeneralizedRelease(Release):
     """The hierarchies that were chosen from the data, because none was given."""
     plain: tuple[str, ...]
     """Columns that are plain or have no role; they are published as they are."""
-    alone: Alone | None = None
+    alone: guard.Alone | None = None
     """Who is alone in the release with these columns known too."""
     notes: tuple[str, ...] = ()
     original: Original = field(repr=False)

@@ -12,7 +12,6 @@ from divulge.table.table import (
     Roles,
     Table,
     kind_of,
-    present_names,
     resolve_roles,
     split_names,
     table_of,
@@ -21,5 +20,5 @@ from divulge.table.text_files import read_dialect
 
 __all__ = [
     "ArxProject", "Column", "Declared", "Kind", "Names", "Roles", "Table", "find_files", "kind_by_name", "kind_of",
-    "own_table", "present_names", "read", "read_beside", "read_dialect", "read_project", "resolve_roles", "split_names", "table_of",
+    "own_table", "read", "read_beside", "read_dialect", "read_project", "resolve_roles", "split_names", "table_of",
 ]  # fmt: skip

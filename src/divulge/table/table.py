@@ -68,6 +68,10 @@ class Table:
                 return column
         raise BadInput(f"{self.source} has no column {name!r}", hint=nearest(name, self.names))
 
+    def present(self, names: Names) -> tuple[str, ...]:
+        """Those of the columns and globs that the table has something for."""
+        return tuple(name for name in _several(names) if _matches(self, name))
+
 
 def table_of(engine: Engine, relation: str, *, source: str, frame: Frame = "none") -> Table:
     """The table behind `relation`, its columns as the engine describes them."""
@@ -223,11 +227,6 @@ def split_names(table: Table, values: Sequence[str], *, spread: bool = True) -> 
             columns = _spread(table, name, role="")
             found.update(dict.fromkeys(columns if spread else (name,)))
     return tuple(found)
-
-
-def present_names(table: Table, names: Names) -> tuple[str, ...]:
-    """Those of the columns and globs that the table has something for."""
-    return tuple(name for name in _several(names) if _matches(table, name))
 
 
 def _several(names: Names) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ from rich.text import Text
 from divulge import metrics
 from divulge.errors import BadInput
 from divulge.metrics import Measurement
-from divulge.policy import Alone, Outcome, Verdict
+from divulge.policy import Outcome, Verdict, guard
 from divulge.results import document_of, text_of
 from divulge.views.words import bullet, class_name, classes, grid, heading, noted, number, people, percent, rows
 
@@ -249,7 +249,7 @@ def verdict_document(verdict: Verdict) -> dict[str, Any]:
     }
 
 
-def alone_document(found: Alone | None) -> dict[str, Any] | None:
+def alone_document(found: guard.Alone | None) -> dict[str, Any] | None:
     """Who is alone with further columns known."""
     if found is None:
         return None
