@@ -1,16 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How a value is written as text wherever it is matched with a file of the user's: hierarchies, priors, orders, policies."""
+"""How a value is written as text wherever it is matched with a file of the user's: hierarchies, priors, orders, policies.
+
+Also what an argument of a public function may be: `checked` holds it against the signature.
+"""
 
 from __future__ import annotations
 
+import functools
+import inspect
 import json
+import numbers
+import os
 import re
+import types
+import typing
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterable as AnyIterable
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any
+from pathlib import Path
+from typing import Any, Literal, ParamSpec, TypeVar
 
-from divulge.errors import BadInput, InternalError
+from divulge.errors import BadInput, InternalError, nearest
 
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 
@@ -127,3 +139,147 @@ def parse_interval(label: str) -> Interval | None:
     if (found := _FROM.fullmatch(label)) and (bound := as_number(found[1])) is not None:
         return Interval(bound, None)
     return None
+
+
+# --- arguments --------------------------------------------------------------------------------------------------------
+# What an argument may be stands in the signature, for type checkers; `checked` reads it there for those who use none.
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
+_WORDS: dict[Any, str] = {
+    str: "a text",
+    int: "a whole number",
+    float: "a number",
+    bool: "True or False",
+    Path: "a path",
+    types.NoneType: "None",
+}
+
+
+def checked(function: Callable[_P, _R]) -> Callable[_P, _R]:
+    """Refuse an argument that is not what the signature says, in one sentence. What it leaves open (Any), the function checks itself.
+
+    >>> @checked
+    ... def repeat(text: str, *, times: int = 2) -> str:
+    ...     return text * times
+    >>> repeat("ab", times="3")
+    Traceback (most recent call last):
+        ...
+    divulge.errors.BadInput: times is '3', and it must be a whole number
+    """
+    signature = inspect.signature(function)
+
+    @functools.cache
+    def hint_of(name: str) -> Any:
+        told = types.SimpleNamespace(__annotations__={name: function.__annotations__.get(name, Any)})
+        try:
+            return typing.get_type_hints(told, function.__globals__)[name]
+        except NameError:  # the type of a package that is imported for type checkers only
+            return Any
+
+    @functools.wraps(function)
+    def call(*args: _P.args, **kwargs: _P.kwargs) -> _R:
+        try:
+            given = signature.bind(*args, **kwargs).arguments
+        except TypeError:
+            return function(*args, **kwargs)  # a wrong name is Python's own to report
+        for name, value in given.items():
+            if signature.parameters[name].kind not in (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD):
+                _refuse_misfit(name, value, hint_of(name))
+        return function(*args, **kwargs)
+
+    return call
+
+
+def checked_fields(kind: type[_R]) -> type[_R]:
+    """The same for the constructor of a dataclass."""
+    kind.__init__ = checked(kind.__init__)  # type: ignore[method-assign]
+    return kind
+
+
+def _refuse_misfit(name: str, value: Any, hint: Any) -> None:
+    if fits(value, hint):
+        return
+    words = [word for part in _parts(hint) if typing.get_origin(part) is Literal for word in typing.get_args(part)]
+    if isinstance(value, str) and words:
+        raise BadInput(f"there is no {name.replace('_', ' ')} {value!r}", hint=nearest(value, map(str, words)))
+    shown = repr(value) if isinstance(value, str | int | float | list | tuple | dict) else type(value).__qualname__
+    shown = shown if len(shown) <= 60 else f"{shown[:57]}..."
+    raise BadInput(f"{name} is {shown}, and it must be {' or '.join(map(_in_words, _parts(hint)))}")
+
+
+def _parts(hint: Any) -> Iterator[Any]:
+    """The alternatives of a union, None last; anything else is the only one."""
+    if typing.get_origin(hint) in (typing.Union, types.UnionType):
+        for part in sorted(typing.get_args(hint), key=lambda part: part is types.NoneType):
+            yield from _parts(part)
+    else:
+        yield hint
+
+
+def fits(value: Any, hint: Any) -> bool:
+    """Whether a value is of a type, as far as types say it; numbers, lists and paths of other packages count as such.
+
+    >>> fits(2, float), fits(True, int), fits("ab", Sequence[str]), fits({"a": [1]}, Mapping[str, Sequence[int]])
+    (True, False, False, True)
+    """
+    origin, inner = typing.get_origin(hint), typing.get_args(hint)
+    if hint is Any:
+        return True
+    if origin in (typing.Union, types.UnionType):
+        return any(fits(value, part) for part in inner)
+    if origin is Literal:
+        return isinstance(value, str | int | None) and value in inner
+    if hint in (int, float, bool):
+        return _is_number(value, hint)
+    kind = origin or hint
+    return _is_kind(value, kind, inner) if isinstance(kind, type) else kind is not None or value is None
+
+
+def _is_number(value: Any, kind: type) -> bool:
+    if type(value).__name__ in ("bool", "bool_"):  # Python's and NumPy's
+        return kind is bool
+    return kind is not bool and isinstance(value, numbers.Integral if kind is int else numbers.Real)
+
+
+def _is_kind(value: Any, kind: type, inner: tuple[Any, ...]) -> bool:
+    if kind is Path:
+        return isinstance(value, os.PathLike)
+    if getattr(kind, "_is_protocol", False) and not getattr(kind, "_is_runtime_protocol", False):
+        return True  # nothing can be said of it but by using it
+    if kind in (Sequence, AnyIterable):
+        if not isinstance(value, AnyIterable) or isinstance(value, str | bytes | Mapping):
+            return False
+        # What can be gone through once only is left for the function.
+        return not hasattr(value, "__len__") or all(fits(each, inner[0]) for each in value)
+    if "_fields" in vars(kind):  # a named tuple may be given as a plain one
+        return isinstance(value, tuple) and len(value) == len(vars(kind)["_fields"])
+    if not isinstance(value, kind):
+        return False
+    if isinstance(value, Mapping) and inner:
+        return all(fits(name, inner[0]) and fits(each, inner[1]) for name, each in value.items())
+    if isinstance(value, tuple | frozenset) and inner:
+        every = inner if len(inner) > 1 and inner[1] is not ... else inner[:1] * len(value)
+        return len(every) == len(value) and all(map(fits, value, every))
+    return True
+
+
+def _in_words(hint: Any) -> str:
+    """What a type is called in a sentence.
+
+    >>> _in_words(Sequence[str]), _in_words(Literal["a", "b"])
+    ('a list (each a text)', "'a' or 'b'")
+    """
+    origin, inner = typing.get_origin(hint), typing.get_args(hint)
+    if origin is Literal:
+        return " or ".join(map(repr, inner))
+    kind = origin or hint
+    if kind in _WORDS:
+        return _WORDS[kind]
+    if isinstance(kind, type) and issubclass(kind, Mapping):
+        return "a mapping"
+    if kind in (Sequence, AnyIterable):
+        return f"a list (each {' or '.join(map(_in_words, _parts(inner[0])))})"
+    if kind is Callable:
+        return "a function"
+    name = getattr(kind, "__name__", str(kind))
+    return f"{'an' if name[0] in 'AEIOU' else 'a'} {name}"

@@ -51,7 +51,7 @@ def test_the_release_keeps_its_bounds_and_has_one_file_per_table(source: Path, t
 
 
 @pytest.mark.parametrize("format_", ["csv", "parquet", "arrow"])
-def test_every_format_is_read_back_and_asked(source: Path, tmp_path: Path, format_: str) -> None:
+def test_every_format_is_read_back_and_asked(source: Path, tmp_path: Path, format_: Any) -> None:
     release = decide(source)
     folder = release.write(tmp_path / "out", format=format_)
     asked = "Age > 30 and Job = 'Doctor' and Salary = 6700"

@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -60,7 +61,7 @@ def test_what_may_be_handed_out_holds_no_value_that_was_hidden(tmp_path: Path) -
 
 
 @pytest.mark.parametrize("kind", ["csv", "parquet", "arrow"])
-def test_unchanged_columns_keep_their_types(tmp_path: Path, kind: str) -> None:
+def test_unchanged_columns_keep_their_types(tmp_path: Path, kind: Any) -> None:
     table = PATIENTS.append_column("weight", pa.array([60.5, 70.25] * 4 + [80.0])).append_column(
         "ok", pa.array([True] * 9)
     )

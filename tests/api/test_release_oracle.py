@@ -62,7 +62,7 @@ class Case:
     promises: tuple[Promise, ...]
     suppression: float
     method: str
-    form: str
+    form: Any
     seed: int
     chosen: tuple[Any, int] | None
     """People with this value of the first key are to hide among so many."""

@@ -56,7 +56,7 @@ BAD: list[tuple[list[str], str]] = [
         "grades",
     ),
     (["leakage", "--reference", "P", "--database", "R", "--resolve", "N++C"], "'N++C' lacks a label"),
-    (["leakage", "--reference", "P", "--database", "R", "--resolve", "N", "--er", "guess"], "swoosh, closure"),
+    (["leakage", "--reference", "P", "--database", "R", "--resolve", "N", "--er", "guess"], "'swoosh', 'closure'"),
     (["leakage", "--reference", "P", "--database", "R", "--resolve", "N", "--trust", "2"], "threshold"),
     (["leakage", "--reference", "P", "--database", "R", "--resolve", "N", "--link", "N"], "not both"),
     (["leakage", "--reference", "P", "--database", "R", "--link", "N~x"], "not a list of labels"),

@@ -262,9 +262,9 @@ def test_what_does_not_fit_together_is_refused(spark: SparkEngine) -> None:
     with pytest.raises(BadInput, match="a Spark frame cannot be read by DuckDB"):
         read(frame, engine="duckdb")
     with pytest.raises(BadInput, match=r"there is no engine 'sparc'\. did you mean 'spark'"):
-        read("x.csv", engine="sparc")
+        read("x.csv", engine="sparc")  # type: ignore[arg-type]
     with pytest.raises(BadInput, match="an engine cannot be made from int"):
-        read("x.csv", engine=3)
+        read("x.csv", engine=3)  # type: ignore[arg-type]
     with pytest.raises(BadInput, match="was opened with duckdb, and spark was asked for"):
         read(read(pa.table({"a": [1]}), engine=DuckDBEngine()), engine=spark)
     stream = spark.session.readStream.format("rate").load()

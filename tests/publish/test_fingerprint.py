@@ -208,7 +208,7 @@ def test_values_of_every_type_are_published_as_they_were(engine: OwnEngine, tmp_
         twice, quasi_identifiers="zip", policy=dv.Policy(k_anonymity=8), plain=list(columns), engine=engine
     )
     for kind in engine.formats:
-        folder = release.write(tmp_path / kind, format=kind)
+        folder = release.write(tmp_path / kind, format=kind)  # type: ignore[arg-type]
         assert (folder / "manifest.json").is_file()
     found = release.tables()["table"]
     assert found.num_rows == 16

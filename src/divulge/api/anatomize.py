@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal
 
-from divulge import anatomy, answers, attacks, publish
+from divulge import anatomy, answers, attacks, engines, publish, values
 from divulge.count import Nulls
 from divulge.engines import OwnEngine
 from divulge.errors import BadInput, nearest
@@ -203,6 +203,7 @@ _METHODS: Mapping[str, tuple[str, str]] = {
 """What each of them promises, and its settings."""
 
 
+@values.checked
 def anatomize(
     table: Any,
     *,
@@ -226,7 +227,7 @@ def anatomize(
     check: anatomy.Check | None = None,
     nulls: Nulls = "category",
     seed: int | None = None,
-    engine: Any = None,
+    engine: engines.EngineChoice = None,
 ) -> AnatomizedRelease:
     """Divide a table into tables and groups so that every group keeps (alpha, beta, gamma, delta).
 

@@ -16,7 +16,7 @@ from typing import Any, Literal
 import numpy as np
 import pyarrow as pa
 
-from divulge import metrics, publish, search
+from divulge import engines, metrics, publish, search, values
 from divulge.arrays import Floats, Ints
 from divulge.belief import Assumptions
 from divulge.count import Cells, Contingency, Domain, Request, align, count, count_in_memory
@@ -55,6 +55,7 @@ class Applied(Result):
     """Promises that could not be checked again, each with the reason."""
 
 
+@values.checked
 def apply(
     release: str | Path,
     table: Any,
@@ -63,7 +64,7 @@ def apply(
     unseen: Unseen = "refuse",
     force: bool = False,
     seed: int | None = None,
-    engine: Any = None,
+    engine: engines.EngineChoice = None,
 ) -> Applied:
     """Publish later rows the way an earlier release was published, if both together still keep its promises.
 

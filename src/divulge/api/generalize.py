@@ -12,7 +12,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from divulge import metrics, publish, search
+from divulge import engines, metrics, publish, search, values
+from divulge import policy as policies
 from divulge.api.hierarchies import suggest
 from divulge.belief import Adversary, Assumptions, adversary_in_force
 from divulge.count import Contingency, Domain, Request, count, count_in_memory
@@ -52,12 +53,13 @@ class CutColumn(Result):
     notes: tuple[str, ...] = ()
 
 
+@values.checked
 def cut(
     table: Any,
     column: str,
     *,
     about: str,
-    policy: Policy | str | Path,
+    policy: policies.PolicyLike,
     most: int | None = None,
     order: Sequence[str] | None = None,
     adversary: Adversary | None = None,
@@ -68,7 +70,7 @@ def cut(
         table: Whatever `read` opens.
         column: The column to cut into ranges. A null has no place in an order: leave such rows out with Adversary(nulls="drop").
         about: The sensitive column.
-        policy: The promises that each range keeps: a `Policy`, or the path of a policy file.
+        policy: The promises that each range keeps: a `Policy`, a mapping with the keys of a policy file, or the path of one.
         most: The most ranges; by default as many as the promises allow.
         order: The values of a text column from low to high.
         adversary: As in `measure`; what is said here goes before the policy's own.
@@ -79,7 +81,7 @@ def cut(
         >>> dv.cut(people, "age", about="disease", policy=dv.Policy(k_anonymity=2)).rule
         {'cuts': [60]}
     """
-    kept = policy if isinstance(policy, Policy) else Policy.load(policy)
+    kept = Policy.of(policy)
     if kept.protections:
         raise BadInput("cut points are sought for everybody, and the policy protects chosen people or values")
     source = read(table)
@@ -125,10 +127,11 @@ Method = Literal["full-domain", "columns", "mondrian", "relaxed-mondrian"]
 Hierarchies = Mapping[str, Spec] | str | Path
 
 
+@values.checked
 def generalize(
     table: Any,
     *,
-    policy: Policy | str | Path,
+    policy: policies.PolicyLike,
     quasi_identifiers: Names = (),
     sensitive: Names = (),
     identifier: Names = (),
@@ -138,7 +141,7 @@ def generalize(
     person: str | None = None,
     hierarchies: Hierarchies | None = None,
     suppression: float | None = None,
-    objective: str | search.UserFunction = "loss",
+    objective: search.ObjectiveName | search.UserFunction = "loss",
     method: Method = "full-domain",
     time_limit: float | None = None,
     all_optima: bool = False,
@@ -147,7 +150,7 @@ def generalize(
     joint: bool = False,
     adversary: Adversary | None = None,
     announce: Callable[[Mapping[str, Suggestion]], None] | None = None,
-    engine: Any = None,
+    engine: engines.EngineChoice = None,
 ) -> publish.GeneralizedRelease:
     """Find the generalization that keeps the policy at the least loss; nothing is written before the release's `write`.
 
@@ -156,7 +159,7 @@ def generalize(
 
     Args:
         table: Whatever `read` opens.
-        policy: The promises: a `Policy`, or the path of a policy file.
+        policy: The promises: a `Policy`, a mapping with the keys of a policy file, or the path of one.
         quasi_identifiers: As in `measure`, and so are the other roles; what is given here goes before the policy's own.
         sensitive: The columns whose values must not be learnt; they are published as they are.
         identifier: Columns that name people; they are not published.
@@ -188,7 +191,7 @@ def generalize(
         >>> release.plan.levels, sorted(release.tables()["table"].column("zip").to_pylist())
         ({'zip': 1}, ['476*', '476*', '479*', '479*'])
     """
-    kept = policy if isinstance(policy, Policy) else Policy.load(policy)
+    kept = Policy.of(policy)
     kept = replace(kept, protections=(*kept.protections, *protections))
     if suppression is not None:
         kept = replace(kept, suppression=suppression)
@@ -365,12 +368,13 @@ def _search(
 
 
 # --- tradeoff(): what every combination of levels would tell and cost, and which none beats in both (Afifi et al. 2018 leave it open)
+@values.checked
 def tradeoff(
     table: Any,
     metric: str,
     *,
     attribute: str | None = None,
-    policy: Policy | str | Path | None = None,
+    policy: policies.PolicyLike | None = None,
     quasi_identifiers: Names = (),
     sensitive: Names = (),
     identifier: Names = (),
@@ -378,11 +382,11 @@ def tradeoff(
     person: str | None = None,
     hierarchies: Hierarchies | None = None,
     suppression: float | None = None,
-    objective: str | search.UserFunction = "loss",
+    objective: search.ObjectiveName | search.UserFunction = "loss",
     joint: bool = False,
     adversary: Adversary | None = None,
     announce: Callable[[Mapping[str, Suggestion]], None] | None = None,
-    engine: Any = None,
+    engine: engines.EngineChoice = None,
 ) -> search.Front:
     """Put every combination of levels that keeps the policy as a point (metric, objective); nothing is written.
 
@@ -390,7 +394,7 @@ def tradeoff(
         table: Whatever `read` opens.
         metric: The name of a metric, such as "entropy_leakage".
         attribute: The sensitive column that the metric is about; by default the worst of them.
-        policy: What every point keeps: a `Policy`, or the path of a policy file.
+        policy: What every point keeps: a `Policy`, a mapping with the keys of a policy file, or the path of one.
         quasi_identifiers: As in `generalize`, and so are the other roles; what is given here goes before the policy's own.
         sensitive: The columns whose values must not be learnt.
         identifier: Columns that name people.
@@ -412,7 +416,7 @@ def tradeoff(
         >>> [(point.levels["zip"], point.leakage, round(point.value, 3)) for point in found.front]
         [(0, 1.0, 0.0), (1, 2.0, 0.333), (2, 4.0, 1.0)]
     """
-    kept = policy if isinstance(policy, Policy) else Policy() if policy is None else Policy.load(policy)
+    kept = Policy() if policy is None else Policy.of(policy)
     if suppression is not None:
         kept = replace(kept, suppression=suppression)
     source, own = own_table(read(table, engine=engine))

@@ -7,7 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from divulge import metrics
+from divulge import engines, metrics, values
+from divulge import policy as policies
 from divulge.belief import Adversary, Assumptions, adversary_in_force
 from divulge.count import Request
 from divulge.metrics import Measurement
@@ -17,6 +18,7 @@ from divulge.table import Names, Roles, Table, read, read_beside, resolve_roles,
 _TOGETHER = "all rows of a person"
 
 
+@values.checked
 def measure(
     table: Any,
     *,
@@ -27,7 +29,7 @@ def measure(
     person: str | None = None,
     joint: bool = False,
     adversary: Adversary | None = None,
-    engine: Any = None,
+    engine: engines.EngineChoice = None,
 ) -> Measurement:
     """Measure what a table gives away about the people in it.
 
@@ -72,9 +74,10 @@ def _measured(source: Table, roles: Roles, her: Adversary, *, joint: bool) -> Me
     return replace(found, notes=(*guard.repeated(source, roles), *found.notes))
 
 
+@values.checked
 def check(
     table: Any,
-    policy: Policy | str | Path,
+    policy: policies.PolicyLike,
     *,
     quasi_identifiers: Names = (),
     sensitive: Names = (),
@@ -86,7 +89,7 @@ def check(
     joint: bool = False,
     adversary: Adversary | None = None,
     sample: int = 10,
-    engine: Any = None,
+    engine: engines.EngineChoice = None,
 ) -> Verdict:
     """Measure a table and hold it against a policy.
 
@@ -97,7 +100,7 @@ def check(
 
     Args:
         table: Whatever `read` opens.
-        policy: The promises: a `Policy`, or the path of a policy file.
+        policy: The promises: a `Policy`, a mapping with the keys of a policy file such as {"k_anonymity": 5}, or the path of one.
         quasi_identifiers: As in `measure`, and so are the other roles; what is given here goes before the policy's own.
         sensitive: The columns whose values must not be learnt.
         identifier: Columns that name people; one that is there breaks the verdict.
@@ -113,11 +116,11 @@ def check(
     Examples:
         >>> import divulge as dv, pyarrow as pa
         >>> people = pa.table({"zip": ["1", "1", "2"], "disease": ["flu", "cold", "flu"]})
-        >>> verdict = dv.check(people, dv.Policy(k_anonymity=2), quasi_identifiers="zip", sensitive="disease")
+        >>> verdict = dv.check(people, {"k_anonymity": 2}, quasi_identifiers="zip", sensitive="disease")
         >>> verdict.holds
         False
     """
-    kept = policy if isinstance(policy, Policy) else Policy.load(policy)
+    kept = Policy.of(policy)
     source = read(table, engine=engine)
     given = {"quasi_identifiers": quasi_identifiers, "sensitive": sensitive, "identifier": identifier}
     given |= {"leave_out": leave_out, "plain": plain, "weight": weight, "person": person}

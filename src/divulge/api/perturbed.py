@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from divulge import values
 from divulge.arrays import Floats
 from divulge.belief import Belief
 from divulge.count import Contingency, count
@@ -39,6 +40,7 @@ class Perturbed(Result):
     settings: dict[str, Any]
 
 
+@values.checked
 def perturbed(original: Any, published: Any, *, columns: Names, key: str | None = None) -> Perturbed:
     """Measure how much of the original columns their randomly changed versions give away.
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from divulge import metrics
+from divulge import engines, metrics, values
 from divulge.count import ValueCounts, value_counts
 from divulge.errors import BadInput, nearest
 from divulge.metrics import Identity
@@ -62,7 +62,8 @@ class Profile(Result):
         return found[column]
 
 
-def profile(table: Any, *, engine: Any = None) -> Profile:
+@values.checked
+def profile(table: Any, *, engine: engines.EngineChoice = None) -> Profile:
     """Describe every column of a table, and suggest its role; few passes over the rows.
 
     Args:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from divulge import anatomy, answers, publish
+from divulge import anatomy, answers, engines, publish, values
 from divulge.api.anatomize import AnatomizedRelease
 from divulge.engines import DuckDBEngine, OwnEngine, choose_engine
 from divulge.errors import BadInput
@@ -18,6 +18,7 @@ from divulge.table import Table, read
 _ENDINGS = (".csv", ".tsv", ".parquet", ".arrow")
 
 
+@values.checked
 def query(
     release: Any,
     condition: str = "true",
@@ -55,6 +56,7 @@ def query(
     return answers.estimate(source, condition, total=total, average=average)
 
 
+@values.checked
 def open_release(
     release: Any, *, group: str = anatomy.GROUP, count: str = anatomy.COUNT, hierarchies: str | Path | None = None
 ) -> answers.Source:
@@ -167,6 +169,7 @@ class ReleaseCheck(Result):
         return self.breaking == 0
 
 
+@values.checked
 def check_anatomized(
     release: Any,
     *,
@@ -177,7 +180,7 @@ def check_anatomized(
     sensitive: str | Sequence[str] = (),
     group: str = anatomy.GROUP,
     count: str = anatomy.COUNT,
-    engine: Any = None,
+    engine: engines.EngineChoice = None,
 ) -> ReleaseCheck:
     """Work out the exact levels of an anatomized release from its tables alone, and hold them against bounds.
 

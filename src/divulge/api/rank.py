@@ -7,7 +7,7 @@ import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from divulge import ranking
+from divulge import engines, ranking, values
 from divulge.belief import Adversary, Assumptions, adversary_in_force
 from divulge.count import Nulls, Request
 from divulge.errors import BadInput, nearest
@@ -16,6 +16,7 @@ from divulge.table import Names, read, resolve_roles
 _WITHOUT_EFFECT = ("distances", "taxonomies", "orders", "population", "recursive_l")
 
 
+@values.checked
 def rank(
     table: Any,
     *,
@@ -28,7 +29,7 @@ def rank(
     sets: Sequence[Sequence[str]] = (),
     prune: bool = False,
     progress: Callable[[int, int], None] | None = None,
-    engine: Any = None,
+    engine: engines.EngineChoice = None,
 ) -> ranking.Ranking:
     """Rank attributes and their combinations by how far they give people away.
 
@@ -80,6 +81,7 @@ def rank(
     )
 
 
+@values.checked
 def growing(
     table: Any,
     *,
@@ -88,7 +90,7 @@ def growing(
     nulls: Nulls = "category",
     every: int = 1,
     progress: Callable[[int, int], None] | None = None,
-    engine: Any = None,
+    engine: engines.EngineChoice = None,
 ) -> ranking.Growth:
     """Measure the first n quasi-identifiers together, for n = 1, 2, 3 and so on.
 

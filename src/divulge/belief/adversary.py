@@ -51,7 +51,7 @@ class Adversary:
     """Values she knows to be impossible: {attribute: values}, or texts "attribute=value"."""
     rule_in: Values | None = None
     """The only values she holds possible."""
-    distances: Mapping[str, str] | None = None
+    distances: Mapping[str, Distance] | None = None
     """The ground distance of t-closeness by attribute: equal, ordered or hierarchical."""
     taxonomies: Mapping[str, Taxonomy] | None = None
     """The tree of a hierarchical distance by attribute."""

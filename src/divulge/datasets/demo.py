@@ -11,7 +11,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from divulge import values
+from divulge.errors import BadInput
+
 ROWS = 20_000
+FEWEST = 100
 QUASI_IDENTIFIERS = ("zip", "age", "sex")
 SENSITIVE = "diagnosis"
 _TOWNS = ("02138", "02139", "02140", "02141", "02215", "03101", "03102", "03301", "04101", "04240")
@@ -29,6 +33,7 @@ Texts = npt.NDArray[np.str_]
 Ints = npt.NDArray[np.int64]
 
 
+@values.checked
 def patients(*, rows: int = ROWS, seed: int = 2026) -> pa.Table:
     """A table of invented patients.
 
@@ -41,6 +46,8 @@ def patients(*, rows: int = ROWS, seed: int = 2026) -> pa.Table:
         >>> dv.datasets.patients(rows=100).num_rows
         100
     """
+    if rows < FEWEST:
+        raise BadInput(f"rows={rows} is too little", hint=f"some people are planted among them: at least {FEWEST}")
     random = np.random.default_rng(seed)
     age = np.clip(random.gamma(shape=6.0, scale=8.0, size=rows), 18, 94).astype(np.int64)
     sex = np.where(random.random(rows) < 0.52, "female", "male")
@@ -71,6 +78,7 @@ def patients(*, rows: int = ROWS, seed: int = 2026) -> pa.Table:
     )
 
 
+@values.checked
 def generalized(table: pa.Table) -> pa.Table:
     """A usual attempt at anonymity: zip, age, sex and diagnosis only, with three digits of the zip, ages in decades up to 80 and more.
 

@@ -12,13 +12,12 @@ import sys
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+import pyarrow as pa
+
+from divulge import values
 from divulge.datasets.catalogue import DATASETS, Dataset, SourceFailed
 from divulge.errors import BadInput, MissingDependency, nearest
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,6 +52,7 @@ def available() -> list[Available]:
     return listed
 
 
+@values.checked
 def load(name: str) -> pa.Table:
     """A data set as an Arrow table with its usual column names; "?" is null.
 
@@ -69,6 +69,7 @@ def load(name: str) -> pa.Table:
     return read(fetch(name), dataset=_find(name))
 
 
+@values.checked
 def fetch(name: str) -> Path:
     """The verified original file of a data set, from the cache or else from the first source that has it.
 

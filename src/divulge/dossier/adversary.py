@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol, runtime_checkable
 
+from divulge import values
 from divulge.dossier.equivalence import Equivalence
 from divulge.dossier.leakage import Measure
 from divulge.dossier.record import Attribute, Database, Record, check_confidence, highest
@@ -20,6 +21,7 @@ from divulge.dossier.resolve import MatchRule, Method, all_sources, as_rule, che
 from divulge.errors import BadInput
 
 
+@values.checked_fields
 @dataclass(frozen=True)
 class Cost:
     """What an operator costs on |R| records: coefficient * |R|^exponent, in steps, seconds or money."""
@@ -37,6 +39,7 @@ class Cost:
         return self.coefficient * math.pow(len(database), self.exponent)
 
 
+@runtime_checkable
 class Operator(Protocol):
     """One step of an adversary's analysis. It must keep each record's `sources`."""
 
@@ -70,6 +73,7 @@ class Priced:
         return self.price.of(database)
 
 
+@values.checked_fields
 @dataclass(frozen=True)
 class Correct(Priced):
     """Error correction: replace values that are known to be wrong or to mean the same."""
@@ -89,6 +93,7 @@ class Correct(Priced):
         return Attribute(attribute.label, right)
 
 
+@values.checked_fields
 @dataclass(frozen=True)
 class Augment(Priced):
     """Augmentation: infer one label from another, such as the zip code from the address."""
@@ -117,6 +122,7 @@ class Augment(Priced):
         return replace(record, attributes=highest(inferred, dict(record.attributes)))
 
 
+@values.checked_fields
 @dataclass(frozen=True)
 class Resolve(Priced):
     """Entity resolution by a match rule; its price is that of comparing all pairs unless told otherwise."""
@@ -134,6 +140,7 @@ class Resolve(Priced):
         return resolve(database, self.rule, method=self.method).records
 
 
+@values.checked_fields
 @dataclass(frozen=True)
 class Chain:
     """Operators one after another; without any, the identity."""
@@ -197,6 +204,7 @@ class Dip:
     """Ids of the records that were found."""
 
 
+@values.checked
 def attack(
     database: Sequence[Record], reference: Record, operator: Operator, *, measure: Measure | None = None
 ) -> Attack:
@@ -224,6 +232,7 @@ def attack(
     return Attack(after.leakage, before.leakage, cost, after.witnesses, records, after.each)
 
 
+@values.checked
 def dip(database: Sequence[Record], query: Record, operator: Operator) -> Dip:
     """D(R, E, q): what the adversary finds out about a query record, the record of E(R + {q}) that it went into.
 

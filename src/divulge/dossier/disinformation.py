@@ -21,6 +21,7 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
+from divulge import values
 from divulge.arrays import Floats
 from divulge.dossier.adversary import Operator
 from divulge.dossier.leakage import Measure
@@ -79,6 +80,7 @@ class Disinformation:
         return self.gap <= EQUAL
 
 
+@values.checked
 def candidates_of(
     records: Iterable[Record], *, costs: Mapping[str, float] | None = None
 ) -> tuple[CandidateRecord, ...]:
@@ -105,6 +107,7 @@ def candidates_of(
     return tuple(found)
 
 
+@values.checked
 def choose_disinformation(
     database: Sequence[Record],
     reference: Record,

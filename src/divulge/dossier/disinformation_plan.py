@@ -19,6 +19,7 @@ from typing import TypeAlias
 
 import numpy as np
 
+from divulge import values
 from divulge.arrays import Floats
 from divulge.dossier import disinformation
 from divulge.dossier.leakage import Measure
@@ -46,6 +47,7 @@ class _Draft:
     invented: tuple[int, ...] = ()
 
 
+@values.checked
 def plan_disinformation(
     database: Sequence[Record],
     reference: Record,

@@ -23,6 +23,7 @@ from operator import ge, gt, le, lt
 from pathlib import Path
 from typing import TypeAlias
 
+from divulge import values
 from divulge.dossier.files import csv_rows, parse_json, read_text
 from divulge.dossier.record import Attribute, Record, brief, show
 from divulge.errors import BadInput
@@ -33,7 +34,7 @@ from divulge.errors import BadInput
 # to the degree of its best guess, so several guesses at one truth never count more than the truth. Background: a rare value says more
 # than a common one. The weight of <l, v> becomes w_l * (-log2 q(v)) / H(l), where q is the distribution of the label in the population
 # and H its entropy; the population mean of the factor is 1.
-Grade: TypeAlias = "float | Callable[[str, str], float]"
+Grade: TypeAlias = float | Callable[[str, str], float]
 """A distance at which a number stops being similar, or a function (guess, truth) -> [0, 1]."""
 Background: TypeAlias = Mapping[str, Mapping[str, float]]
 """Per label, how often each value occurs in the population: counts or shares."""
@@ -111,6 +112,7 @@ Steps: TypeAlias = "tuple[Mapping[str, list[tuple[str, Covers]]], ...]"
 class Equivalence:
     """Which values of a label count as the same."""
 
+    @values.checked
     def __init__(self, classes: Mapping[str, Iterable[str] | Mapping[str, Iterable[str]]]) -> None:
         """Per label a list of patterns (masks, bounds, ranges), or a mapping canonical value -> values it stands for.
 
@@ -181,8 +183,8 @@ def _value_classes(label: str, given: Iterable[str] | Mapping[str, Iterable[str]
         return [(name, _pattern(label, name)) for name in given]
     classes = [(name, _synonyms(label, name, values)) for name, values in given.items()]
     claimed: dict[str, str] = {}
-    for name, values in given.items():
-        for value in (name, *values):
+    for name, covered in given.items():
+        for value in (name, *covered):
             if claimed.setdefault(value, name) != name:
                 raise BadInput(f"{value!r} of {label!r} belongs to {claimed[value]!r} and to {name!r}", hint="keep one")
     return classes

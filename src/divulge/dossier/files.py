@@ -22,6 +22,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TypeAlias
 
+from divulge import values
 from divulge.dossier.record import Attribute, Database, Record, brief, check_weights, finite_number
 from divulge.errors import BadInput, nearest
 
@@ -29,6 +30,7 @@ Source: TypeAlias = "str | PathLike[str]"
 _COLUMNS = ("record", "label", "value", "confidence")
 
 
+@values.checked
 def read_record(source: Source) -> Record:
     """Read the one record of a file.
 
@@ -49,6 +51,7 @@ def read_record(source: Source) -> Record:
     return database[0]
 
 
+@values.checked
 def read_database(source: Source) -> Database:
     r"""Read all records of a file, each with an id.
 
@@ -83,6 +86,7 @@ def read_database(source: Source) -> Database:
     return _from_objects(document, name)
 
 
+@values.checked
 def read_weights(source: Source) -> Mapping[str, float]:
     """Read the weights of labels.
 
@@ -112,6 +116,7 @@ def read_weights(source: Source) -> Mapping[str, float]:
     return check_weights(weights)
 
 
+from divulge import values
 def read_background(source: Source) -> Mapping[str, Mapping[str, float]]:
     """Read how often values occur in the population, for the option `background` of `leakage`.
 
@@ -225,6 +230,7 @@ def write_database(database: Iterable[Record], path: Source) -> None:
         raise BadInput(f"cannot write {target.name!r}: a value is not valid Unicode text") from error
 
 
+@values.checked
 def from_rows(
     rows: object, *, record_id: str | None = None, labels: Sequence[str] | None = None, confidence: float = 1.0
 ) -> Database:
@@ -257,6 +263,7 @@ def from_rows(
     return _with_ids(database, "the table")
 
 
+@values.checked
 def record_to_json(record: Record) -> dict[str, object]:
     """A record as the JSON object that `read_record` understands; certainty goes without saying.
 
@@ -335,7 +342,7 @@ def _with_ids(database: list[Record], name: str) -> Database:
 
 
 def _table(rows: object) -> tuple[Sequence[str], Iterable[Mapping[str, object]]]:
-    if isinstance(rows, Sequence) and not isinstance(rows, str):
+    if isinstance(rows, Sequence) and all(isinstance(row, Mapping) for row in rows):
         return list(dict.fromkeys(name for row in rows for name in row)), rows
     from divulge.table import read
 

@@ -19,7 +19,7 @@ from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 
-from divulge import arrays
+from divulge import arrays, values
 from divulge.arrays import Floats
 from divulge.dossier.equivalence import Background, Equivalence, Grade, check_graded, grade, rarity_factors
 from divulge.dossier.expectation import Batch, Expectation, expected_share
@@ -141,6 +141,7 @@ class SetLeakage:
     """All records that reach the maximum; none when nothing leaks."""
 
 
+@values.checked
 def leakage(
     record: Record,
     reference: Record,
@@ -177,6 +178,7 @@ def leakage(
     return Measure(weights, beta, equivalence, graded, background, method, joint).one(record, reference)
 
 
+@values.checked
 def record_leakages(
     records: Sequence[Record],
     reference: Record,
@@ -210,6 +212,7 @@ def record_leakages(
     return Measure(weights, beta, equivalence, graded, background, joint=joint).each(records, reference)
 
 
+@values.checked
 def set_leakage(
     database: Sequence[Record],
     reference: Record,
@@ -247,6 +250,7 @@ def set_leakage(
     return Measure(weights, beta, equivalence, graded, background, joint=joint).most(database, reference)
 
 
+@values.checked
 def expected_f(batch: Batch, reference_weight: float, beta: float = 1.0) -> Expectation:
     """E[F_beta] = (1 + beta^2) E[X / (Y + beta^2 W_p)] of every record, with a certified bound of its error.
 
@@ -301,6 +305,7 @@ def _by_method(method: Method, batch: Batch, reference_weight: float, beta: floa
     return float(paper_methods.taylor(batch, reference_weight)[0]), math.inf
 
 
+@values.checked_fields
 @dataclass(frozen=True)
 class Measure:
     """The options of `leakage`, with its defaults."""

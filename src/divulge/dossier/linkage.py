@@ -21,6 +21,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from divulge import values
 from divulge.dossier.adversary import Cost, Priced
 from divulge.dossier.record import Database, Record, highest
 from divulge.dossier.resolve import MatchRule, all_sources, as_rule, name_of, nodes_of, with_ids
@@ -39,6 +40,7 @@ SMALLEST = 1e-3
 """The probability of a level that was never seen while learning, so that nothing becomes impossible."""
 
 
+@values.checked_fields
 @dataclass(frozen=True)
 class Compared:
     """A label that records are compared by."""
@@ -217,6 +219,7 @@ class Linkage:
         return {"nodes": nodes_of(self.records), "edges": edges}
 
 
+@values.checked
 def link(
     database: Sequence[Record],
     comparisons: Sequence[Compared | str],
@@ -263,6 +266,7 @@ def link(
     return Linkage(merged, pairs, model, prior, threshold, "duckdb" if spark is None else "spark")
 
 
+@values.checked_fields
 @dataclass(frozen=True)
 class Link(Priced):
     """Probabilistic entity resolution as an operator. More records change the model, so it is not monotone."""

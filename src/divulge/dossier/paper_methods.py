@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from divulge import arrays
+from divulge import arrays, values
 from divulge.arrays import Floats
 from divulge.dossier.expectation import UNIT, Batch
 from divulge.dossier.record import Attribute, Record
@@ -24,6 +24,7 @@ MOST_UNCERTAIN = 20
 """The naive method refuses more uncertain attributes: a million worlds."""
 
 
+@values.checked
 def possible_worlds(record: Record) -> Iterator[tuple[frozenset[Attribute], float]]:
     """The worlds of a record that have a positive probability, with it (section 2.3).
 
@@ -44,6 +45,7 @@ def possible_worlds(record: Record) -> Iterator[tuple[frozenset[Attribute], floa
     return ((frozenset(world), chance) for world, chance in worlds)
 
 
+@values.checked
 def naive(batch: Batch, reference_weight: float, *, beta: float = 1.0) -> tuple[float, float]:
     """E[F_beta] of one record as the sum over its worlds, and a bound of its relative rounding error.
 
@@ -110,6 +112,7 @@ def world_sizes(confidence: Floats) -> Floats:
     return coefficients
 
 
+@values.checked
 def algorithm1_printed(confidence: Sequence[float], places: Sequence[int | None]) -> float:
     """Algorithm 1 line by line, to be measured against; only the two lines that keep it from running are corrected.
 
@@ -138,6 +141,7 @@ def algorithm1_printed(confidence: Sequence[float], places: Sequence[int | None]
     return leakage
 
 
+@values.checked
 def taylor(batch: Batch, reference_weight: float) -> Floats:
     """The second-order approximation of section 5.2 for every record: approximate, without a bound.
 

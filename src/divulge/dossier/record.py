@@ -16,6 +16,7 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import NamedTuple, TypeAlias
 
+from divulge import values
 from divulge.errors import BadInput
 
 LIGHTEST, HEAVIEST = 1e-60, 1e60
@@ -39,16 +40,21 @@ class Record:
     """Ids of the base records; {id} unless said otherwise."""
 
     def __post_init__(self) -> None:
-        checked = {
-            Attribute(*attribute): confidence
-            for attribute, given in self.attributes.items()
-            if (confidence := check_confidence(given, attribute)) > 0
-        }
-        object.__setattr__(self, "attributes", MappingProxyType(checked))
-        if not self.sources and self.id is not None:
-            object.__setattr__(self, "sources", frozenset((self.id,)))
+        try:  # not held against its types entry by entry: there may be a million of them
+            known = {
+                Attribute(*attribute): confidence
+                for attribute, given in self.attributes.items()
+                if (confidence := check_confidence(given, attribute)) > 0
+            }
+            sources = frozenset(self.sources or (() if self.id is None else (self.id,)))
+        except (AttributeError, TypeError):
+            told = "a record is a mapping from (label, value) to a confidence, and its id is a text"
+            raise BadInput(told, hint='Record.of({"N": "Alice"}) makes one of plain values') from None
+        object.__setattr__(self, "attributes", MappingProxyType(known))
+        object.__setattr__(self, "sources", sources)
 
     @classmethod
+    @values.checked
     def of(
         cls,
         entries: Mapping[str, object] | Iterable[Sequence[object]] = (),
@@ -192,6 +198,7 @@ def brief(value: object) -> str:
     return reprlib.repr(value)
 
 
+@values.checked
 def show(attribute: tuple[str, str]) -> str:
     """An attribute as the paper writes it.
 
@@ -260,6 +267,7 @@ def _named(name: str | None) -> str:
 TRUE_VALUE = "as in the reference"
 
 
+@values.checked_fields
 @dataclass(frozen=True)
 class Joint:
     """What several labels tell together, under a label of its own."""

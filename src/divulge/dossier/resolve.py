@@ -17,6 +17,7 @@ from itertools import chain, product
 from math import prod
 from typing import Any, Literal, TypeAlias, get_args
 
+from divulge import values
 from divulge.dossier.record import Attribute, Database, Record
 from divulge.errors import BadInput
 
@@ -29,6 +30,7 @@ Key: TypeAlias = tuple[Attribute, ...]
 _HINT = "write labels joined by + for 'and' and by , for 'or', such as N+C,N+P"
 
 
+@values.checked_fields
 @dataclass(frozen=True)
 class MatchRule:
     """Clauses of labels, any of which joins two records."""
@@ -305,6 +307,7 @@ class Resolution:
         return {"nodes": nodes_of(self.records), "edges": edges}
 
 
+@values.checked
 def resolve(database: Iterable[Record], rule: MatchRule | str, *, method: Method = "swoosh") -> Resolution:
     """Merge the records that a rule says are about one person.
 
@@ -370,6 +373,7 @@ def all_sources(records: Iterable[Record]) -> set[str]:
     return {source for record in records for source in record.sources}
 
 
+@values.checked
 def name_of(record: Record) -> str:
     """The record's id, or the ids of its sources joined by +.
 

@@ -14,6 +14,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from divulge import values
 from divulge.dossier.adversary import Operator, Resolve
 from divulge.dossier.equivalence import Equivalence, read_pattern
 from divulge.dossier.files import from_rows
@@ -73,6 +74,7 @@ class Without:
     change: float
 
 
+@values.checked
 def incremental(
     database: Sequence[Record],
     reference: Record,
@@ -104,6 +106,7 @@ def incremental(
     return compare(database, reference, {"release": release}, operator=operator, measure=measure)[0]
 
 
+@values.checked
 def compare(
     database: Sequence[Record],
     reference: Record,
@@ -141,6 +144,7 @@ def compare(
     return tuple(sorted(found, key=lambda increment: increment.after))
 
 
+@values.checked
 def timeline(
     database: Iterable[Record], reference: Record, *, operator: Operator, measure: Measure | None = None
 ) -> Iterator[TimelineStep]:
@@ -175,6 +179,7 @@ def timeline(
         leakage = now
 
 
+@values.checked
 def without(
     database: Sequence[Record], reference: Record, *, operator: Operator, measure: Measure | None = None
 ) -> tuple[Without, ...]:
@@ -261,6 +266,7 @@ class Enhancement:
     """By gain per cost, then the cheaper one, then by name. Attributes that are certain already are left out."""
 
 
+@values.checked
 def enhance(
     sources: Sequence[Record],
     *,
@@ -311,6 +317,7 @@ def enhance(
     return Enhancement(composite, certainty, tuple(options))
 
 
+@values.checked
 def enhance_each(
     database: Sequence[Record],
     *,
@@ -365,11 +372,12 @@ class TableLeakage:
     witnesses: tuple[Record, ...]
 
 
+@values.checked
 def table_leakage(
     release: object,
     people: Iterable[Record],
     *,
-    quasi_identifiers: Sequence[str],
+    quasi_identifiers: str | Sequence[str],
     background: Sequence[object] = (),
     same: Mapping[str, Mapping[str, Iterable[str]]] | None = None,
     generalized_confidence: float = 1.0,

@@ -10,25 +10,37 @@ import sys
 from collections.abc import Callable, Sequence
 from decimal import Decimal
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, cast
 
 from divulge.engines.duckdb import DuckDBEngine, HeldRows, explained
-from divulge.engines.engine import DuckDBDialect, Held, Merge, Result, Summarize
+from divulge.engines.engine import DuckDBDialect, Engine, Held, Merge, Result, Summarize
 from divulge.engines.spark import SparkEngine
 from divulge.errors import BadInput, InternalError, nearest
 
 if TYPE_CHECKING:
     import duckdb
     import pyarrow as pa
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
 
 OwnEngine = DuckDBEngine | SparkEngine
 """An engine that takes tables from us; the connection of a user's own relation gets none."""
+EngineName = Literal["duckdb", "spark"]
+
+
+class Session(Protocol):
+    """A Spark session, classic or of Spark Connect, as far as a type checker must know one."""
+
+    def sql(self, *args: Any, **kwargs: Any) -> Any:
+        """Runs a statement."""
+
+
+EngineChoice: TypeAlias = EngineName | Engine | Session | None
+"""What counts: an engine by its name, an engine of the user's, the Spark session that one is made of; None: that of the table."""
 ENGINES: dict[str, Callable[[], OwnEngine]] = {"duckdb": DuckDBEngine, "spark": SparkEngine}
 
 
-def choose_engine(asked: Any) -> OwnEngine | None:
+def choose_engine(asked: EngineChoice) -> OwnEngine | None:
     """The engine that was asked for; None where nothing was."""
     if asked is None or isinstance(asked, DuckDBEngine | SparkEngine):
         return asked
@@ -37,7 +49,7 @@ def choose_engine(asked: Any) -> OwnEngine | None:
             raise BadInput(f"there is no engine {asked!r}", hint=nearest(asked, tuple(ENGINES)))
         return ENGINES[asked]()
     if _is_of("pyspark.sql.session", "SparkSession", asked):
-        return SparkEngine(asked)
+        return SparkEngine(cast("SparkSession", asked))
     hint = "give 'duckdb', 'spark' or a Spark session"
     raise BadInput(f"an engine cannot be made from {type(asked).__qualname__}", hint=hint)
 

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from divulge import values
 from divulge.engines.duckdb import DuckDBEngine
 from divulge.engines.engine import Held, Merge, Result, Summarize, is_plain_type
 from divulge.engines.spark_session import (
@@ -201,6 +202,7 @@ class SparkEngine:
     place = "the cluster"
     formats: tuple[str, ...] = ("csv", "parquet")
 
+    @values.checked
     def __init__(
         self,
         session: SparkSession | None = None,

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from divulge import values
 from divulge.arrays import Floats
 from divulge.errors import BadInput
 from divulge.results import Result
@@ -67,6 +68,7 @@ class Comparison(Result):
         return 1.0 - float(np.mean(others))
 
 
+@values.checked
 def compare_distances(*, values: int = 5, pairs: int = 2000, steps: int = 20, seed: int = 0) -> Comparison:
     """Compare the distances between distributions on random pairs, uniform on the simplex (Afifi et al. 2018, Fig. 1).
 

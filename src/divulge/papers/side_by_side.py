@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from divulge import anatomy, answers
+from divulge import anatomy, answers, values
 from divulge.api import anatomize as api_anatomize
 from divulge.api import generalize as api_generalize
 from divulge.errors import Infeasible
@@ -39,6 +39,7 @@ class Side:
     """Why there is no such release."""
 
 
+@values.checked
 def side_by_side(
     table: Any,
     *,

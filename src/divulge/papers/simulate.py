@@ -16,11 +16,12 @@ from typing import Any, Literal
 
 import numpy as np
 
-from divulge import dossier
+from divulge import dossier, values
 from divulge.arrays import Floats, Ints
 from divulge.errors import BadInput
 
 
+@values.checked_fields
 @dataclass(frozen=True)
 class Parameters:
     """Table 4 of the paper; the defaults are its basic values."""
@@ -89,6 +90,7 @@ class Simulation:
         return tuple(dossier.Record(attributes, f"r{number}") for number, attributes in enumerate(found, start=1))
 
 
+@values.checked
 def generate(parameters: Parameters, *, seed: int) -> Simulation:
     """One run of the generator of section 6."""
     random = np.random.default_rng(seed)
@@ -139,6 +141,7 @@ class Run:
     """The worst relative error of the Taylor value of a record, over all seeds; 0 where nothing leaks."""
 
 
+@values.checked
 def run(parameters: Parameters, *, seeds: Sequence[int]) -> Run:
     """Generate and measure, once per seed."""
     if not seeds:
@@ -179,6 +182,7 @@ _TABLE_5: tuple[tuple[Parameters, float, float, str], ...] = (
 )
 
 
+@values.checked
 def table5(*, seeds: Sequence[int] = range(5), records: int = 10_000) -> tuple[Table5Row, ...]:
     """Table 5, every row over several seeds. The column the paper calls b is p_b."""
     rows = []
@@ -189,6 +193,7 @@ def table5(*, seeds: Sequence[int] = range(5), records: int = 10_000) -> tuple[T
     return tuple(rows)
 
 
+@values.checked
 def figure3(
     panel: Literal["a", "b", "c"], *, seeds: Sequence[int] = range(5), records: int = 10_000, steps: int = 10
 ) -> tuple[Run, ...]:
@@ -213,6 +218,7 @@ FIGURE_3D_LIMITS = {"naive": 12, "algorithm1": 250, "taylor": 5000, "exact": 500
 """The largest n each method is asked for; for the paper's methods, where its Fig. 3d ends them."""
 
 
+@values.checked
 def figure3d(
     *, sizes: Sequence[int] = (4, 8, 12, 50, 100, 250, 1000, 2000, 5000), seed: int = 0, repeat: int = 3
 ) -> tuple[Timing, ...]:

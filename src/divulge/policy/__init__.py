@@ -2,10 +2,10 @@
 """Promises about a table, the policy file that holds them, and the verdict on whether a table keeps them."""
 
 from divulge.policy import guard
-from divulge.policy.policy import Policy
+from divulge.policy.policy import Policy, PolicyLike
 from divulge.policy.promise import Outcome, Promise, Protected, Protection, Verdict, choose, choose_measured, judge
 
 __all__ = [
-    "Outcome", "Policy", "Promise", "Protected", "Protection", "Verdict", "choose", "choose_measured",
+    "Outcome", "Policy", "PolicyLike", "Promise", "Protected", "Protection", "Verdict", "choose", "choose_measured",
     "guard", "judge",
 ]  # fmt: skip

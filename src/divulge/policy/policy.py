@@ -35,9 +35,9 @@ import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
-from divulge import metrics
+from divulge import metrics, values
 from divulge.belief import Adversary, adversary_in_force
 from divulge.errors import BadInput, nearest
 from divulge.policy.promise import Promise, Protection, protections_of
@@ -71,6 +71,7 @@ class Policy:
     adversary: Adversary
     """Against whom; what is given by hand goes before it."""
 
+    @values.checked
     def __init__(
         self,
         promises: Sequence[Promise] = (),
@@ -96,6 +97,26 @@ class Policy:
         object.__setattr__(self, "adversary", adversary_in_force(adversary))
 
     @classmethod
+    def of(cls, given: PolicyLike) -> Policy:
+        """A policy as it is, from a mapping with the keys of a policy file, or from the path of one.
+
+        >>> [
+        ...     promise.text
+        ...     for promise in Policy.of({"k_anonymity": 5, "promises": {"identity": {"itpr": 0.9}}}).promises
+        ... ]
+        ['k_anonymity >= 5', 'itpr <= 0.9 (identity)']
+        """
+        if isinstance(given, Policy):
+            return given
+        return cls.from_document(given) if isinstance(given, Mapping) else cls.load(given)
+
+    def roles_under(self, **given: Any) -> dict[str, Any]:
+        """The roles that are given, else the policy's own."""
+        named = {role: columns for role, columns in given.items() if columns is not None and len(columns)}
+        return {**self.roles, **named}
+
+    @classmethod
+    @values.checked
     def load(cls, path: str | Path) -> Policy:
         """Read a TOML file."""
         try:
@@ -141,6 +162,10 @@ class Policy:
             protections=tuple(protections_of(document.get("protect", []), origin)),
             adversary=Adversary.from_document(document.get("adversary", {}), origin=origin, folder=folder),
         )
+
+
+PolicyLike: TypeAlias = Policy | Mapping[str, Any] | str | Path
+"""What says which promises are to be kept: a policy, a mapping with the keys of a policy file, or the path of one."""
 
 
 def _anchored(rule: Any, folder: Path) -> Any:
@@ -196,7 +221,7 @@ def _checked_roles(roles: Mapping[str, Any], origin: str) -> dict[str, Any]:
             raise BadInput(f"{origin}: 'nulls' is no role any more", hint="Write it as nulls = ... below [adversary]")
         if name not in _ROLES:
             raise BadInput(f"{origin}: unknown role {name!r}", hint=nearest(name, _ROLES))
-        is_list = isinstance(value, list) and all(isinstance(item, str) for item in value)
+        is_list = isinstance(value, list | tuple) and all(isinstance(item, str) for item in value)
         if not isinstance(value, str) and not (name in _LISTS and is_list):
             several = " or a list of them" if name in _LISTS else ""
             raise BadInput(f"{origin}: {name} = {value!r} must be a column name{several}")

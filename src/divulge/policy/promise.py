@@ -22,7 +22,7 @@ from divulge.errors import BadInput, BrokenPromise, nearest
 from divulge.metrics import Measurement, Metric, answer
 from divulge.policy.guard import Alone, GuardFinding
 from divulge.results import Result
-from divulge.values import as_text
+from divulge.values import as_text, checked_fields
 
 
 @dataclass(frozen=True)
@@ -154,6 +154,7 @@ _PROMISE = re.compile(
 )
 
 
+@checked_fields
 @dataclass(frozen=True)
 class Protection:
     """Extra promises for chosen people, chosen values, or chosen values of chosen people."""

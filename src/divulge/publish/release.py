@@ -14,10 +14,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from divulge import metrics
+from divulge import metrics, values
 from divulge.engines import OwnEngine
 from divulge.errors import BadInput, DivulgeError
-from divulge.publish.files import Format, choose_format, read_rows
+from divulge.publish.files import Format, Kind, choose_format, read_rows
 from divulge.publish.manifest import FOLDER, read_manifest, refuse_unless_release, seal, versions, write_manifests
 from divulge.publish.staging import check_target, stage
 from divulge.publish.verify import Fingerprint, Unverified, types_to_read
@@ -109,11 +109,12 @@ class Release(Result, ABC):
         """Files beside the tables that stay with the publisher."""
         return ()
 
+    @values.checked
     def write(
         self,
         out: str | Path,
         *,
-        format: str | None = None,  # noqa: A002
+        format: Kind | None = None,  # noqa: A002
         force: bool = False,
         seed: int | None = None,
     ) -> Path:

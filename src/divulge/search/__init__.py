@@ -6,10 +6,10 @@ from divulge.search.diagnosis import NothingFits
 from divulge.search.exact import search
 from divulge.search.front import Front, pareto_front
 from divulge.search.mondrian import mondrian
-from divulge.search.objectives import OBJECTIVES, UserFunction
+from divulge.search.objectives import OBJECTIVES, ObjectiveName, UserFunction
 from divulge.search.plan import Box, Plan, Recoding, published
 
 __all__ = [
-    "OBJECTIVES", "Box", "Cuts", "Front", "NothingFits", "Plan", "Recoding", "UserFunction", "mondrian",
+    "OBJECTIVES", "Box", "Cuts", "Front", "NothingFits", "ObjectiveName", "Plan", "Recoding", "UserFunction", "mondrian",
     "optimal_cuts", "pareto_front", "published", "search",
 ]  # fmt: skip

@@ -234,6 +234,9 @@ def _equal_weights(columns: Sequence[ColumnCost]) -> Floats:
 
 
 Objective = Counted | Columnwise
+ObjectiveName = Literal[
+    "loss", "arithmetic_loss", "precision", "non_uniform_entropy", "discernibility", "average_class_size", "information"
+]
 OBJECTIVES: dict[str, Callable[[Rollup], Objective]] = {
     "loss": lambda rollup: _loss(rollup, "loss", geometric=True),
     "arithmetic_loss": lambda rollup: _loss(rollup, "arithmetic_loss", geometric=False),

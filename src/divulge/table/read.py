@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
-from typing import Any
 
 import duckdb
 
+from divulge import engines, values
 from divulge.engines import DuckDBEngine, OwnEngine, RelationEngine, SparkEngine, as_spark_frame, choose_engine
 from divulge.errors import BadInput
 from divulge.table.databases import SCHEMES, read_postgres, read_sqlite
@@ -22,6 +22,7 @@ from divulge.table.text_files import TextOptions, read_delimited, read_json
 _READERS = {"json": read_json, "parquet": read_parquet, "arrow": read_arrow, "arrow stream": read_arrow_stream}
 
 
+@values.checked
 def read(
     source: object,
     *,
@@ -29,7 +30,7 @@ def read(
     header: bool | None = None,
     delimiter: str | None = None,
     encoding: str = "utf-8",
-    engine: Any = None,
+    engine: engines.EngineChoice = None,
 ) -> Table:
     """Open a table; whatever a verb takes as a table, it opens so.
 

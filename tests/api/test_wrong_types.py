@@ -1,0 +1,230 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A wrong type anywhere gets one clear sentence: every argument of every public function and value, given things of other kinds."""
+
+from __future__ import annotations
+
+import datetime as dt
+import inspect
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any, get_type_hints
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+import divulge as dv
+from divulge.dossier import Record
+from divulge.errors import BadInput, DivulgeError, InternalError
+from divulge.values import checked, fits
+
+WRONG = (None, 3, "x", object(), [1], {"a": 1}, dt.date(2026, 1, 1))
+PEOPLE = pa.table({"zip": ["1", "1", "2", "2"], "age": [1, 2, 3, 4], "disease": ["flu", "cold", "flu", "cold"]})
+GROUPS = [pa.table({"GID": [1, 1], "age": [3, 4]}), pa.table({"GID": [1, 1], "job": ["a", "b"]})]
+ROLES: dict[str, Any] = {"quasi_identifiers": "zip", "sensitive": "disease"}
+KEPT = dv.Policy(k_anonymity=2)
+ALICE = Record.of({"N": "Alice", "P": "1"}, "p")
+RECORDS = (Record.of({"N": "Alice", "C": "2"}, "r"), Record.of({"N": "Alice", "P": ("2", 0.5)}, "s"))
+MERGING = dv.dossier.Resolve("N")
+BATCH = dv.papers.simulate.generate(dv.papers.simulate.Parameters(n=2, records=2), seed=1).batch
+SMALL: dict[str, Any] = {"seeds": [1], "records": 2}
+
+
+def call(*args: Any, **kwargs: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Arguments of a call."""
+    return args, kwargs
+
+
+# Arguments with which each public function works; then they are replaced one by one.
+CALLS = {
+    "dv.anatomize": call(PEOPLE, sensitive="disease", quasi_identifiers=["zip", "age"], beta="1/2"),
+    "dv.apply": call("release", PEOPLE, "out", force=True),
+    "dv.check": call(PEOPLE, KEPT, **ROLES),
+    "dv.check_anatomized": call(GROUPS, sensitive="job"),
+    "dv.compare_distances": call(pairs=2, steps=10),
+    "dv.cut": call(PEOPLE, "age", about="disease", policy=KEPT),
+    "dv.generalize": call(PEOPLE, policy=KEPT, keep=["age"], **ROLES),
+    "dv.growing": call(PEOPLE, quasi_identifiers=["zip", "age"]),
+    "dv.measure": call(PEOPLE, **ROLES),
+    "dv.open_release": call("release"),
+    "dv.perturbed": call(PEOPLE, PEOPLE, columns="zip"),
+    "dv.profile": call(PEOPLE),
+    "dv.query": call("release", "true"),
+    "dv.rank": call(PEOPLE, quasi_identifiers=["zip", "age"]),
+    "dv.read": call(PEOPLE),
+    "dv.tradeoff": call(PEOPLE, "k_anonymity", **ROLES),
+    "dv.Adversary": call(),
+    "dv.Policy": call(),
+    "dv.Protection": call(dv.Policy(k_anonymity=2).promises, {"zip": "1"}),
+    "datasets.available": call(),
+    "datasets.fetch": call("adult"),
+    "datasets.generalized": call(dv.datasets.patients(rows=200)),
+    "datasets.load": call("adult"),
+    "datasets.patients": call(rows=200),
+    "dossier.Augment": call("C", "P", {"2": "1"}),
+    "dossier.Chain": call((MERGING,)),
+    "dossier.Compared": call("N"),
+    "dossier.Correct": call({"N": {"Alise": "Alice"}}),
+    "dossier.Cost": call(),
+    "dossier.Equivalence": call({"N": {"Alice": ["Alise"]}}),
+    "dossier.Joint": call("J", frozenset(("N", "P"))),
+    "dossier.Link": call(["N"]),
+    "dossier.MatchRule": call((("N",),)),
+    "dossier.Measure": call(),
+    "dossier.Record": call(ALICE.attributes),
+    "dossier.Record.of": call({"N": "Alice"}),
+    "dossier.Resolve": call("N"),
+    "dossier.algorithm1_printed": call([0.5], [0]),
+    "dossier.attack": call(RECORDS, ALICE, MERGING),
+    "dossier.candidates_of": call(RECORDS),
+    "dossier.choose_disinformation": call(
+        RECORDS, ALICE, dv.dossier.candidates_of(RECORDS[:1]), budget=1, operator=MERGING
+    ),
+    "dossier.compare": call(RECORDS, ALICE, {"u": RECORDS[0]}, operator=MERGING),
+    "dossier.dip": call(RECORDS, ALICE, MERGING),
+    "dossier.enhance": call(RECORDS),
+    "dossier.enhance_each": call(RECORDS, rule="N"),
+    "dossier.expected_f": call(BATCH, 2.0),
+    "dossier.from_rows": call([{"N": "Alice"}]),
+    "dossier.incremental": call(RECORDS, ALICE, RECORDS[0], operator=MERGING),
+    "dossier.leakage": call(RECORDS[0], ALICE),
+    "dossier.link": call(RECORDS, ["N"]),
+    "dossier.naive": call(BATCH, 2.0),
+    "dossier.name_of": call(ALICE),
+    "dossier.plan_disinformation": call(RECORDS, ALICE, rule="N", budget=1),
+    "dossier.possible_worlds": call(ALICE),
+    "dossier.read_database": call("records.json"),
+    "dossier.read_record": call("record.json"),
+    "dossier.read_weights": call("weights.json"),
+    "dossier.record_leakages": call(RECORDS, ALICE),
+    "dossier.record_to_json": call(ALICE),
+    "dossier.resolve": call(RECORDS, "N"),
+    "dossier.set_leakage": call(RECORDS, ALICE),
+    "dossier.show": call(("N", "Alice")),
+    "dossier.table_leakage": call([{"zip": "1*"}], [ALICE], quasi_identifiers=["zip"]),
+    "dossier.taylor": call(BATCH, 2.0),
+    "dossier.timeline": call(RECORDS, ALICE, operator=MERGING),
+    "dossier.without": call(RECORDS, ALICE, operator=MERGING),
+    "dossier.write_database": call(RECORDS, "written.json"),
+    "papers.side_by_side": call(PEOPLE, sensitive="disease", beta="1/2", quasi_identifiers=["zip", "age"]),
+    "simulate.Parameters": call(),
+    "simulate.figure3": call("a", **SMALL, steps=1),
+    "simulate.figure3d": call(sizes=(2,)),
+    "simulate.generate": call(dv.papers.simulate.Parameters(n=2, records=2), seed=1),
+    "simulate.run": call(dv.papers.simulate.Parameters(n=2, records=2), seeds=[1]),
+    "simulate.table5": call(**SMALL),
+}
+ROOMS = {"dv": dv, "datasets": dv.datasets, "dossier": dv.dossier, "papers": dv.papers, "simulate": dv.papers.simulate}
+# Values that come back, and errors: users do not make them. What SparkEngine does without a session is start one.
+MADE_BY_US = set(
+    "dv.DivulgeError dv.Measurement dv.SparkEngine datasets.Available dossier.Attack dossier.Attribute dossier.Batch dossier.Dip "
+    "dossier.Disinformation dossier.Enhancement dossier.Increment dossier.Leakage dossier.Operator dossier.SetLeakage "
+    "dossier.TableLeakage dossier.TimelineStep dossier.Without papers.Comparison papers.Run papers.Table5Row "
+    "papers.Timing simulate.Run simulate.SeedSpread simulate.Simulation simulate.Table5Row simulate.Timing".split()
+)
+
+
+def public(room: str, module: ModuleType) -> Iterator[str]:
+    """What a user may call there."""
+    names = getattr(module, "__all__", None) or [
+        name for name, value in vars(module).items() if getattr(value, "__module__", "") == module.__name__
+    ]
+    for name in names:
+        if not name.startswith("_") and (
+            inspect.isfunction(getattr(module, name)) or inspect.isclass(getattr(module, name))
+        ):
+            yield f"{room}.{name}"
+
+
+def found(name: str) -> Callable[..., Any]:
+    """The function, or the class."""
+    room, *path = name.split(".")
+    value: Any = ROOMS[room]
+    for part in path:
+        value = getattr(value, part)
+    return value  # type: ignore[no-any-return]
+
+
+def test_no_public_function_is_left_out() -> None:
+    known = {name for room, module in ROOMS.items() for name in public(room, module)}
+    assert known - MADE_BY_US - {"papers.compare_distances"} - set(CALLS) == set()  # that one is dv.compare_distances
+    assert set(CALLS) - known == {"dossier.Record.of"}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the release is that some calls name."""
+    place = tmp_path_factory.mktemp("wrong")
+    dv.generalize(PEOPLE, policy=KEPT, keep=["age"], **ROLES).write(place / "release")
+    return place
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_a_wrong_type_gets_one_clear_sentence(name: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(folder)
+    function, (args, kwargs) = found(name), CALLS[name]
+    signature = inspect.signature(function)
+    raw: list[str] = []
+    for parameter in signature.parameters.values():
+        if parameter.kind in (inspect.Parameter.VAR_KEYWORD, inspect.Parameter.VAR_POSITIONAL):
+            continue
+        hint = get_type_hints(function.__init__ if inspect.isclass(function) else function).get(parameter.name, Any)
+        for wrong in WRONG:
+            if hint is not Any and fits(wrong, hint):
+                continue
+            given = signature.bind(*args, **kwargs)
+            given.arguments[parameter.name] = wrong
+            try:
+                function(*given.args, **given.kwargs)
+            except InternalError as error:
+                raw.append(f"{parameter.name}={wrong!r}: {error}")
+            except DivulgeError as error:
+                if "\n" in str(error):
+                    raw.append(f"{parameter.name}={wrong!r}: more than one line")
+            except Exception as error:  # noqa: BLE001 - that is what is looked for
+                raw.append(f"{parameter.name}={wrong!r}: {type(error).__name__}: {error}")
+    assert not raw, "\n".join(raw)
+
+
+def test_a_setting_of_spark_of_a_wrong_type_starts_no_spark() -> None:
+    with pytest.raises(BadInput, match="master is 3, and it must be a text or None"):
+        dv.SparkEngine(master=3)  # type: ignore[arg-type]
+
+
+def test_an_unknown_keyword_stays_pythons_own() -> None:
+    with pytest.raises(TypeError, match=r"measure\(\) got an unexpected keyword argument 'quasi_identifier'"):
+        dv.measure(PEOPLE, quasi_identifier="zip")  # type: ignore[call-arg]
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"times": 2.5}, "times is 2.5, and it must be a whole number or None"),
+        ({"times": True}, "times is True, and it must be a whole number or None"),
+        ({"names": "ab"}, "names is 'ab', and it must be a list (each a text)"),
+        ({"names": ["a", 1]}, "names is ['a', 1], and it must be a list (each a text)"),
+        ({"how": "lest"}, "there is no how 'lest'. did you mean 'least'?"),
+        ({"how": object()}, "how is object, and it must be 'least' or 'most'"),
+    ],
+)
+def test_the_sentence_says_what_was_given_and_what_is_wanted(given: dict[str, Any], told: str) -> None:
+    from collections.abc import Sequence
+    from typing import Literal
+
+    def example(times: int | None = None, names: Sequence[str] = (), how: Literal["least", "most"] = "least") -> None:
+        del times, names, how
+
+    example.__annotations__ = {"times": int | None, "names": Sequence[str], "how": Literal["least", "most"]}
+    with pytest.raises(BadInput) as error:
+        checked(example)(**given)
+    assert str(error.value) == told
+
+
+def test_values_of_other_packages_count_as_what_they_are() -> None:
+    frame = PEOPLE.to_pandas()
+    numbers: dict[str, Any] = {"up_to": np.int64(2), "threshold": np.float32(0.5)}
+    assert dv.rank(frame, quasi_identifiers=frame.columns[:2], **numbers).settings["threshold"] == 0.5
+    others: dict[str, Any] = {"quasi_identifiers": pd.Series(["zip"]), "joint": np.bool_(False)}  # noqa: FBT003
+    assert dv.measure(frame, **others).class_count == 2
