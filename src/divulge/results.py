@@ -33,8 +33,9 @@ class Result:
     """The module of `views` that shows it."""
 
     def __repr__(self) -> str:
-        told = next((line for line in str(self).splitlines() if line.strip()), "")
-        return f"<{type(self).__name__}: {told.strip()}>"
+        told = next((line.strip() for line in str(self).splitlines() if line.strip()), "")
+        whole = f"<{type(self).__name__}: {told}>"
+        return whole if len(whole) <= _WIDTH else f"{whole[: _WIDTH - 4]}...>"
 
     def __str__(self) -> str:
         return as_lines(self.text())

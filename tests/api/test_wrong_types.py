@@ -7,7 +7,7 @@ import datetime as dt
 import inspect
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any, get_type_hints
 
 import numpy as np
@@ -147,6 +147,13 @@ def found(name: str) -> Callable[..., Any]:
     return value  # type: ignore[no-any-return]
 
 
+def hint_of(function: Callable[..., Any], name: str) -> Any:
+    """What the signature says of an argument, as far as it can be known here."""
+    told = inspect.unwrap(function.__init__ if inspect.isclass(function) else function)
+    space = getattr(inspect.getmodule(told), "__dict__", {})
+    return get_type_hints(SimpleNamespace(__annotations__={name: told.__annotations__.get(name, Any)}), space)[name]
+
+
 def test_no_public_function_is_left_out() -> None:
     known = {name for room, module in ROOMS.items() for name in public(room, module)}
     assert known - MADE_BY_US - {"papers.compare_distances"} - set(CALLS) == set()  # that one is dv.compare_distances
@@ -170,7 +177,7 @@ def test_a_wrong_type_gets_one_clear_sentence(name: str, folder: Path, monkeypat
     for parameter in signature.parameters.values():
         if parameter.kind in (inspect.Parameter.VAR_KEYWORD, inspect.Parameter.VAR_POSITIONAL):
             continue
-        hint = get_type_hints(function.__init__ if inspect.isclass(function) else function).get(parameter.name, Any)
+        hint = hint_of(function, parameter.name)
         for wrong in WRONG:
             if hint is not Any and fits(wrong, hint):
                 continue

@@ -113,7 +113,7 @@ def test_other_bad_input_is_refused() -> None:
     many = [CandidateRecord(f"d{i}", Record.of({"N": str(i)}), 1) for i in range(21)]
     with pytest.raises(BadInput, match="up to 20 candidates, not 21"):
         choose_disinformation([], reference, many, budget=3, operator=Resolve("N"))
-    with pytest.raises(BadInput, match="exact, bounded, greedy"):
+    with pytest.raises(BadInput, match="'exact', 'bounded', 'greedy'"):
         choose_disinformation([], reference, [], budget=3, operator=Resolve("N"), method="best")  # type: ignore[arg-type]
     with pytest.raises(BadInput, match="cost"):
         CandidateRecord("d", reference, -1)

@@ -86,7 +86,7 @@ def test_two_records_of_one_id_are_refused() -> None:
 
 
 def test_an_unknown_method_is_refused() -> None:
-    with pytest.raises(BadInput, match="there is no method .guess.*swoosh.*closure"):
+    with pytest.raises(BadInput, match=r"there is no method .guess.*swoosh.*closure"):
         resolve([], "N", method="guess")  # type: ignore[arg-type]
 
 

@@ -150,7 +150,10 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "a suppression above 1": ({"suppression": 5}, "suppression = 5 is not a fraction.*0.05 for 5 %"),
     "a suppression below 0": ({"suppression": -0.1}, "is not a fraction"),
     "a suppression that is true": ({"suppression": True}, "suppression is True, and it must be a number"),
-    "a suppression that is a word": ({"promises": {"suppression": "some"}}, "suppression is .some., and it must be a number"),
+    "a suppression that is a word": (
+        {"promises": {"suppression": "some"}},
+        "suppression is .some., and it must be a number",
+    ),
 }
 
 

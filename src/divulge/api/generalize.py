@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 from divulge import engines, metrics, publish, search, values
 from divulge import policy as policies
@@ -326,8 +326,6 @@ def _levels(
 ) -> tuple[dict[str, Hierarchy], dict[str, Suggestion]]:
     """The hierarchies that a method works with."""
     contingency, also = original.people, original.assumptions.condition_values()
-    if method not in get_args(Method):
-        raise BadInput(f"there is no method {method!r}", hint=nearest(method, get_args(Method)))
     if method != "columns":
         defaults, declared = method == "full-domain", original.source.declared
         return choose_hierarchies(contingency, given, policy, declared=declared, defaults=defaults, also=also)

@@ -12,12 +12,14 @@ import sys
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
-
-import pyarrow as pa
+from typing import TYPE_CHECKING
 
 from divulge import values
 from divulge.datasets.catalogue import DATASETS, Dataset, SourceFailed
 from divulge.errors import BadInput, MissingDependency, nearest
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 @dataclass(frozen=True, kw_only=True)

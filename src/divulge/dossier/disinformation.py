@@ -142,8 +142,6 @@ def choose_disinformation(
         (['decoy'], 0.8)
     """
     check_budget(budget)
-    if method not in ("exact", "bounded", "greedy"):
-        raise BadInput(f"there is no method {method!r}", hint="there are: exact, bounded, greedy")
     if method == "exact" and len(candidates) > MOST_EXACT:
         raise BadInput(
             f"exact search takes up to {MOST_EXACT} candidates, not {len(candidates)}",

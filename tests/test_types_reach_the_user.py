@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Types reach the user: a small program is type-checked as a user would, with mypy and with basedpyright; what is mistyped is found."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+RIGHT = """
+import divulge as dv
+
+frame = dv.read("people.csv")
+found: dv.Measurement = dv.measure(frame, quasi_identifiers=["zip"], sensitive="disease", engine="duckdb")
+k: float = found["k_anonymity"].value
+verdict = dv.check(frame, {"k_anonymity": 2}, quasi_identifiers="zip", adversary=dv.Adversary(nulls="drop"))
+verdict.raise_for_broken()
+holds: bool = verdict.holds
+release = dv.generalize(frame, policy=dv.Policy(k_anonymity=2), quasi_identifiers="zip", method="mondrian")
+release.write("out", format="parquet", force=True)
+anatomized = dv.anatomize(frame, sensitive="disease", beta="1/2", method="anatomy")
+estimate = dv.query(dv.open_release("out"), "zip = '1'").estimate
+roles = [column.role for column in dv.profile(frame)]
+alice = dv.dossier.Record.of({"N": "Alice"})
+leaked: float = dv.dossier.leakage(alice, alice, method="exact").leakage
+"""
+# Each line is a mistake, put at the end of the right program.
+WRONG = (
+    "dv.measure(frame, quasi_identifier='zip')",
+    "dv.generalize(frame, policy='p.toml', method='mondrain')",
+    "dv.anatomize(frame, sensitive='disease', method='slpa')",
+    "dv.measure(frame, quasi_identifiers='zip', engine='sparc')",
+    "dv.Adversary(nulls='keep')",
+    "dv.tradeoff(frame, 'k_anonymity', objective='los')",
+    "dv.apply('out', frame, 'later', unseen='ignore')",
+    "dv.dossier.leakage(alice, alice, method='exakt')",
+    "release.write('out', format='xlsx')",
+    "release.wirte('out')",
+    "anatomized.attacks()",
+    "found.clases",
+    "verdict.hold",
+    "dv.profile(frame).settngs",
+    "dv.mesure(frame)",
+)
+
+
+def mypy(program: Path) -> set[int]:
+    """The lines that mypy --strict finds wrong."""
+    command = [
+        sys.executable,
+        "-m",
+        "mypy",
+        "--strict",
+        "--no-error-summary",
+        "--output=json",
+        "--follow-imports=silent",
+    ]
+    told = _run([*command, f"--cache-dir={ROOT / '.mypy_cache' / 'user'}", program.name], program.parent)
+    found = [json.loads(line) for line in told.splitlines()]
+    return {item["line"] for item in found if item["severity"] == "error" and item["file"] == program.name}
+
+
+def basedpyright(program: Path) -> set[int]:
+    """The lines that basedpyright finds wrong, with its standard rules: the others are about style."""
+    settings = {"typeCheckingMode": "standard", "include": [program.name], "extraPaths": [str(ROOT / "src")]}
+    (program.parent / "pyrightconfig.json").write_text(json.dumps(settings), encoding="utf-8")
+    command = [sys.executable, "-m", "basedpyright", "--outputjson", "--pythonpath", sys.executable]
+    found = json.loads(_run(command, program.parent))["generalDiagnostics"]
+    return {item["range"]["start"]["line"] + 1 for item in found if item["severity"] == "error"}
+
+
+def _run(command: list[str], folder: Path) -> str:
+    environment = os.environ | {"MYPYPATH": str(ROOT / "src"), "PYTHONPATH": str(ROOT / "src")}
+    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False).stdout
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("checker", [mypy, basedpyright])
+def test_a_right_program_is_clean_and_each_mistake_is_found(
+    checker: Callable[[Path], set[int]], tmp_path: Path
+) -> None:
+    if importlib.util.find_spec(checker.__name__) is None:
+        pytest.skip(f"{checker.__name__} is not there: pip install -e '.[dev]' brings it")
+    program = tmp_path / "program.py"
+    program.write_text(RIGHT + "\n".join(WRONG) + "\n", encoding="utf-8")
+    first, found = RIGHT.count("\n") + 1, checker(program)
+    missed = [text for line, text in enumerate(WRONG, first) if line not in found]
+    assert not missed, f"{checker.__name__} does not find: {missed}"
+    assert {line for line in found if line < first} == set()
+
+
+def test_the_wheel_carries_the_types() -> None:
+    built = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["hatch"]["build"]
+    assert built["targets"]["wheel"] == {"packages": ["src/divulge"]}, "hatchling packs every file below a package"
+    assert (ROOT / "src" / "divulge" / "py.typed").is_file()
+    assert (ROOT / "src" / "divulge" / "__init__.pyi").is_file()
