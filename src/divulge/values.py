@@ -202,7 +202,9 @@ def _refuse_misfit(name: str, value: Any, hint: Any) -> None:
     words = [word for part in _parts(hint) if typing.get_origin(part) is Literal for word in typing.get_args(part)]
     if isinstance(value, str) and words:
         raise BadInput(f"there is no {name.replace('_', ' ')} {value!r}", hint=nearest(value, map(str, words)))
-    shown = repr(value) if isinstance(value, str | int | float | list | tuple | dict) else type(value).__qualname__
+    shown = (
+        repr(value) if isinstance(value, str | int | float | list | tuple | dict | None) else type(value).__qualname__
+    )
     shown = shown if len(shown) <= 60 else f"{shown[:57]}..."
     raise BadInput(f"{name} is {shown}, and it must be {' or '.join(map(_in_words, _parts(hint)))}")
 

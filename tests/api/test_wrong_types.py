@@ -210,6 +210,7 @@ def test_an_unknown_keyword_stays_pythons_own() -> None:
     [
         ({"times": 2.5}, "times is 2.5, and it must be a whole number or None"),
         ({"times": True}, "times is True, and it must be a whole number or None"),
+        ({"names": None}, "names is None, and it must be a list (each a text)"),
         ({"names": "ab"}, "names is 'ab', and it must be a list (each a text)"),
         ({"names": ["a", 1]}, "names is ['a', 1], and it must be a list (each a text)"),
         ({"how": "lest"}, "there is no how 'lest'. did you mean 'least'?"),

@@ -54,6 +54,11 @@ class Applied(Result):
     unchecked: tuple[str, ...]
     """Promises that could not be checked again, each with the reason."""
 
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        """Everything that the numbers depend on."""
+        return self.together.settings
+
 
 @values.checked
 def apply(

@@ -503,6 +503,11 @@ class Verdict(Result):
     """Who is alone with the columns known that have no role, or are plain."""
 
     @property
+    def settings(self) -> Mapping[str, Any]:
+        """Everything that the numbers depend on."""
+        return self.measurement.settings
+
+    @property
     def holds(self) -> bool:
         """Every promise is kept, and no column is there that must not be."""
         return not self.findings and all(outcome.holds for outcome in self.outcomes)

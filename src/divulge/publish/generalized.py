@@ -134,6 +134,11 @@ class GeneralizedRelease(Release):
     protected: tuple[Protected, ...] = field(default=(), repr=False)
     """Whom and what the policy protects, in classes of the original."""
 
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        """Everything that the numbers depend on."""
+        return self.after.settings
+
     def parts(self, seed: int | None) -> list[ReleasePart]:
         """The one table, in an order that tells nothing."""
         files = self.engine.files_for(self.plan.published(self.original.rows).rows)
