@@ -116,7 +116,7 @@ def read_weights(source: Source) -> Mapping[str, float]:
     return check_weights(weights)
 
 
-from divulge import values
+@values.checked
 def read_background(source: Source) -> Mapping[str, Mapping[str, float]]:
     """Read how often values occur in the population, for the option `background` of `leakage`.
 
@@ -154,6 +154,7 @@ def read_background(source: Source) -> Mapping[str, Mapping[str, float]]:
     return found
 
 
+@values.checked
 def read_joint_values(source: Source) -> Mapping[Attribute, str]:
     r"""Read what attributes tell of a `Joint`.
 
@@ -176,6 +177,7 @@ def read_joint_values(source: Source) -> Mapping[Attribute, str]:
     return found
 
 
+@values.checked
 def read_lookup(source: Source) -> Mapping[str, str]:
     r"""Read what is inferred from each value, for `Augment`.
 
@@ -204,6 +206,7 @@ def read_lookup(source: Source) -> Mapping[str, str]:
     return found
 
 
+@values.checked
 def write_database(database: Iterable[Record], path: Source) -> None:
     """Write records; reading them back gives the same records.
 

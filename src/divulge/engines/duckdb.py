@@ -22,6 +22,7 @@ from typing import Any, Protocol
 import duckdb
 import pyarrow as pa
 
+from divulge import values
 from divulge.engines.engine import DuckDBDialect, Held, Merge, Result, Summarize, double_quoted, is_plain_type
 from divulge.engines.private_folder import Scratch
 from divulge.errors import BadInput, DivulgeError, InternalError
@@ -138,6 +139,7 @@ _DURABLE = {
 class DuckDBEngine(DuckDBDialect):
     """One private, in-process DuckDB."""
 
+    @values.checked
     def __init__(
         self,
         *,

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from divulge import metrics
+from divulge import metrics, values
 from divulge.arrays import Bools
 from divulge.belief import Belief, Ground
 from divulge.count import Contingency, Domain
@@ -22,7 +22,7 @@ from divulge.errors import BadInput, BrokenPromise, nearest
 from divulge.metrics import Measurement, Metric, answer
 from divulge.policy.guard import Alone, GuardFinding
 from divulge.results import Result
-from divulge.values import as_text, checked_fields
+from divulge.values import as_text
 
 
 @dataclass(frozen=True)
@@ -154,7 +154,7 @@ _PROMISE = re.compile(
 )
 
 
-@checked_fields
+@values.checked_fields
 @dataclass(frozen=True)
 class Protection:
     """Extra promises for chosen people, chosen values, or chosen values of chosen people."""
