@@ -23,7 +23,7 @@ PEOPLE = pa.table(
 )
 ROLES: dict[str, Any] = {"quasi_identifiers": [LONG], "sensitive": "disease"}
 # Whose numbers depend on nothing but what is told beside them.
-WITHOUT_SETTINGS = {"Built", "Coverage", "Estimate", "ReleaseCheck"}
+WITHOUT_SETTINGS = {"Built", "Coverage", "Estimate", "ReleaseCheck", "Resealed"}
 
 
 def kinds(kind: type[Result] = Result) -> Iterator[type[Result]]:
@@ -59,13 +59,14 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Result]:
         hierarchies.cover(PEOPLE, levels.hierarchies),
         release,
         anatomized,
+        dv.reseal(folder),
     ]
     return {type(each).__name__: each for each in found}
 
 
 NAMES = (
     "AnatomizedRelease Applied Built Comparison Coverage CutColumn Estimate Front GeneralizedRelease Growth Measurement "
-    "Perturbed Profile Ranking ReleaseCheck Verdict"
+    "Perturbed Profile Ranking ReleaseCheck Resealed Verdict"
 ).split()
 
 

@@ -52,6 +52,7 @@ CALLS = {
     "dv.perturbed": call(PEOPLE, PEOPLE, columns="zip"),
     "dv.profile": call(PEOPLE),
     "dv.query": call("release", "true"),
+    "dv.reseal": call("release"),
     "dv.rank": call(PEOPLE, quasi_identifiers=["zip", "age"]),
     "dv.read": call(PEOPLE),
     "dv.tradeoff": call(PEOPLE, "k_anonymity", **ROLES),

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from divulge import metrics
+from divulge import metrics, values
 from divulge.belief import Assumptions
 from divulge.count import Request, count_in_memory
 from divulge.engines import DuckDBEngine
@@ -46,6 +46,7 @@ class Resealed(Result):
         return self.was != FORMAT
 
 
+@values.checked
 def reseal(release: str | Path) -> Resealed:
     """Clean the manifest of a release that an earlier version wrote.
 
