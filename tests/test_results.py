@@ -38,7 +38,7 @@ def kinds(kind: type[Result] = Result) -> Iterator[type[Result]]:
 def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Result]:
     """One of each kind."""
     place = tmp_path_factory.mktemp("results")
-    release = dv.generalize(PEOPLE, policy={"k_anonymity": 2}, keep="age", **ROLES)
+    release = dv.generalize(PEOPLE, policy={"k_anonymity": 2}, plain="age", **ROLES)
     folder = release.write(place / "generalized")
     anatomized = dv.anatomize(PEOPLE, sensitive="disease", quasi_identifiers=[LONG, "age"], beta="1/2")
     levels = hierarchies.build(PEOPLE, [LONG])
@@ -104,7 +104,7 @@ def _run(command: list[str], capsys: pytest.CaptureFixture[str]) -> str:
 
 
 def test_an_opened_release_of_either_kind_is_asked_like_its_folder(tmp_path: Path) -> None:
-    generalized = dv.generalize(PEOPLE, policy={"k_anonymity": 2}, keep="age", **ROLES).write(tmp_path / "g")
+    generalized = dv.generalize(PEOPLE, policy={"k_anonymity": 2}, plain="age", **ROLES).write(tmp_path / "g")
     anatomized = dv.anatomize(PEOPLE, sensitive="disease", quasi_identifiers=["age"], beta="1/2").write(tmp_path / "a")
     for folder in (generalized, anatomized):
         opened = dv.open_release(str(folder))

@@ -45,7 +45,7 @@ CALLS = {
     "dv.check_anatomized": call(GROUPS, sensitive="job"),
     "dv.compare_distances": call(pairs=2, steps=10),
     "dv.cut": call(PEOPLE, "age", about="disease", policy=KEPT),
-    "dv.generalize": call(PEOPLE, policy=KEPT, keep=["age"], **ROLES),
+    "dv.generalize": call(PEOPLE, policy=KEPT, plain=["age"], **ROLES),
     "dv.growing": call(PEOPLE, quasi_identifiers=["zip", "age"]),
     "dv.measure": call(PEOPLE, **ROLES),
     "dv.open_release": call("release"),
@@ -169,7 +169,7 @@ def test_no_public_function_is_left_out() -> None:
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Where the release is that some calls name."""
     place = tmp_path_factory.mktemp("wrong")
-    dv.generalize(PEOPLE, policy=KEPT, keep=["age"], **ROLES).write(place / "release")
+    dv.generalize(PEOPLE, policy=KEPT, plain=["age"], **ROLES).write(place / "release")
     return place
 
 

@@ -110,11 +110,6 @@ class Policy:
             return given
         return cls.from_document(given) if isinstance(given, Mapping) else cls.load(given)
 
-    def roles_under(self, **given: Any) -> dict[str, Any]:
-        """The roles that are given, else the policy's own."""
-        named = {role: columns for role, columns in given.items() if columns is not None and len(columns)}
-        return {**self.roles, **named}
-
     @classmethod
     @values.checked
     def load(cls, path: str | Path) -> Policy:

@@ -230,7 +230,7 @@ def split_names(table: Table, values: Sequence[str], *, spread: bool = True) -> 
 
 
 def _several(names: Names) -> tuple[str, ...]:
-    return (names,) if isinstance(names, str) else tuple(names or ())
+    return (names,) if isinstance(names, str) else () if names is None else tuple(names)
 
 
 def _columns(table: Table, names: Names, *, role: str) -> tuple[str, ...]:
