@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from divulge.errors import BadInput, listed
@@ -295,38 +295,52 @@ def look_at(table: Table, names: Collection[str]) -> dict[str, Facts]:
 def _look(table: Table, columns: Sequence[Column]) -> dict[str, Facts]:
     quoted = [table.engine.quote(column.name) for column in columns]
     sums = [f"COUNT({cell}) AS f{i}, approx_count_distinct({cell}) AS d{i}" for i, cell in enumerate(quoted)]
-    row = table.engine.query(f"SELECT COUNT(*) AS n, {', '.join(sums)} FROM {table.relation}").to_pylist()[0]
-    facts = {column.name: Facts(row["n"], row[f"f{i}"], row[f"d{i}"]) for i, column in enumerate(columns)}
-    close = [
-        column
-        for column in columns
-        if names_person(column)
-        or column.kind == "text"
-        or facts[column.name].distinct >= _MAYBE * facts[column.name].filled
+    ends = [
+        f"MIN({quoted[i]}) AS low{i}, MAX({quoted[i]}) AS high{i}"
+        for i, column in enumerate(columns)
+        if column.kind == "number"
     ]
-    return facts | _look_closer(table, close, facts)
+    row = table.engine.query(f"SELECT COUNT(*) AS n, {', '.join(sums + ends)} FROM {table.relation}").to_pylist()[0]
+    facts, close, exact = {}, [], set()
+    for i, column in enumerate(columns):
+        low, high = row.get(f"low{i}"), row.get(f"high{i}")
+        gapless = low is not None and bool(high - low == row["n"] - 1)
+        seen = Facts(row["n"], row[f"f{i}"], row[f"d{i}"], counts_up=gapless)
+        facts[column.name] = seen
+        # In few rows a value of one's own says nothing, unless the rows are numbered.
+        maybe = seen.distinct >= _MAYBE * seen.filled and (seen.rows >= _ENOUGH or gapless)
+        if maybe or names_person(column):
+            exact.add(column.name)
+        if column.name in exact or column.kind == "text":
+            close.append(column)
+    return {name: replace(seen, counts_up=False) for name, seen in facts.items()} | _look_closer(
+        table, close, facts, exact
+    )
 
 
-def _look_closer(table: Table, columns: Sequence[Column], facts: Mapping[str, Facts]) -> dict[str, Facts]:
-    """Exact counts, and what the values look like, of columns that may be identifiers."""
+def _look_closer(
+    table: Table, columns: Sequence[Column], facts: Mapping[str, Facts], exact: Collection[str]
+) -> dict[str, Facts]:
+    """Exact counts of columns that may be identifiers, and what the values of texts look like."""
     if not columns:
         return {}
     engine = table.engine
     sums: list[str] = []
     for i, column in enumerate(columns):
-        cell, seen = engine.quote(column.name), facts[column.name]
-        if names_person(column) or seen.distinct >= _MAYBE * seen.filled:
+        cell = engine.quote(column.name)
+        if column.name in exact:
             sums.append(f"COUNT(DISTINCT {cell}) AS d{i}")
         if column.kind == "number":
             rest = f"CAST({cell} AS DOUBLE) % 1"
             sums.append(f"SUM(CASE WHEN {rest} <> 0 AND NOT ISNAN({rest}) THEN 1 ELSE 0 END) AS r{i}")
-            sums.append(f"MIN({cell}) AS low{i}, MAX({cell}) AS high{i}")
         if column.kind == "text":
             text = engine.cast(cell, "VARCHAR")
             sums += [
                 f"SUM(CASE WHEN {engine.full_match(text, pattern)} THEN 1 ELSE 0 END) AS p{i}_{place}"
                 for place, pattern in enumerate(_PATTERNS.values())
             ]
+    if not sums:
+        return {}
     row = engine.query(f"SELECT {', '.join(sums)} FROM {table.relation}").to_pylist()[0]
     return {column.name: _facts(row, i, column, facts[column.name]) for i, column in enumerate(columns)}
 
@@ -334,9 +348,7 @@ def _look_closer(table: Table, columns: Sequence[Column], facts: Mapping[str, Fa
 def _facts(row: Mapping[str, Any], i: int, column: Column, seen: Facts) -> Facts:
     distinct = row.get(f"d{i}", seen.distinct)
     whole = column.kind == "number" and not row[f"r{i}"]
-    low, high = row.get(f"low{i}"), row.get(f"high{i}")
-    complete = seen.rows == seen.filled == distinct > 1
-    counts_up = whole and complete and low is not None and bool(high - low == seen.rows - 1)
+    counts_up = whole and seen.counts_up and seen.rows == seen.filled == distinct > 1
     found = [told for place, told in enumerate(_PATTERNS) if 2 * (row.get(f"p{i}_{place}") or 0) > seen.filled]
     return Facts(seen.rows, seen.filled, distinct, whole, counts_up, found[0] if found else "")
 
