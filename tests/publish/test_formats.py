@@ -6,6 +6,8 @@ from __future__ import annotations
 import csv
 import datetime as dt
 import gzip
+import struct
+from collections import Counter
 from decimal import Decimal
 from pathlib import Path
 
@@ -13,7 +15,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from divulge.engines import DuckDBEngine
+import divulge as dv
+from divulge.engines import DuckDBEngine, OwnEngine
 from divulge.errors import BadInput
 from divulge.publish import Format, choose_format, read_rows
 from divulge.table import read
@@ -107,3 +110,35 @@ def test_the_format_is_the_sources(tmp_path: Path) -> None:
     assert choose_format(read(tmp_path / "file.parquet"), "csv") == Format("csv", ",")
     with pytest.raises(BadInput, match="cannot be written as 'excel'"):
         choose_format(read(TABLE), "excel")
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_what_is_counted_as_one_value_is_written_as_one(engine: OwnEngine, kind: str, tmp_path: Path) -> None:
+    """0.0 and -0.0 are one value, and so are NaN of any payload: a class of four must not be three and one in the file."""
+    other_nan = struct.unpack("<d", struct.pack("<Q", 0xFFF8_0000_0000_0001))[0]
+    zeros = [0.0, 0.0, 0.0, -0.0]
+    nans = [float("nan"), other_nan, other_nan, other_nan]
+    table = pa.table({"x": [*zeros, *[1.5] * 4], "d": list("abcdabcd"), "plain": [*nans, *zeros]})
+    release = dv.generalize(
+        table, quasi_identifiers="x", sensitive="d", policy=dv.Policy(k_anonymity=4), keep="*", engine=engine
+    )
+    assert release.after["k_anonymity"].value == 4
+    folder = release.write(tmp_path / "out", format=kind)
+    files = (
+        sorted((folder / f"table.{kind}").iterdir())
+        if (folder / f"table.{kind}").is_dir()
+        else [folder / f"table.{kind}"]
+    )
+    texts: Counter[str] = Counter()
+    others: Counter[str] = Counter()
+    for file in files:
+        if kind == "csv":
+            with file.open(encoding="utf-8", newline="") as opened:
+                rows = list(csv.DictReader(opened))
+        else:
+            rows = pq.read_table(file).to_pylist()
+            rows = [{name: struct.pack("<d", row[name]).hex() for name in ("x", "plain")} for row in rows]
+        texts.update(row["x"] for row in rows)
+        others.update(row["plain"] for row in rows)
+    assert sorted(texts.values()) == [4, 4], texts
+    assert sorted(others.values()) == [4, 4], others

@@ -103,6 +103,7 @@ def _header(path: Path, delimiter: str) -> tuple[str, ...]:
 # Each row's quasi-identifiers are looked up among the raw classes, null for null; the row gets the labels of its class, or is left out with
 # it. A row that no counted class knows is left out too, so rows that appeared after counting are not published unseen.
 # Identifiers, the person and what is to be left out never are.
+_FLOATS = ("DOUBLE", "FLOAT")
 _SMALL = 200_000
 """So many classes may be sent to every worker, so that no row of the source moves for the lookup."""
 
@@ -122,8 +123,10 @@ def recoded_rows(
             continue
         if name in places and not recoding.unchanged[places[name]]:
             cell = f"classes.p{places[name]}"
-        elif name not in roles.counted:
-            cell = engine.durable(cell, column.type)
+        else:
+            # Counted columns keep their type, by which they are compared with what was counted.
+            kept = cell if name in roles.counted else engine.durable(cell, column.type)
+            cell = _canonical(kept, column.type)
         selected.append(f"{cell} AS {quote(name)}")
     known = [f"source.{quote(name)} IS NOT NULL" for name in roles.sensitive if nulls == "drop"]
     where = f" WHERE {' AND '.join(known)}" if known else ""
@@ -131,6 +134,14 @@ def recoded_rows(
     everywhere = "/*+ BROADCAST(classes) */ " if recoding.kept.sum() <= _SMALL else ""
     joined = f"{table.relation} AS source JOIN {lookup} AS classes ON {' AND '.join(same)}"
     return f"SELECT {everywhere}{', '.join(selected)} FROM {joined}{where}"
+
+
+def _canonical(cell: str, type_: str) -> str:
+    """SQL for a value in the one form that all equal to it are written in: 0.0 and -0.0 are counted as one value, and so are all NaN."""
+    if type_ not in _FLOATS:
+        return cell
+    zero, nan = f"CAST(0 AS {type_})", f"CAST('NaN' AS {type_})"
+    return f"CASE WHEN {cell} = {zero} THEN {zero} WHEN ISNAN({cell}) THEN {nan} ELSE {cell} END"
 
 
 def _lookup_table(contingency: Contingency, recoding: Recoding) -> pa.Table:
