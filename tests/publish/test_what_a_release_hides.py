@@ -107,7 +107,8 @@ def test_no_number_that_tells_guesses_apart(published: list[tuple[dict[str, byte
             town, _, disease = line.rpartition(",")
             classes.setdefault(town, Counter())[disease] += 1
         told = list(numbers_in(json.loads(public["manifest.json"])))
-        fitting, wrongly = [], []
+        fitting: list[Counter[str]] = []
+        wrongly: list[Counter[str]] = []
         for way in ways:
             before = shown + way
             size = before.total()
@@ -158,7 +159,7 @@ def test_the_same_holds_for_anatomized_releases(seed: int, tmp_path: Path) -> No
     """Rows with a null are dropped, and identifiers are left out: neither changes a public byte."""
     rng = random.Random(200 + seed)  # noqa: S311
     size = 16
-    columns = {
+    columns: dict[str, list[Any]] = {
         "town": [rng.choice("abc") for _ in range(size)],
         "age": [rng.randint(20, 24) for _ in range(size)],
         "disease": [DISEASES[place % 4] for place in range(size)],

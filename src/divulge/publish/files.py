@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from divulge.count import Contingency, Nulls
 from divulge.engines import Engine, OwnEngine
-from divulge.errors import BadInput, nearest
+from divulge.errors import BadInput, InternalError, listed, nearest
 from divulge.search import Recoding
 from divulge.table import Roles, Table, find_files, read, read_dialect, table_of
 
@@ -85,7 +85,11 @@ def read_rows(engine: OwnEngine, path: Path, *, form: Format, types: Mapping[str
     if form.kind == "csv":
         # The names in the files: DuckDB skips a header when it is told the columns.
         found = {_header(each, form.delimiter) for each in paths}
-        table = table_of(engine, engine.read_typed(paths, types, delimiter=form.delimiter), source=path.name)
+        try:
+            table = table_of(engine, engine.read_typed(paths, types, delimiter=form.delimiter), source=path.name)
+        except InternalError:  # a manifest may come from anybody, and name types that there are not
+            told = f"{path.name} cannot be read with the types {listed(types.values())}"
+            raise BadInput(told, hint="Is the manifest as its publisher wrote it?") from None
     else:
         table = read(path, engine=engine)
         found = {table.names}

@@ -253,6 +253,11 @@ def _refuse_unsealed_tables(path: Path, document: Mapping[str, Any]) -> None:
     for name in (table["file"] for table in tables):
         if not any(file == name or file.startswith(f"{name}/") for file in document["files"]) or _is_private(name):
             raise BadInput(f"{path} names the table {name!r}, which is not one of its files", hint=_TAKE)
+    if document["kind"] == "generalized":
+        roles = document["roles"]
+        named = [*roles["quasi_identifiers"], *roles["sensitive"], roles.get("weight")]
+        if strange := [name for name in named if name is not None and name not in document["table"]["types"]]:
+            raise BadInput(f"{path} names the column {strange[0]!r}, which the table does not have", hint=_TAKE)
 
 
 def _read_private(folder: Path, kind: str, present: Collection[str], *, handed_out: bool) -> dict[str, Any] | None:
