@@ -123,7 +123,7 @@ def test_what_is_counted_as_one_value_is_written_as_one(engine: OwnEngine, kind:
         table, quasi_identifiers="x", sensitive="d", policy=dv.Policy(k_anonymity=4), plain="plain", engine=engine
     )
     assert release.after["k_anonymity"].value == 4
-    folder = release.write(tmp_path / "out", format=kind)
+    folder = release.write(tmp_path / "out", format=kind)  # type: ignore[arg-type]
     files = (
         sorted((folder / f"table.{kind}").iterdir())
         if (folder / f"table.{kind}").is_dir()
