@@ -42,7 +42,7 @@ CALLS = {
     "dv.anatomize": call(PEOPLE, sensitive="disease", quasi_identifiers=["zip", "age"], beta="1/2"),
     "dv.apply": call("release", PEOPLE, "out", force=True),
     "dv.check": call(PEOPLE, KEPT, **ROLES),
-    "dv.check_anatomized": call(GROUPS, sensitive="job"),
+    "dv.check_anatomized": call(GROUPS, sensitive="job", beta=1),
     "dv.compare_distances": call(pairs=2, steps=10),
     "dv.cut": call(PEOPLE, "age", about="disease", policy=KEPT),
     "dv.generalize": call(PEOPLE, policy=KEPT, plain=["age"], **ROLES),

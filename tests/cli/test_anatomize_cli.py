@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+import divulge as dv
+from divulge.errors import BadInput
 from tests.anatomy.literature import COLUMNS, RECORDS
 from tests.helpers import run_cli
 
@@ -142,9 +144,42 @@ def test_another_s_release_is_checked_too(tmp_path: Path) -> None:
     folder.mkdir()
     (folder / "qit.csv").write_text("GID,age\n1,30\n1,40\n2,50\n2,60\n", encoding="utf-8")
     (folder / "st.csv").write_text("GID,disease,Count\n1,flu,1\n1,cold,1\n2,flu,2\n", encoding="utf-8")
-    found = run_cli("anatomize", str(folder), "--check", "--sensitive", "disease", "--json")
+    found = run_cli("anatomize", str(folder), "--check", "--sensitive", "disease", "--alpha", "1", "--json")
     assert found.json()["levels"] == {"alpha": "1/2", "beta": "1", "gamma": "1/2", "delta": "1/4"}
     assert "not known which column" in run_cli("anatomize", str(folder), "--check").err
+    nothing = run_cli("anatomize", str(folder), "--check", "--sensitive", "disease")
+    assert (nothing.code, nothing.out) == (2, "")
+    assert "promises nothing" in nothing.err
+    assert "alpha 1/2, beta 1, gamma 1/2, delta 1/4" in nothing.err
+
+
+def test_without_bounds_a_release_is_held_against_what_it_promises(people: str, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    run_cli(*anatomize(people, *BOUNDS, "--out", str(out)))
+    kept = run_cli("anatomize", str(out), "--check", "--json")
+    assert (kept.code, kept.json()["promises"]) == (0, json.loads((out / "manifest.json").read_text())["promises"])
+    assert set(kept.json()["settings"]["bounds"].values()) == {"the release"}
+    # A publisher who promised more than the tables keep: the files alone show it.
+    document = json.loads((out / "manifest.json").read_text())
+    document["promises"]["beta"] = "1/5"
+    (out / "manifest.json").write_text(json.dumps(document), encoding="utf-8")
+    broken = run_cli("anatomize", str(out), "--check", "--json")
+    assert (broken.code, broken.json()["broken"]) == (1, ["beta"])
+    # What is given goes before it, bound by bound.
+    laxer = run_cli("anatomize", str(out), "--check", "--beta", "1/4", "--json").json()
+    assert (laxer["holds"], laxer["promises"]["delta"]) == (True, document["promises"]["delta"])
+    assert laxer["settings"]["bounds"]["beta"] == "given"
+
+
+def test_a_release_that_promises_nothing_is_never_said_to_hold(people: str, tmp_path: Path) -> None:
+    out = str(tmp_path / "out")
+    run_cli(
+        "anatomize", people, "--sensitive", "salary", "--identifier", "name", "--method", "permutation", "--out", out
+    )
+    found = run_cli("anatomize", out, "--check", "--json")
+    assert (found.code, "holds" in found.json()) == (2, False)
+    with pytest.raises(BadInput, match="promises nothing"):
+        dv.check_anatomized(dv.open_release(out))
 
 
 @pytest.mark.parametrize(

@@ -149,6 +149,8 @@ class AnatomizedSource:
     """An anatomized release that can be asked."""
 
     published: anatomy.Published
+    promises: Mapping[str, str] = field(default_factory=dict)
+    """The bounds on its levels that it promises, where it tells."""
 
     @property
     def engine(self) -> Engine:

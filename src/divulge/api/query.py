@@ -11,7 +11,7 @@ from typing import Any
 from divulge import anatomy, answers, engines, publish, values
 from divulge.api.anatomize import AnatomizedRelease
 from divulge.engines import DuckDBEngine, OwnEngine, choose_engine
-from divulge.errors import BadInput
+from divulge.errors import BadInput, BrokenPromise
 from divulge.results import Result
 from divulge.table import Table, read
 
@@ -79,7 +79,7 @@ def open_release(
     if isinstance(release, answers.AnatomizedSource | answers.GeneralizedSource):
         return release
     if isinstance(release, AnatomizedRelease):
-        return answers.AnatomizedSource(release.published)
+        return answers.AnatomizedSource(release.published, release.model.texts())
     found = manifests_of(release)
     if found is not None and found.public["kind"] == "generalized":
         document, private = found.public, found.private
@@ -91,7 +91,7 @@ def open_release(
         return answers.GeneralizedSource(table, labels, left_out)
     published = open_anatomized(release, group=group, count=count)
     anatomy.check_groups(published)
-    return answers.AnatomizedSource(published)
+    return answers.AnatomizedSource(published, _promised(release))
 
 
 def open_anatomized(
@@ -102,8 +102,8 @@ def open_anatomized(
     count: str = anatomy.COUNT,
     engine: OwnEngine | None = None,
 ) -> anatomy.Published:
-    """The tables of an anatomized release, ours or another's; what a manifest says about them goes before what is given."""
-    if isinstance(release, AnatomizedRelease):
+    """The tables of an anatomized release, ours or another's; which columns are sensitive a manifest says, unless it is given."""
+    if isinstance(release, answers.AnatomizedSource | AnatomizedRelease):
         return release.published
     reader = engine or DuckDBEngine()
     found = manifests_of(release)
@@ -119,7 +119,10 @@ def open_anatomized(
         for table in document["tables"]
     ]
     return anatomy.join_tables(
-        tables, sensitive=document["roles"]["sensitive"], group=document["group_column"], count=document["count_column"]
+        tables,
+        sensitive=sensitive or document["roles"]["sensitive"],
+        group=document["group_column"],
+        count=document["count_column"],
     )
 
 
@@ -162,6 +165,26 @@ class ReleaseCheck(Result):
     largest: int
     breaking: int
     """How many groups break a bound."""
+    given: tuple[str, ...] = ()
+    """The bounds that were given by hand; the others are those that the release promises."""
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """Where each bound comes from."""
+        return {"bounds": {name: "given" if name in self.given else "the release" for name in self.model.texts()}}
+
+    def raise_for_broken(self) -> None:
+        """Raise `BrokenPromise`, which names what is broken, unless every group keeps every bound."""
+        if not self.holds:
+            told = [
+                f"{name} <= {getattr(self.model, name)} (reached {getattr(self.levels, name)})" for name in self.broken
+            ]
+            raise BrokenPromise(f"the release breaks {', '.join(told)}")
+
+    @property
+    def broken(self) -> tuple[str, ...]:
+        """The names of the bounds that are exceeded."""
+        return self.model.broken_by(self.levels)
 
     @property
     def holds(self) -> bool:
@@ -173,26 +196,28 @@ class ReleaseCheck(Result):
 def check_anatomized(
     release: Any,
     *,
-    alpha: anatomy.Share = 1,
-    beta: anatomy.Share = 1,
-    gamma: anatomy.Share = 1,
-    delta: anatomy.Share = 1,
+    alpha: anatomy.Share | None = None,
+    beta: anatomy.Share | None = None,
+    gamma: anatomy.Share | None = None,
+    delta: anatomy.Share | None = None,
     sensitive: str | Sequence[str] = (),
     group: str = anatomy.GROUP,
     count: str = anatomy.COUNT,
     engine: engines.EngineChoice = None,
 ) -> ReleaseCheck:
-    """Work out the exact levels of an anatomized release from its tables alone, and hold them against bounds.
+    """Work out the exact levels of an anatomized release from its tables alone, and hold them against what it promises.
 
-    The prior of delta is the distribution of the sensitive values over all groups, for an anatomized release leaves nobody out.
+    A bound that is given goes before the one that the release promises. Where there is neither, nothing is judged: that is refused. All
+    four levels are shown by the files alone; the prior of delta is the distribution of the sensitive values over all groups, for an
+    anatomized release leaves nobody out.
 
     Args:
         release: An anatomized release, ours or another's, as in `query`.
-        alpha: As in `anatomize`, and so are the other bounds; 1 demands nothing.
+        alpha: As in `anatomize`, and so are the other bounds; 1 demands nothing. By default what the release promises.
         beta: The bound on attribute linkage.
         gamma: The bound on table linkage.
         delta: The bound on the probabilistic attack.
-        sensitive: The sensitive columns of another's release; ours says itself.
+        sensitive: The sensitive columns of another's release; ours says itself, and what is given goes before it.
         group: The column of another's release that names the group.
         count: The column of another's release that says how often a row stands in its group.
         engine: As in `read`; with Spark groups are measured on the workers, which must see the files.
@@ -205,9 +230,26 @@ def check_anatomized(
         >>> found.levels.beta, found.holds
         (Fraction(1, 1), False)
     """
-    model = anatomy.AlphaBetaGammaDelta(alpha=alpha, beta=beta, gamma=gamma, delta=delta)
+    bounds = {"alpha": alpha, "beta": beta, "gamma": gamma, "delta": delta}
+    given = {name: bound for name, bound in bounds.items() if bound is not None}
+    model = anatomy.AlphaBetaGammaDelta(**{**_promised(release), **given})
     names = [sensitive] if isinstance(sensitive, str) else list(sensitive)
     published = open_anatomized(release, sensitive=names, group=group, count=count, engine=choose_engine(engine))
     found = anatomy.measure_tables(published, model)
+    if not given and model == anatomy.AlphaBetaGammaDelta():
+        reached = ", ".join(f"{name} {level}" for name, level in found.levels.texts().items())
+        told = f"the release promises nothing, so there is nothing to hold it against; it reaches {reached}"
+        raise BadInput(told, hint="Give a bound, for example beta = 1/4")
     tables = tuple(table.columns for table in published.tables)
-    return ReleaseCheck(found.levels, model, tables, found.groups, found.smallest, found.largest, found.breaking)
+    sizes = (found.groups, found.smallest, found.largest, found.breaking)
+    return ReleaseCheck(found.levels, model, tables, *sizes, tuple(given))
+
+
+def _promised(release: Any) -> dict[str, str]:
+    """The bounds that an anatomized release of ours promises."""
+    if isinstance(release, answers.AnatomizedSource):
+        return dict(release.promises)
+    if isinstance(release, AnatomizedRelease):
+        return release.model.texts()
+    found = manifests_of(release)
+    return {} if found is None else dict(found.public.get("promises", {}))

@@ -150,7 +150,11 @@ def anatomize(
     ] = "anchored",
     attack: Annotated[bool, Option("--attack", help="Also carry out the four attacks.")] = False,
     check: Annotated[
-        bool, Option("--check", help="TABLE is an anatomized release: hold it against the bounds; exit code 0 or 1.")
+        bool,
+        Option(
+            "--check",
+            help="TABLE is an anatomized release: hold it against its promises, or the bounds given; exit code 0 or 1.",
+        ),
     ] = False,
     dry_run: Annotated[bool, Option("--dry-run", help="Divide, group and report; write nothing.")] = False,
     force: Annotated[bool, Option("--force", help="Replace the release that is there.")] = False,
@@ -166,7 +170,7 @@ def anatomize(
     \b
     Examples:
       divulge anatomize people.csv --sensitive salary --identifier name --alpha 0.5 --beta 1/4 --delta 0.25 --tables 2 --out release/
-      divulge anatomize release/ --check --beta 1/4
+      divulge anatomize release/ --check
       divulge anatomize s3a://bucket/people/ --engine spark --sensitive salary --beta 1/20 --out /shared/release/
     """
     if check:

@@ -387,10 +387,11 @@ def _division_document(division: anatomy.Division) -> dict[str, Any]:
 @text_of.register(ReleaseCheck)
 def check_text(check: ReleaseCheck) -> RenderableType:
     """What a release reaches, and whether that is enough."""
+    asked = "what was asked" if check.given else "what it promises"
     told = (
-        "The release keeps what was asked."
+        f"The release keeps {asked}, as its files alone show."
         if check.holds
-        else f"{check.breaking:,} of {check.groups:,} groups break what was asked."
+        else f"{check.breaking:,} of {check.groups:,} groups break {asked}."
     )
     return Group(
         Text(f"{check.groups:,} groups of {check.smallest:,} to {check.largest:,} records, {len(check.tables)} tables"),
@@ -406,11 +407,12 @@ def check_document(check: ReleaseCheck) -> dict[str, Any]:
         "holds": check.holds,
         "levels": check.levels.texts(),
         "promises": check.model.texts(),
-        "broken": list(check.model.broken_by(check.levels)),
+        "broken": list(check.broken),
         "breaking_groups": check.breaking,
         "tables": [list(columns) for columns in check.tables],
         "groups": check.groups,
         "group_sizes": {"min": check.smallest, "max": check.largest},
+        "settings": check.settings,
     }
 
 
