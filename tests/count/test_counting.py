@@ -7,6 +7,7 @@ import datetime as dt
 from decimal import Decimal
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
@@ -14,7 +15,7 @@ from hypothesis import given, settings
 import divulge as dv
 from divulge.count import Contingency, count
 from divulge.errors import BadInput
-from divulge.table import resolve_roles
+from divulge.table import read, resolve_roles
 from tests import oracle
 from tests.metrics.drawn import Counts, arrow, contingency_of, counts, opened, rows, table_of
 
@@ -285,3 +286,12 @@ def test_an_engine_of_its_own_counts_the_same() -> None:
     """The default path, without the engine that these tests share."""
     found = dv.measure(PATIENTS, quasi_identifiers=["zip", "age"], sensitive="disease")
     assert found.contingency.sizes.tolist() == [2, 1, 1, 2]
+
+
+def test_nans_of_different_bits_are_one_value() -> None:
+    """Counted apart they would look like two diagnoses, and like two classes that a file does not tell apart."""
+    bits = np.array([0x7FF8000000000000, 0x7FF8000000000001, 0xFFF8000000000000, 0], dtype=np.uint64).view(np.float64)
+    table = read(pa.table({"q": bits, "s": bits}))
+    found = count(table, resolve_roles(table, quasi_identifiers="q", sensitive="s"))
+    assert sorted(found.sizes.tolist()) == [1, 3]
+    assert len(found.cells["s"].domain) == 2

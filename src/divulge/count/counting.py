@@ -206,13 +206,15 @@ def domain_codes(domain: Domain, column: pa.ChunkedArray | pa.Array) -> Ints:
 
 
 def plain_values(column: pa.ChunkedArray | pa.Array) -> pa.Array:
-    """One array without dictionaries, with one zero and with moments in UTC."""
+    """One array without dictionaries, with one zero, one NaN and moments in UTC."""
     array = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
     if pa.types.is_dictionary(array.type):
         array = array.cast(array.type.value_type)
     if pa.types.is_floating(array.type):
         # SQL groups 0.0 with -0.0 and may return either, even another one for each grouping set; -0.0 + 0.0 is 0.0.
         array = pc.add(array, pa.scalar(0.0, array.type))
+        # Neither does it tell NaNs of different bits apart, which an encoding does.
+        array = pc.if_else(pc.is_nan(array), pa.scalar(float("nan"), array.type), array)
     if pa.types.is_timestamp(array.type) and array.type.tz not in (None, "UTC"):
         array = array.cast(pa.timestamp(array.type.unit, "UTC"))  # the zone is the reader's, not the value's
     return array
