@@ -36,6 +36,27 @@ def sections(function: Callable[..., Any]) -> dict[str, str]:
     return {"": title.strip(), **dict(zip(rest[::2], rest[1::2], strict=True))}
 
 
+def documented() -> Iterator[tuple[str, Any]]:
+    """Every function and class that a user meets, and what such a class can do, by its name below `dv`."""
+    for name in dir(dv):
+        found = getattr(dv, name)
+        inner = [(f"{name}.{own}", getattr(found, own)) for own in getattr(found, "__all__", ())]
+        for path, value in inner if inspect.ismodule(found) else [(name, found)]:
+            own = vars(value).items() if inspect.isclass(value) else ()
+            for at, each in [(path, value), *((f"{path}.{at}", each) for at, each in own if not at.startswith("_"))]:
+                if inspect.isclass(each) or inspect.isroutine(each) or isinstance(each, property):
+                    yield at, each
+
+
+def test_an_example_stands_in_a_section_of_its_own_for_the_page_shows_no_other() -> None:
+    outside = [
+        path
+        for path, each in documented()
+        if ">>>" in re.split(r"^\s*Examples:$", each.__doc__ or "", maxsplit=1, flags=re.MULTILINE)[0]
+    ]
+    assert outside == []
+
+
 def test_type_checkers_are_told_of_every_public_name() -> None:
     tree = ast.parse(STUB.read_text(encoding="utf-8"))
     told = {alias.asname for node in tree.body if isinstance(node, ast.ImportFrom) for alias in node.names}

@@ -142,9 +142,10 @@ class Equivalence:
     def then(self, other: Equivalence) -> Equivalence:
         """Both, this one first: what it makes of a value is read by the other.
 
-        >>> read = Equivalence({"Age": ["3*"]}).then(Equivalence({"Age": {"thirties": ["3*"]}}))
-        >>> read.canonical(Attribute("Age", "31")).value
-        'thirties'
+        Examples:
+            >>> read = Equivalence({"Age": ["3*"]}).then(Equivalence({"Age": {"thirties": ["3*"]}}))
+            >>> read.canonical(Attribute("Age", "31")).value
+            'thirties'
         """
         both = Equivalence({})
         both._steps = (*self._steps, *other._steps)

@@ -65,7 +65,7 @@ def attack_text(
     table = grid("record", "leakage", "made of", right=[1])
     ranked = sorted(zip(found.records, found.each, strict=True), key=lambda pair: -pair[1])
     for record, leakage in ranked[:SHOWN]:
-        table.add_row(short(dossier.name_of(record)), share(leakage), listed(sorted(record.sources)))
+        table.add_row(_named(record), share(leakage), listed(sorted(record.sources)))
     more = [f"... and {len(ranked) - SHOWN:,} more records"] if len(ranked) > SHOWN else []
     before = "Without linking, the most telling record gives away"
     if found.leakage < found.before:
@@ -83,7 +83,7 @@ def resolution_text(records: Sequence[dossier.Record], given: int, ties: Sequenc
     table = grid("merged record", "of", "says")
     for record in sorted(merged, key=lambda record: -len(record.sources))[:SHOWN]:
         said = listed(map(dossier.show, record.attributes))
-        table.add_row(short(dossier.name_of(record)), f"{len(record.sources)} records", said)
+        table.add_row(_named(record), f"{len(record.sources)} records", said)
     joins = [f"  {tie['source']} and {tie['target']}: {_reason(tie)}" for tie in ties[:SHOWN]]
     head = f"{given:,} records are about {people(len(records))}, as far as the adversary can tell."
     details: list[RenderableType] = ["", table, "", "Joined because of:", *joins] if merged else []
@@ -147,7 +147,7 @@ def enhancement_text(found: Sequence[dossier.Enhancement]) -> RenderableType:
     """What to verify next."""
     parts: list[RenderableType] = []
     for each in found:
-        parts.append(f"{short(dossier.name_of(each.record))} is {share(each.certainty)} certain.")
+        parts.append(f"{_named(each.record)} is {share(each.certainty)} certain.")
         table = grid("verify", "in record", "confidence", "gain", "cost", "gain per cost", right=[2, 3, 4, 5])
         for option in each.options[:SHOWN]:
             prices = f"{option.confidence:g}", f"{option.gain:.4f}", f"{option.cost:.3g}", f"{option.ratio:.4f}"
@@ -165,15 +165,15 @@ def people_text(found: Sequence[dossier.TableLeakage]) -> RenderableType:
     return Group(table)
 
 
-def listed(names: Iterable[str], *, most: int = 6) -> str:
-    """The first names of a list, and how many more there are."""
+def listed(names: Iterable[str], *, most: int = 6, between: str = ", ") -> str:
+    """The first names of a list, each whole, and how many more there are."""
     known = list(names)
-    return ", ".join(known[:most]) + (f" and {len(known) - most:,} more" if len(known) > most else "")
+    return between.join(known[:most]) + (f" and {len(known) - most:,} more" if len(known) > most else "")
 
 
-def short(name: str, *, most: int = 40) -> str:
-    """A name that fits a table."""
-    return name if len(name) <= most else name[: most - 3] + "..."
+def _named(record: dossier.Record) -> str:
+    """As `name_of` does, but for a record that is made of very many."""
+    return record.id if record.id is not None else listed(sorted(record.sources), between="+")
 
 
 def signed(change: float) -> str:
@@ -191,7 +191,7 @@ def _witness_sentence(found: dossier.Attack, kept: Sequence[dossier.Without]) ->
     if not found.witnesses:
         return "Nothing in these records is true of you."
     sources = sorted(found.witnesses[0].sources)
-    who = f"An adversary who holds the record {dossier.name_of(found.witnesses[0])}"
+    who = f"An adversary who holds the record {_named(found.witnesses[0])}"
     if len(sources) > 1:
         who = f"An adversary who links these {len(sources)} records ({listed(sources)})"
     helpful = [each for each in kept if each.leakage < found.leakage]
