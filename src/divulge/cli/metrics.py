@@ -10,6 +10,7 @@ from typer import Option
 
 import divulge as dv
 from divulge.cli.options import JsonOption, emit_json, new_app, show
+from divulge.errors import BadInput
 from divulge.policy import Promise
 
 if TYPE_CHECKING:
@@ -31,6 +32,8 @@ def metrics(
       divulge metrics
       divulge metrics --json
     """
+    if json_ and markdown:
+        raise BadInput("--markdown and --json were both given", hint="ask for one of them")
     if json_:
         emit_json({"metrics": [_facts(metric) for metric in dv.METRICS]})
         return

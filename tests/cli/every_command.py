@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every command as a user runs it, with the files that it needs: for tests of what all commands have in common."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from tests.helpers import CliResult, run_cli
+
+DISEASES = ("influenza", "cancer", "heart disease", "influenza", "broken leg, left")
+ROLES = ("--qi", "postal_code,age,sex", "--sensitive", "main_diagnosis", "--identifier", "name")
+ANATOMY = ("--sensitive", "main_diagnosis", "--identifier", "name", "--beta", "1/2")
+SHOPS = ("dossier", "leakage", "--database", "@shops.json", "--reference", "@me.json", "--resolve", "N+C,N+P")
+ABOUT_ME = ("--database", "@shops.json", "--reference", "@me.json", "--resolve", "N")
+
+GOOD: Mapping[str, Sequence[str]] = {
+    "demo": ("demo", "--out", "@demo", "--rows", "200"),
+    "profile": ("profile", "@t.csv"),
+    "measure": ("measure", "@t.csv", *ROLES, "--t", "0.5"),
+    "measure --classes": ("measure", "@t.csv", *ROLES, "--classes"),
+    "rank": ("rank", "@t.csv", *ROLES, "--sensitive", "ward", "--set", "sex,age"),
+    "rank --growing": ("rank", "@t.csv", *ROLES, "--growing"),
+    "check": ("check", "@t.csv", "--qi", "sex", "--sensitive", "main_diagnosis", "--k-anonymity", "5", "--l-diversity", "2"),
+    "generalize": ("generalize", "@t.csv", *ROLES, "--k-anonymity", "4", "--optima", "--nodes", "--dry-run"),
+    "generalize --out": ("generalize", "@t.csv", *ROLES, "--k-anonymity", "4", "--out", "@new", "--force"),
+    "generalize --pareto": ("generalize", "@t.csv", *ROLES, "--pareto", "entropy_leakage"),
+    "anatomize": ("anatomize", "@t.csv", *ANATOMY, "--attack", "--out", "@tables-2", "--force", "--seed", "1"),
+    "anatomize --check": ("anatomize", "@tables", "--check", "--beta", "1/2"),
+    "query": ("query", "@tables", "age > 30 and main_diagnosis = 'cancer'"),
+    "apply": ("apply", "@release", "@t.csv", "--out", "@release-2", "--force"),
+    "reseal": ("reseal", "@release"),
+    "hierarchy build": ("hierarchy", "build", "@t.csv", "--column", "postal_code,age"),
+    "hierarchy cut": ("hierarchy", "cut", "@t.csv", "--column", "age", "--about", "main_diagnosis", "--k-anonymity", "4"),
+    "hierarchy check": ("hierarchy", "check", "@t.csv", "--hierarchies", "@levels"),
+    "hierarchy convert": ("hierarchy", "convert", "@levels/age.csv", "@age.csv", "--to", "anjana", "--force"),
+    "hierarchy show": ("hierarchy", "show", "@levels"),
+    "perturbed": ("perturbed", "@t.csv", "@t.csv", "--columns", "age,sex"),
+    "distances": ("distances", "--pairs", "20"),
+    "dossier leakage": (*SHOPS, "--timeline", "--without", "--grade", "A=10"),
+    "dossier leakage --table": ("dossier", "leakage", "--table", "@zips.csv", "--qi", "Zip", "--reference", "@zip.json"),
+    "dossier leakage --record": ("dossier", "leakage", "--record", "@me.json", "--reference", "@me.json"),
+    "dossier resolve": ("dossier", "resolve", "--database", "@shops.json", "--resolve", "N+C,N+P"),
+    "dossier dip": ("dossier", "dip", *ABOUT_ME, "--query", "@query.json"),
+    "dossier release": ("dossier", "release", *ABOUT_ME, "--release", "card=@query.json", "--release", "all=@me.json"),
+    "dossier disinform": ("dossier", "disinform", *ABOUT_ME, "--budget", "3"),
+    "dossier enhance": ("dossier", "enhance", "--database", "@shops.json", "--resolve", "N"),
+    "dossier simulate": ("dossier", "simulate", "--n", "10", "--records", "20", "--seeds", "2"),
+    "datasets": ("datasets",),
+    "metrics": ("metrics",),
+}  # fmt: skip
+"""A call of every command and of each kind of table that it prints; @ stands for the folder of `prepare`."""
+
+WITH_ANOTHER_CODE: Mapping[str, tuple[int, Sequence[str]]] = {
+    "check": (1, ("check", "@t.csv", "--qi", "age", "--k-anonymity", "20")),
+    "anatomize --check": (1, ("anatomize", "@tables", "--check", "--beta", "1/9")),
+    "apply": (1, ("apply", "@release", "@many.csv", "--out", "@no")),
+    "generalize": (3, ("generalize", "@t.csv", *ROLES, "--k-anonymity", "1000")),
+    "anatomize": (3, ("anatomize", "@t.csv", *ANATOMY[:-1], "1/9")),
+    "hierarchy cut": (3, ("hierarchy", "cut", "@t.csv", "--column", "age", "--about", "ward", "--k-anonymity", "1000")),
+}
+"""Calls that leave with 1, a promise that does not hold, or with 3, a request that nothing can satisfy."""
+
+
+def prepare(folder: Path) -> Path:
+    """Write the files that the calls read."""
+    lines = ["name,postal_code,age,sex,main_diagnosis,ward"]
+    lines += [
+        f'patient {i},{47600 + 13 * (i % 7)},{21 + 3 * (i % 8)},{"mf"[i % 2]},"{DISEASES[i % 5]}",ward {i % 3}'
+        for i in range(40)
+    ]
+    (folder / "t.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    (folder / "many.csv").write_text("\n".join([lines[0], *lines[2:3] * 60]) + "\n", encoding="utf-8")
+    (folder / "zips.csv").write_text("Zip,Disease\n11*,flu\n11*,cancer\n", encoding="utf-8")
+    places = (
+        "a shop for books and records in the old town",
+        "the-tennis-club-beside-the-river-and-the-railway-station",
+    )
+    shops = {
+        places[0]: {"N": "Alice", "C": "Berlin", "A": "20"},
+        places[1]: {"N": "Alice", "C": "Berlin", "P": "+49 30 1234567890123456789012345678901234567890"},
+        "3": {"N": "Bob", "P": "9"},
+    }
+    documents = {
+        "shops": {"records": [_record(attributes, name) for name, attributes in shops.items()]},
+        "me": _record({"N": "Alice", "C": "Berlin", "P": "+49 30 1234567890123456789012345678901234567890", "A": "21"}),
+        "query": _record({"N": "Alice", "C": "Berlin"}),
+        "zip": {"records": [_record({"Zip": "112", "Disease": "flu"}) | {"id": "Alice"}]},
+    }
+    for name, document in documents.items():
+        (folder / f"{name}.json").write_text(json.dumps(document), encoding="utf-8")
+    for asked in (
+        ("hierarchy", "build", "@t.csv", "--column", "postal_code,age", "--out", "@levels"),
+        ("generalize", "@t.csv", *ROLES, "--k-anonymity", "4", "--t-closeness", "0.4", "--out", "@release"),
+        ("anatomize", "@t.csv", *ANATOMY, "--out", "@tables"),
+    ):
+        assert called(folder, *asked).code == 0
+    return folder
+
+
+def words(folder: Path, call: Sequence[str]) -> Iterator[str]:
+    """A call with the folder in the place of @."""
+    return (word.replace("@", f"{folder}/") for word in call)
+
+
+def called(folder: Path, *call: str) -> CliResult:
+    """What a call does and prints."""
+    return run_cli(*words(folder, call))
+
+
+def _record(attributes: Mapping[str, str], name: str | None = None) -> dict[str, object]:
+    """With an id, one among many records, which are not quite sure; without, the truth."""
+    sure = {} if name is None else {"confidence": 0.9}
+    listed = [{"label": label, "value": value, **sure} for label, value in attributes.items()]
+    return {"attributes": listed} | ({} if name is None else {"id": name})
