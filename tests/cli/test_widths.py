@@ -72,7 +72,7 @@ def _letters(text: str) -> str:
 
 
 @contextmanager
-def terminal() -> Iterator[tuple[Callable[[int], None], bytearray]]:
+def terminal() -> Iterator[tuple[Callable[[int], object], bytearray]]:
     """Standard input and output are a terminal: how to give it a width, and what it has shown."""
     ours, theirs = pty.openpty()
     kept, before, shown = (os.dup(0), os.dup(1)), sys.stdout, bytearray()
@@ -162,7 +162,8 @@ def shown(monkeypatch: pytest.MonkeyPatch) -> Callable[[Sequence[str]], dict[int
 
 def tables(lines: Sequence[str], sent: Sequence[Sent]) -> Iterator[tuple[Sent, list[str]]]:
     """Each line of a table with what the terminal shows of it."""
-    number, indent, printed = None, 0, []
+    number: int | None = None
+    indent, printed = 0, list[str]()
     for line in lines:
         if mark := re.fullmatch(r"( *)@(\d+|end)@", line):
             if number is not None:
