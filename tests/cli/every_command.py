@@ -11,7 +11,7 @@ from tests.helpers import CliResult, run_cli
 
 DISEASES = ("influenza", "cancer", "heart disease", "influenza", "broken leg, left")
 ROLES = ("--qi", "postal_code,age,sex", "--sensitive", "main_diagnosis", "--identifier", "name")
-ANATOMY = ("--sensitive", "main_diagnosis", "--identifier", "name", "--beta", "1/2")
+ANATOMY = ("--sensitive", "main_diagnosis", "--identifier", "name", "--leave-out", "ward", "--beta", "1/2")
 SHOPS = ("dossier", "leakage", "--database", "@shops.json", "--reference", "@me.json", "--resolve", "N+C,N+P")
 ABOUT_ME = ("--database", "@shops.json", "--reference", "@me.json", "--resolve", "N")
 
@@ -22,9 +22,9 @@ GOOD: Mapping[str, Sequence[str]] = {
     "measure --classes": ("measure", "@t.csv", *ROLES, "--classes"),
     "rank": ("rank", "@t.csv", *ROLES, "--sensitive", "ward", "--set", "sex,age"),
     "rank --growing": ("rank", "@t.csv", *ROLES, "--growing"),
-    "check": ("check", "@t.csv", "--qi", "sex", "--sensitive", "main_diagnosis", "--k-anonymity", "5", "--l-diversity", "2"),
-    "generalize": ("generalize", "@t.csv", *ROLES, "--k-anonymity", "4", "--optima", "--nodes", "--dry-run"),
-    "generalize --out": ("generalize", "@t.csv", *ROLES, "--k-anonymity", "4", "--out", "@new", "--force"),
+    "check": ("check", "@release/table.csv", *ROLES[:4], "--k-anonymity", "4", "--l-diversity", "2"),
+    "generalize": ("generalize", "@t.csv", *ROLES, "--leave-out", "ward", "--k-anonymity", "4", "--optima", "--nodes", "--dry-run"),
+    "generalize --out": ("generalize", "@t.csv", *ROLES, "--leave-out", "ward", "--k-anonymity", "4", "--out", "@new", "--force"),
     "generalize --pareto": ("generalize", "@t.csv", *ROLES, "--pareto", "entropy_leakage"),
     "anatomize": ("anatomize", "@t.csv", *ANATOMY, "--attack", "--out", "@tables-2", "--force", "--seed", "1"),
     "anatomize --check": ("anatomize", "@tables", "--check", "--beta", "1/2"),
@@ -56,7 +56,7 @@ WITH_ANOTHER_CODE: Mapping[str, tuple[int, Sequence[str]]] = {
     "check": (1, ("check", "@t.csv", "--qi", "age", "--k-anonymity", "20")),
     "anatomize --check": (1, ("anatomize", "@tables", "--check", "--beta", "1/9")),
     "apply": (1, ("apply", "@release", "@many.csv", "--out", "@no")),
-    "generalize": (3, ("generalize", "@t.csv", *ROLES, "--k-anonymity", "1000")),
+    "generalize": (3, ("generalize", "@t.csv", *ROLES, "--leave-out", "ward", "--k-anonymity", "1000")),
     "anatomize": (3, ("anatomize", "@t.csv", *ANATOMY[:-1], "1/9")),
     "hierarchy cut": (3, ("hierarchy", "cut", "@t.csv", "--column", "age", "--about", "ward", "--k-anonymity", "1000")),
 }
@@ -92,10 +92,22 @@ def prepare(folder: Path) -> Path:
         (folder / f"{name}.json").write_text(json.dumps(document), encoding="utf-8")
     for asked in (
         ("hierarchy", "build", "@t.csv", "--column", "postal_code,age", "--out", "@levels"),
-        ("generalize", "@t.csv", *ROLES, "--k-anonymity", "4", "--t-closeness", "0.4", "--out", "@release"),
+        (
+            "generalize",
+            "@t.csv",
+            *ROLES,
+            "--leave-out",
+            "ward",
+            "--k-anonymity",
+            "4",
+            "--t-closeness",
+            "0.4",
+            "--out",
+            "@release",
+        ),
         ("anatomize", "@t.csv", *ANATOMY, "--out", "@tables"),
     ):
-        assert called(folder, *asked).code == 0
+        assert (shown := called(folder, *asked)).code == 0, shown.err
     return folder
 
 

@@ -100,11 +100,10 @@ class Policy:
     def of(cls, given: PolicyLike) -> Policy:
         """A policy as it is, from a mapping with the keys of a policy file, or from the path of one.
 
-        >>> [
-        ...     promise.text
-        ...     for promise in Policy.of({"k_anonymity": 5, "promises": {"identity": {"itpr": 0.9}}}).promises
-        ... ]
-        ['k_anonymity >= 5', 'itpr <= 0.9 (identity)']
+        Examples:
+            >>> given = {"k_anonymity": 5, "promises": {"identity": {"itpr": 0.9}}}
+            >>> [promise.text for promise in Policy.of(given).promises]
+            ['k_anonymity >= 5', 'identity itpr <= 0.9']
         """
         if isinstance(given, Policy):
             return given
