@@ -12,6 +12,7 @@ import json
 import numbers
 import os
 import re
+import tomllib
 import types
 import typing
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -36,6 +37,25 @@ def as_text(label: Any) -> str | None:
     if label is None:
         return None
     return str(int(label) if isinstance(label, float) and label.is_integer() else label)
+
+
+def parse_toml(text: str) -> dict[str, Any]:
+    """What a TOML text says; a ValueError tells in one line what cannot be read.
+
+    Whole numbers have the 64 bits that TOML has: Python reads longer ones, and can neither compute with them nor write them.
+    """
+    try:
+        document = tomllib.loads(text)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+    left: list[Any] = [document]
+    while left:
+        value = left.pop()
+        if isinstance(value, (dict, list)):
+            left += value.values() if isinstance(value, dict) else value
+        elif isinstance(value, int) and not -(2**63) <= value < 2**63:
+            raise ValueError("a whole number in it has more than 64 bits")
+    return document
 
 
 def toml_key(name: str) -> str:
@@ -63,7 +83,9 @@ def toml_value(value: Any) -> str:
 
 # --- numbers ----------------------------------------------------------------------------------------------------------
 # Binary floats put 0.3 below 3 * 0.1, so a value on a bound would fall into the wrong range. Fractions do not.
-_NUMBER = re.compile(r"[+-]?([0-9]+([.][0-9]*)?|[.][0-9]+)([eE][+-]?[0-9]{1,4})?")
+_NUMBER = re.compile(r"[+-]?([0-9]+([.][0-9]*)?|[.][0-9]+)([eE][+-]?[0-9]{1,3})?")
+_LONGEST_NUMBER = 400
+"""Characters; the longest that a 64-bit float needs. Thousands of digits are no number of a table, and Python does not print them."""
 
 
 def as_number(text: str) -> Fraction | None:
@@ -72,7 +94,7 @@ def as_number(text: str) -> Fraction | None:
     >>> as_number("0.1"), as_number("-3"), as_number("1e3"), as_number("ten")
     (Fraction(1, 10), Fraction(-3, 1), Fraction(1000, 1), None)
     """
-    return Fraction(Decimal(text)) if _NUMBER.fullmatch(text) else None
+    return Fraction(Decimal(text)) if len(text) <= _LONGEST_NUMBER and _NUMBER.fullmatch(text) else None
 
 
 def number_text(number: Fraction) -> str:

@@ -249,3 +249,28 @@ def test_all_columns_are_complained_about_at_once() -> None:
     assert "'birth' meets" in str(refused.value)
     assert "zip" not in str(refused.value)
     assert sorted(build_hierarchies({"zip": {"prefix": True}}, {"zip": ["12"]})) == ["zip"]
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("{rows = " + "[" * 5000 + "]" * 5000 + "}", "nested too deeply"),
+        ("{top = " + "9" * 5000 + "}", "not a TOML table"),
+        ("{top = 0x" + "f" * 5000 + "}", "more than 64 bits"),
+        ("{top = 1, top = 2}", "not a TOML table"),
+        ("{top = 90}\nbottom = 2", "more than one TOML table"),
+        ("{top = inf}", "hierarchy of 'age'"),
+        ("{intervals = [nan]}", "hierarchy of 'age'"),
+        ("{intervals = [1e300, 1e-300]}", "hierarchy of 'age'"),
+        ("{cuts = [[1, inf]]}", "hierarchy of 'age'"),
+    ],
+)
+def test_rules_that_no_number_can_follow_are_one_line(text: str, told: str) -> None:
+    with pytest.raises(BadInput, match=told) as refused:
+        build_hierarchy("age", text, ["34", "41"])
+    assert len(str(refused.value)) < 1000
+
+
+def test_thousands_of_digits_are_no_number() -> None:
+    with pytest.raises(BadInput, match="2 values that are no number"):
+        build_hierarchy("age", {"intervals": [5]}, ["9" * 5000, "1e9999", "34"])

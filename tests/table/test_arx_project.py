@@ -121,7 +121,7 @@ def test_another_encoding_is_asked_for(tmp_path: Path) -> None:
         ({"input/definition.xml": "<definition>"}, "is not XML"),
         ({"input/definition.xml": '<!DOCTYPE x [<!ENTITY a "b">]><definition/>'}, "declares entities"),
         ({"input/definition.xml": DEFINITION.replace("SENSITIVE_", "SECRET_")}, "none of ARX's"),
-        ({"project.xml": "<project><separator>;;</separator></project>"}, "not one character"),
+        ({"project.xml": "<project><separator>;;</separator></project>"}, "cannot separate cells"),
         ({"input/hierarchies/zip.csv": "1;A;*\n2;*\n"}, "rows of 2, 3 levels"),
     ],
 )
@@ -144,6 +144,71 @@ def test_a_file_that_is_no_zip_is_refused(tmp_path: Path) -> None:
         read_project(tmp_path / "x.deid")
     with pytest.raises(BadInput, match="there is no ARX project"):
         read_project(tmp_path / "none.deid")
+
+
+def patched(path: Path, name: str, offset: int, value: bytes) -> Path:
+    """The project with bytes of a file's entry in the central directory changed; Python believes that one."""
+    packed = bytearray(path.read_bytes())
+    place = packed.rindex(name.encode()) - 46 + offset
+    packed[place : place + len(value)] = value
+    path.write_bytes(packed)
+    return path
+
+
+FLAGS, PACKING, UNPACKED = 8, 10, 24
+"""Where these stand in an entry of the central directory."""
+ODD = {
+    "encrypted": ("data/input.csv", FLAGS, b"\x01\x00", "data/input.csv is encrypted"),
+    "encrypted roles": ("input/definition.xml", FLAGS, b"\x01\x00", "input/definition.xml is encrypted"),
+    "packed by bzip2": ("data/input.csv", PACKING, b"\x0c\x00", "packed in another way"),
+    "packed in a way that nobody knows": ("project.xml", PACKING, b"\x63\x00", "packed in another way"),
+    "a bomb of data": ("data/input.csv", UNPACKED, b"\xf0\xff\xff\xff", "would unpack to 4,294,967,280 bytes"),
+    "a bomb of hierarchies": (
+        "input/hierarchies/zip.csv",
+        UNPACKED,
+        b"\xff\xff\xff\x7f",
+        "and 268,435,456 is the limit",
+    ),
+    "more than it says": ("data/input.csv", UNPACKED, b"\x05\x00\x00\x00", "a damaged one"),
+}
+
+
+@pytest.mark.parametrize("case", ODD)
+def test_odd_archives_are_refused_before_they_are_unpacked(tmp_path: Path, case: str) -> None:
+    name, offset, value, told = ODD[case]
+    path = patched(project(tmp_path), name, offset, value)
+    with pytest.raises(BadInput) as refused:
+        read_project(path).open()
+    assert told in str(refused.value)
+
+
+def test_any_damage_is_one_line(tmp_path: Path) -> None:
+    """Every byte of a packed project changed, one at a time, and every end cut off: an answer or a refusal."""
+    with zipfile.ZipFile(tmp_path / "study.deid", "w", zipfile.ZIP_DEFLATED) as archive:
+        for name in ("project.xml", "input/definition.xml", "input/hierarchies/age & year.csv"):
+            archive.writestr(name, FILES[name])
+    whole = (tmp_path / "study.deid").read_bytes()
+    damaged = tmp_path / "damaged.deid"
+    changed = (whole[:at] + bytes([whole[at] ^ 0xFF]) + whole[at + 1 :] for at in range(0, len(whole), 2))
+    refused = 0
+    for content in (*changed, *(whole[:end] for end in range(0, len(whole), 16))):
+        damaged.write_bytes(content)
+        try:
+            read_project(damaged)
+        except BadInput as error:
+            refused += "\n" not in str(error)
+    assert refused > len(whole) // 4
+
+
+def test_a_cell_that_is_too_long_and_a_folder_are_refused(tmp_path: Path) -> None:
+    path = project(tmp_path, {"data/input.csv": "name\n" + "x" * 200_000})
+    with pytest.raises(BadInput, match="line 2: field larger than field limit"):
+        read_project(path).open()
+    with pytest.raises(BadInput, match="line 1: field larger than field limit"):
+        read_project(project(tmp_path, {"input/hierarchies/zip.csv": "x" * 200_000}))
+    (tmp_path / "folder.deid").mkdir()
+    with pytest.raises(BadInput, match="cannot be read"):
+        read_project(tmp_path / "folder.deid")
 
 
 def test_a_project_is_a_table_with_roles_and_hierarchies(tmp_path: Path) -> None:

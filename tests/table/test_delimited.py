@@ -175,6 +175,23 @@ def test_encodings(encoding: str, tmp_path: Path) -> None:
         pytest.param("a,b\n1,José\n".encode("latin-1"), {}, "line 2: the text is not UTF-8.*encoding=", id="latin-1"),
         pytest.param("a,b\n1,2\n".encode("utf-16"), {}, "encoding='utf-16'", id="utf-16"),
         pytest.param(b"a,b\n1,2\n", {"encoding": "klingon"}, "no encoding 'klingon'", id="unknown encoding"),
+        *(
+            pytest.param(b"a,b\n1,2\n", {"encoding": name}, f"'{name}'.* no encoding|no encoding '{name}'", id=name)
+            for name in (
+                "rot13",
+                "base64",
+                "zlib",
+                "bz2",
+                "hex",
+                "quopri",
+                "uu",
+                "idna",
+                "punycode",
+                "undefined",
+                "a b",
+            )
+        ),
+        pytest.param(b"a,b\n1,2\n", {"encoding": "utf\0"}, "no encoding", id="a name with NUL"),
         pytest.param(b"a,b\n\xff,2\n", {"encoding": "utf-16"}, "cannot be read as utf-16", id="wrong encoding"),
         pytest.param(b"a\0b,c\n1,2\n", {}, "not a text file", id="binary"),
         pytest.param(b"a,b,a\n1,2,3\n", {}, r"'a' occurs twice \(columns 1 and 3 of", id="repeated name"),

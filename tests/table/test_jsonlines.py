@@ -100,3 +100,11 @@ def test_bad_files(content: bytes, message: str, tmp_path: Path) -> None:
     with pytest.raises(BadInput, match=message) as caught:
         read(path)
     assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize("deep", ["[" * 5000 + "]" * 5000, '{"a":' * 5000 + "1" + "}" * 5000], ids=["array", "object"])
+def test_records_nested_without_end_are_refused(deep: str, tmp_path: Path) -> None:
+    path = tmp_path / "deep.jsonl"
+    path.write_text(f'{{"a": {deep}}}\n', encoding="utf-8")
+    with pytest.raises(BadInput, match="line 1: nested too deeply"):
+        read(path)

@@ -229,13 +229,18 @@ def read_prior(source: str | Path | Mapping[Any, Any] | Sequence[Mapping[str, An
 def _csv_rows(path: Path) -> list[dict[str, Any]]:
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
-            rows = list(csv.DictReader(file))
+            reader = csv.DictReader(file)
+            header, rows = list(reader.fieldnames or ()), list(reader)
     except FileNotFoundError:
         raise BadInput(f"there is no prior file {str(path)!r}") from None
     except OSError as error:
         raise BadInput(f"the prior file {str(path)!r} cannot be read: {error.strerror}") from None
     except UnicodeDecodeError:
         raise BadInput(f"{str(path)!r} is not UTF-8 text") from None
+    except csv.Error as error:
+        raise BadInput(f"{str(path)!r} is not CSV: {error}") from None
+    if twice := [name for place, name in enumerate(header) if name in header[:place]]:
+        raise BadInput(f"{str(path)!r} has the column {twice[0]!r} twice", hint="Leave one of them out")
     longer = [number for number, row in enumerate(rows, start=1) if None in row]
     if longer:
         raise BadInput(f"{str(path)!r}: row {longer[0]} has more cells than the header")
@@ -261,11 +266,11 @@ def _from_rows(rows: Sequence[Mapping[str, Any]], attribute: str, origin: str) -
         value = as_text(row[attribute])
         entry = entries.setdefault(key, {})
         if value in entry:
-            raise BadInput(f"{origin} gives {attribute}={value!r} twice{f' for {key}' if key else ''}")
+            raise BadInput(f"{origin} gives {attribute} = {value!r} twice{f' for {key}' if key else ''}")
         share = as_share(row[measure])
         if share is None or not 0.0 <= share <= 1.0:
             wrong = "a probability" if share is None else "between 0 and 1"
-            raise BadInput(f"{origin}: {row[measure]!r} for {attribute}={value!r} is not {wrong}")
+            raise BadInput(f"{origin}: {row[measure]!r} for {attribute} = {value!r} is not {wrong}")
         entry[value] = share
     return GivenPrior(attribute, conditions, measure, entries)
 

@@ -15,17 +15,16 @@ is ignored is a mistake that is not seen.
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from divulge.errors import BadInput, listed, nearest
+from divulge.errors import BadInput, listed, nearest, shortened
 from divulge.hierarchy import builders
 from divulge.hierarchy.builders import HierarchyRule, Keys, Texts
 from divulge.hierarchy.files import hierarchy_source, read_hierarchy
 from divulge.hierarchy.hierarchy import SUPPRESSED, Hierarchy, Labels
-from divulge.values import as_text
+from divulge.values import as_text, parse_toml
 
 _MAKERS: Mapping[str, Callable[[Keys, Texts], HierarchyRule]] = {
     "intervals": builders.widths,
@@ -56,6 +55,8 @@ _NEEDS = {
     **dict.fromkeys(("taxonomy", "file"), "not in the taxonomy"),
 }
 """What is wrong with a value that a rule refuses; rules of other keys refuse none."""
+
+_SUCH_AS = "Such as '{intervals = [5, 10, 20]}'"
 
 # A rule makes levels above the values; suppression (`*`) is put on top unless `suppress = false`. A file is taken as it is. Values
 # that do not fit are refused, all at once, unless `other` gives them a label; null has no row and follows Hierarchy's own rule for
@@ -106,10 +107,12 @@ def build_hierarchies(
 def parse_inline(text: str) -> Keys:
     """A table of keys as it is written on the command line: '{intervals = [5, 10], top = 90}'."""
     try:
-        keys: Keys = tomllib.loads(f"spec = {text}")["spec"]
-    except tomllib.TOMLDecodeError as error:
-        hint = "Such as '{intervals = [5, 10, 20]}'"
-        raise BadInput(f"the rule {text!r} is not a TOML table: {error}", hint=hint) from None
+        document = parse_toml(f"spec = {text}")
+    except ValueError as error:
+        raise BadInput(f"the rule {shortened(text)} is not a TOML table: {error}", hint=_SUCH_AS) from None
+    if set(document) != {"spec"}:  # a line break, and more keys after it
+        raise BadInput(f"the rule {shortened(text)} is more than one TOML table", hint=_SUCH_AS)
+    keys: Keys = document["spec"]
     return keys
 
 

@@ -31,7 +31,6 @@ intervals = [5, 10, 20]
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -41,6 +40,7 @@ from divulge import metrics, values
 from divulge.belief import Adversary, adversary_in_force
 from divulge.errors import BadInput, nearest
 from divulge.policy.promise import Promise, Protection, protections_of
+from divulge.values import parse_toml
 
 _LISTS = ("quasi_identifiers", "sensitive", "identifier", "leave_out", "plain")
 _TEXTS = ("person", "weight")
@@ -114,12 +114,12 @@ class Policy:
     def load(cls, path: str | Path) -> Policy:
         """Read a TOML file."""
         try:
-            document = tomllib.loads(Path(path).read_text(encoding="utf-8"))
+            document = parse_toml(Path(path).read_text(encoding="utf-8"))
         except FileNotFoundError:
             raise BadInput(f"there is no policy file {str(path)!r}") from None
         except OSError as error:
             raise BadInput(f"policy file {str(path)!r} cannot be read: {error.strerror}") from None
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        except ValueError as error:  # also what is not UTF-8
             raise BadInput(f"policy file {str(path)!r} is not valid TOML: {error}") from None
         return cls.from_document(document, origin=str(path), folder=Path(path).parent)
 

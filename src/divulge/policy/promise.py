@@ -94,13 +94,20 @@ class Promise:
             yield self, about
 
 
+_LARGEST_L = 2**31 - 1
+
+
 def _number(name: str, bound: Any) -> float:
     try:
         number = float(bound) if isinstance(bound, (str, int, float)) and not isinstance(bound, bool) else math.nan
     except ValueError:
         number = math.nan
+    except OverflowError:
+        number = math.inf
     if math.isnan(number):
         raise BadInput(f"{name} = {bound!r} is not a number")
+    if math.isinf(number):
+        raise BadInput(f"{name} = {number} is not a finite number, and no bound", hint="Leave it out if all is allowed")
     if number < 0:
         raise BadInput(f"{name} = {number:g} is below 0, which no table can be held to")
     return number
@@ -119,12 +126,12 @@ def _c_and_l(name: str, bound: Any) -> tuple[Any, int]:
         )
     try:
         whole = int(l_value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         whole = None
     if whole is None or isinstance(l_value, bool) or (isinstance(l_value, float) and l_value != whole):
         raise BadInput(f"l = {l_value!r} of {name} is not a whole number")
-    if whole < 1:
-        raise BadInput(f"l = {l_value!r} of {name} must be at least 1")
+    if not 1 <= whole <= _LARGEST_L:
+        raise BadInput(f"l of {name} must be from 1 to {_LARGEST_L:,}")
     return c, whole
 
 

@@ -4,13 +4,17 @@
 A project is a ZIP file. `input/definition.xml` has the role of each column, `input/hierarchies/<column>.csv` its hierarchy and
 `data/input.csv` the data, both in the project's own delimiter (`project.xml`). ARX writes a missing value as NULL; here it is
 null. The serialized Java objects beside them are not read.
+
+A project may come from anybody: no more is unpacked than the limits below, and XML may declare no entities.
 """
 
 from __future__ import annotations
 
 import csv
 import io
+import struct
 import zipfile
+import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -30,6 +34,14 @@ _DEFINITION = "input/definition.xml"
 _HIERARCHIES = "input/hierarchies/"
 _PROJECT = "project.xml"
 _NULL = "NULL"
+_MOST_DATA = 2 << 30
+"""Bytes of data, which go to disk; a table of more than that is better exported from ARX as it is."""
+_MOST_BESIDE = 256 << 20
+"""Bytes of roles and hierarchies together, which are read in memory."""
+_PACKINGS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+"""What ARX writes."""
+_ENCRYPTED = 1
+"""The bit of an entry's flags."""
 _ROLES = {
     "IDENTIFYING": "identifier",
     "QUASI_IDENTIFYING": "quasi_identifiers",
@@ -56,9 +68,12 @@ class ArxProject:
             try:
                 with target.open("w", encoding="utf-8", newline="") as out:
                     writer = csv.writer(out, delimiter=self.delimiter, lineterminator="\n")
-                    writer.writerows(_without_nulls(row) for row in csv.reader(text, delimiter=self.delimiter))
-            except UnicodeDecodeError:
+                    rows = csv.reader(text, delimiter=self.delimiter)
+                    writer.writerows(_without_nulls(row) for row in rows)
+            except UnicodeError:
                 raise _wrong_encoding(archive, _DATA, self.encoding) from None
+            except csv.Error as error:
+                raise BadInput(f"{self.path}: {_DATA}, line {rows.line_num}: {error}") from None
             except OSError as error:
                 raise BadInput(f"{str(target)!r} cannot be written: {error.strerror}") from None
 
@@ -76,10 +91,11 @@ def read_project(path: str | Path, *, encoding: str = "utf-8") -> ArxProject:
     """Read roles and hierarchies; old projects are written in the encoding of the machine that wrote them."""
     codec_of(encoding)
     with _opened(Path(path)) as archive:
+        _refuse_too_large(archive)
         there = _PROJECT in archive.namelist()
         delimiter = (_xml(archive, _PROJECT, encoding).findtext("separator") if there else None) or ";"
-        if len(delimiter) != 1:
-            raise BadInput(f"{path}: {_PROJECT} has the delimiter {delimiter!r}, which is not one character")
+        if len(delimiter) != 1 or delimiter in '"\r\n\0':
+            raise BadInput(f"{path}: {_PROJECT} has the delimiter {delimiter!r}, which cannot separate cells")
         roles = _roles(archive, encoding)
         return ArxProject(Path(path), roles, _hierarchies(archive, delimiter, encoding), delimiter, encoding)
 
@@ -104,11 +120,13 @@ def _hierarchies(archive: zipfile.ZipFile, delimiter: str, encoding: str) -> dic
         column = name.removeprefix(_HIERARCHIES).removesuffix(".csv")
         if not name.startswith(_HIERARCHIES) or not column:
             continue
-        out = io.StringIO()
+        out, origin = io.StringIO(), f"{archive.filename}, {name}"
         rows = csv.reader(io.StringIO(_read(archive, name, encoding), newline=""), delimiter=delimiter)
-        csv.writer(out, delimiter=delimiter, lineterminator="\n").writerows(_without_nulls(row) for row in rows if row)
+        try:
+            csv.writer(out, delimiter=delimiter, lineterminator="\n").writerows(map(_without_nulls, filter(None, rows)))
+        except csv.Error as error:
+            raise BadInput(f"{origin}, line {rows.line_num}: {error}") from None
         if text := out.getvalue():
-            origin = f"{archive.filename}, {name}"
             found[column] = parse_hierarchy(text, column, origin=origin, delimiter=delimiter)
     return found
 
@@ -129,17 +147,40 @@ def _xml(archive: zipfile.ZipFile, name: str, encoding: str) -> ET.Element:
 
 def _read(archive: zipfile.ZipFile, name: str, encoding: str) -> str:
     try:
-        return _entry(archive, name).read().decode(encoding)
-    except UnicodeDecodeError:
+        with _entry(archive, name) as stream:
+            return stream.read().decode(encoding)
+    except UnicodeError:
         raise _wrong_encoding(archive, name, encoding) from None
 
 
+def _refuse_too_large(archive: zipfile.ZipFile) -> None:
+    """By the sizes that the archive declares: Python unpacks no byte more than these."""
+    beside = sum(entry.file_size for entry in archive.infolist() if entry.filename.startswith((_PROJECT, "input/")))
+    for what, size, most in (
+        (_DATA, sum(entry.file_size for entry in archive.infolist() if entry.filename == _DATA), _MOST_DATA),
+        ("its roles and hierarchies", beside, _MOST_BESIDE),
+    ):
+        if size > most:
+            raise BadInput(
+                f"{archive.filename}: {what} would unpack to {size:,} bytes, and {most:,} is the limit",
+                hint="Export the data, or the hierarchies, from ARX as files of their own",
+            )
+
+
 def _entry(archive: zipfile.ZipFile, name: str) -> IO[bytes]:
+    """One file of the project, unpacked as it is read."""
     if name not in archive.namelist():
         raise BadInput(
             f"the ARX project {archive.filename!r} has no {name}", hint="Save it with ARX again, with its data"
         )
-    return archive.open(name)
+    entry = archive.getinfo(name)
+    if entry.flag_bits & _ENCRYPTED:
+        raise BadInput(f"{archive.filename}: {name} is encrypted, which ARX never does", hint="Save it with ARX again")
+    if entry.compress_type not in _PACKINGS:
+        raise BadInput(
+            f"{archive.filename}: {name} is packed in another way than ARX does", hint="Save it with ARX again"
+        )
+    return archive.open(entry)
 
 
 def _wrong_encoding(archive: zipfile.ZipFile, name: str, encoding: str) -> BadInput:
@@ -154,5 +195,18 @@ def _opened(path: Path) -> Iterator[zipfile.ZipFile]:
             yield archive
     except FileNotFoundError:
         raise BadInput(f"there is no ARX project {str(path)!r}") from None
-    except zipfile.BadZipFile:
-        raise BadInput(f"{str(path)!r} is not an ARX project: it is no ZIP file") from None
+    except OSError as error:
+        raise BadInput(f"the ARX project {str(path)!r} cannot be read: {error.strerror or error}") from None
+    except (
+        zipfile.BadZipFile,
+        zlib.error,
+        EOFError,
+        NotImplementedError,
+        RuntimeError,
+        ValueError,
+        struct.error,
+    ) as error:
+        told = (
+            f"{str(path)!r} is not an ARX project: it is no ZIP file, or a damaged one ({error or 'it ends too early'})"
+        )
+        raise BadInput(told, hint="Save it with ARX again") from None

@@ -262,6 +262,9 @@ def recast(engine: Engine, relation: str, types: Mapping[str, str]) -> str:
 UTF8 = ("utf-8", "utf-8-sig", "ascii")
 """Encodings that need no copy."""
 _CHUNK = 1 << 20
+_ENCODINGS = "Try 'utf-8', 'latin-1', 'cp1252' or 'utf-16'"
+_NOT_OF_FILES = ("idna", "punycode", "undefined")
+"""Names of hosts, a part of such names, and one that always fails."""
 
 
 def read_delimited(files: Files, text: TextOptions, *, source: str, engine: DuckDBEngine) -> Table:
@@ -290,12 +293,16 @@ def read_delimited(files: Files, text: TextOptions, *, source: str, engine: Duck
 
 
 def codec_of(encoding: str) -> codecs.CodecInfo:
-    """The encoding of that name."""
+    """The encoding of that name, which is one of texts: Python gives rot13, zlib and others the same kind of name."""
     try:
-        return codecs.lookup(encoding)
-    except LookupError:
-        hint = "Try 'utf-8', 'latin-1', 'cp1252' or 'utf-16'"
-        raise BadInput(f"there is no encoding {encoding!r}", hint=hint) from None
+        codec = codecs.lookup(encoding)
+        with contextlib.suppress(UnicodeError):
+            b"a".decode(encoding)  # refuses what does not make text of bytes
+    except (LookupError, ValueError):
+        raise BadInput(f"there is no encoding {encoding!r} of text", hint=_ENCODINGS) from None
+    if codec.name in _NOT_OF_FILES:
+        raise BadInput(f"{encoding!r} is no encoding of files", hint=_ENCODINGS)
+    return codec
 
 
 def _difference(one: Dialect, other: Dialect) -> str:
@@ -412,6 +419,9 @@ def _bad_line(files: Files, shown: Sequence[str]) -> BadInput | None:
                     return BadInput(f"{name}: the text is not UTF-8", hint="Convert the file to UTF-8")
                 except json.JSONDecodeError as error:
                     return BadInput(f"{name}, line {number}: not valid JSON ({error.msg})", hint=_FORMAT)
+                except (RecursionError, ValueError):
+                    told = f"{name}, line {number}: nested too deeply, or with a number of thousands of digits"
+                    return BadInput(told, hint=_FORMAT)
                 if not isinstance(record, dict):
                     return BadInput(f"{name}, line {number}: not a JSON object", hint=_FORMAT)
     return None
