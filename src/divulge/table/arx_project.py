@@ -206,7 +206,5 @@ def _opened(path: Path) -> Iterator[zipfile.ZipFile]:
         ValueError,
         struct.error,
     ) as error:
-        told = (
-            f"{str(path)!r} is not an ARX project: it is no ZIP file, or a damaged one ({error or 'it ends too early'})"
-        )
+        told = f"{str(path)!r} is not an ARX project: it is no ZIP file, or a damaged one ({str(error) or 'it ends too early'})"
         raise BadInput(told, hint="Save it with ARX again") from None
