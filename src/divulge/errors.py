@@ -85,12 +85,3 @@ def listed(values: Iterable[object], *, most: int = 20) -> str:
     """
     known = list(values)
     return ", ".join(map(repr, known[:most])) + (", ..." if len(known) > most else "")
-
-
-def shortened(text: str, *, most: int = 200) -> str:
-    """A text of the user's as a message quotes it, the beginning of a long one.
-
-    >>> shortened("abcdef", most=3)
-    "'abc...'"
-    """
-    return repr(text if len(text) <= most else f"{text[:most]}...")

@@ -19,12 +19,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from divulge.errors import BadInput, listed, nearest, shortened
+from divulge import values
+from divulge.errors import BadInput, listed, nearest
 from divulge.hierarchy import builders
 from divulge.hierarchy.builders import HierarchyRule, Keys, Texts
 from divulge.hierarchy.files import hierarchy_source, read_hierarchy
 from divulge.hierarchy.hierarchy import SUPPRESSED, Hierarchy, Labels
-from divulge.values import as_text, parse_toml
+from divulge.values import as_text
 
 _MAKERS: Mapping[str, Callable[[Keys, Texts], HierarchyRule]] = {
     "intervals": builders.widths,
@@ -56,6 +57,8 @@ _NEEDS = {
 }
 """What is wrong with a value that a rule refuses; rules of other keys refuse none."""
 
+_SHOWN = 200
+"""Characters of a rule that a message repeats."""
 _SUCH_AS = "Such as '{intervals = [5, 10, 20]}'"
 
 # A rule makes levels above the values; suppression (`*`) is put on top unless `suppress = false`. A file is taken as it is. Values
@@ -106,12 +109,13 @@ def build_hierarchies(
 
 def parse_inline(text: str) -> Keys:
     """A table of keys as it is written on the command line: '{intervals = [5, 10], top = 90}'."""
+    shown = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
     try:
-        document = parse_toml(f"spec = {text}")
+        document = values.parse_toml(f"spec = {text}")
     except ValueError as error:
-        raise BadInput(f"the rule {shortened(text)} is not a TOML table: {error}", hint=_SUCH_AS) from None
+        raise BadInput(f"the rule {shown!r} is not a TOML table: {error}", hint=_SUCH_AS) from None
     if set(document) != {"spec"}:  # a line break, and more keys after it
-        raise BadInput(f"the rule {shortened(text)} is more than one TOML table", hint=_SUCH_AS)
+        raise BadInput(f"the rule {shown!r} is more than one TOML table", hint=_SUCH_AS)
     keys: Keys = document["spec"]
     return keys
 

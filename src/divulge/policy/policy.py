@@ -40,7 +40,6 @@ from divulge import metrics, values
 from divulge.belief import Adversary, adversary_in_force
 from divulge.errors import BadInput, nearest
 from divulge.policy.promise import Promise, Protection, protections_of
-from divulge.values import parse_toml
 
 _LISTS = ("quasi_identifiers", "sensitive", "identifier", "leave_out", "plain")
 _TEXTS = ("person", "weight")
@@ -114,7 +113,7 @@ class Policy:
     def load(cls, path: str | Path) -> Policy:
         """Read a TOML file."""
         try:
-            document = parse_toml(Path(path).read_text(encoding="utf-8"))
+            document = values.parse_toml(Path(path).read_text(encoding="utf-8"))
         except FileNotFoundError:
             raise BadInput(f"there is no policy file {str(path)!r}") from None
         except OSError as error:
