@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+import polars as pl
 import pyarrow as pa
 import pytest
 
@@ -22,8 +24,6 @@ PEOPLE = pa.table(
     {LONG: ["4761", "4762", "4791", "4792"], "age": [1, 2, 3, 4], "disease": ["flu", "cold", "flu", "cold"]}
 )
 ROLES: dict[str, Any] = {"quasi_identifiers": [LONG], "sensitive": "disease"}
-# Whose numbers depend on nothing but what is told beside them.
-WITHOUT_SETTINGS = {"Built", "Coverage", "Estimate", "Resealed"}
 
 
 def kinds(kind: type[Result] = Result) -> Iterator[type[Result]]:
@@ -85,8 +85,86 @@ def test_a_result_has_manners(name: str, results: dict[str, Result]) -> None:
     assert type(result).__dataclass_params__.frozen
     with pytest.raises(dataclasses.FrozenInstanceError):
         result.view = "x"
-    if name not in WITHOUT_SETTINGS:
-        assert result.settings
+    assert result.settings
+    assert "frame" not in result.to_dict()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_result_is_one_table_of_the_kind_that_came_in(name: str, results: dict[str, Result]) -> None:
+    found = results[name].to_frame()
+    assert isinstance(found, pa.Table)
+    assert found.num_columns
+    assert found.num_rows
+    assert isinstance(dataclasses.replace(results[name], frame="pandas").to_frame(), pd.DataFrame)
+    assert isinstance(dataclasses.replace(results[name], frame="polars").to_frame(), pl.DataFrame)
+
+
+@pytest.mark.parametrize("kind", [pd.DataFrame, pl.DataFrame])
+def test_every_verb_remembers_the_kind_of_frame(kind: type, tmp_path: Path) -> None:
+    frame = PEOPLE.to_pandas() if kind is pd.DataFrame else pl.from_arrow(PEOPLE)
+    release = dv.generalize(frame, policy={"k_anonymity": 2}, plain="age", **ROLES)
+    anatomized = dv.anatomize(frame, sensitive="disease", quasi_identifiers=[LONG, "age"], beta="1/2")
+    levels = hierarchies.build(frame, [LONG])
+    found: list[Result] = [
+        dv.measure(frame, **ROLES),
+        dv.check(frame, {"k_anonymity": 2}, **ROLES),
+        dv.profile(frame),
+        dv.rank(frame, quasi_identifiers=[LONG, "age"]),
+        dv.growing(frame, quasi_identifiers=[LONG, "age"]),
+        dv.tradeoff(frame, "k_anonymity", **ROLES),
+        dv.cut(frame, "age", about="disease", policy={"k_anonymity": 2}),
+        dv.perturbed(frame, frame, columns=LONG),
+        dv.apply(release.write(tmp_path / "generalized"), frame, tmp_path / "later"),
+        dv.query(anatomized, "disease = 'flu'"),
+        dv.query(list(anatomized.tables().values()), "disease = 'flu'"),
+        dv.check_anatomized(anatomized),
+        levels,
+        hierarchies.cover(frame, levels.hierarchies),
+        release,
+        anatomized,
+    ]
+    assert [type(each).__name__ for each in found if not isinstance(each.to_frame(), kind)] == []
+
+
+def test_the_table_of_a_measurement_tells_each_metric_or_each_class() -> None:
+    people = pd.DataFrame({"zip": ["1", "1", "2"], "disease": ["flu", "cold", "flu"]})
+    measured = dv.measure(people, quasi_identifiers="zip", sensitive="disease")
+    table = measured.to_frame().set_index(["scope", "metric"])
+    # zip 2 is one person, whose disease is known for certain.
+    assert table.loc[("identity", "k_anonymity"), ["value", "unit", "worst_class", "people_in_it"]].tolist() == [
+        1,
+        "people",
+        "zip=2",
+        1,
+    ]
+    assert table.loc[("sensitive", "l_diversity"), ["attribute", "value", "worst_class"]].tolist() == [
+        "disease",
+        1,
+        "zip=2",
+    ]
+    assert len(table) == len(measured.identity) + len(measured.sensitive["disease"])
+    assert measured.to_frame(classes=True).equals(measured.classes)
+    assert len(measured.classes) == 2
+
+
+def test_the_table_of_a_verdict_tells_promises_and_findings() -> None:
+    people = pd.DataFrame({"zip": ["1", "1", "2"], "ssn": ["1", "2", "3"]})
+    policy = {"k_anonymity": 2, "quasi_identifiers": ["zip"], "identifier": ["ssn"]}
+    table = dv.check(people, policy).to_frame()
+    assert table[["kind", "promise", "bound", "value", "holds", "breaking_people"]].iloc[0].tolist() == [
+        "promise", "k_anonymity >= 2", 2, 1, False, 1,
+    ]  # fmt: skip
+    assert table[["kind", "promise", "holds"]].iloc[1].tolist() == ["finding", "identifier_present", False]
+
+
+def test_the_table_of_a_release_tells_what_becomes_of_each_column() -> None:
+    people = pd.DataFrame({"zip": ["4761", "4762", "4791", "4792"], "sex": ["m", "m", "f", "f"], "ssn": list("abcd")})
+    policy = dv.Policy(k_anonymity=2, hierarchies={"zip": {"prefix": [3, 2]}, "sex": {"suppress": True}})
+    release = dv.generalize(people, policy=policy, quasi_identifiers=["zip", "sex"], identifier="ssn")
+    table = release.to_frame().set_index("column")
+    assert table["role"].tolist() == ["quasi_identifiers", "quasi_identifiers", "identifier"]
+    assert table["done"].tolist() == ["made coarser", "published as it is", "left out"]
+    assert table.loc["zip", ["level", "height", "values_before", "values_after"]].tolist() == [1, 3, 4, 2]
 
 
 def test_the_text_and_the_document_are_those_of_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

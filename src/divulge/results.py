@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The manners that all results share: one line for a shell, the text of the command, and its JSON document.
+"""The manners that all results share: one line for a shell, the text of the command, its JSON document, and one table.
 
 A result is a frozen value that knows nothing of how it is shown. The class only names the module of `views` that shows it, which is
 imported when somebody looks: the one late import of the package. There a function for each kind of result is registered with
-`text_of` and, where more than the result's own fields is told, with `document_of`.
+`text_of`, with `rows_of` and, where more than the result's own fields is told, with `document_of`.
 """
 
 from __future__ import annotations
@@ -11,14 +11,15 @@ from __future__ import annotations
 import functools
 import importlib
 import math
-from collections.abc import Mapping
-from dataclasses import fields, is_dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, is_dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from divulge.errors import InternalError
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from rich.console import RenderableType
 
 
@@ -26,11 +27,14 @@ _WIDTH = 120
 """Of a text that is not shown on a terminal."""
 
 
+@dataclass(frozen=True, repr=False)
 class Result:
-    """What somebody asked for: `print` tells it in words, `to_dict` as the JSON document of the command."""
+    """What somebody asked for: `print` tells it in words, `to_dict` as the JSON document of the command, `to_frame` as one table."""
 
     view: ClassVar[str]
     """The module of `views` that shows it."""
+    frame: str = field(default="arrow", kw_only=True, compare=False, repr=False, metadata={"told": False})
+    """The kind of frame that was handed in, and that `to_frame` gives back."""
 
     def __repr__(self) -> str:
         told = next((line.strip() for line in str(self).splitlines() if line.strip()), "")
@@ -50,6 +54,12 @@ class Result:
         _load(self)
         return {str(key): plain(item) for key, item in document_of(self, **options).items()}
 
+    def to_frame(self, **options: Any) -> Any:
+        """One table, as the kind of frame that came in: pandas, Polars, else Arrow; `options` are those of the view."""
+        _load(self)
+        found = rows_of(self, **options)
+        return as_frame(_arrow(*found) if isinstance(found, tuple) else found, self.frame)
+
 
 def _load(result: Result) -> None:
     importlib.import_module(f"divulge.views.{result.view}")
@@ -68,6 +78,34 @@ def document_of(result: Any, **_: Any) -> Mapping[str, Any]:
     return found
 
 
+Rows = tuple[Sequence[str], Iterable[Sequence[Any]]]
+"""The names of the columns, which a table without rows has too, and the rows."""
+
+
+@functools.singledispatch
+def rows_of(result: Any, **_: Any) -> Rows | pa.Table:
+    """A result as one table; each kind has its own."""
+    raise InternalError(f"nothing in views/ tells a {type(result).__name__} as a table")
+
+
+def _arrow(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> pa.Table:
+    import pyarrow as pa
+
+    columns = list(zip(*rows, strict=True)) or [()] * len(names)
+    return pa.table({name: pa.array(column) for name, column in zip(names, columns, strict=True)})
+
+
+def as_frame(table: pa.Table, kind: str) -> Any:
+    """An Arrow table as pandas, Polars or Arrow."""
+    if kind == "pandas":
+        return table.to_pandas()
+    if kind == "polars":
+        import polars as pl
+
+        return pl.from_arrow(table)
+    return table
+
+
 def as_lines(text: RenderableType, *, width: int = _WIDTH) -> str:
     """What a terminal of this width would show, without colour and without the blanks that fill lines up."""
     from rich.console import Console
@@ -81,7 +119,8 @@ def as_lines(text: RenderableType, *, width: int = _WIDTH) -> str:
 def plain(value: Any) -> Any:
     """The value as JSON can carry it: infinities as "inf" and "-inf", NumPy scalars as Python's, dates as text."""
     if is_dataclass(value) and not isinstance(value, type):
-        return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
+        told = (item.name for item in fields(value) if item.metadata.get("told", True))
+        return {name: plain(getattr(value, name)) for name in told}
     if isinstance(value, Mapping):
         return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):

@@ -23,11 +23,19 @@ def release(tmp_path: Path) -> str:
 
 
 def test_the_papers_query(release: str) -> None:
-    found = run_cli("query", release, "age > 30 and job = 'Doctor' and salary = 6700", "--json")
+    condition = "age > 30 and job = 'Doctor' and salary = 6700"
+    found = run_cli("query", release, condition, "--json")
     assert (found.code, found.err) == (0, "")
     document = found.json()
     assert (document["estimate"], document["low"], document["high"]) == (9 / 16, 0.0, 1.0)
-    assert document["settings"] == {"records": 8, "left_out": 0, "labels": {}}
+    assert document["settings"] == {
+        "source": [f"{release}/{name}.csv" for name in ("ages", "jobs", "salaries")],
+        "condition": condition,
+        "expression": None,
+        "records": 8,
+        "left_out": 0,
+        "labels": {},
+    }
 
 
 def test_text_tells_bounds_and_estimate(release: str) -> None:

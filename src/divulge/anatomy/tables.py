@@ -52,6 +52,8 @@ class Published:
     """The sensitive columns; each is alone in its table."""
     group: str
     count: str
+    frame: str = "none"
+    """The kind of frame that its tables were handed in as."""
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -110,7 +112,7 @@ def join_tables(
     if not found:
         raise BadInput("a release without tables", hint="Name the files of its tables")
     _check_columns(found, sensitive)
-    published = Published(tables[0].engine, tuple(found), tuple(sensitive), group, count)
+    published = Published(tables[0].engine, tuple(found), tuple(sensitive), group, count, tables[0].frame)
     _check_counts(published)
     return published
 

@@ -60,7 +60,7 @@ class Estimate(Result):
     high: float | None
     """... nor more. For a count over one table low = estimate = high."""
     settings: Mapping[str, Any] = field(default_factory=dict, compare=False)
-    """What it depends on: how many records were published and left out, and how labels were read."""
+    """What it depends on: the release and what it was asked, how many records were published and left out, and how labels were read."""
 
 
 def estimate(
@@ -74,10 +74,12 @@ def estimate(
         raise BadInput("a sum and an average were both asked for", hint="Ask for one of them")
     asked = parse(condition, source.columns)
     measured = total if total is not None else average
+    question = {"source": source.source, "condition": condition, "expression": measured}
     try:
         _check_kind(source, asked)
         if measured is None:
-            return replace(_count(source, asked.tree), settings=source.settings(names_in(asked.tree)))
+            settings = question | source.settings(names_in(asked.tree))
+            return replace(_count(source, asked.tree), settings=settings, frame=source.frame)
         value = parse(measured, source.columns)
         hits = source.hits(join("and", [asked.tree, is_not_null(value.tree)]), value.tree)
     except RecursionError:
@@ -88,7 +90,8 @@ def estimate(
         told = f"{measured!r} is infinite or not a number for some records"
         raise BadInput(told, hint="Leave them out by a condition")
     found = _sum(hits) if total is not None else _average(hits)
-    return replace(found, settings=source.settings({*names_in(asked.tree), *names_in(value.tree)}))
+    settings = question | source.settings({*names_in(asked.tree), *names_in(value.tree)})
+    return replace(found, settings=settings, frame=source.frame)
 
 
 def _check_kind(source: Source, asked: Expression) -> None:
@@ -156,6 +159,16 @@ class AnatomizedSource:
     def engine(self) -> Engine:
         """Where its tables can be read."""
         return self.published.engine
+
+    @property
+    def source(self) -> list[str]:
+        """Its tables."""
+        return [table.source for table in self.published.tables]
+
+    @property
+    def frame(self) -> str:
+        """The kind of frame that was handed in."""
+        return self.published.frame
 
     @property
     def columns(self) -> tuple[str, ...]:

@@ -87,6 +87,16 @@ class GeneralizedSource:
         return cast("DuckDBEngine", self.table.engine)
 
     @property
+    def source(self) -> list[str]:
+        """Its table."""
+        return [self.table.source]
+
+    @property
+    def frame(self) -> str:
+        """The kind of frame that was handed in."""
+        return self.table.frame
+
+    @property
     def columns(self) -> tuple[str, ...]:
         """What a condition may name; a column with labels is asked by its leaves."""
         return self.table.names

@@ -91,7 +91,7 @@ class AnatomizedRelease(publish.Release):
         hint = "Write the release, and ask it with query(folder, ...)"
         self._whole("It cannot be asked before it is written", hint=hint)
         opened = [table_of(self.engine, f"({table.query})", source=table.name) for table in self.held.tables]
-        return self._joined(opened)
+        return replace(self._joined(opened), frame=self.frame)
 
     def query(
         self, condition: str = "true", *, total: str | None = None, average: str | None = None
@@ -302,6 +302,7 @@ def anatomize(
         numbering=publish.draw_secret(None if seed is None else seed % (1 << 62)),
     )
     return AnatomizedRelease(
+        frame=source.frame,
         groups=groups,
         source=source,
         engine=groups.engine,

@@ -110,7 +110,7 @@ def apply(
     )
     folder = release_of.write(out, force=force, seed=seed)
     left_out = counted.rows - search.published(counted, recoding).rows
-    return Applied(folder, counted.rows, left_out, together, verdict, alone, unchecked)
+    return Applied(folder, counted.rows, left_out, together, verdict, alone, unchecked, frame=source.frame)
 
 
 def _source(table: Table, engine: OwnEngine, earlier: publish.Earlier) -> tuple[Table, OwnEngine]:

@@ -102,7 +102,8 @@ def cut(
     )
     rule = _rule(found, contingency.keys[0], order)
     settings = {**before.settings, "prior_weights": dict(merging.prior_weights)}
-    return CutColumn(found, rule, build_hierarchy(name, rule, contingency.keys[0].labels), settings, merging.notes)
+    levels = build_hierarchy(name, rule, contingency.keys[0].labels)
+    return CutColumn(found, rule, levels, settings, merging.notes, frame=source.frame)
 
 
 def _rule(cuts: search.Cuts, domain: Domain, order: Sequence[str] | None) -> dict[str, Any]:
@@ -217,6 +218,7 @@ def generalize(
     )
     guard.refuse(refused)
     return publish.GeneralizedRelease(
+        frame=source.frame,
         source=source,
         engine=own,
         before=before,
@@ -437,4 +439,4 @@ def tradeoff(
         beliefs=before.beliefs,
     )
     settings = {**before.settings, "prior_weights": dict(original.assumptions.prior_weights)}
-    return replace(found, settings=settings, notes=original.assumptions.notes)
+    return replace(found, settings=settings, notes=original.assumptions.notes, frame=source.frame)

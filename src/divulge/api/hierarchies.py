@@ -32,6 +32,8 @@ class Built(Result):
     """For the columns that no rule was given for."""
     rules: Mapping[str, Any]
     """What each column was asked to become."""
+    settings: Mapping[str, Any]
+    """Where the values came from."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -44,6 +46,8 @@ class Coverage(Result):
     distinct: Mapping[str, int]
     """How many values the data has, null not counted."""
     gaps: tuple[levels.Gap, ...]
+    settings: Mapping[str, Any]
+    """Where the values came from."""
 
     def refuse_gaps(self) -> None:
         """Raise, naming every missing value of every column, if there is one."""
@@ -67,11 +71,13 @@ def build(
     table: Any, columns: Sequence[str], *, specs: Mapping[str, levels.Spec] | None = None, folder: Path | None = None
 ) -> Built:
     """Build the hierarchies of some columns; a column without a rule gets the default for its values."""
-    counted, given = _count_each(table, columns), specs or {}
+    source, given = read(table), specs or {}
+    counted = _count_each(source, columns)
     suggestions = {name: suggest(counted[name])[0] for name in columns if name not in given}
     chosen = {name: suggestions[name].spec if name in suggestions else given[name] for name in columns}
     values = {name: contingency.keys[0].labels for name, contingency in counted.items()}
-    return Built(levels.build_hierarchies(chosen, values, folder=folder), suggestions, chosen)
+    built = levels.build_hierarchies(chosen, values, folder=folder)
+    return Built(built, suggestions, chosen, _settings(source), frame=source.frame)
 
 
 def suggest(contingency: Contingency, columns: Sequence[str] | None = None) -> tuple[levels.Suggestion, ...]:
@@ -89,10 +95,12 @@ def suggest(contingency: Contingency, columns: Sequence[str] | None = None) -> t
 
 def cover(table: Any, hierarchies: Levels) -> Coverage:
     """Hold hierarchies against the columns they are of."""
-    counted = _count_each(table, list(hierarchies))
+    source = read(table)
+    counted = _count_each(source, list(hierarchies))
     values = {name: contingency.keys[0].labels for name, contingency in counted.items()}
     distinct = {name: sum(value is not None for value in labels) for name, labels in values.items()}
-    return Coverage(dict(hierarchies), distinct, tuple(levels.find_gaps(hierarchies, values)))
+    gaps = tuple(levels.find_gaps(hierarchies, values))
+    return Coverage(dict(hierarchies), distinct, gaps, _settings(source), frame=source.frame)
 
 
 def load_any(source: str | Path) -> dict[str, levels.Hierarchy]:
@@ -118,8 +126,12 @@ def load_for(table: Table, folder: Path | None, files: Mapping[str, str]) -> dic
     return found
 
 
-def _count_each(table: Any, columns: Sequence[str]) -> dict[str, Contingency]:
-    source = read(table)
+def _settings(source: Table) -> dict[str, Any]:
+    """Everything that levels depend on beside their rules: rules see each value once, as text, and null beside them."""
+    return {"engine": source.engine.name, "source": source.source, "nulls": "category"}
+
+
+def _count_each(source: Table, columns: Sequence[str]) -> dict[str, Contingency]:
     return {name: count(source, resolve_roles(source, quasi_identifiers=[name])) for name in columns}
 
 

@@ -78,6 +78,7 @@ def perturbed(original: Any, published: Any, *, columns: Names, key: str | None 
         specific_information=specific_information(belief),
         contingency=counted,
         settings=settings | {"columns": list(names), "key": key, "nulls": "category", "log_base": 2},
+        frame=before.frame,
     )
 
 

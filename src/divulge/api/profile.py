@@ -81,7 +81,7 @@ def profile(table: Any, *, engine: engines.EngineChoice = None) -> Profile:
     settings = {"engine": source.engine.name, "source": source.source, "nulls": "category", "log_base": 2}
     facts = guard.look_at(source, counted)
     columns = (_describe(column, counted.get(column.name), facts.get(column.name)) for column in source.columns)
-    return Profile(tuple(columns), settings)
+    return Profile(tuple(columns), settings, frame=source.frame)
 
 
 def _describe(column: Column, spectrum: ValueCounts | None, seen: guard.Facts | None) -> ColumnProfile:

@@ -165,13 +165,8 @@ class ReleaseCheck(Result):
     largest: int
     breaking: int
     """How many groups break a bound."""
-    given: tuple[str, ...] = ()
-    """The bounds that were given by hand; the others are those that the release promises."""
-
-    @property
-    def settings(self) -> dict[str, Any]:
-        """Where each bound comes from."""
-        return {"bounds": {name: "given" if name in self.given else "the release" for name in self.model.texts()}}
+    settings: Mapping[str, Any]
+    """What the levels depend on: where each bound comes from, the tables, and which of their columns are sensitive, name the group, and count."""
 
     def raise_for_broken(self) -> None:
         """Raise `BrokenPromise`, which names what is broken, unless every group keeps every bound."""
@@ -241,8 +236,25 @@ def check_anatomized(
         told = f"the release promises nothing, so there is nothing to hold it against; it reaches {reached}"
         raise BadInput(told, hint="Give a bound, for example beta = 1/4")
     tables = tuple(table.columns for table in published.tables)
-    sizes = (found.groups, found.smallest, found.largest, found.breaking)
-    return ReleaseCheck(found.levels, model, tables, *sizes, tuple(given))
+    return ReleaseCheck(
+        levels=found.levels,
+        model=model,
+        tables=tables,
+        groups=found.groups,
+        smallest=found.smallest,
+        largest=found.largest,
+        breaking=found.breaking,
+        settings={
+            "bounds": {name: "given" if name in given else "the release" for name in model.texts()},
+            "engine": published.engine.name,
+            "source": [table.source for table in published.tables],
+            "sensitive": list(published.sensitive),
+            "group": published.group,
+            "count": published.count,
+            "prior": "release",
+        },
+        frame=published.frame,
+    )
 
 
 def _promised(release: Any) -> dict[str, str]:

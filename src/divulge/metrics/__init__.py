@@ -9,7 +9,6 @@ from divulge.metrics.information import distribution_leakage, entropy_leakage, m
 from divulge.metrics.measurement import (
     Measurement,
     Score,
-    as_frame,
     as_number,
     beliefs_by,
     count_population,
@@ -22,7 +21,7 @@ from divulge.metrics.survey import Answer, Question, answer
 
 __all__ = [
     "IDENTITY", "METRICS", "TOLERANCE", "Answer", "Conditions", "Convex", "DenseSums", "Identity", "LooksAt",
-    "Marginal", "Measurement", "Metric", "Question", "RankingTable", "Scope", "Score", "answer", "as_frame",
+    "Marginal", "Measurement", "Metric", "Question", "RankingTable", "Scope", "Score", "answer",
     "as_number", "beliefs_by", "conditions_of", "count_population", "distinction", "distribution_leakage",
     "entropy_leakage", "find_metric", "leading_metric", "measure_counts", "measure_request", "mutual_information",
     "ordering_metric", "ranked_metrics", "separation", "specific_information", "survey_of", "uniques", "worst_first",

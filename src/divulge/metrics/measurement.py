@@ -37,7 +37,7 @@ from divulge.metrics.closeness import recursive_l
 from divulge.metrics.identity import ESTIMATOR, Identity
 from divulge.metrics.metric import TOLERANCE, Metric
 from divulge.metrics.survey import Answer, Outlook, Question, Survey, answer, survey_classes
-from divulge.results import Result
+from divulge.results import Result, as_frame
 from divulge.table import Roles, Table, read_beside, resolve_roles
 from divulge.version import __version__
 
@@ -87,7 +87,6 @@ class Measurement(Result):
     sensitive: Mapping[str, Mapping[str, Score]]
     settings: Mapping[str, Any]
     notes: tuple[str, ...] = ()
-    frame: str = "arrow"
     survey: Survey | None = field(default=None, repr=False)
     """All classes, where they stayed on disk or on a cluster."""
 
@@ -212,17 +211,6 @@ def score(contingency: Contingency, view: Identity | Belief) -> dict[str, Score]
     return found
 
 
-def as_frame(table: pa.Table, kind: str) -> Any:
-    """An Arrow table as pandas, Polars or Arrow."""
-    if kind == "pandas":
-        return table.to_pandas()
-    if kind == "polars":
-        import polars as pl
-
-        return pl.from_arrow(table)
-    return table
-
-
 # --- From counts to a measurement: form what the adversary believes, score every metric ---------------------------------
 
 
@@ -290,7 +278,7 @@ def _measurement(
 ) -> Measurement:
     sensitive = {name: score(contingency, belief) for name, belief in beliefs.items()}
     return Measurement(
-        contingency, view, beliefs, score(contingency, view), sensitive, settings, contingency.notes, frame
+        contingency, view, beliefs, score(contingency, view), sensitive, settings, contingency.notes, frame=frame
     )
 
 

@@ -540,7 +540,7 @@ def judge(
     answers = measurement.ask(questions, most=sample)
     outcomes = [_outcome(*pair, answer) for pair, answer in zip(held, answers, strict=True)]
     further = (outcome for item in protected for outcome in _held(measurement, item, sample))
-    return Verdict((*outcomes, *further), measurement)
+    return Verdict((*outcomes, *further), measurement, frame=measurement.frame)
 
 
 def _held(measurement: Measurement, protected: Protected, sample: int) -> Iterator[Outcome]:

@@ -23,6 +23,7 @@ from divulge.publish.manifest import FOLDER, FORMAT, public_numbers, read_manife
 from divulge.publish.staging import stage
 from divulge.results import Result
 from divulge.table import resolve_roles
+from divulge.version import __version__
 
 
 @dataclass(frozen=True, repr=False)
@@ -39,6 +40,8 @@ class Resealed(Result):
     """Files that were held against their hashes, and are as they were."""
     private: bool
     """Whether the private part is there."""
+    settings: Mapping[str, Any]
+    """What the manifest depends on: who wrote it, in which format, and where its numbers were measured."""
 
     @property
     def changed(self) -> bool:
@@ -82,7 +85,9 @@ def reseal(release: str | Path) -> Resealed:
             # What is moved is what was held against its hashes.
             read_manifests(staging.folder, handed_out=private is None)
             staging.move_into_place()
-    return Resealed(folder, public["kind"], was, len(names), private is not None)
+    # Numbers are measured anew only where the manifest is, by one engine that this version fixes, in the published table alone.
+    settings = {"divulge": __version__, "format": FORMAT, "engine": DuckDBEngine.name, "prior": "release"}
+    return Resealed(folder, public["kind"], was, len(names), private is not None, settings)
 
 
 def _refuse_changed(folder: Path, *, handed_out: bool) -> None:

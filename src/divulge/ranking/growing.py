@@ -75,6 +75,7 @@ def grow(request: Request, *, every: int, progress: Callable[[int, int], None] |
             "every": every,
             "log_base": 2,
         },
+        frame=source.frame,
     )
 
 

@@ -161,6 +161,7 @@ def rank_columns(
         },
         pruned=pruned,
         notes=assumptions.notes,
+        frame=source.frame,
     )
 
 

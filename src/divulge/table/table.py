@@ -148,6 +148,11 @@ class Roles:
         return frozenset(column for _, column in _assigned(self))
 
     @property
+    def by_column(self) -> dict[str, str]:
+        """The role of each column that has one."""
+        return {column: role for role, column in _assigned(self)}
+
+    @property
     def kept_back(self) -> tuple[str, ...]:
         """The columns that a release leaves out."""
         person = () if self.person is None else (self.person,)

@@ -4,11 +4,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import astuple, fields
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from rich.console import Group, RenderableType
 from rich.text import Text
 
@@ -16,9 +18,9 @@ from divulge import metrics, ranking
 from divulge.api.generalize import CutColumn
 from divulge.api.hierarchies import Built, Coverage
 from divulge.api.perturbed import Perturbed
-from divulge.api.profile import Profile
+from divulge.api.profile import ColumnProfile, Profile
 from divulge.hierarchy import Hierarchy
-from divulge.results import document_of, plain, text_of
+from divulge.results import Rows, document_of, plain, rows_of, text_of
 from divulge.values import as_text, toml_key, toml_value
 from divulge.views.words import bullet, class_name, grid, heading, noted, number, people, written_text
 
@@ -42,6 +44,12 @@ def profile_text(profile: Profile) -> RenderableType:
         table.add_row(*row)
     legend = "entropy in bits; DR and ITPR say how far the column alone identifies a record, from 0 to 1; nulls count as a value."
     return Group(Text(f"{profile.settings['source']}: {len(columns)} columns"), table, Text(legend, style="dim"))
+
+
+@rows_of.register(Profile)
+def profile_rows(profile: Profile) -> Rows:
+    """A row for each column, as they stand in the table."""
+    return [field.name for field in fields(ColumnProfile)], map(astuple, profile.columns)
 
 
 @text_of.register(ranking.Ranking)
@@ -85,6 +93,36 @@ def ranking_document(found: ranking.Ranking) -> dict[str, Any]:
     return plain(found) | {"smallest": [list(item.columns) for item in found.smallest]}  # type: ignore[no-any-return]
 
 
+@rows_of.register(ranking.Ranking)
+def ranking_rows(found: ranking.Ranking) -> Rows:
+    """A row for each set of attributes: the most identifying first, then all together and the sets that were given."""
+    sets = {item.columns: item for item in (*found.combinations, found.everything, *found.sets)}
+    smallest = {item.columns for item in found.smallest}
+    adds: dict[tuple[str, ...], float] = {(item.attribute,): item.contribution for item in found.attributes}
+    names = ("set", "attributes", "smallest", "adds_to_the_rest", *_number_names(found.everything))
+    return names, [
+        (
+            " + ".join(columns),
+            len(columns),
+            columns in smallest,
+            adds.get(columns),
+            *_numbers_in(item.identity, item.sensitive),
+        )
+        for columns, item in sets.items()
+    ]
+
+
+def _number_names(item: ranking.Combination) -> list[str]:
+    """As in the classes of a measurement: identity.metric, attribute.metric."""
+    own = "identity" if "identity" not in item.sensitive else "(identity)"
+    scopes = {own: item.identity, **item.sensitive}
+    return [f"{scope}.{name}" for scope, numbers in scopes.items() for name in numbers]
+
+
+def _numbers_in(identity: ranking.Numbers, sensitive: Mapping[str, ranking.Numbers]) -> list[float | int]:
+    return [value for numbers in (identity, *sensitive.values()) for value in numbers.values()]
+
+
 @text_of.register(ranking.Growth)
 def growth_text(growth: ranking.Growth) -> RenderableType:
     """Each attribute by itself, and the first n together."""
@@ -109,6 +147,16 @@ def growth_text(growth: ranking.Growth) -> RenderableType:
         heading("The first attributes together"),
         together,
     )
+
+
+@rows_of.register(ranking.Growth)
+def growth_rows(growth: ranking.Growth) -> Rows:
+    """A row for each attribute by itself, then one for the first n together, up to the attribute that is named."""
+    alone = [("alone", 1, item.columns[0], *_numbers_in(item.identity, item.sensitive)) for item in growth.alone]
+    together = [
+        ("together", step.n, step.attribute, *_numbers_in(step.identity, step.sensitive)) for step in growth.steps
+    ]
+    return ("set", "attributes", "attribute", *_number_names(growth.alone[0])), [*alone, *together]
 
 
 def _combinations(items: Sequence[ranking.Combination], sensitive: Sequence[str]) -> RenderableType:
@@ -179,6 +227,15 @@ def perturbed_document(found: Perturbed, *, worst: int = 10) -> dict[str, Any]:
     }
 
 
+@rows_of.register(Perturbed)
+def perturbed_rows(found: Perturbed) -> pa.Table:
+    """A row for each published class, with its values."""
+    counted = found.contingency
+    keys = {key.name: counted.key_column(position) for position, key in enumerate(counted.keys)}
+    numbers = {"conditional_entropy": found.conditional_entropy, "specific_information": found.specific_information}
+    return pa.table({**keys, "size": counted.sizes, **numbers})
+
+
 def levels_document(hierarchy: Hierarchy) -> list[dict[str, Any]]:
     """Each level: how many labels it has, and the values under the commonest of them."""
     levels: list[dict[str, Any]] = []
@@ -237,8 +294,19 @@ def built_document(built: Built, *, written: Sequence[Path] = ()) -> dict[str, A
         "hierarchies": {name: hierarchy_document(hierarchy) for name, hierarchy in built.hierarchies.items()},
         "rules": dict(built.rules),
         "reasons": {name: suggestion.reason for name, suggestion in built.suggestions.items()},
+        "settings": dict(built.settings),
         "written": [str(path) for path in written],
     }
+
+
+@rows_of.register(Built)
+def built_rows(built: Built) -> Rows:
+    """A row for each level of each column: how many labels it has, and how many values the commonest stands for."""
+    return ("column", "level", "labels", "largest"), [
+        (name, level["level"], level["labels"], level["largest"])
+        for name, hierarchy in built.hierarchies.items()
+        for level in levels_document(hierarchy)
+    ]
 
 
 @text_of.register(CutColumn)
@@ -271,15 +339,30 @@ def cut_document(found: CutColumn, *, written: Sequence[Path] = ()) -> dict[str,
     }
 
 
+@rows_of.register(CutColumn)
+def cut_rows(found: CutColumn) -> Rows:
+    """A row for each range."""
+    ranges = found.cuts.ranges
+    return ("low", "high", "people", "information"), [(r.low, r.high, r.people, r.information) for r in ranges]
+
+
 @text_of.register(Coverage)
 def coverage_text(coverage: Coverage) -> RenderableType:
     """One line per hierarchy."""
     table = grid("column", "values in the data", "leaves", "levels", "missing", right=[1, 2, 3, 4])
-    missing = {gap.column: len(gap.missing) for gap in coverage.gaps}
-    for name, hierarchy in coverage.hierarchies.items():
-        numbers = (coverage.distinct[name], len(hierarchy.rows), hierarchy.height, missing.get(name, 0))
+    for name, *numbers in coverage_rows(coverage)[1]:
         table.add_row(name, *(f"{count:,}" for count in numbers))
     return table
+
+
+@rows_of.register(Coverage)
+def coverage_rows(coverage: Coverage) -> Rows:
+    """A row for each hierarchy."""
+    missing = {gap.column: len(gap.missing) for gap in coverage.gaps}
+    return ("column", "values", "leaves", "height", "missing"), [
+        (name, coverage.distinct[name], len(hierarchy.rows), hierarchy.height, missing.get(name, 0))
+        for name, hierarchy in coverage.hierarchies.items()
+    ]
 
 
 @document_of.register(Coverage)
@@ -292,6 +375,7 @@ def coverage_document(coverage: Coverage) -> dict[str, Any]:
             for name, hierarchy in coverage.hierarchies.items()
         },
         "gaps": [{"column": gap.column, "missing": list(gap.missing), "rule": gap.rule} for gap in coverage.gaps],
+        "settings": dict(coverage.settings),
     }
 
 

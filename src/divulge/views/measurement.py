@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from rich.console import Group, RenderableType
@@ -16,8 +16,11 @@ from divulge import metrics
 from divulge.errors import BadInput
 from divulge.metrics import Measurement
 from divulge.policy import Outcome, Verdict, guard
-from divulge.results import document_of, text_of
+from divulge.results import Rows, document_of, rows_of, text_of
 from divulge.views.words import bullet, class_name, classes, grid, heading, noted, number, people, percent, rows
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 _SHOWN = 3
 
@@ -229,6 +232,22 @@ def _worst(scores: Mapping[str, metrics.Score]) -> dict[str, Any]:
     }
 
 
+@rows_of.register(Measurement)
+def measurement_rows(measurement: Measurement, *, classes: bool = False) -> Rows | pa.Table:
+    """A row for each metric and what it is about; with `classes` the rows of `Measurement.classes`, one for each class."""
+    if classes:
+        return measurement.class_table()
+    names = ("scope", "attribute", "metric", "value", "unit", "worst_class", "people_in_it")
+    scored = [item for scores in (measurement.identity, *measurement.sensitive.values()) for item in scores.values()]
+    return names, [
+        (
+            item.metric.scope, item.attribute, item.metric.name, item.number, item.metric.unit,
+            None if item.worst is None else class_name(item.worst.key), None if item.worst is None else item.worst.size,
+        )
+        for item in scored
+    ]  # fmt: skip
+
+
 @document_of.register(Verdict)
 def verdict_document(verdict: Verdict) -> dict[str, Any]:
     """Everything `divulge check --json` prints."""
@@ -247,6 +266,37 @@ def verdict_document(verdict: Verdict) -> dict[str, Any]:
         ],
         "alone": alone_document(verdict.alone),
     }
+
+
+@rows_of.register(Verdict)
+def verdict_rows(verdict: Verdict) -> Rows:
+    """A row for each promise, then one for each finding of the guard of columns."""
+    names = (
+        "kind",
+        "promise",
+        "attribute",
+        "metric",
+        "bound",
+        "value",
+        "holds",
+        "breaking_classes",
+        "breaking_people",
+        "why",
+    )
+    nothing = (None,) * 4
+    findings = [("finding", finding.guard, *nothing, False, None, None, finding.text) for finding in verdict.findings]
+    return names, [*(("promise", *row, None) for row in outcome_rows(verdict)), *findings]  # fmt: skip
+
+
+def outcome_rows(verdict: Verdict) -> list[tuple[Any, ...]]:
+    """Each promise: its words, what it is about, the bound, and what was measured."""
+    return [
+        (
+            item.text, item.attribute, item.promise.metric.name, item.promise.bound, item.value, item.holds,
+            item.breaking_classes, item.breaking_people,
+        )
+        for item in verdict.outcomes
+    ]  # fmt: skip
 
 
 def alone_document(found: guard.Alone | None) -> dict[str, Any] | None:

@@ -10,7 +10,7 @@ from typing import Any
 from rich.console import Group, RenderableType
 
 from divulge import papers
-from divulge.results import document_of, text_of
+from divulge.results import Rows, document_of, rows_of, text_of
 from divulge.views.charts import data_of
 from divulge.views.words import grid
 
@@ -47,6 +47,14 @@ def distances_text(comparison: papers.Comparison) -> RenderableType:
         "independence: 1 - mean |rank correlation| with the others.",
         f"{settings['pairs']:,} random pairs of distributions over {settings['values']} values, seed {settings['seed']}.",
     )
+
+
+@rows_of.register(papers.Comparison)
+def distances_rows(comparison: papers.Comparison) -> Rows:
+    """A row for each distance."""
+    return ("distance", "sensitivity", "independence"), [
+        (name, comparison.sensitivity[name], comparison.independence(name)) for name in comparison.names
+    ]
 
 
 def distances_chart(comparison: papers.Comparison) -> Any:

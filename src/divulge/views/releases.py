@@ -20,8 +20,14 @@ from divulge.api.query import ReleaseCheck
 from divulge.attacks import Attacks
 from divulge.hierarchy import SUPPRESSED, Suggestion
 from divulge.policy import guard, judge
-from divulge.results import document_of, text_of
-from divulge.views.measurement import alone_document, measurement_document, promises_document, settings_sentence
+from divulge.results import Rows, document_of, rows_of, text_of
+from divulge.views.measurement import (
+    alone_document,
+    measurement_document,
+    outcome_rows,
+    promises_document,
+    settings_sentence,
+)
 from divulge.views.words import bullet, grid, heading, noted, number, people, percent
 
 _EXAMPLES = 3
@@ -159,6 +165,28 @@ def release_document(release: publish.GeneralizedRelease, *, written: Path | Non
     return document | optima | nodes
 
 
+@rows_of.register(publish.GeneralizedRelease)
+def release_rows(release: publish.GeneralizedRelease) -> Rows:
+    """What becomes of each column, for the publisher alone; the rows that are published are `tables()`."""
+    original, recoding = release.original, release.plan.recoding
+    published = {key.name: key for key in release.after.contingency.keys}
+    roles = original.roles.by_column
+    found = []
+    for name in release.source.names:
+        done, level, height, before, after = "published as it is", None, None, None, None
+        if name in recoding.columns:
+            position = recoding.columns.index(name)
+            before, after = len(original.people.keys[position]), len(published[name])
+            level, hierarchy = release.plan.levels.get(name), release.hierarchies.get(name)
+            height = None if hierarchy is None else hierarchy.height
+            if not recoding.unchanged[position]:
+                done = "suppressed" if published[name].labels == [SUPPRESSED] else "made coarser"
+        elif name in original.roles.kept_back:
+            done = "left out"
+        found.append((name, roles.get(name), done, level, height, before, after))
+    return ("column", "role", "done", "level", "height", "values_before", "values_after"), found
+
+
 def suggestions_text(suggestions: Mapping[str, Suggestion]) -> RenderableType:
     """The hierarchies that were chosen from the data, as they would stand in a policy."""
     return Group(
@@ -184,6 +212,14 @@ def front_text(front: search.Front) -> RenderableType:
         numbers = (number(point.value), number(point.leakage), f"{point.suppressed:,}", f"{point.classes:,}")
         table.add_row(*numbers, *map(str, point.levels.values()))
     return Group(Text(told), table, *(bullet(noted(note)) for note in front.notes))
+
+
+@rows_of.register(search.Front)
+def front_rows(front: search.Front) -> Rows:
+    """A row for each combination of levels that keeps the promises, the cheapest first."""
+    columns = list(front.points[0].levels) if front.points else []
+    names = ("value", "leakage", "suppressed", "classes", "on_front", *(f"level.{name}" for name in columns))
+    return names, [(p.value, p.leakage, p.suppressed, p.classes, p.on_front, *p.levels.values()) for p in front.points]
 
 
 @text_of.register(Applied)
@@ -228,6 +264,15 @@ def applied_document(applied: Applied) -> dict[str, Any]:
     }
 
 
+@rows_of.register(Applied)
+def applied_rows(applied: Applied) -> Rows:
+    """A row for each promise: with the new rows, of these alone, and those that could not be checked."""
+    names = ("of", "promise", "attribute", "metric", "bound", "value", "holds", "breaking_classes", "breaking_people")
+    judged = {"together": applied.verdict, "new rows alone": applied.alone}
+    rows = [(of, *row) for of, verdict in judged.items() if verdict is not None for row in outcome_rows(verdict)]
+    return names, [*rows, *(("unchecked", told, *(None,) * 7) for told in applied.unchecked)]
+
+
 @text_of.register(publish.Resealed)
 def resealed_text(found: publish.Resealed) -> RenderableType:
     """What was done, and what cannot be undone."""
@@ -253,7 +298,15 @@ def resealed_document(found: publish.Resealed) -> dict[str, Any]:
         "format_before": found.was,
         "files": found.files,
         "private_part": found.private,
+        "settings": dict(found.settings),
     }
+
+
+@rows_of.register(publish.Resealed)
+def resealed_rows(found: publish.Resealed) -> Rows:
+    """One row."""
+    row = {name: value for name, value in resealed_document(found).items() if name != "settings"}
+    return list(row), [list(row.values())]
 
 
 @text_of.register(AnatomizedRelease)
@@ -373,6 +426,19 @@ def anatomized_document(
     }
 
 
+@rows_of.register(AnatomizedRelease)
+def anatomized_rows(release: AnatomizedRelease) -> Rows:
+    """In which table each column is published, or why it is left out; the rows that are published are `tables()`."""
+    kinds = {True: "sensitive", False: "quasi_identifier"}
+    rows = [
+        (name, kinds[table.sensitive], table.name, table.rows, None)
+        for table in release.held.tables
+        for name in table.columns
+    ]
+    left_out = [(name, None, None, None, reason) for name, reason in release.left_out.items()]
+    return ("column", "role", "table", "rows", "left_out"), [*rows, *left_out]
+
+
 def _division_document(division: anatomy.Division) -> dict[str, Any]:
     return {
         "linkage": division.linkage,
@@ -412,8 +478,17 @@ def check_document(check: ReleaseCheck) -> dict[str, Any]:
         "tables": [list(columns) for columns in check.tables],
         "groups": check.groups,
         "group_sizes": {"min": check.smallest, "max": check.largest},
-        "settings": check.settings,
+        "settings": dict(check.settings),
     }
+
+
+@rows_of.register(ReleaseCheck)
+def check_rows(check: ReleaseCheck) -> Rows:
+    """A row for each of alpha, beta, gamma and delta; the JSON document has them as exact fractions."""
+    pairs = [(name, getattr(check.model, name), getattr(check.levels, name)) for name in _MEANINGS]
+    return ("level", "promised", "reached", "holds"), [
+        (name, float(promised), float(reached), reached <= promised) for name, promised, reached in pairs
+    ]
 
 
 @text_of.register(answers.Estimate)
@@ -448,3 +523,9 @@ def estimate_document(found: answers.Estimate) -> dict[str, Any]:
         "high": found.high,
         "settings": dict(found.settings),
     }
+
+
+@rows_of.register(answers.Estimate)
+def estimate_rows(found: answers.Estimate) -> Rows:
+    """One row."""
+    return ("what", "estimate", "low", "high"), [(found.what, found.estimate, found.low, found.high)]
