@@ -166,7 +166,7 @@ class ReleaseCheck(Result):
     breaking: int
     """How many groups break a bound."""
     settings: Mapping[str, Any]
-    """What the levels depend on: where each bound comes from, the tables, and which of their columns are sensitive, name the group, and count."""
+    """Where each bound comes from, the tables, and which of their columns are sensitive, name the group, and count."""
 
     def raise_for_broken(self) -> None:
         """Raise `BrokenPromise`, which names what is broken, unless every group keeps every bound."""

@@ -453,7 +453,7 @@ def _division_document(division: anatomy.Division) -> dict[str, Any]:
 @text_of.register(ReleaseCheck)
 def check_text(check: ReleaseCheck) -> RenderableType:
     """What a release reaches, and whether that is enough."""
-    asked = "what was asked" if check.given else "what it promises"
+    asked = "what was asked" if "given" in check.settings["bounds"].values() else "what it promises"
     told = (
         f"The release keeps {asked}, as its files alone show."
         if check.holds
