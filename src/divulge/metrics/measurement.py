@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from divulge import results
 from divulge.arrays import Floats, Ints
 from divulge.belief import Assumptions, Belief, MarginalOf, PriorBelief
 from divulge.count import (
@@ -37,7 +38,7 @@ from divulge.metrics.closeness import recursive_l
 from divulge.metrics.identity import ESTIMATOR, Identity
 from divulge.metrics.metric import TOLERANCE, Metric
 from divulge.metrics.survey import Answer, Outlook, Question, Survey, answer, survey_classes
-from divulge.results import Result, as_frame
+from divulge.results import Result
 from divulge.table import Roles, Table, read_beside, resolve_roles
 from divulge.version import __version__
 
@@ -147,7 +148,7 @@ class Measurement(Result):
 
         Where the classes stayed on disk or on a cluster, these are the worst of them; a note says how many there are.
         """
-        return as_frame(self.class_table(), self.frame)
+        return results.as_frame(self.class_table(), self.frame)
 
     def class_table(self) -> pa.Table:
         """The same as an Arrow table: the key columns, `size`, then `metric` for identity and `attribute.metric` for the rest."""

@@ -14,14 +14,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from divulge import values
+from divulge import results, values
 from divulge.engines import OwnEngine
 from divulge.errors import BadInput, DivulgeError
 from divulge.publish.files import Format, Kind, choose_format, read_rows
 from divulge.publish.manifest import FOLDER, read_manifest, refuse_unless_release, seal, versions, write_manifests
 from divulge.publish.staging import check_target, stage
 from divulge.publish.verify import Fingerprint, Unverified, types_to_read
-from divulge.results import Result, as_frame
+from divulge.results import Result
 from divulge.table import Table, table_of
 
 
@@ -157,7 +157,7 @@ class Release(Result, ABC):
             fresh.close()
         kind = self.source.frame
         return {
-            part.name: rows if kind == "none" else as_frame(self.engine.collect(rows), kind)
+            part.name: rows if kind == "none" else results.as_frame(self.engine.collect(rows), kind)
             for part, rows in zip(parts, found, strict=True)
         }
 

@@ -14,20 +14,19 @@ import pyarrow as pa
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from divulge import metrics, ranking
+from divulge import metrics, ranking, results
 from divulge.api.generalize import CutColumn
 from divulge.api.hierarchies import Built, Coverage
 from divulge.api.perturbed import Perturbed
-from divulge.api.profile import ColumnProfile, Profile
+from divulge.api.profile import Profile
 from divulge.hierarchy import Hierarchy
-from divulge.results import Rows, document_of, plain, rows_of, text_of
 from divulge.values import as_text, toml_key, toml_value
 from divulge.views.words import bullet, class_name, grid, heading, noted, number, people, written_text
 
 _NULL = "(null)"
 
 
-@text_of.register(Profile)
+@results.text_of.register(Profile)
 def profile_text(profile: Profile) -> RenderableType:
     """One line per column, most identifying first."""
     columns = profile.columns
@@ -46,13 +45,13 @@ def profile_text(profile: Profile) -> RenderableType:
     return Group(Text(f"{profile.settings['source']}: {len(columns)} columns"), table, Text(legend, style="dim"))
 
 
-@rows_of.register(Profile)
-def profile_rows(profile: Profile) -> Rows:
+@results.rows_of.register(Profile)
+def profile_rows(profile: Profile) -> results.Rows:
     """A row for each column, as they stand in the table."""
-    return [field.name for field in fields(ColumnProfile)], map(astuple, profile.columns)
+    return [field.name for field in fields(profile.columns[0])], map(astuple, profile.columns)
 
 
-@text_of.register(ranking.Ranking)
+@results.text_of.register(ranking.Ranking)
 def ranking_text(found: ranking.Ranking, *, most: int = 15) -> RenderableType:
     """Attributes, combinations, and the smallest sets that identify."""
     symbol, heads = metrics.ordering_metric().symbol, _identity_heads("combinations")
@@ -87,14 +86,14 @@ def ranking_text(found: ranking.Ranking, *, most: int = 15) -> RenderableType:
     return Group(*parts, *(bullet(noted(note)) for note in found.notes))
 
 
-@document_of.register(ranking.Ranking)
+@results.document_of.register(ranking.Ranking)
 def ranking_document(found: ranking.Ranking) -> dict[str, Any]:
     """Everything `divulge rank --json` prints; the smallest combinations by their columns alone."""
-    return plain(found) | {"smallest": [list(item.columns) for item in found.smallest]}  # type: ignore[no-any-return]
+    return results.plain(found) | {"smallest": [list(item.columns) for item in found.smallest]}  # type: ignore[no-any-return]
 
 
-@rows_of.register(ranking.Ranking)
-def ranking_rows(found: ranking.Ranking) -> Rows:
+@results.rows_of.register(ranking.Ranking)
+def ranking_rows(found: ranking.Ranking) -> results.Rows:
     """A row for each set of attributes: the most identifying first, then all together and the sets that were given."""
     sets = {item.columns: item for item in (*found.combinations, found.everything, *found.sets)}
     smallest = {item.columns for item in found.smallest}
@@ -123,7 +122,7 @@ def _numbers_in(identity: ranking.Numbers, sensitive: Mapping[str, ranking.Numbe
     return [value for numbers in (identity, *sensitive.values()) for value in numbers.values()]
 
 
-@text_of.register(ranking.Growth)
+@results.text_of.register(ranking.Growth)
 def growth_text(growth: ranking.Growth) -> RenderableType:
     """Each attribute by itself, and the first n together."""
     heads = [*_identity_heads("growth"), *_sensitive_heads("growth", growth.settings["sensitive"])]
@@ -149,8 +148,8 @@ def growth_text(growth: ranking.Growth) -> RenderableType:
     )
 
 
-@rows_of.register(ranking.Growth)
-def growth_rows(growth: ranking.Growth) -> Rows:
+@results.rows_of.register(ranking.Growth)
+def growth_rows(growth: ranking.Growth) -> results.Rows:
     """A row for each attribute by itself, then one for the first n together, up to the attribute that is named."""
     alone = [("alone", 1, item.columns[0], *_numbers_in(item.identity, item.sensitive)) for item in growth.alone]
     together = [
@@ -177,7 +176,7 @@ def _identity_cells(numbers: ranking.Numbers, where: metrics.RankingTable) -> li
     ]
 
 
-@text_of.register(Perturbed)
+@results.text_of.register(Perturbed)
 def perturbed_text(found: Perturbed, *, worst: int = 10) -> RenderableType:
     """What publication gives on average, and the classes that give most."""
     document = perturbed_document(found, worst=worst)
@@ -203,7 +202,7 @@ def perturbed_text(found: Perturbed, *, worst: int = 10) -> RenderableType:
     )
 
 
-@document_of.register(Perturbed)
+@results.document_of.register(Perturbed)
 def perturbed_document(found: Perturbed, *, worst: int = 10) -> dict[str, Any]:
     """Everything `divulge perturbed --json` prints; the classes that give most come first."""
     order = np.argsort(-found.specific_information, kind="stable")[:worst]
@@ -227,7 +226,7 @@ def perturbed_document(found: Perturbed, *, worst: int = 10) -> dict[str, Any]:
     }
 
 
-@rows_of.register(Perturbed)
+@results.rows_of.register(Perturbed)
 def perturbed_rows(found: Perturbed) -> pa.Table:
     """A row for each published class, with its values."""
     counted = found.contingency
@@ -276,7 +275,7 @@ def hierarchy_text(hierarchy: Hierarchy, *, most: int = 10) -> RenderableType:
     return Group(*parts)
 
 
-@text_of.register(Built)
+@results.text_of.register(Built)
 def built_text(built: Built, *, written: Sequence[Path] = (), most: int = 10) -> RenderableType:
     """What was chosen and why, and what it makes of the values."""
     parts: list[RenderableType] = []
@@ -287,7 +286,7 @@ def built_text(built: Built, *, written: Sequence[Path] = (), most: int = 10) ->
     return Group(*parts, *written_text(written))
 
 
-@document_of.register(Built)
+@results.document_of.register(Built)
 def built_document(built: Built, *, written: Sequence[Path] = ()) -> dict[str, Any]:
     """Everything `divulge hierarchy build --json` prints."""
     return {
@@ -299,8 +298,8 @@ def built_document(built: Built, *, written: Sequence[Path] = ()) -> dict[str, A
     }
 
 
-@rows_of.register(Built)
-def built_rows(built: Built) -> Rows:
+@results.rows_of.register(Built)
+def built_rows(built: Built) -> results.Rows:
     """A row for each level of each column: how many labels it has, and how many values the commonest stands for."""
     return ("column", "level", "labels", "largest"), [
         (name, level["level"], level["labels"], level["largest"])
@@ -309,7 +308,7 @@ def built_rows(built: Built) -> Rows:
     ]
 
 
-@text_of.register(CutColumn)
+@results.text_of.register(CutColumn)
 def cut_text(found: CutColumn, *, written: Sequence[Path] = (), most: int = 10) -> RenderableType:
     """The ranges, what they keep of what the column told, and the rule for a policy file."""
     cuts = found.cuts
@@ -327,7 +326,7 @@ def cut_text(found: CutColumn, *, written: Sequence[Path] = (), most: int = 10) 
     return Group(*parts, hierarchy_text(found.hierarchy, most=most), *written_text(written))
 
 
-@document_of.register(CutColumn)
+@results.document_of.register(CutColumn)
 def cut_document(found: CutColumn, *, written: Sequence[Path] = ()) -> dict[str, Any]:
     """Everything `divulge hierarchy cut --json` prints."""
     return {
@@ -339,14 +338,14 @@ def cut_document(found: CutColumn, *, written: Sequence[Path] = ()) -> dict[str,
     }
 
 
-@rows_of.register(CutColumn)
-def cut_rows(found: CutColumn) -> Rows:
+@results.rows_of.register(CutColumn)
+def cut_rows(found: CutColumn) -> results.Rows:
     """A row for each range."""
     ranges = found.cuts.ranges
     return ("low", "high", "people", "information"), [(r.low, r.high, r.people, r.information) for r in ranges]
 
 
-@text_of.register(Coverage)
+@results.text_of.register(Coverage)
 def coverage_text(coverage: Coverage) -> RenderableType:
     """One line per hierarchy."""
     table = grid("column", "values in the data", "leaves", "levels", "missing", right=[1, 2, 3, 4])
@@ -355,8 +354,8 @@ def coverage_text(coverage: Coverage) -> RenderableType:
     return table
 
 
-@rows_of.register(Coverage)
-def coverage_rows(coverage: Coverage) -> Rows:
+@results.rows_of.register(Coverage)
+def coverage_rows(coverage: Coverage) -> results.Rows:
     """A row for each hierarchy."""
     missing = {gap.column: len(gap.missing) for gap in coverage.gaps}
     return ("column", "values", "leaves", "height", "missing"), [
@@ -365,7 +364,7 @@ def coverage_rows(coverage: Coverage) -> Rows:
     ]
 
 
-@document_of.register(Coverage)
+@results.document_of.register(Coverage)
 def coverage_document(coverage: Coverage) -> dict[str, Any]:
     """For JSON; every missing value is listed."""
     return {

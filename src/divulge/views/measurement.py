@@ -12,11 +12,10 @@ from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
-from divulge import metrics
+from divulge import metrics, results
 from divulge.errors import BadInput
 from divulge.metrics import Measurement
 from divulge.policy import Outcome, Verdict, guard
-from divulge.results import Rows, document_of, rows_of, text_of
 from divulge.views.words import bullet, class_name, classes, grid, heading, noted, number, people, percent, rows
 
 if TYPE_CHECKING:
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
 _SHOWN = 3
 
 
-@text_of.register(Measurement)
+@results.text_of.register(Measurement)
 def measurement_text(measurement: Measurement, **story: Any) -> RenderableType:
     """What is worst and why, then every number, and what the numbers depend on; `story` are the options of story_text."""
     parts: list[RenderableType] = [
@@ -149,7 +148,7 @@ def settings_sentence(settings: Mapping[str, Any]) -> str:
     return "; ".join(parts) + "."
 
 
-@text_of.register(Verdict)
+@results.text_of.register(Verdict)
 def verdict_text(verdict: Verdict, *, sample: int = 10) -> RenderableType:
     """Each promise, and the worst of the classes that break it."""
     measurement = verdict.measurement
@@ -189,7 +188,7 @@ def _broken(outcome: Outcome, sample: int) -> RenderableType:
     return Group(*lines)
 
 
-@document_of.register(Measurement)
+@results.document_of.register(Measurement)
 def measurement_document(
     measurement: Measurement,
     *,
@@ -232,8 +231,8 @@ def _worst(scores: Mapping[str, metrics.Score]) -> dict[str, Any]:
     }
 
 
-@rows_of.register(Measurement)
-def measurement_rows(measurement: Measurement, *, classes: bool = False) -> Rows | pa.Table:
+@results.rows_of.register(Measurement)
+def measurement_rows(measurement: Measurement, *, classes: bool = False) -> results.Rows | pa.Table:
     """A row for each metric and what it is about; with `classes` the rows of `Measurement.classes`, one for each class."""
     if classes:
         return measurement.class_table()
@@ -248,7 +247,7 @@ def measurement_rows(measurement: Measurement, *, classes: bool = False) -> Rows
     ]  # fmt: skip
 
 
-@document_of.register(Verdict)
+@results.document_of.register(Verdict)
 def verdict_document(verdict: Verdict) -> dict[str, Any]:
     """Everything `divulge check --json` prints."""
     measurement = verdict.measurement
@@ -268,8 +267,8 @@ def verdict_document(verdict: Verdict) -> dict[str, Any]:
     }
 
 
-@rows_of.register(Verdict)
-def verdict_rows(verdict: Verdict) -> Rows:
+@results.rows_of.register(Verdict)
+def verdict_rows(verdict: Verdict) -> results.Rows:
     """A row for each promise, then one for each finding of the guard of columns."""
     names = (
         "kind",

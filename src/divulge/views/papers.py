@@ -9,13 +9,12 @@ from typing import Any
 
 from rich.console import Group, RenderableType
 
-from divulge import papers
-from divulge.results import Rows, document_of, rows_of, text_of
+from divulge import papers, results
 from divulge.views.charts import data_of
 from divulge.views.words import grid
 
 
-@document_of.register(papers.Comparison)
+@results.document_of.register(papers.Comparison)
 def distances_document(comparison: papers.Comparison) -> dict[str, Any]:
     """Everything `divulge distances --json` prints."""
     names = comparison.names
@@ -33,7 +32,7 @@ def distances_document(comparison: papers.Comparison) -> dict[str, Any]:
     }
 
 
-@text_of.register(papers.Comparison)
+@results.text_of.register(papers.Comparison)
 def distances_text(comparison: papers.Comparison) -> RenderableType:
     """Each distance, the most sensitive first."""
     table = grid("distance", "sensitivity", "independence", right=[1, 2])
@@ -49,8 +48,8 @@ def distances_text(comparison: papers.Comparison) -> RenderableType:
     )
 
 
-@rows_of.register(papers.Comparison)
-def distances_rows(comparison: papers.Comparison) -> Rows:
+@results.rows_of.register(papers.Comparison)
+def distances_rows(comparison: papers.Comparison) -> results.Rows:
     """A row for each distance."""
     return ("distance", "sensitivity", "independence"), [
         (name, comparison.sensitivity[name], comparison.independence(name)) for name in comparison.names

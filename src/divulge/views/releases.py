@@ -13,14 +13,13 @@ from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
-from divulge import anatomy, answers, publish, search
+from divulge import anatomy, answers, publish, results, search
 from divulge.api.anatomize import AnatomizedRelease
 from divulge.api.apply import Applied
 from divulge.api.query import ReleaseCheck
 from divulge.attacks import Attacks
 from divulge.hierarchy import SUPPRESSED, Suggestion
 from divulge.policy import guard, judge
-from divulge.results import Rows, document_of, rows_of, text_of
 from divulge.views.measurement import (
     alone_document,
     measurement_document,
@@ -40,7 +39,7 @@ _MEANINGS = {
 }
 
 
-@text_of.register(publish.GeneralizedRelease)
+@results.text_of.register(publish.GeneralizedRelease)
 def release_text(release: publish.GeneralizedRelease, *, written: Path | None = None) -> RenderableType:
     """What was done to each column, what it does to the promises, what it costs, and where it lies."""
     parts: list[RenderableType] = [
@@ -139,7 +138,7 @@ def _costs(release: publish.GeneralizedRelease) -> Iterator[str]:
     yield from map(noted, (*release.notes, *after.notes))
 
 
-@document_of.register(publish.GeneralizedRelease)
+@results.document_of.register(publish.GeneralizedRelease)
 def release_document(release: publish.GeneralizedRelease, *, written: Path | None = None) -> dict[str, Any]:
     """Everything `divulge generalize --json` prints; before and after as `divulge measure --json` prints them."""
     plan = release.plan
@@ -165,8 +164,8 @@ def release_document(release: publish.GeneralizedRelease, *, written: Path | Non
     return document | optima | nodes
 
 
-@rows_of.register(publish.GeneralizedRelease)
-def release_rows(release: publish.GeneralizedRelease) -> Rows:
+@results.rows_of.register(publish.GeneralizedRelease)
+def release_rows(release: publish.GeneralizedRelease) -> results.Rows:
     """What becomes of each column, for the publisher alone; the rows that are published are `tables()`."""
     original, recoding = release.original, release.plan.recoding
     published = {key.name: key for key in release.after.contingency.keys}
@@ -199,7 +198,7 @@ def suggestions_text(suggestions: Mapping[str, Suggestion]) -> RenderableType:
     )
 
 
-@text_of.register(search.Front)
+@results.text_of.register(search.Front)
 def front_text(front: search.Front) -> RenderableType:
     """The trade-off as a table, the cheapest first."""
     about = f" of {front.attribute}" if front.attribute else ""
@@ -214,15 +213,15 @@ def front_text(front: search.Front) -> RenderableType:
     return Group(Text(told), table, *(bullet(noted(note)) for note in front.notes))
 
 
-@rows_of.register(search.Front)
-def front_rows(front: search.Front) -> Rows:
+@results.rows_of.register(search.Front)
+def front_rows(front: search.Front) -> results.Rows:
     """A row for each combination of levels that keeps the promises, the cheapest first."""
     columns = list(front.points[0].levels) if front.points else []
     names = ("value", "leakage", "suppressed", "classes", "on_front", *(f"level.{name}" for name in columns))
     return names, [(p.value, p.leakage, p.suppressed, p.classes, p.on_front, *p.levels.values()) for p in front.points]
 
 
-@text_of.register(Applied)
+@results.text_of.register(Applied)
 def applied_text(applied: Applied) -> RenderableType:
     """How many rows were published, and how far the promises could be checked again."""
     parts: list[RenderableType] = [
@@ -249,7 +248,7 @@ def _alone(applied: Applied) -> Iterator[str]:
         yield f"Who knows that somebody is among the new rows looks for them there alone: {told}."
 
 
-@document_of.register(Applied)
+@results.document_of.register(Applied)
 def applied_document(applied: Applied) -> dict[str, Any]:
     """Everything `divulge apply --json` prints."""
     return {
@@ -264,8 +263,8 @@ def applied_document(applied: Applied) -> dict[str, Any]:
     }
 
 
-@rows_of.register(Applied)
-def applied_rows(applied: Applied) -> Rows:
+@results.rows_of.register(Applied)
+def applied_rows(applied: Applied) -> results.Rows:
     """A row for each promise: with the new rows, of these alone, and those that could not be checked."""
     names = ("of", "promise", "attribute", "metric", "bound", "value", "holds", "breaking_classes", "breaking_people")
     judged = {"together": applied.verdict, "new rows alone": applied.alone}
@@ -273,7 +272,7 @@ def applied_rows(applied: Applied) -> Rows:
     return names, [*rows, *(("unchecked", told, *(None,) * 7) for told in applied.unchecked)]
 
 
-@text_of.register(publish.Resealed)
+@results.text_of.register(publish.Resealed)
 def resealed_text(found: publish.Resealed) -> RenderableType:
     """What was done, and what cannot be undone."""
     files = f"{found.files:,} {'file is' if found.files == 1 else 'files are'} as published"
@@ -288,7 +287,7 @@ def resealed_text(found: publish.Resealed) -> RenderableType:
     )
 
 
-@document_of.register(publish.Resealed)
+@results.document_of.register(publish.Resealed)
 def resealed_document(found: publish.Resealed) -> dict[str, Any]:
     """What `divulge reseal --json` prints."""
     return {
@@ -302,14 +301,14 @@ def resealed_document(found: publish.Resealed) -> dict[str, Any]:
     }
 
 
-@rows_of.register(publish.Resealed)
-def resealed_rows(found: publish.Resealed) -> Rows:
+@results.rows_of.register(publish.Resealed)
+def resealed_rows(found: publish.Resealed) -> results.Rows:
     """One row."""
     row = {name: value for name, value in resealed_document(found).items() if name != "settings"}
     return list(row), [list(row.values())]
 
 
-@text_of.register(AnatomizedRelease)
+@results.text_of.register(AnatomizedRelease)
 def anatomized_text(
     release: AnatomizedRelease,
     *,
@@ -397,7 +396,7 @@ def _recq_sentence(recq: anatomy.Recq) -> str:
     )
 
 
-@document_of.register(AnatomizedRelease)
+@results.document_of.register(AnatomizedRelease)
 def anatomized_document(
     release: AnatomizedRelease,
     *,
@@ -426,8 +425,8 @@ def anatomized_document(
     }
 
 
-@rows_of.register(AnatomizedRelease)
-def anatomized_rows(release: AnatomizedRelease) -> Rows:
+@results.rows_of.register(AnatomizedRelease)
+def anatomized_rows(release: AnatomizedRelease) -> results.Rows:
     """In which table each column is published, or why it is left out; the rows that are published are `tables()`."""
     kinds = {True: "sensitive", False: "quasi_identifier"}
     rows = [
@@ -450,7 +449,7 @@ def _division_document(division: anatomy.Division) -> dict[str, Any]:
     }
 
 
-@text_of.register(ReleaseCheck)
+@results.text_of.register(ReleaseCheck)
 def check_text(check: ReleaseCheck) -> RenderableType:
     """What a release reaches, and whether that is enough."""
     asked = "what was asked" if "given" in check.settings["bounds"].values() else "what it promises"
@@ -466,7 +465,7 @@ def check_text(check: ReleaseCheck) -> RenderableType:
     )
 
 
-@document_of.register(ReleaseCheck)
+@results.document_of.register(ReleaseCheck)
 def check_document(check: ReleaseCheck) -> dict[str, Any]:
     """What `divulge anatomize --check --json` prints."""
     return {
@@ -482,8 +481,8 @@ def check_document(check: ReleaseCheck) -> dict[str, Any]:
     }
 
 
-@rows_of.register(ReleaseCheck)
-def check_rows(check: ReleaseCheck) -> Rows:
+@results.rows_of.register(ReleaseCheck)
+def check_rows(check: ReleaseCheck) -> results.Rows:
     """A row for each of alpha, beta, gamma and delta; the JSON document has them as exact fractions."""
     pairs = [(name, getattr(check.model, name), getattr(check.levels, name)) for name in _MEANINGS]
     return ("level", "promised", "reached", "holds"), [
@@ -491,7 +490,7 @@ def check_rows(check: ReleaseCheck) -> Rows:
     ]
 
 
-@text_of.register(answers.Estimate)
+@results.text_of.register(answers.Estimate)
 def estimate_text(found: answers.Estimate) -> RenderableType:
     """The answer in one line, and what it depends on in others."""
     if found.estimate is None or found.low is None or found.high is None:
@@ -513,7 +512,7 @@ def estimate_text(found: answers.Estimate) -> RenderableType:
 _READ = {"hierarchies": "by the hierarchies given", "as written": "as they are written"}
 
 
-@document_of.register(answers.Estimate)
+@results.document_of.register(answers.Estimate)
 def estimate_document(found: answers.Estimate) -> dict[str, Any]:
     """What `divulge query --json` prints."""
     return {
@@ -525,7 +524,7 @@ def estimate_document(found: answers.Estimate) -> dict[str, Any]:
     }
 
 
-@rows_of.register(answers.Estimate)
-def estimate_rows(found: answers.Estimate) -> Rows:
+@results.rows_of.register(answers.Estimate)
+def estimate_rows(found: answers.Estimate) -> results.Rows:
     """One row."""
     return ("what", "estimate", "low", "high"), [(found.what, found.estimate, found.low, found.high)]
