@@ -86,6 +86,19 @@ def run(arguments: Sequence[str]) -> int:
         # A folder that is not there, a full disk, no permission: the system says it better than a traceback does.
         told = f"{error.filename}: {error.strerror}" if error.filename and error.strerror else str(error)
         return _fail(BadInput(told), given)
+    except MemoryError as error:
+        return _fail(_no_memory(str(error)), given)
+    except RuntimeError as error:
+        if str(error) != "can't start new thread":  # which needs memory, too
+            raise
+        return _fail(_no_memory(str(error)), given)
+
+
+def _no_memory(told: str) -> BadInput:
+    return BadInput(
+        f"memory ran out{f': {told}' * bool(told)}",
+        hint="Give --memory-limit, below what this machine has, so that what needs more goes to disk",
+    )
 
 
 def _dispatch(arguments: list[str]) -> int:

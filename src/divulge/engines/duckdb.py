@@ -47,6 +47,7 @@ _CSV_REASONS = (
 _JSON_PLACE = re.compile(r'JSON (?:transform error )?in file "(.*?)"(?:, in line (\d+))?')
 _JSON_TWICE = re.compile(r"has duplicate key (\".*\")")
 _STREAM = re.compile(r"(?:registered as .*? failed|get_next failed\(\)): (.*?)(?:\. Detail:|$)", re.MULTILINE)
+_NOT_WRITTEN = re.compile(r'"?(?:Could not write file|Failed to write|Cannot open file) \\*"(.*?)\\*": ([^"\\]*)')
 _OTHER_FILE = re.compile(r'(?:Failed to read|Error while reading) file "(.*?)": (.*)')
 
 
@@ -67,11 +68,14 @@ def _explain(error: duckdb.Error, *, sql: str, known_as: Mapping[str, str]) -> D
         return found
     if isinstance(error, duckdb.OutOfMemoryException):
         hint = "Give the engine a larger memory_limit, or a temp_directory on a disk with more space"
-        return DivulgeError(f"memory ran out: {_first_line(text)}", hint=hint)
+        return DivulgeError(f"memory ran out: {_first_line(text).rstrip('.')}", hint=hint)
     if type(error) is duckdb.Error:  # a file's bytes do not make sense to DuckDB's readers
         return BadInput(f"a file cannot be read: {_first_line(text)}", hint="Is it damaged?")
     if isinstance(error, duckdb.ConnectionException):
         return BadInput("the DuckDB connection is closed", hint="Keep it open as long as its table is in use")
+    if written := _NOT_WRITTEN.search(text):  # DuckDB wraps what the system said into JSON
+        hint = "Nothing was kept of it. Make room there, or name another folder"
+        return BadInput(f"{Path(written.group(1)).name} cannot be written: {written.group(2).strip()}", hint=hint)
     if isinstance(error, duckdb.IOException | duckdb.PermissionException | duckdb.NotSupportedError):
         return BadInput(_first_line(text))
     return InternalError(f"DuckDB refused a statement: {_first_line(text)}; the statement was: {sql}")
