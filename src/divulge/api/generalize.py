@@ -87,7 +87,7 @@ def cut(
     source = read(table)
     roles = resolve_roles(source, quasi_identifiers=[column], sensitive=[about])
     her = adversary_in_force(adversary, kept.adversary)
-    assumptions, nulls = Assumptions.of(her, source, roles), her.nulls or "category"
+    assumptions, nulls = Assumptions.of(her, source, roles), her.without_wildcards()
     contingency = count(source, roles, nulls=nulls)
     everybody = metrics.count_population(source, her.population, roles, nulls)
     before = metrics.measure_counts(
@@ -253,7 +253,7 @@ def count_original(
     if adversary.original is not None:
         told = "the table that is generalized is the original itself"
         raise BadInput(told, hint="Leave original out, or give a prior")
-    assumptions, nulls = Assumptions.of(adversary, source, roles), adversary.nulls or "category"
+    assumptions, nulls = Assumptions.of(adversary, source, roles), adversary.without_wildcards()
     contingency = count_in_memory(Request(source, roles, nulls, joint))
     everybody = metrics.count_population(source, adversary.population, roles, nulls)
     before = metrics.measure_counts(

@@ -10,6 +10,7 @@ from divulge import engines, metrics, values
 from divulge import policy as policies
 from divulge.belief import Adversary, Assumptions, adversary_in_force
 from divulge.count import Request
+from divulge.errors import BadInput
 from divulge.metrics import Measurement
 from divulge.policy import Policy, Promise, Verdict, choose_measured, guard, judge
 from divulge.table import Names, Roles, Table, read, read_beside, resolve_roles, table_of
@@ -67,10 +68,22 @@ def measure(
 def _measured(source: Table, roles: Roles, her: Adversary, *, joint: bool) -> Measurement:
     """Count and measure; an identifier whose values repeat is said to be perhaps a person."""
     assumptions = Assumptions.of(her, source, roles)
-    request = Request(source, roles, her.nulls or "category", joint)
+    request = Request(source, roles, her.counted_nulls, joint, her.suppression)
+    if request.wildcards:
+        _refuse_beside_wildcards(her, roles, joint=joint)
     everybody = None if her.population is None else read_beside(source, her.population)
     found = metrics.measure_request(request, assumptions=assumptions, population=everybody)
     return replace(found, notes=(*guard.repeated(source, roles), *found.notes))
+
+
+def _refuse_beside_wildcards(her: Adversary, roles: Roles, *, joint: bool) -> None:
+    """What could not be counted, or would have no effect, where classes overlap."""
+    if roles.person is not None:
+        told = f"with wildcards the rows of one {roles.person!r} would be counted as people who hide each other"
+        raise BadInput(told, hint="reduce the table to one row per person first")
+    her.refuse(sorted(set(her.given) - {"nulls", "suppressed"}), "with wildcards nothing is told that depends on it")
+    if joint:
+        raise metrics.not_told("joint=True")
 
 
 @values.checked
@@ -159,7 +172,7 @@ def _with_all_rows(verdict: Verdict, source: Table, roles: Roles, her: Adversary
     if not promises:
         return verdict
     together = replace(roles, quasi_identifiers=(_TOGETHER,), identifier=(), leave_out=(), plain=())
-    request = Request(_rows_together(source, roles, her), together, her.nulls or "category", joint=False)
+    request = Request(_rows_together(source, roles, her), together, her.counted_nulls, joint=False)
     priors = {name: prior for name, prior in known.priors.items() if name not in known.conditional}
     measured = metrics.measure_request(request, assumptions=replace(known, priors=priors), population=None)
     found = (replace(outcome, linked=True, sample=()) for outcome in judge(measured, promises, sample=0).outcomes)
@@ -174,7 +187,7 @@ def _can_be_held(promise: Promise, known: Assumptions) -> bool:
 def _rows_together(source: Table, roles: Roles, her: Adversary) -> Table:
     """The rows with one quasi-identifier: a digest of all that the quasi-identifiers say in all rows of their person."""
     engine, quote = source.engine, source.engine.quote
-    where = Request(source, roles, her.nulls or "category", joint=False).where()
+    where = Request(source, roles, her.counted_nulls, joint=False).where()
     texts = [engine.cast(quote(name), "VARCHAR") for name in roles.quasi_identifiers]
     # Each text with its length before it: no two rows are written alike.
     row = " || ".join(f"COALESCE(CAST(LENGTH({text}) AS VARCHAR(20)) || ':' || {text}, '-')" for text in texts)

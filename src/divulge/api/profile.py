@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from divulge import engines, metrics, values
-from divulge.count import ValueCounts, value_counts
+from divulge.count import ValueCounts, alike_notes, text_domains, value_counts
 from divulge.errors import BadInput, nearest
 from divulge.metrics import Identity
 from divulge.policy import guard
@@ -20,6 +20,8 @@ from divulge.results import Result
 from divulge.table import Column, read
 
 Role = Literal["identifier", "person", "quasi_identifier", "sensitive", "weight", "plain"]
+_FEW_VALUES = 10_000
+"""Of a text column with more values, ones that are written alike are not looked for."""
 _WEIGHT = {"fnlwgt", "wgt", "weighting", "pweight", "sampleweight"}
 
 
@@ -47,6 +49,7 @@ class Profile(Result):
 
     columns: tuple[ColumnProfile, ...]
     settings: dict[str, Any]
+    notes: tuple[str, ...] = ()
 
     def __iter__(self) -> Iterator[ColumnProfile]:
         return iter(self.columns)
@@ -81,7 +84,13 @@ def profile(table: Any, *, engine: engines.EngineChoice = None) -> Profile:
     settings = {"engine": source.engine.name, "source": source.source, "nulls": "category", "log_base": 2}
     facts = guard.look_at(source, counted)
     columns = (_describe(column, counted.get(column.name), facts.get(column.name)) for column in source.columns)
-    return Profile(tuple(columns), settings, frame=source.frame)
+    few = [column for column in source.columns if column.type == "VARCHAR" and _has_few_values(counted[column.name])]
+    return Profile(tuple(columns), settings, tuple(alike_notes(text_domains(source, few))), frame=source.frame)
+
+
+def _has_few_values(spectrum: ValueCounts) -> bool:
+    """Few enough to look at each of them."""
+    return 1 < spectrum.distinct <= _FEW_VALUES
 
 
 def _describe(column: Column, spectrum: ValueCounts | None, seen: guard.Facts | None) -> ColumnProfile:

@@ -72,7 +72,7 @@ def rank(
         source,
         roles,
         Assumptions.of(her, source, roles),
-        nulls=her.nulls or "category",
+        nulls=her.without_wildcards(),
         up_to=up_to,
         threshold=threshold,
         sets=sets,

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any, cast, get_args
+from typing import Any, Literal, cast, get_args
 
 import numpy as np
 
@@ -25,11 +25,12 @@ from divulge.belief.prior import (
     read_prior,
     values_by_attribute,
 )
-from divulge.count import Cells, Contingency, Nulls
+from divulge.count import Cells, Contingency, Nulls, SuppressedAs, Suppression
 from divulge.errors import BadInput, nearest
 from divulge.table import Roles, Table, kind_by_name, read_beside
 
 Values = Mapping[str, Sequence[str | None] | str] | Iterable[str]
+NullsSaid = Literal[Nulls, "wildcard"]
 MarginalOf = Callable[[Table, Cells], tuple[Cells, PriorBelief]]
 """The marginal of an original table, and the cells over the values of both tables."""
 
@@ -59,8 +60,10 @@ class Adversary:
     """The order of a text attribute's values from low to high."""
     population: Any = None
     """The population (a path or a table), for journalist risk and k-map."""
-    nulls: Nulls | None = None
-    """A null is a "category" of its own (the default), or its row is left out: "drop"."""
+    nulls: NullsSaid | None = None
+    """A null is a "category" of its own (the default), its row is left out ("drop"), or it matches anything ("wildcard")."""
+    suppressed: Mapping[str, SuppressedAs] | None = None
+    """What stands in suppressed cells, such as "*", and whether it is a "wildcard", which matches anything, or a "value" of its own."""
     recursive_l: int | None = None
     """The l of recursive (c,l)-diversity; by default the table's own distinct l."""
 
@@ -76,11 +79,21 @@ class Adversary:
                 object.__setattr__(self, name, values_by_attribute(given, name))
         self.knowledge()
         self._check_distances()
-        if self.nulls is not None and self.nulls not in get_args(Nulls):
-            raise BadInput(f"nulls={self.nulls!r} is not known", hint="use 'category' or 'drop'")
+        if self.nulls is not None and self.nulls not in get_args(NullsSaid):
+            raise BadInput(f"nulls={self.nulls!r} is not known", hint="use 'category', 'drop' or 'wildcard'")
+        self._check_suppressed()
         l_value: Any = self.recursive_l
         if l_value is not None and (isinstance(l_value, bool) or not isinstance(l_value, int) or l_value < 1):
             raise BadInput(f"recursive_l={l_value!r} is not possible", hint="l is a whole number, at least 1")
+
+    def _check_suppressed(self) -> None:
+        hint = "give what stands in such cells and how it is meant: {'*': 'wildcard'} or {'*': 'value'}"
+        given: Any = {} if self.suppressed is None else self.suppressed
+        if not isinstance(given, Mapping):
+            raise BadInput(f"suppressed is {given!r}", hint=hint)
+        for text, how in given.items():
+            if not isinstance(text, str) or how not in get_args(SuppressedAs):
+                raise BadInput(f"{text!r} is suppressed as {how!r}, which is not known", hint=hint)
 
     def _check_distances(self) -> None:
         for name, holds in (("distances", "a kind"), ("taxonomies", "a file or a tree"), ("orders", "its values")):
@@ -135,6 +148,27 @@ class Adversary:
     def knowledge(self) -> dict[str, Knowledge]:
         """What she rules out or in, by attribute."""
         return read_knowledge(cast("ValuesOf", self.rule_out or {}), cast("ValuesOf", self.rule_in or {}))
+
+    @property
+    def suppression(self) -> Suppression:
+        """What was said of suppressed cells and of nulls."""
+        said: dict[str | None, SuppressedAs] = {}
+        said.update((self.suppressed or {}).items())
+        if self.nulls is not None:
+            said[None] = "wildcard" if self.nulls == "wildcard" else "value"
+        return said
+
+    @property
+    def counted_nulls(self) -> Nulls:
+        """Whether rows with nulls are counted; those that are wildcards are."""
+        return "drop" if self.nulls == "drop" else "category"
+
+    def without_wildcards(self) -> Nulls:
+        """The same where everybody has to be in one class; wildcards are refused."""
+        if "wildcard" in self.suppression.values():
+            told = "with wildcards a person matches several classes, which only measure and check can count"
+            raise BadInput(told, hint="Count such cells as a value of their own here")
+        return self.counted_nulls
 
     def refuse(self, names: Iterable[str], why: str) -> None:
         """An option without effect is refused."""

@@ -23,6 +23,7 @@ def check(
     roles: options.RoleOptions,
     columns: options.GuardOptions,
     adversary: options.BeliefOptions,
+    suppression: options.SuppressionOptions,
     policy: options.PolicyOption = None,
     protect: options.ProtectOption = None,
     sample: Annotated[int, Option(help="How many of the classes that break a promise to name.", min=0)] = 10,
@@ -42,7 +43,7 @@ def check(
     """
     opened = table.read()
     kept = options.policy_of(policy, promises, protect=protect, alone_share=columns.alone_share)
-    her = adversary.resolve(opened.names)
+    her = suppression.added_to(adversary.resolve(opened.names))
     named = roles.resolve(opened) | columns.resolve(opened)
     verdict = dv.check(opened, kept, **named, joint=joint, adversary=her, sample=sample)
     options.tell(verdict, json_=json_, text={"sample": sample})

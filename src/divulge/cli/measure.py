@@ -21,6 +21,7 @@ def measure(
     table: options.TableOptions,
     roles: options.RoleOptions,
     adversary: options.BeliefOptions,
+    suppression: options.SuppressionOptions,
     about: Annotated[
         options.Text,
         Option(
@@ -79,11 +80,16 @@ def measure(
 
     opened = table.read()
     measurement = dv.measure(
-        opened, **_roles(roles, opened, about, given), joint=joint, adversary=adversary.resolve(opened.names)
+        opened,
+        **_roles(roles, opened, about, given),
+        joint=joint,
+        adversary=suppression.added_to(adversary.resolve(opened.names)),
     )
     if (l_value is not None and l_value < 1) or (t is not None and t < 0):
         raise BadInput("--l must be at least 1 and --t at least 0")
     asked = t is not None or l_value is not None
+    if asked and not measurement.beliefs:
+        raise BadInput("--t and --l are about a sensitive attribute, and none was measured")
     held = (
         {name: metrics.conditions_of(measurement, name, t=t, l_value=l_value) for name in measurement.beliefs}
         if asked

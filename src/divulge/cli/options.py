@@ -369,8 +369,8 @@ class BeliefOptions:
         Text,
         Option(
             metavar="HOW",
-            help="A null is a value (category, the default), or its row is left out (drop).",
-            autocompletion=program.one_of(lambda: ["category", "drop"]),
+            help="A null is a value (category, the default), its row is left out (drop), or it matches all (wildcard).",
+            autocompletion=program.one_of(lambda: ["category", "drop", "wildcard"]),
         ),
     ] = None
 
@@ -405,6 +405,36 @@ class BeliefOptions:
     def hierarchies(self, columns: Sequence[str] = ()) -> dict[str, str]:
         """Column to a hierarchy: hers of a sensitive column, or the levels of another."""
         return pairs(self.hierarchy or [], "--hierarchy", columns)
+
+
+@dataclass(frozen=True)
+class SuppressionOptions:
+    """What stands in suppressed cells, and how it is meant."""
+
+    panel: ClassVar[str] = "Adversary"
+    suppressed: Annotated[
+        Texts, Option(metavar="TEXT", help="What stands in suppressed cells, such as '*'; with --as. Repeatable.")
+    ] = None
+    as_: Annotated[
+        Text,
+        Option(
+            "--as",
+            metavar="HOW",
+            help="What --suppressed matches: anything (wildcard) or only itself (value).",
+            autocompletion=program.one_of(lambda: ["wildcard", "value"]),
+        ),
+    ] = None
+
+    def added_to(self, adversary: Adversary) -> Adversary:
+        """The adversary with what is said here."""
+        if self.suppressed and self.as_ is None:
+            raise BadInput(
+                f"it is not said how {self.suppressed[0]!r} is meant", hint="add --as wildcard or --as value"
+            )
+        if self.as_ is not None and not self.suppressed:
+            raise BadInput(f"--as {self.as_} has no effect without --suppressed", hint="name what stands in such cells")
+        given: Any = dict.fromkeys(self.suppressed or (), self.as_) or None
+        return replace(adversary, suppressed=given)
 
 
 JointOption = Annotated[

@@ -103,13 +103,15 @@ def _growing(opened: Table, given: dict[str, Any], her: Adversary, *, every: int
 
     if given["person"] is not None:
         raise BadInput("--growing counts rows, not people", hint="reduce the table to one row per person first")
-    her.refuse(set(her.given) - {"nulls"}, "growing sets are held against the table's own distribution")
+    her.refuse(
+        sorted(set(her.given) - {"nulls", "suppressed"}), "growing sets are held against the table's own distribution"
+    )
     with options.progress_bar("columns") as progress:
         found = dv.growing(
             opened,
             quasi_identifiers=given["quasi_identifiers"],
             sensitive=given["sensitive"],
-            nulls=her.nulls or "category",
+            nulls=her.without_wildcards(),
             every=every,
             progress=progress,
         )

@@ -15,12 +15,15 @@ from divulge.count.counting import (
     joint_domain,
     plain_values,
     population_sizes,
+    text_domains,
     value_counts,
 )
 from divulge.count.counts import Counts, count_in_memory, whole_classes
+from divulge.count.wildcards import SuppressedAs, Suppression, Suspects, alike_notes, people_matching, suspects_of
 
 __all__ = [
-    "Cells", "Contingency", "CountedColumns", "Counts", "Domain", "Nulls", "Request", "ValueCounts", "ValueNumbers",
-    "align", "build_cells", "count", "count_in_memory", "domain_codes", "encode", "joint_domain", "plain_values",
-    "population_sizes", "value_counts", "whole_classes",
+    "Cells", "Contingency", "CountedColumns", "Counts", "Domain", "Nulls", "Request", "SuppressedAs", "Suppression",
+    "Suspects", "ValueCounts", "ValueNumbers", "align", "alike_notes", "build_cells", "count", "count_in_memory",
+    "domain_codes", "encode", "joint_domain", "people_matching", "plain_values", "population_sizes", "suspects_of",
+    "text_domains", "value_counts", "whole_classes",
 ]  # fmt: skip

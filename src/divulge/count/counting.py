@@ -20,6 +20,7 @@ import pyarrow.compute as pc
 from divulge import arrays
 from divulge.arrays import Floats, Ints
 from divulge.count.contingency import Cells, Contingency, Domain, build_cells
+from divulge.count.wildcards import Suppression, Suspects, alike_notes, suppression_notes, unsaid_suppression
 from divulge.errors import BadInput, InternalError
 from divulge.table import Column, Kind, Roles, Table
 
@@ -237,6 +238,8 @@ class Request:
     roles: Roles
     nulls: Nulls
     joint: bool
+    suppression: Suppression = field(default_factory=dict)
+    """What was said of suppressed cells and of nulls among the quasi-identifiers."""
 
     def __post_init__(self) -> None:
         if self.nulls not in ("category", "drop"):
@@ -249,6 +252,11 @@ class Request:
         if person is not None and weight is not None:
             told = f"weight {weight!r} and person {person!r} cannot be combined"
             raise BadInput(told, hint="reduce the table to one row per person first")
+
+    @property
+    def wildcards(self) -> tuple[str | None, ...]:
+        """What matches anything."""
+        return tuple(text for text, how in self.suppression.items() if how == "wildcard")
 
     @property
     def layout(self) -> CountedColumns:
@@ -337,6 +345,19 @@ class Request:
             if total > rows:
                 notes.append(f"{total - rows} of {total} rows were left out because of nulls")
         return tuple(notes)
+
+    def doubts(
+        self, suspects: Suspects, people: int, keys: Sequence[Domain], values: Sequence[Domain]
+    ) -> tuple[tuple[str, ...], dict[str, str]]:
+        """Notes on cells that may not mean what they say, and how each text of suppressed cells is counted."""
+        unsaid = unsaid_suppression(suspects, people, self.suppression)
+        suppressed: dict[str, str] = {text: how for text, how in self.suppression.items() if text is not None}
+        notes = (
+            *suppression_notes(unsaid, "rows" if self.roles.person is None else "people"),
+            *alike_notes(keys, effect=": people who may share a class are counted apart"),
+            *alike_notes(values, effect=": the diversity looks larger than it may be"),
+        )
+        return notes, suppressed | {text: "value" for text in unsaid if text is not None}
 
 
 def count(table: Table, roles: Roles, *, nulls: Nulls = "category", joint: bool = False) -> Contingency:
@@ -466,3 +487,21 @@ def value_counts(table: Table, columns: Sequence[str]) -> dict[str, ValueCounts]
         here = column == position
         found[name] = ValueCounts(name, sizes[here], repeats[here], int(sizes[here & absent].sum()))
     return found
+
+
+def text_domains(table: Table, columns: Sequence[Column]) -> list[Domain]:
+    """The distinct values of text columns, all of them in one statement."""
+    if not columns:
+        return []
+    quoted = [table.engine.quote(column.name) for column in columns]
+    which = " ".join(f"WHEN GROUPING({name}) = 0 THEN {place}" for place, name in enumerate(quoted))
+    sets = ", ".join(f"({name})" for name in quoted)
+    # In a row of one grouping set, all columns but its own are null; COALESCE takes at least two.
+    selected = f"CASE {which} END AS c, COALESCE({', '.join([*quoted, 'NULL'])}) AS v"
+    found = table.engine.query(f"SELECT {selected} FROM {table.relation} GROUP BY GROUPING SETS ({sets})")
+    place = found.column("c").to_numpy()
+    values = plain_values(found.column("v"))
+    return [
+        encode(pa.chunked_array([values.filter(pa.array(place == number))]), name=column.name, kind=column.kind)[0]
+        for number, column in enumerate(columns)
+    ]

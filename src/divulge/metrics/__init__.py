@@ -14,6 +14,8 @@ from divulge.metrics.measurement import (
     count_population,
     measure_counts,
     measure_request,
+    needs_population,
+    not_told,
     survey_of,
 )
 from divulge.metrics.metric import TOLERANCE, Convex, LooksAt, Metric, RankingTable, Scope, worst_first
@@ -24,5 +26,6 @@ __all__ = [
     "Marginal", "Measurement", "Metric", "Question", "RankingTable", "Scope", "Score", "answer",
     "as_number", "beliefs_by", "conditions_of", "count_population", "distinction", "distribution_leakage",
     "entropy_leakage", "find_metric", "leading_metric", "measure_counts", "measure_request", "mutual_information",
-    "ordering_metric", "ranked_metrics", "separation", "specific_information", "survey_of", "uniques", "worst_first",
+    "needs_population", "not_told", "ordering_metric", "ranked_metrics", "separation", "specific_information",
+    "survey_of", "uniques", "worst_first",
 ]  # fmt: skip

@@ -31,6 +31,8 @@ class Identity:
     """Whether the population is not known: its sizes are sums of survey weights."""
     given_whole: Identity | None = field(default=None, repr=False)
     """The view of the whole table, where these classes are only a part of it."""
+    own: Floats | None = field(default=None, repr=False)
+    """The people of each class itself, where classes overlap: `sizes` are then how many people match it."""
 
     @property
     def whole(self) -> Identity:
@@ -56,10 +58,20 @@ class Identity:
         """From (size, how many classes have it)."""
         return cls(sizes, repeats, float(np.log2(sizes @ repeats)) if person_entropy is None else person_entropy)
 
+    @property
+    def overlapping(self) -> bool:
+        """Whether a person may match several classes."""
+        return self.own is not None
+
+    @property
+    def members(self) -> Floats:
+        """The people of each class itself."""
+        return self.sizes if self.own is None else self.own
+
     @cached_property
     def total(self) -> float:
         """People in all classes."""
-        return float(self.whole.sizes @ self.whole.repeats)
+        return float(self.whole.members @ self.whole.repeats)
 
     @cached_property
     def classes(self) -> float:
@@ -69,7 +81,7 @@ class Identity:
     @cached_property
     def class_share(self) -> Floats:
         """p(class)."""
-        return self.sizes / self.total
+        return self.members / self.total
 
     @cached_property
     def entropy(self) -> Floats:

@@ -30,7 +30,9 @@ from divulge.count import (
     count_in_memory,
     domain_codes,
     joint_domain,
+    people_matching,
     population_sizes,
+    suspects_of,
 )
 from divulge.errors import BadInput, nearest
 from divulge.metrics.catalogue import IDENTITY, SENSITIVE, find_metric
@@ -106,6 +108,11 @@ class Measurement(Result):
         ]
 
     @property
+    def overlapping(self) -> bool:
+        """Whether wildcards make a person match several classes, so that few metrics are told."""
+        return self.identity_view.overlapping
+
+    @property
     def rows(self) -> int:
         """Rows counted."""
         return self.contingency.rows
@@ -133,7 +140,7 @@ class Measurement(Result):
             raise BadInput(f"{name!r} is a number of the whole table, not of a class")
         if attribute is None:
             if name not in self.identity:
-                raise BadInput(f"{name!r} needs a population", hint="give a population table or a weight column")
+                raise not_told(repr(name)) if self.overlapping else needs_population(repr(name))
             return metric.per_class(self.identity_view) + 0.0  # -0.0 + 0.0 is 0.0
         if attribute not in self.beliefs:
             raise BadInput(f"{attribute!r} is not a sensitive attribute here", hint=nearest(attribute, self.beliefs))
@@ -201,7 +208,7 @@ def score(contingency: Contingency, view: Identity | Belief) -> dict[str, Score]
     about = view.cells.domain.name if isinstance(view, Belief) else None
     metrics: Sequence[Metric[Any]] = SENSITIVE if isinstance(view, Belief) else IDENTITY
     for metric in metrics:
-        if metric.needs_population and isinstance(view, Identity) and view.population is None:
+        if isinstance(view, Identity) and not _is_told(metric, view):
             continue
         value, place = metric.value(view)
         worst = None
@@ -210,6 +217,29 @@ def score(contingency: Contingency, view: Identity | Belief) -> dict[str, Score]
             worst = WorstClass(index, contingency.class_key(index), int(contingency.sizes[index]))
         found[metric.name] = Score(metric, value, about, worst)
     return found
+
+
+def _is_told(metric: Metric[Any], view: Identity) -> bool:
+    """Whether the data allow a metric of identity."""
+    if view.overlapping:
+        return metric.overlapping
+    return not metric.needs_population or view.population is not None
+
+
+def needs_population(what: str) -> BadInput:
+    """There is none."""
+    return BadInput(f"{what} needs a population", hint="give a population table or a weight column")
+
+
+def not_told(what: str) -> BadInput:
+    """Wildcards are in force."""
+    return BadInput(f"{what} cannot be told: {_ONLY_THESE}", hint="Count what is suppressed as a value of its own")
+
+
+_ONLY_THESE = (
+    "with wildcards classes overlap, and only "
+    f"{', '.join(metric.name for metric in IDENTITY if metric.overlapping)} are told"
+)
 
 
 # --- From counts to a measurement: form what the adversary believes, score every metric ---------------------------------
@@ -223,14 +253,55 @@ def measure_request(request: Request, *, assumptions: Assumptions, population: T
     if counts.is_small and (register is None or register.is_small):
         contingency, everybody = counts.collect(), None if register is None else register.collect()
         del counts, register  # the counted rows are not needed twice
-        return measure_counts(contingency, source, roles, assumptions=assumptions, nulls=nulls, population=everybody)
+        values = [cells.domain for name, cells in contingency.cells.items() if name in roles.sensitive]
+        people = int(contingency.sizes.sum())
+        doubts, suppressed = request.doubts(suspects_of(contingency), people, contingency.keys, values)
+        contingency = replace(contingency, notes=(*contingency.notes, *doubts))
+        if request.wildcards:
+            found = _measure_overlapping(contingency, request)
+        else:
+            found = measure_counts(
+                contingency, source, roles, assumptions=assumptions, nulls=nulls, population=everybody
+            )
+        return replace(found, settings={**found.settings, "suppressed": suppressed})
+    if request.wildcards:
+        raise BadInput(
+            f"{source.source} has {counts.cells:,} combinations of values, too many to look in memory for what matches a wildcard",
+            hint="Name fewer quasi-identifiers, allow more memory, or count what is suppressed as a value of its own",
+        )
     survey = survey_of(counts, register, assumptions)
     sample, where = survey.sample, source.engine.place.removeprefix("the ")
     settings = _settings(request, sample.beliefs, assumptions, population=population is not None)
     *notes, stayed = survey.contingency.notes
     noted = replace(survey.contingency, notes=(*notes, *assumptions.notes, stayed))
-    measured = _measurement(noted, sample.identity, sample.beliefs, settings | {"counts": where}, source.frame)
+    measured = _measurement(
+        noted,
+        sample.identity,
+        sample.beliefs,
+        settings | {"counts": where, "suppressed": dict(survey.suppressed)},
+        source.frame,
+    )
     return replace(measured, survey=survey)
+
+
+def _measure_overlapping(contingency: Contingency, request: Request) -> Measurement:
+    """How many people each class matches, where some cells match anything."""
+    matches, without_values = people_matching(contingency, request.wildcards)
+    sizes = matches.astype(np.float64)
+    own = contingency.sizes.astype(np.float64)
+    view = Identity(sizes, np.ones(len(sizes)), float(np.log2(own.sum())), own=own)
+    about = f"; nothing about {', '.join(request.roles.sensitive)}" if request.roles.sensitive else ""
+    notes = [f"{_ONLY_THESE}{about}"]
+    if without_values:
+        notes.append(f"{without_values:,} rows have nothing but wildcards: they match everybody and hide nobody else")
+    elif not (matches != contingency.sizes).any():
+        notes.append("no record matches another one by a wildcard")
+    settings = _settings(request, {}, Assumptions(), population=False)
+    settings |= {"population": None, "population_estimator": None}
+    if None in request.wildcards:
+        settings["nulls"] = "wildcard"
+    noted = replace(contingency, cells={}, notes=(*contingency.notes, *notes))
+    return _measurement(noted, view, {}, settings, request.table.frame)
 
 
 def survey_of(
@@ -352,6 +423,7 @@ def _settings(
         "person": roles.person,
         "weight": roles.weight,
         "nulls": request.nulls,
+        "suppressed": {text: how for text, how in request.suppression.items() if text is not None},
         "prior": {name: belief.prior.name for name, belief in beliefs.items()},
         "prior_weights": dict(assumptions.prior_weights),
         "original": None if assumptions.original is None else assumptions.original.source,

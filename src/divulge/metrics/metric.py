@@ -70,6 +70,8 @@ class Metric(Generic[View]):
     of_table: Callable[[View], float] | None = None
     """The table's number where it is not the worst class's, for example an average."""
     needs_population: bool = False
+    overlapping: bool = False
+    """Told with wildcards too, where a person may match several classes: it looks at how many people each one matches."""
     kind: Literal["risk", "limit", "description"] = "risk"
     """A risk can be promised; a limit is a bound to set promises by; a description only describes."""
     against_prior: bool = False

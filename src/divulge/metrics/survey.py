@@ -8,6 +8,7 @@ classes and counts those beyond a bound. What a partition returns is small, and 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -20,7 +21,17 @@ import pyarrow.compute as pc
 
 from divulge.arrays import Floats, Ints
 from divulge.belief import Belief, GivenPrior, Ground, Knowledge, PriorBelief, Whole
-from divulge.count import Contingency, CountedColumns, Counts, ValueNumbers, population_sizes, whole_classes
+from divulge.count import (
+    Contingency,
+    CountedColumns,
+    Counts,
+    Domain,
+    Suspects,
+    ValueNumbers,
+    population_sizes,
+    suspects_of,
+    whole_classes,
+)
 from divulge.engines import Held
 from divulge.errors import BadInput, InternalError
 from divulge.metrics.catalogue import IDENTITY, SENSITIVE, leading_metric
@@ -141,6 +152,8 @@ def classes_of(view: Any) -> Ints:
 
 # --- survey -----------------------------------------------------------------------------------------------------------
 _POPULATION = "population"
+MOST_VALUES = 10_000
+"""Among more values of a quasi-identifier than these, ones that are written alike are not looked for."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -205,7 +218,8 @@ class SurveyTotals:
     surprise: Mapping[str, float]
     """How far each class is from its prior, times the class's share."""
     keys: tuple[pa.Array, ...]
-    """Up to two values of each quasi-identifier: enough to see whether it is constant."""
+    """The values of each quasi-identifier, up to MOST_VALUES and one more."""
+    suspects: Suspects
 
 
 @dataclass(frozen=True, eq=False)
@@ -273,8 +287,8 @@ def _totals(plan: SurveyPlan, part: SurveyPart) -> SurveyTotals:
         name: float((belief.cells.totals / wholes[name].total) @ belief.surprise)
         for name, belief in part.beliefs.items()
     }
-    keys = tuple(key.values.slice(0, 2) for key in part.contingency.keys)
-    return SurveyTotals(sizes, repeats.astype(np.int64), wholes, surprise, keys)
+    keys = tuple(key.values.slice(0, MOST_VALUES + 1) for key in part.contingency.keys)
+    return SurveyTotals(sizes, repeats.astype(np.int64), wholes, surprise, keys, suspects_of(part.contingency))
 
 
 def merge_totals(one: SurveyTotals, other: SurveyTotals) -> SurveyTotals:
@@ -287,8 +301,9 @@ def merge_totals(one: SurveyTotals, other: SurveyTotals) -> SurveyTotals:
     wholes |= {name: whole.plus(other.wholes[name]) for name, whole in one.wholes.items() if name in other.wholes}
     surprise = {name: one.surprise.get(name, 0.0) + other.surprise.get(name, 0.0) for name in wholes}
     pairs = zip(one.keys, other.keys, strict=True)
-    keys = tuple(pa.concat_arrays([left, right]).unique().slice(0, 2) for left, right in pairs)
-    return SurveyTotals(sizes, repeats, wholes, surprise, keys)
+    keys = tuple(pa.concat_arrays([left, right]).unique().slice(0, MOST_VALUES + 1) for left, right in pairs)
+    suspects = {name: dict(Counter(texts) + Counter(other.suspects[name])) for name, texts in one.suspects.items()}
+    return SurveyTotals(sizes, repeats, wholes, surprise, keys, suspects)
 
 
 def find_worst(
@@ -347,6 +362,8 @@ class Survey:
     contingency: Contingency = field(repr=False)
     """The same classes, with the numbers and notes of the whole table."""
     answers: dict[Question, Tally] = field(repr=False)
+    suppressed: Mapping[str, str] = field(default_factory=dict)
+    """How each text of suppressed cells is counted."""
 
     @property
     def classes(self) -> int:
@@ -415,9 +432,11 @@ def survey_classes(
     findings = fold(held, partial(find_worst, plan, criteria, hidden), partial(merge_findings, plan, criteria))
     sample = _part(plan, findings.rows)
     alone = [coding.parts[0] for coding in codings.values() if coding.tuples is None]
-    pairs = zip(counts.layout.keys, sums.keys, strict=True)
+    pairs = list(zip(counts.layout.keys, sums.keys, strict=True))
     constant = {column.name: values[0].as_py() for column, values in pairs if len(values) == 1}
-    notes = counts.request.notes(rows, constant, alone)
+    keys = [Domain(column.name, values, column.kind) for column, values in pairs if len(values) <= MOST_VALUES]
+    doubts, suppressed = counts.request.doubts(sums.suspects, int(sums.sizes @ sums.repeats), keys, alone)
+    notes = (*counts.request.notes(rows, constant, alone), *doubts)
     kept = (
         f"the counts stayed on {held.engine.place}: {len(sample.contingency):,} of {int(sums.repeats.sum()):,} classes are here, "
         f"the {plan.kept} worst by each metric"
@@ -425,7 +444,8 @@ def survey_classes(
     contingency = replace(
         sample.contingency, rows=rows, people=people, person_entropy=person_entropy, notes=(*notes, kept)
     )
-    return Survey(held, plan, sample, contingency, dict(zip(hidden, findings.tallies, strict=True)))
+    answers = dict(zip(hidden, findings.tallies, strict=True))
+    return Survey(held, plan, sample, contingency, answers, suppressed)
 
 
 def _criteria(plan: SurveyPlan, *, population: bool, metrics: Sequence[str] | None) -> tuple[Question, ...]:

@@ -78,7 +78,7 @@ class Promise:
         if not beliefs and self.attribute is None:
             metric = next((other for other in metrics.IDENTITY if other.name == metric.name), metric)
         if metric.needs_population and not has_population:
-            raise BadInput(f"{metric.name} needs a population", hint="give a population table or a weight column")
+            raise metrics.needs_population(metric.name)
         if metric.scope == "identity":
             yield replace(self, metric=metric), None
             return
@@ -339,6 +339,11 @@ def choose(
 
 def choose_measured(protections: Sequence[Protection], measurement: Measurement) -> tuple[Protected, ...]:
     """The same in a measured table, by what the table itself says of people; refused where not all of its classes are here."""
+    if protections and measurement.overlapping:
+        raise BadInput(
+            "chosen people may be behind a wildcard, so nobody can say which classes hold them",
+            hint="Check without protections, or count what is suppressed as a value of its own",
+        )
     if protections and measurement.survey is not None:
         raise BadInput(
             "chosen people and values cannot be looked for among classes that were not brought together",
@@ -556,6 +561,9 @@ def _held(measurement: Measurement, protected: Protected, sample: int) -> Iterat
 def _spread(
     measurement: Measurement, promises: Sequence[Promise], beliefs: Mapping[str, Belief]
 ) -> list[tuple[Promise, str | None]]:
+    for promise in promises if measurement.overlapping else ():
+        if not promise.metric.overlapping:
+            raise metrics.not_told(promise.text)
     has_population = any(score.metric.needs_population for score in measurement.identity.values())
     return [pair for promise in promises for pair in promise.spread(beliefs, has_population=has_population)]
 

@@ -42,7 +42,8 @@ def profile_text(profile: Profile) -> RenderableType:
     for row in rows:
         table.add_row(*row)
     legend = "entropy in bits; DR and ITPR say how far the column alone identifies a record, from 0 to 1; nulls count as a value."
-    return Group(Text(f"{profile.settings['source']}: {len(columns)} columns"), table, Text(legend, style="dim"))
+    told = Text(f"{profile.settings['source']}: {len(columns)} columns")
+    return Group(told, table, *(bullet(noted(note)) for note in profile.notes), Text(legend, style="dim"))
 
 
 @results.rows_of.register(Profile)

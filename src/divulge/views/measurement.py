@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _SHOWN = 3
+_AS = {"wildcard": "matches anything", "value": "a value of its own"}
 
 
 @results.text_of.register(Measurement)
@@ -69,6 +70,8 @@ def story_text(
 def _identity_in_short(measurement: Measurement) -> str:
     whole = measurement.identity_view.whole
     alone, k = int(metrics.uniques(whole)), int(whole.sizes.min())
+    if measurement.overlapping:
+        return _matches_in_short(measurement, alone, k)
     if alone and measurement.settings["person"]:
         # Somebody with rows in several classes may be alone in each of them.
         return (
@@ -83,6 +86,19 @@ def _identity_in_short(measurement: Measurement) -> str:
         )
     return (
         f"Nobody is alone: every class has at least {people(k)} (k = {k}), "
+        f"so a record is guessed right at most once in {k:,} times."
+    )
+
+
+def _matches_in_short(measurement: Measurement, alone: int, k: int) -> str:
+    if alone:
+        verb = "matches" if alone == 1 else "match"
+        return (
+            f"{people(alone)} ({percent(alone / measurement.people)}) {verb} no other record, wildcards counted: "
+            "whoever knows these columns finds their record."
+        )
+    return (
+        f"Nobody is alone: every record matches at least {people(k)} (k = {k}), wildcards counted, "
         f"so a record is guessed right at most once in {k:,} times."
     )
 
@@ -135,6 +151,7 @@ def _conditions_sentence(item: metrics.Conditions) -> str:
 def settings_sentence(settings: Mapping[str, Any]) -> str:
     """What the numbers depend on, in one line."""
     parts = [f"nulls: {settings['nulls']}", f"engine: {settings['engine']}", "logarithms: base 2"]
+    parts += [f"{text!r}: {_AS[how]}" for text, how in settings["suppressed"].items()]
     parts += [f"prior of {name}: {prior}" for name, prior in settings["prior"].items()]
     parts += [f"t-closeness of {name}: {distance} distance" for name, distance in settings["ground_distance"].items()]
     parts += [f"recursive diversity of {name}: l = {l_value}" for name, l_value in settings["recursive_l"].items()]
@@ -369,6 +386,8 @@ def worst_classes(measurement: Measurement, *, most: int = 10, by: str | None = 
     attributes: list[str | None] = list(measurement.beliefs) or [None]
     name = by or metrics.leading_metric("identity" if attributes == [None] else "sensitive").name
     metric = metrics.find_metric(name)
+    if measurement.overlapping and name not in measurement.identity:
+        raise metrics.not_told(repr(name))
     if attributes == [None] and name in measurement.identity:
         metric = measurement.identity[name].metric
     if metric.scope == "identity":
@@ -396,7 +415,9 @@ def explain(measurement: Measurement, index: int, attribute: str | None, metric_
     metric = metrics.find_metric(metric_name, "identity" if attribute is None else "sensitive")
     value = metrics.as_number(metric, float(measurement.per_class(metric_name, attribute)[index]))
     if attribute is None:
-        return Finding(key, size, None, metric_name, value, (), (), _identity_sentence(key, size))
+        matched = int(measurement.identity_view.sizes[index])
+        verb = "matches" if measurement.overlapping else "is"
+        return Finding(key, size, None, metric_name, value, (), (), _identity_sentence(key, matched, verb))
     ruled_out, over = shifts(measurement, index, attribute)
     return Finding(
         key,
@@ -434,10 +455,10 @@ def shifts(measurement: Measurement, index: int, attribute: str) -> tuple[tuple[
     )
 
 
-def _identity_sentence(key: Mapping[str, Any], size: int) -> str:
+def _identity_sentence(key: Mapping[str, Any], size: int, verb: str) -> str:
     if size == 1:
-        return f"{class_name(key)} is 1 person: whoever knows these values knows whose record it is."
-    return f"{class_name(key)} is {people(size)}: a guess at the record is right once in {size:,} times."
+        return f"{class_name(key)} {verb} 1 person: whoever knows these values knows whose record it is."
+    return f"{class_name(key)} {verb} {people(size)}: a guess at the record is right once in {size:,} times."
 
 
 def _sentence(
