@@ -11,8 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from divulge import engines, metrics, values
-from divulge.count import ValueCounts, alike_notes, text_domains, value_counts
+from divulge import count, engines, metrics, values
 from divulge.errors import BadInput, nearest
 from divulge.metrics import Identity
 from divulge.policy import guard
@@ -80,20 +79,25 @@ def profile(table: Any, *, engine: engines.EngineChoice = None) -> Profile:
         [('zip', 2, 0, 'quasi_identifier'), ('disease', 2, 1, 'sensitive')]
     """
     source = read(table, engine=engine)
-    counted = value_counts(source, [column.name for column in source.columns if column.kind != "nested"])
+    counted = count.value_counts(source, [column.name for column in source.columns if column.kind != "nested"])
     settings = {"engine": source.engine.name, "source": source.source, "nulls": "category", "log_base": 2}
     facts = guard.look_at(source, counted)
     columns = (_describe(column, counted.get(column.name), facts.get(column.name)) for column in source.columns)
     few = [column for column in source.columns if column.type == "VARCHAR" and _has_few_values(counted[column.name])]
-    return Profile(tuple(columns), settings, tuple(alike_notes(text_domains(source, few))), frame=source.frame)
+    return Profile(
+        tuple(columns),
+        settings,
+        tuple(count.wildcards.alike_notes(count.text_domains(source, few))),
+        frame=source.frame,
+    )
 
 
-def _has_few_values(spectrum: ValueCounts) -> bool:
+def _has_few_values(spectrum: count.ValueCounts) -> bool:
     """Few enough to look at each of them."""
     return 1 < spectrum.distinct <= _FEW_VALUES
 
 
-def _describe(column: Column, spectrum: ValueCounts | None, seen: guard.Facts | None) -> ColumnProfile:
+def _describe(column: Column, spectrum: count.ValueCounts | None, seen: guard.Facts | None) -> ColumnProfile:
     if spectrum is None or seen is None:
         reason = "its values are nested; take out the parts that matter to measure it"
         return ColumnProfile(column.name, column.type, 0, 0, 0.0, 0.0, 0.0, 0, "plain", reason)
@@ -114,7 +118,7 @@ def _describe(column: Column, spectrum: ValueCounts | None, seen: guard.Facts | 
     )
 
 
-def suggest_role(column: Column, spectrum: ValueCounts, rate: float, seen: guard.Facts) -> tuple[Role, str]:
+def suggest_role(column: Column, spectrum: count.ValueCounts, rate: float, seen: guard.Facts) -> tuple[Role, str]:
     """The role a column probably plays, and why; what the guard would stop is an identifier, or the person where it repeats."""
     words = guard.words_of(column.name)
     if spectrum.distinct <= 1:

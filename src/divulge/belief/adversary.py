@@ -25,7 +25,7 @@ from divulge.belief.prior import (
     read_prior,
     values_by_attribute,
 )
-from divulge.count import Cells, Contingency, Nulls, SuppressedAs, Suppression
+from divulge.count import Cells, Contingency, Nulls, wildcards
 from divulge.errors import BadInput, nearest
 from divulge.table import Roles, Table, kind_by_name, read_beside
 
@@ -62,7 +62,7 @@ class Adversary:
     """The population (a path or a table), for journalist risk and k-map."""
     nulls: NullsSaid | None = None
     """A null is a "category" of its own (the default), its row is left out ("drop"), or it matches anything ("wildcard")."""
-    suppressed: Mapping[str, SuppressedAs] | None = None
+    suppressed: Mapping[str, wildcards.SuppressedAs] | None = None
     """What stands in suppressed cells, such as "*", and whether it is a "wildcard", which matches anything, or a "value" of its own."""
     recursive_l: int | None = None
     """The l of recursive (c,l)-diversity; by default the table's own distinct l."""
@@ -92,7 +92,7 @@ class Adversary:
         if not isinstance(given, Mapping):
             raise BadInput(f"suppressed is {given!r}", hint=hint)
         for text, how in given.items():
-            if not isinstance(text, str) or how not in get_args(SuppressedAs):
+            if not isinstance(text, str) or how not in get_args(wildcards.SuppressedAs):
                 raise BadInput(f"{text!r} is suppressed as {how!r}, which is not known", hint=hint)
 
     def _check_distances(self) -> None:
@@ -150,9 +150,9 @@ class Adversary:
         return read_knowledge(cast("ValuesOf", self.rule_out or {}), cast("ValuesOf", self.rule_in or {}))
 
     @property
-    def suppression(self) -> Suppression:
+    def suppression(self) -> wildcards.Suppression:
         """What was said of suppressed cells and of nulls."""
-        said: dict[str | None, SuppressedAs] = {}
+        said: dict[str | None, wildcards.SuppressedAs] = {}
         said.update((self.suppressed or {}).items())
         if self.nulls is not None:
             said[None] = "wildcard" if self.nulls == "wildcard" else "value"

@@ -10,6 +10,7 @@ from typer import Option
 
 import divulge as dv
 from divulge.cli import options
+from divulge.cli.measure import SuppressionOptions
 from divulge.policy import Promise
 
 app = options.new_app()
@@ -23,7 +24,7 @@ def check(
     roles: options.RoleOptions,
     columns: options.GuardOptions,
     adversary: options.BeliefOptions,
-    suppression: options.SuppressionOptions,
+    suppression: SuppressionOptions,
     policy: options.PolicyOption = None,
     protect: options.ProtectOption = None,
     sample: Annotated[int, Option(help="How many of the classes that break a promise to name.", min=0)] = 10,

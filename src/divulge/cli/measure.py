@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated, Any
+from dataclasses import dataclass, replace
+from typing import Annotated, Any, ClassVar
 
 from typer import Option
 
@@ -15,13 +16,44 @@ from divulge.errors import BadInput
 app = options.new_app()
 
 
+@dataclass(frozen=True)
+class SuppressionOptions:
+    """What stands in suppressed cells, and how it is meant."""
+
+    panel: ClassVar[str] = "Adversary"
+    suppressed: Annotated[
+        options.Texts,
+        Option(metavar="TEXT", help="What stands in suppressed cells, such as '*'; with --as. Repeatable."),
+    ] = None
+    as_: Annotated[
+        options.Text,
+        Option(
+            "--as",
+            metavar="HOW",
+            help="What --suppressed matches: anything (wildcard) or only itself (value).",
+            autocompletion=program.one_of(lambda: ["wildcard", "value"]),
+        ),
+    ] = None
+
+    def added_to(self, adversary: dv.Adversary) -> dv.Adversary:
+        """The adversary with what is said here."""
+        if self.suppressed and self.as_ is None:
+            raise BadInput(
+                f"it is not said how {self.suppressed[0]!r} is meant", hint="add --as wildcard or --as value"
+            )
+        if self.as_ is not None and not self.suppressed:
+            raise BadInput(f"--as {self.as_} has no effect without --suppressed", hint="name what stands in such cells")
+        given: Any = dict.fromkeys(self.suppressed or (), self.as_) or None
+        return replace(adversary, suppressed=given)
+
+
 @app.command()
 @options.takes_groups
 def measure(
     table: options.TableOptions,
     roles: options.RoleOptions,
     adversary: options.BeliefOptions,
-    suppression: options.SuppressionOptions,
+    suppression: SuppressionOptions,
     about: Annotated[
         options.Text,
         Option(

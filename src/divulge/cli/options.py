@@ -407,36 +407,6 @@ class BeliefOptions:
         return pairs(self.hierarchy or [], "--hierarchy", columns)
 
 
-@dataclass(frozen=True)
-class SuppressionOptions:
-    """What stands in suppressed cells, and how it is meant."""
-
-    panel: ClassVar[str] = "Adversary"
-    suppressed: Annotated[
-        Texts, Option(metavar="TEXT", help="What stands in suppressed cells, such as '*'; with --as. Repeatable.")
-    ] = None
-    as_: Annotated[
-        Text,
-        Option(
-            "--as",
-            metavar="HOW",
-            help="What --suppressed matches: anything (wildcard) or only itself (value).",
-            autocompletion=program.one_of(lambda: ["wildcard", "value"]),
-        ),
-    ] = None
-
-    def added_to(self, adversary: Adversary) -> Adversary:
-        """The adversary with what is said here."""
-        if self.suppressed and self.as_ is None:
-            raise BadInput(
-                f"it is not said how {self.suppressed[0]!r} is meant", hint="add --as wildcard or --as value"
-            )
-        if self.as_ is not None and not self.suppressed:
-            raise BadInput(f"--as {self.as_} has no effect without --suppressed", hint="name what stands in such cells")
-        given: Any = dict.fromkeys(self.suppressed or (), self.as_) or None
-        return replace(adversary, suppressed=given)
-
-
 JointOption = Annotated[
     bool, Option("--joint", help="Also measure all sensitive columns together as one.", rich_help_panel="Roles")
 ]

@@ -30,9 +30,8 @@ from divulge.count import (
     count_in_memory,
     domain_codes,
     joint_domain,
-    people_matching,
     population_sizes,
-    suspects_of,
+    wildcards,
 )
 from divulge.errors import BadInput, nearest
 from divulge.metrics.catalogue import IDENTITY, SENSITIVE, find_metric
@@ -255,7 +254,7 @@ def measure_request(request: Request, *, assumptions: Assumptions, population: T
         del counts, register  # the counted rows are not needed twice
         values = [cells.domain for name, cells in contingency.cells.items() if name in roles.sensitive]
         people = int(contingency.sizes.sum())
-        doubts, suppressed = request.doubts(suspects_of(contingency), people, contingency.keys, values)
+        doubts, suppressed = request.doubts(wildcards.suspects_of(contingency), people, contingency.keys, values)
         contingency = replace(contingency, notes=(*contingency.notes, *doubts))
         if request.wildcards:
             found = _measure_overlapping(contingency, request)
@@ -286,7 +285,7 @@ def measure_request(request: Request, *, assumptions: Assumptions, population: T
 
 def _measure_overlapping(contingency: Contingency, request: Request) -> Measurement:
     """How many people each class matches, where some cells match anything."""
-    matches, without_values = people_matching(contingency, request.wildcards)
+    matches, without_values = wildcards.people_matching(contingency, request.wildcards)
     sizes = matches.astype(np.float64)
     own = contingency.sizes.astype(np.float64)
     view = Identity(sizes, np.ones(len(sizes)), float(np.log2(own.sum())), own=own)

@@ -26,11 +26,10 @@ from divulge.count import (
     CountedColumns,
     Counts,
     Domain,
-    Suspects,
     ValueNumbers,
     population_sizes,
-    suspects_of,
     whole_classes,
+    wildcards,
 )
 from divulge.engines import Held
 from divulge.errors import BadInput, InternalError
@@ -219,7 +218,7 @@ class SurveyTotals:
     """How far each class is from its prior, times the class's share."""
     keys: tuple[pa.Array, ...]
     """The values of each quasi-identifier, up to MOST_VALUES and one more."""
-    suspects: Suspects
+    suspects: wildcards.Suspects
 
 
 @dataclass(frozen=True, eq=False)
@@ -288,7 +287,9 @@ def _totals(plan: SurveyPlan, part: SurveyPart) -> SurveyTotals:
         for name, belief in part.beliefs.items()
     }
     keys = tuple(key.values.slice(0, MOST_VALUES + 1) for key in part.contingency.keys)
-    return SurveyTotals(sizes, repeats.astype(np.int64), wholes, surprise, keys, suspects_of(part.contingency))
+    return SurveyTotals(
+        sizes, repeats.astype(np.int64), wholes, surprise, keys, wildcards.suspects_of(part.contingency)
+    )
 
 
 def merge_totals(one: SurveyTotals, other: SurveyTotals) -> SurveyTotals:
