@@ -221,6 +221,13 @@ def checked_fields(kind: type[_R]) -> type[_R]:
 def _refuse_misfit(name: str, value: Any, hint: Any) -> None:
     if fits(value, hint):
         return
+    for part in _parts(hint):
+        # Of a mapping, the entry that is wrong.
+        if isinstance(value, Mapping) and typing.get_origin(part) is Mapping:
+            of_keys, of_values = typing.get_args(part)
+            for key, each in value.items():
+                _refuse_misfit(f"a name in {name}", key, of_keys)
+                _refuse_misfit(f"{name}[{key!r}]", each, of_values)
     words = [word for part in _parts(hint) if typing.get_origin(part) is Literal for word in typing.get_args(part)]
     if isinstance(value, str) and words:
         raise BadInput(f"there is no {name.replace('_', ' ')} {value!r}", hint=nearest(value, map(str, words)))

@@ -123,6 +123,7 @@ def decide(case: Case, rows: Rows) -> GeneralizedRelease:
         quasi_identifiers=case.keys,
         sensitive=case.sensitive,
         identifier="id",
+        plain="plain",
         method=case.method,  # type: ignore[arg-type]
         protections=protections(case),
     )

@@ -40,7 +40,7 @@ def test_refused_when_it_is_made(given: dict[str, Any], told: str) -> None:
 
 
 def test_anything_else_is_no_adversary() -> None:
-    with pytest.raises(BadInput, match="the adversary is dict"):
+    with pytest.raises(BadInput, match="must be an Adversary or None"):
         dv.measure(TABLE, quasi_identifiers="age", adversary={"nulls": "drop"})  # type: ignore[arg-type]
 
 

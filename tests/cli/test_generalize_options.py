@@ -48,16 +48,16 @@ def test_a_population_to_hide_in(tmp_path: Path, method: str) -> None:
     sample.write_text("\n".join(["zip,age", *rows, ""]), encoding="utf-8")
     everybody.write_text("\n".join(["zip,age", *rows * 3, ""]), encoding="utf-8")
     rules = ("--hierarchy", "zip={prefix = [3]}", "--hierarchy", "age={intervals = [20]}")
-    asked = ("generalize", str(sample), "--qi", "zip,age", *rules, "--k-map", "6", "--method", method, "--json")
+    asked = ("generalize", str(sample), "--qi", "zip,age", *rules, "--method", method, "--json")
     out = tmp_path / "out"
-    found = run_cli(*asked, "--population", str(everybody), "--out", str(out)).json()
+    found = run_cli(*asked, "--k-map", "6", "--population", str(everybody), "--out", str(out)).json()
     assert (found["classes"], found["after"]["identity"]["k_map"]) == (2, 6)
     assert [(item["promise"], item["holds"]) for item in found["promises"]] == [("k_map >= 6", True)]
     assert "k_map is at least this high" in found["after"]["notes"][-1]
     assert (
         json.loads((out / "mapping" / "manifest.json").read_text(encoding="utf-8"))["after"]["identity"]["k_map"] == 6
     )
-    refused = run_cli(*asked, "--dry-run")
+    refused = run_cli(*asked, "--k-map", "6", "--dry-run")
     assert (refused.code, "needs a population" in refused.err) == (2, True)
     too_many = run_cli(*asked, "--k-map", "13", "--population", str(everybody), "--dry-run")
     assert too_many.code == 3

@@ -108,7 +108,7 @@ def test_too_little_memory_is_told(people: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (["--memory-limit", "plenty"], "memory_limit"),
+        (["--memory-limit", "plenty"], "--memory-limit"),
         (["--temp-directory", "nowhere-at-all"], "nowhere-at-all"),
         (["--engine", "spark", "--memory-limit", "4GB"], "are DuckDB's"),
     ],

@@ -84,7 +84,9 @@ def test_verdicts_agree(engine: Engine) -> None:
     asked = with_adversary(case.arguments)
     here = dv.check(case.table, policy, **asked, sample=4)
     there = dv.check(case.table, policy, **asked, sample=4, engine=engine)
-    assert differences(as_json(here.to_dict()), as_json(there.to_dict())) == []
+    mine, theirs = (as_json(found.to_dict()) for found in (here, there))
+    assert "the counts stayed on" in theirs["notes"].pop()
+    assert differences(mine, theirs) == []
     assert here.holds is False
     assert {outcome.holds for outcome in here.outcomes} == {True, False}
 
@@ -224,5 +226,5 @@ def test_numbers_are_numpys(engine: Engine) -> None:
     allow_cells(engine, 0)
     table = pa.table({"a": ["x"] * 3, "w": [3_000_000_000.0, 3_000_000_001.0, 3_000_000_002.0]})
     found = dv.measure(table, quasi_identifiers="a", weight="w", engine=engine)
-    assert found.identity["k_map"].value == 9_000_000_003
+    assert found.identity["k_map_plug_in"].value == 9_000_000_003
     assert found.contingency.sizes.dtype == np.int64

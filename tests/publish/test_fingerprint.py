@@ -30,7 +30,12 @@ PEOPLE = pa.table(
         "stay": [float(i % 7) for i in range(ROWS)],
     }
 )
-ASKED: dict[str, Any] = {"quasi_identifiers": "zip", "sensitive": "disease", "policy": dv.Policy(k_anonymity=5)}
+ASKED: dict[str, Any] = {
+    "quasi_identifiers": "zip",
+    "sensitive": "disease",
+    "plain": ["ward", "stay"],
+    "policy": dv.Policy(k_anonymity=5),
+}
 
 
 def put(column: str, values: list[Any]) -> Callable[[pa.Table], pa.Table]:

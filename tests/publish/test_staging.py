@@ -64,7 +64,7 @@ def test_a_failure_leaves_nothing(tmp_path: Path) -> None:
 def test_an_existing_folder_is_not_touched_without_leave(tmp_path: Path) -> None:
     target = tmp_path / "out"
     publish(target, "old")
-    with pytest.raises(BadInput, match=r"exists already.*--force"):
+    with pytest.raises(BadInput, match=r"exists already.*force=True"):
         publish(target, "new")
     assert content(target) == "old"
 
