@@ -38,7 +38,6 @@ RUNS = {
     "divulge hierarchy cut": ["hierarchy cut patients.csv --column age --about disease --k-anonymity 5 --ranges 3"],
     "divulge hierarchy check": ["hierarchy check adult.csv --hierarchies hierarchies/"],
     "divulge dossier leakage": [f"dossier leakage {SHOPS}"],
-    "divulge reseal": [RELEASE, "reseal r"],
     "divulge dossier resolve": ["dossier resolve --database shops.json --resolve N"],
     "divulge dossier dip": ["dossier dip --database shops.json --query card1.json --resolve N"],
     "divulge dossier release": [f"dossier release {SHOPS} --resolve N --release card1.json"],
