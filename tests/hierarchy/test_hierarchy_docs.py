@@ -43,4 +43,4 @@ def test_the_python_of_the_guide_gives_what_its_comment_says() -> None:
     (rule,) = [line.partition("=")[2] for line in code.splitlines() if line.startswith("levels")]
     told = code.rstrip().rpartition(": ")[2]
     levels = ast.literal_eval(rule.strip())
-    assert ", ".join(build_hierarchy("age", levels["age"], ["20"]).rows["20"]) == told
+    assert ", ".join(map(str, build_hierarchy("age", levels["age"], ["20"]).rows["20"])) == told
