@@ -170,15 +170,25 @@ def test_gamma_that_only_a_search_can_decide() -> None:
     assert found.levels.gamma == Fraction(1, 2)
 
 
-def test_gamma_that_a_search_does_not_reach_is_called_unproved() -> None:
-    """Twenty copies of the four records, and a gamma a hair above what no grouping can go below."""
+def test_gamma_that_the_counts_rule_out_is_refused_for_good() -> None:
+    """Twenty copies of the four records. Shares a and b of 1/2 or more with a b <= 3/8 add up to 5/4 at most; on average it must be 3/2."""
     case = CASES["002-gamma-not-monotone"]["inputs"]
     rows = rows_of({"q": case["qi"] * 20, "s": case["sa"] * 20})
     method = Slppa(AlphaBetaGammaDelta(gamma="3/8"), tables=1)
+    with pytest.raises(InfeasibleModel, match="no grouping keeps the model: gamma is 3/8") as raised:
+        anatomize(rows, method, quasi_identifiers=["q"], sensitive="s", seed=0)
+    assert raised.value.proved
+    assert raised.value.nearest.gamma >= Fraction(3, 8)
+
+
+def test_gamma_that_a_search_does_not_reach_is_called_unproved() -> None:
+    """Both columns say the same, so a = b in every group and gamma is at least 9/16; the counts of each column cannot tell."""
+    rows = rows_of({"q": ["x", "x", "x", "y"] * 20, "s": [1, 1, 1, 2] * 20})
+    method = Slppa(AlphaBetaGammaDelta(gamma="1/2"), tables=1)
     with pytest.raises(InfeasibleModel, match="no grouping was found") as raised:
         anatomize(rows, method, quasi_identifiers=["q"], sensitive="s", seed=0)
     assert not raised.value.proved
-    assert raised.value.nearest.gamma >= Fraction(3, 8)
+    assert raised.value.nearest.gamma == Fraction(9, 16)
 
 
 def test_a_refusal_says_what_is_in_the_way() -> None:

@@ -139,6 +139,62 @@ def test_a_release_is_checked_from_its_files(people: str, tmp_path: Path) -> Non
     assert "BROKEN" in run_cli("anatomize", out, "--check", "--beta", "1/5").out
 
 
+def test_what_a_check_does_not_look_at_is_refused(people: str, tmp_path: Path) -> None:
+    out = str(tmp_path / "out")
+    run_cli(*anatomize(people, *BOUNDS, "--out", out, "--queries", "0"))
+    making = [
+        "--attack",
+        "--queries 5",
+        "--workload range",
+        "--out x",
+        "--seed 1",
+        "--dry-run",
+        "--force",
+        "--format csv",
+    ]
+    dividing = ["--qi age", "--identifier name", "--nulls drop", "--tables 2", "--method anatomy", "--locality"]
+    for idle in [*making, *dividing, "--delimiter ;"]:
+        found = run_cli("anatomize", out, "--check", *idle.split())
+        assert found.code == 2
+        assert f"{idle.split()[0]} has no effect with --check" in found.err
+
+
+@pytest.mark.parametrize(
+    ("idle", "reason"),
+    [
+        (["--force"], "without --out"),
+        (["--format", "csv"], "without --out"),
+        (["--queries", "0", "--workload", "range"], "with"),
+    ],
+)
+def test_options_without_effect_are_refused(idle: list[str], reason: str, people: str) -> None:
+    found = run_cli(*anatomize(people, *BOUNDS, *idle))
+    assert found.code == 2
+    assert f"has no effect {reason}" in found.err
+
+
+def test_the_most_groups_are_told(people: str) -> None:
+    """Three groups exist at these bounds, and no more (golden file of paper 002)."""
+    bounds = [
+        "--alpha",
+        "1/2",
+        "--beta",
+        "1/2",
+        "--gamma",
+        "1/8",
+        "--delta",
+        "1/4",
+        "--tables",
+        "gender,job;age,zipcode",
+    ]
+    document = run_cli(*anatomize(people, *bounds, "--json")).json()
+    assert (document["groups"], document["groups_at_most"], document["groups_proved_most"]) == (3, 3, True)
+    assert (
+        "No grouping that keeps these promises has more groups; this is proved."
+        in run_cli(*anatomize(people, *bounds)).out
+    )
+
+
 def test_another_s_release_is_checked_too(tmp_path: Path) -> None:
     folder = tmp_path / "theirs"
     folder.mkdir()

@@ -15,7 +15,7 @@ import secrets
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from functools import partial, reduce
+from functools import cached_property, partial, reduce
 from typing import Any
 
 import numpy as np
@@ -24,6 +24,7 @@ import pyarrow as pa
 from divulge.anatomy.division import Division
 from divulge.anatomy.methods import Anatomized, Method, Slppa, anatomize
 from divulge.anatomy.model import AlphaBetaGammaDelta, GroupSummary
+from divulge.anatomy.most import at_most
 from divulge.anatomy.problem import (
     HeldColumns,
     InfeasibleModel,
@@ -215,10 +216,16 @@ class Grouping:
     """Where the rows to be published are ..."""
     hold: Callable[[int | None], HeldTables] = field(repr=False)
     """... as soon as they are asked for; a number fixes those choices that have nothing to do with the grouping."""
+    limit: Callable[[], int] = field(repr=False)
     only: Anatomized | None = field(default=None, repr=False)
     """The one chunk that is the whole table, in memory; None where rows stay where they are."""
     settings: Mapping[str, Any] = field(default_factory=dict)
     """How it was made, beside the settings of the method."""
+
+    @cached_property
+    def at_most(self) -> int:
+        """No grouping of the table that keeps the model has more groups than that: proved, for tables in chunks from their counts."""
+        return self.limit()
 
     @property
     def tables(self) -> tuple[tuple[str, ...], ...]:
@@ -272,7 +279,9 @@ def grouping_of(found: Anatomized, method: Method, *, numbering: int) -> Groupin
     """A table in memory as the one chunk that it is."""
     engine = DuckDBEngine(preserve_order=True)
     hold = partial(_lend_tables, engine, found, numbering)
-    return Grouping(method, found.division, found.sensitive, found.summary, engine, hold, only=found)
+    return Grouping(
+        method, found.division, found.sensitive, found.summary, engine, hold, lambda: found.at_most, only=found
+    )
 
 
 def _lend_tables(engine: DuckDBEngine, found: Anatomized, numbering: int, secret: int | None) -> HeldTables:
@@ -322,7 +331,8 @@ def _group_in_chunks(
         plan = replace(plan, chunks=max(plan.chunks // 2, fewest))
     settings = {"records": rows.engine.place.removeprefix("the "), "chunks": plan.chunks, "chunk_rows": plan.capacity}
     tables = partial(_held_tables, rows, held, division, plan.sensitive, outcome)
-    return Grouping(method, division, plan.sensitive, outcome.groups, rows.engine, tables, settings=settings)
+    limit = partial(at_most, whole, group_size=method.group_size, found=outcome.groups.groups)
+    return Grouping(method, division, plan.sensitive, outcome.groups, rows.engine, tables, limit, settings=settings)
 
 
 def _attempt(rows: HeldColumns, whole: WholeTable, plan: ChunkPlan) -> tuple[Held, ChunkOutcome | list[Obstacle]]:

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Group division that cannot fail where a grouping exists: feasibility, deal, swaps, merges, verification.
+"""Group division that cannot fail for alpha, beta and delta where a grouping exists: feasibility, deal, swaps, merges, verification.
 
 Yao et al. 2021 give Algorithm 1 (methods.py), which fails on many tables that can be grouped, on their own Table 1 among them. Here
 the deal settles beta and delta, swaps of records with the same sensitive value and merges settle alpha and gamma, and at the end all four
 are checked on every group in whole numbers. Only gamma can remain: then the search has failed, and says so, with the gamma it reached.
+Where fewer groups are found than the counts allow (most.py), groups of several sizes are dealt, and small tables are grouped in all ways.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import numpy.typing as npt
 
 from divulge import arrays
 from divulge.anatomy.model import GroupTally, commonest_absent, floors, tally
+from divulge.anatomy.most import Floats, GroupPlan, at_most, plan_groups
 from divulge.anatomy.problem import (
     SMALL,
     GroupingProblem,
@@ -96,9 +98,7 @@ def deal(problem: GroupingProblem, *, groups: Ints, rng: np.random.Generator, re
 
     Records are sorted by the first sensitive attribute, then by the next, and are in random order among equals.
     """
-    order = rng.permutation(len(problem))
-    for attribute in reversed(problem.sensitive):
-        order = order[arrays.stable_order(attribute.ids[order], len(attribute.totals))]
+    order = _by_value(problem, rng)
     if region is None:
         place, home = np.arange(len(order)), np.zeros(1, dtype=np.int64)
     else:
@@ -110,6 +110,14 @@ def deal(problem: GroupingProblem, *, groups: Ints, rng: np.random.Generator, re
     found = np.empty(len(order), dtype=np.int32)
     found[order] = first[home] + place % groups[home]
     return found
+
+
+def _by_value(problem: GroupingProblem, rng: np.random.Generator) -> Ints:
+    """The records by their sensitive values, the commonest first, in random order among equals."""
+    order = rng.permutation(len(problem))
+    for attribute in reversed(problem.sensitive):
+        order = order[arrays.stable_order(attribute.ids[order], len(attribute.totals))]
+    return order
 
 
 def _group_counts(rows: int, smallest: int) -> Iterator[int]:
@@ -132,16 +140,44 @@ _MOST_VALUES = 2000
 def balanced_deal(problem: GroupingProblem, groups: int, *, rng: np.random.Generator) -> Groups:
     """The circular deal, balanced where a tuple is common enough to matter."""
     found = deal(problem, groups=np.array([groups]), rng=rng)
+    return found if groups == 1 else _balanced(problem, found, groups=groups, rng=rng)
+
+
+def planned_deal(problem: GroupingProblem, plan: GroupPlan, *, rng: np.random.Generator) -> Groups:
+    """A circular deal to groups of several sizes, balanced by what each has room for.
+
+    A group in which a value may occur b times is b parts, each of which gets it once. In turn each part gets a record, as long as it has
+    room: so the common sensitive values, which come first, go to all parts, and the last and rarest ones to the larger parts only.
+    """
+    owner = np.repeat(np.arange(len(plan)), plan.values)
+    nth = np.arange(len(owner)) - np.repeat(np.cumsum(plan.values) - plan.values, plan.values)
+    seats = (plan.sizes // plan.values)[owner] + (nth < (plan.sizes % plan.values)[owner])
+    larger_first = rng.permutation(len(owner))
+    larger_first = larger_first[np.argsort(-seats[larger_first], kind="stable")]
+    owner, seats = owner[larger_first], seats[larger_first]
+    turn = np.arange(len(problem)) - np.repeat(np.cumsum(seats) - seats, seats)
+    found = np.empty(len(problem), dtype=np.int32)
+    found[_by_value(problem, rng)] = np.repeat(owner, seats)[np.argsort(turn, kind="stable")]
+    return _balanced(problem, found, groups=len(plan), rng=rng, room=plan.tuples)
+
+
+def _balanced(
+    problem: GroupingProblem, found: Groups, *, groups: int, rng: np.random.Generator, room: Ints | None = None
+) -> Groups:
+    """The same sensitive values in each group, the common tuples spread; `room` says how many a group has room for, if not all alike."""
     carried = _common_tuples(problem)
-    if len(carried) == 0 or groups == 1 or len(problem.sensitive) > 1:
+    if len(carried) == 0 or len(problem.sensitive) > 1:
         return found
+    spread = np.ones((len(carried), groups))
+    if room is not None:
+        spread[: len(room)] = room[: len(carried)]
     values = problem.sensitive[0]
     blocks = arrays.lay_out(values.ids, len(values.totals))
     few = values.ids >= _MOST_VALUES
     load = np.stack([np.bincount(found[has & few], minlength=groups) for has in carried]).astype(np.float64)
     for value in reversed(range(min(len(values.totals), _MOST_VALUES))):
         records = blocks.members[blocks.start[value] : blocks.start[value + 1]]
-        _seat(records, found=found, carried=carried, load=load, rng=rng)
+        _seat(records, found=found, carried=carried, load=load, room=spread, rng=rng)
     return found
 
 
@@ -156,7 +192,7 @@ def _common_tuples(problem: GroupingProblem) -> Bools:
 
 
 def _seat(
-    records: Ints, *, found: Groups, carried: Bools, load: npt.NDArray[np.float64], rng: np.random.Generator
+    records: Ints, *, found: Groups, carried: Bools, load: Floats, room: Floats, rng: np.random.Generator
 ) -> None:
     """Hand the seats of one sensitive value to its records, those with the most common tuples first; `found` and `load` are filled in."""
     seats, kinds = found[records], carried[:, records]
@@ -168,7 +204,8 @@ def _seat(
             found[chosen] = seats
             return
         has = np.flatnonzero(kind)
-        burden = load[np.ix_(has, seats)].sum(axis=0) + rng.random(len(seats))
+        lot = rng.random(len(seats)) / len(has)
+        burden = ((load[np.ix_(has, seats)] + lot) / room[np.ix_(has, seats)]).sum(axis=0)
         order = np.argpartition(burden, len(chosen) - 1)
         taken = seats[order[: len(chosen)]]
         found[chosen] = taken
@@ -269,12 +306,47 @@ def group_records(
         dealt, left = len(problem) // count, len(problem) // len(settled.valid)
         coarser = most_groups(ordered, smallest=max(group_size, dealt + 1, (dealt + left) // 2))
         again = _attempt(ordered, coarser, rng=rng, locality=False)
-        settled = max(settled, again, key=lambda grouped: (grouped.valid.all(), len(grouped.valid)))
+        settled = max(settled, again, key=_merit)
+    if not locality:
+        settled = _with_more_groups(ordered, settled, rng=rng, group_size=group_size)
     if settled.valid.all():
         return _renumbered(settled.group, rng)
     if gamma_is_certain(problem):
         raise InternalError("the grouping breaks a model that can be kept")
     return _last_resort(problem, rng, group_size)
+
+
+_SPARES = tuple(Fraction(share) for share in ("0", "1/100", "3/100", "1/10", "1/4"))
+"""By how much room for the commonest tuples is to exceed what they need: less gives more groups, more leaves swaps a choice."""
+_MANY_RECORDS = 200_000
+"""Above that, one plan is tried."""
+
+
+def _with_more_groups(
+    problem: GroupingProblem, settled: Grouped, *, rng: np.random.Generator, group_size: int
+) -> Grouped:
+    """Groups of several sizes, where those of one size are fewer than the counts allow; what was found before, if that is no better.
+
+    A small table is grouped in all ways.
+    """
+    if settled.valid.all() and len(settled.valid) >= at_most(
+        problem.as_one, group_size=group_size, found=len(settled.valid)
+    ):
+        return settled
+    if len(problem) <= SMALL:
+        best = search_all(problem, group_size=min(group_size, len(problem)), rng=rng)
+        return settled if best is None else Grouped(best, np.ones(int(best.max()) + 1, dtype=np.bool_))
+    for spare in _SPARES if len(problem) <= _MANY_RECORDS else _SPARES[1:2]:
+        plan = plan_groups(problem.as_one, group_size=group_size, spare=spare)
+        if plan is None or (settled.valid.all() and len(plan) <= len(settled.valid)):
+            break
+        repaired = repair(problem, planned_deal(problem, plan, rng=rng), groups=len(plan), rng=rng)
+        settled = max(settled, merge(problem, repaired, rng=rng), key=_merit)
+    return settled
+
+
+def _merit(grouped: Grouped) -> tuple[bool, int]:
+    return bool(grouped.valid.all()), len(grouped.valid)
 
 
 def _attempt(problem: GroupingProblem, count: int, *, rng: np.random.Generator, locality: bool) -> Grouped:
@@ -307,15 +379,13 @@ def _regions(problem: GroupingProblem, size: int) -> Groups:
 def _last_resort(problem: GroupingProblem, rng: np.random.Generator, group_size: int) -> Groups:
     """Try everything on a small table; otherwise say which gamma goes with the other bounds."""
     every_grouping = len(problem) <= SMALL and group_size == 1
-    if every_grouping:
-        found = search_all(problem)
-        if found is not None:
-            return _renumbered(found, rng)
+    if every_grouping and (found := search_all(problem, rng=rng)) is not None:
+        return _renumbered(found, rng)
     loose = replace(problem, model=replace(problem.model, gamma=Fraction(1)))
     reached = loose.measure(group := group_records(loose, rng=rng), groups=int(group.max()) + 1).worst().gamma
     reached = min(reached, problem.as_one.levels.gamma)
     because = f"gamma is {problem.model.gamma}; groups that keep the other bounds reach {reached}"
-    raise InfeasibleModel(problem, because, gamma=reached, proved=every_grouping)
+    raise InfeasibleModel(problem, because, gamma=reached, proved=every_grouping or at_most(problem.as_one) == 0)
 
 
 def _renumbered(group: Groups, rng: np.random.Generator) -> Groups:

@@ -25,6 +25,7 @@ from divulge import arrays
 from divulge.anatomy.division import Coefficient, Division, Linkage, check_table_count, divide, given_division
 from divulge.anatomy.grouping import group_records, mondrian
 from divulge.anatomy.model import AlphaBetaGammaDelta, GroupLevels, GroupSummary, Reached, tally
+from divulge.anatomy.most import most_possible
 from divulge.anatomy.problem import (
     GroupingProblem,
     Groups,
@@ -83,6 +84,11 @@ class Anatomized:
     def groups(self) -> int:
         """How many groups there are."""
         return len(self.sizes)
+
+    @cached_property
+    def at_most(self) -> int:
+        """No grouping that keeps the model has more groups: proved. Where there are as many, there cannot be more."""
+        return most_possible(self.problem, group_size=self.settings.get("group_size", 1), found=self.groups)
 
     @cached_property
     def sizes(self) -> Ints:
@@ -180,7 +186,7 @@ class _OneTable(_Settled):
 Enough = Literal[">", ">="]
 Pick = Literal["tail", "largest"]
 Buckets = list[list[int]]
-_INSTEAD = "Use algorithm='guaranteed', which finds a grouping where there is one"
+_INSTEAD = "Use algorithm='guaranteed', which does not give up there"
 
 
 def algorithm_1(problem: GroupingProblem, *, enough: Enough = ">", pick: Pick = "tail") -> Groups:
@@ -318,7 +324,7 @@ class Slppa(_Settled):
     association: Association = "phi2"
     max_table_size: int | None = None
     algorithm: Algorithm = "guaranteed"
-    """"guaranteed" finds a grouping where there is one; "paper" is Algorithm 1 as printed, for comparison."""
+    """"guaranteed" keeps alpha, beta and delta wherever a grouping can, and searches for gamma; "paper" is Algorithm 1 as printed."""
     locality: bool = False
     """Deal inside regions of similar records: groups of alike people answer queries better."""
     group_size: int = 1

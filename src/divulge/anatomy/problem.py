@@ -255,15 +255,21 @@ def least_gamma(problem: AnyProblem) -> Fraction:
     return max(found)
 
 
-def search_all(problem: GroupingProblem) -> Groups | None:
+def search_all(
+    problem: GroupingProblem, *, group_size: int = 1, rng: np.random.Generator | None = None
+) -> Groups | None:
     """A grouping with the most groups among all groupings of a small table, or None: then there is none.
+
+    Groups have at least `group_size` records. With `rng`, which of several best ones is found does not follow from the order of records.
 
     best[s] is the most groups that the set of records s (as bits) can be divided into; the group of its lowest record is tried in all ways.
     """
     size = len(problem)
     # Which sets of records keep the model as a group.
-    sets, members = np.nonzero((np.arange(1 << size)[:, None] >> np.arange(size)) & 1)
-    valid = problem.measure(sets, groups=1 << size, records=members).keeps(problem.model)
+    sets, places = np.nonzero((np.arange(1 << size)[:, None] >> np.arange(size)) & 1)
+    order = np.arange(size) if rng is None else rng.permutation(size)
+    levels = problem.measure(sets, groups=1 << size, records=order[places])
+    valid = (levels.keeps(problem.model) & (levels.sizes >= group_size)).tolist()
     best = [-1] * (1 << size)
     best[0] = 0
     choice = [0] * (1 << size)
@@ -283,7 +289,7 @@ def search_all(problem: GroupingProblem) -> Groups | None:
     found = np.zeros(size, dtype=np.int32)
     left, number = (1 << size) - 1, 0
     while left:
-        found[[i for i in range(size) if choice[left] >> i & 1]] = number
+        found[[order[i] for i in range(size) if choice[left] >> i & 1]] = number
         left, number = left ^ choice[left], number + 1
     return found
 

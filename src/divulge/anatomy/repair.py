@@ -22,6 +22,8 @@ from divulge.arrays import Bools, Codes, Ints, Members
 _ROUNDS = 200
 _PATIENCE = 40
 """Rounds without a repaired group before giving up."""
+_TRIES = 64
+"""Partners that are looked at in a round, by all groups in need together, if these are not more."""
 _LOOKS = 12
 """How often, on average, a record may be looked at: many rounds for a few groups in need, few rounds for many."""
 
@@ -96,17 +98,22 @@ def repair(
         looks -= int(layout.sizes[broken].sum())
         if len(broken) == 0 or idle == _PATIENCE or looks < 0:
             break
-        given = _commonest(problem, layout, broken, rng)
+        # Few groups look at several partners each.
+        tries = max(_TRIES // len(broken), 1)
+        given = np.repeat(_commonest(problem, layout, broken, rng), tries)
         # For each record a random one of the same region and first sensitive value, perhaps itself.
         drawn = rng.integers(0, partners.sizes[pool[given]])
         taken = partners.members[partners.start[pool[given]] + drawn]
-        first, second = broken, found[taken].astype(np.int64)
-        alone = _earliest(first, second, rng.permutation(len(first)), groups)
-        free = np.flatnonzero((first != second) & alone)
+        first, second = np.repeat(broken, tries), found[taken].astype(np.int64)
+        free = first != second
+        if tries == 1:
+            free &= _earliest(first, second, rng.permutation(len(first)), groups)
         first, second, given, taken = first[free], second[free], given[free], taken[free]
         after = _after_swaps(problem, layout, (first, second), (given, taken))
         pairs = np.concatenate([first, second])
         kept = np.logical_and(*np.split(after.no_worse_than(judged.take(pairs)), 2))
+        if tries > 1:
+            kept = _one_each(first, second, kept, after.valid[: len(first)], groups)
         both = np.tile(kept, 2)
         touched = pairs[both]
         mended = int(np.count_nonzero(after.valid[both] & ~judged.valid[touched]))
@@ -147,11 +154,21 @@ def _commonest(problem: GroupingProblem, layout: Members, broken: Ints, rng: np.
 
 def _earliest(first: Ints, second: Ints, turn: Ints, groups: int) -> Bools:
     """Pairs whose turn comes before that of every other pair with one of their groups, so that no group is in two of them."""
-    earliest = np.full(groups, len(first), dtype=np.int64)
+    earliest = np.full(groups, np.iinfo(np.int64).max)
     np.minimum.at(earliest, first, turn)
     np.minimum.at(earliest, second, turn)
     found: Bools = (earliest[first] == turn) & (earliest[second] == turn)
     return found
+
+
+def _one_each(first: Ints, second: Ints, kept: Bools, mended: Bools, groups: int) -> Bools:
+    """Of the pairs that are kept, those that mend their first group before others, such that no group is in two of them."""
+    order = np.lexsort((~mended, ~kept))
+    turn = np.empty(len(order), dtype=np.int64)
+    turn[order] = np.arange(len(order))
+    chosen = kept.copy()
+    chosen[kept] = _earliest(first[kept], second[kept], turn[kept], groups)
+    return chosen
 
 
 def _after_swaps(

@@ -252,7 +252,7 @@ def anatomize(
         linkage: A column joins the table with whose columns it goes best on "average", or with whose "first" column.
         association: How closely two columns go together: "phi2", or "cramers_v2", which does not grow with the number of values.
         max_table_size: The most quasi-identifiers in a table.
-        algorithm: "guaranteed" finds a grouping where there is one; "paper" is the paper's Algorithm 1 as printed, to compare.
+        algorithm: "guaranteed" keeps alpha, beta, delta where a grouping can, and searches for gamma; "paper" is Algorithm 1 as printed.
         locality: Group records that are alike: the same bounds, and better answers.
         group_size: The fewest records in a group, beyond what the bounds demand.
         check: How slicing checks a bucket: by the "frequency" of values (the default), or that they are "distinct", which bounds no share.

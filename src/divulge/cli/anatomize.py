@@ -22,7 +22,7 @@ from divulge.cli.options import (
     takes_groups,
     tell,
 )
-from divulge.cli.program import columns
+from divulge.cli.program import columns, options_of, refuse_idle
 
 app = new_app()
 
@@ -93,6 +93,7 @@ class MethodOptions:
 @app.command()
 @takes_groups
 def anatomize(
+    context: typer.Context,
     table: TableOptions,
     model: ModelOptions,
     method: MethodOptions,
@@ -173,6 +174,7 @@ def anatomize(
       divulge anatomize release/ --check
       divulge anatomize s3a://bucket/people/ --engine spark --sensitive salary --beta 1/20 --out /shared/release/
     """
+    refuse_idle(context, _idle(check=check, out=out, queries=queries))
     if check:
         _check(table, model.given(), sensitive or [], json_=json_)
         return
@@ -204,8 +206,21 @@ def anatomize(
     tell(release, json_=json_, recq=recq, attacks=attacks, written=written)
 
 
-def _check(table: TableOptions, bounds: dict[str, str], sensitive: list[str], *, json_: bool) -> None:
+_ENGINE = ("source", "engine", "memory_limit", "temp_directory", "master", "remote")
 
+
+def _idle(*, check: bool, out: Path | None, queries: int | None) -> dict[str, tuple[str, ...]]:
+    """What has no effect beside these options, by the reason."""
+    if check:
+        reading = tuple(name for name in options_of(TableOptions) if name not in _ENGINE)
+        roles = ("qi", "identifier", "leave_out", "plain", "nulls")
+        making = ("out", "format_", "seed", "queries", "workload", "attack", "dry_run", "force")
+        return {"with --check": (*reading, *options_of(MethodOptions), *roles, *making)}
+    idle = {} if out else {"without --out": ("format_", "force")}
+    return {**idle, **({"with --queries 0": ("workload",)} if queries == 0 else {})}
+
+
+def _check(table: TableOptions, bounds: dict[str, str], sensitive: list[str], *, json_: bool) -> None:
     found = dv.check_anatomized(table.source, sensitive=sensitive, engine=table.chosen_engine(), **bounds)
     tell(found, json_=json_)
     if not found.holds:

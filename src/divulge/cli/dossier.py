@@ -22,13 +22,12 @@ from divulge.cli.dossier_options import (
     ReleaseOptions,
     named_files,
     numbers,
-    options_of,
     read_equivalence,
-    refuse_idle,
     tracked,
     warn_about_labels,
 )
 from divulge.cli.options import JsonOption, Text, Texts, emit_json, new_app, progress_bar, show, takes_groups
+from divulge.cli.program import options_of, refuse_idle
 from divulge.errors import BadInput
 
 if TYPE_CHECKING:

@@ -5,11 +5,10 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
-import typer
 from typer import Option
 
 import divulge as dv
@@ -238,21 +237,6 @@ class ReleaseOptions:
         """How the table is read, as a document holds it."""
         known = {"background_tables": list(self.background)} if self.background else {}
         return {"quasi_identifiers": self.qi, "generalized_confidence": self.generalized_confidence, **known}
-
-
-def refuse_idle(context: typer.Context, idle: Mapping[str, Iterable[str]]) -> None:
-    """Refuse what was typed and would change nothing: parameters of the command, by the reason."""
-    flags = {parameter.name: parameter.opts[0] for parameter in context.command.params}
-    for reason, names in idle.items():
-        for name in names:
-            source = context.get_parameter_source(name)
-            if source is not None and source.name == "COMMANDLINE":
-                raise BadInput(f"{flags[name]} has no effect {reason}", hint="leave it out")
-
-
-def options_of(*groups: Any) -> tuple[str, ...]:
-    """The parameters of these groups of options."""
-    return tuple(field.name for group in groups for field in fields(group))
 
 
 def tracked(items: Iterable[Item], total: int, *, what: str) -> Iterator[Item]:

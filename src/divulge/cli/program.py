@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The program as one group of commands, each loaded when it is used, and what a shell completes on its line.
+"""The program as one group of commands, each loaded when it is used, what a shell completes on its line, and what stands there in vain.
 
 A shell asks for completions by starting `divulge` with `_DIVULGE_COMPLETE` in its environment; Typer answers. What is added here: commands
 complete without being loaded, and columns are those of the table that stands on the line.
@@ -8,7 +8,8 @@ complete without being loaded, and columns are those of the table that stands on
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -152,3 +153,18 @@ def promised_metrics() -> list[str]:
     from divulge import metrics
 
     return sorted({metric.name for metric in metrics.METRICS if metric.kind == "risk"})
+
+
+def refuse_idle(context: typer.Context, idle: Mapping[str, Iterable[str]]) -> None:
+    """Refuse what was typed and would change nothing: parameters of the command, by the reason."""
+    flags = {parameter.name: parameter.opts[0] for parameter in context.command.params}
+    for reason, names in idle.items():
+        for name in names:
+            source = context.get_parameter_source(name)
+            if source is not None and source.name == "COMMANDLINE":
+                raise BadInput(f"{flags[name]} has no effect {reason}", hint="leave it out")
+
+
+def options_of(*groups: Any) -> tuple[str, ...]:
+    """The parameters of these groups of options."""
+    return tuple(field.name for group in groups for field in fields(group))

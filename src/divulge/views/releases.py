@@ -321,6 +321,7 @@ def anatomized_text(
     sizes = f"{summary.smallest:,}" + ("" if summary.smallest == summary.largest else f" to {summary.largest:,}")
     parts: list[RenderableType] = [
         Text(f"{release.source.source}: {summary.records:,} rows in {summary.groups:,} groups of {sizes}"),
+        bullet(_most_sentence(summary.groups, release.groups.at_most)),
         *(bullet(note) for note in release.notes),
         heading("The tables"),
         *(bullet(sentence) for sentence in _tables(release)),
@@ -340,6 +341,12 @@ def anatomized_text(
             bullet("Everything in it may be handed out. Ask it with `divulge query`."),
         ]
     return Group(*parts)
+
+
+def _most_sentence(groups: int, at_most: int) -> str:
+    if groups == at_most:
+        return "No grouping that keeps these promises has more groups; this is proved."
+    return f"Whether there are groupings with more groups is open; none that keeps these promises has more than {at_most:,}."
 
 
 def _tables(release: AnatomizedRelease) -> Iterator[str]:
@@ -409,6 +416,8 @@ def anatomized_document(
     return {
         "tables": [list(columns) for columns in release.table_columns],
         "groups": summary.groups,
+        "groups_at_most": release.groups.at_most,
+        "groups_proved_most": summary.groups == release.groups.at_most,
         "group_sizes": {"min": summary.smallest, "max": summary.largest},
         "levels": release.levels.texts(),
         "recq": {} if recq is None else recq.as_json(),

@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How many groups: the most there can be on small tables, by brute force; a bound that holds; and many where alpha or gamma bite."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+
+from divulge.anatomy import AlphaBetaGammaDelta, Anatomized, Anatomy, InfeasibleModel, Slppa, most
+from divulge.anatomy.grouping import planned_deal
+from divulge.anatomy.methods import anatomize
+from divulge.anatomy.most import at_most, plan_groups
+from divulge.anatomy.problem import GroupingProblem, problem_of
+from tests.anatomy.checker import Drawn, as_lists, partitions
+from tests.anatomy.literature import QUASI_IDENTIFIERS, TABLES, table_1
+from tests.anatomy.public import ADULT, paper_rows
+
+BOUNDS = [Fraction(text) for text in ("1", "3/4", "2/3", "1/2", "2/5", "1/3", "1/4", "1/8")]
+
+
+def drawn_table(seed: int, *, rows: int = 7) -> Drawn:
+    """A few values in each column, and random bounds, of which alpha and beta can be kept."""
+    rng = np.random.default_rng(seed)
+    names = ["a", "b", "c", "s"]
+    columns = {name: rng.integers(0, rng.integers(2, 6), rows).tolist() for name in names}
+    cells = [{name: columns[name][i] for name in names} for i in range(rows)]
+    tables = [(("a",), ("b",), ("c",)), (("a",), ("b", "c")), (("a", "b", "c"),)][rng.integers(3)]
+    whole = Drawn(cells, tables, ("s",), (Fraction(1),) * 4).levels(range(rows))
+    kept = [[bound for bound in BOUNDS if bound >= level] for level in whole[:2]]
+    alpha, beta = (bounds[rng.integers(len(bounds))] for bounds in kept)
+    gamma = Fraction(1, int(rng.choice([1, 4, 8, 12, 27, 45])))
+    return Drawn(cells, tables, ("s",), (alpha, beta, gamma, BOUNDS[rng.integers(len(BOUNDS))]))
+
+
+@cache
+def most_by_brute_force(seed: int) -> int:
+    """Over all 877 partitions of 7 records; 0 if none keeps the bounds."""
+    table = drawn_table(seed)
+    keeps = cache(table.keeps)
+    every = partitions(list(range(len(table.rows))))
+    return max((len(groups) for groups in every if all(keeps(tuple(group)) for group in groups)), default=0)
+
+
+def problem(table: Drawn) -> GroupingProblem:
+    return problem_of(table.codes, tables=table.tables, sensitive=table.sensitive, model=table.model)
+
+
+def divided(table: Drawn, **settings: Any) -> Anatomized:
+    method = Slppa(table.model, tables=table.tables, **settings)
+    return anatomize(table.codes, method, quasi_identifiers=table.quasi_identifiers, sensitive="s", seed=3)
+
+
+def test_table_1_has_three_groups() -> None:
+    """At (1/2, 1/2, 1/8, 1/4) three exist, counted over all 4,140 partitions (golden file of paper 002)."""
+    model = AlphaBetaGammaDelta(alpha="1/2", beta="1/2", gamma="1/8", delta="1/4")
+    for seed in range(5):
+        found = anatomize(
+            table_1(), Slppa(model, tables=TABLES), quasi_identifiers=QUASI_IDENTIFIERS, sensitive="Salary", seed=seed
+        )
+        assert found.groups == found.at_most == 3
+
+
+@pytest.mark.parametrize("seed", range(50))
+def test_small_tables_get_the_most_groups(seed: int) -> None:
+    """A grouping is found exactly if there is one, and with as many groups as there can be."""
+    table, expected = drawn_table(seed), most_by_brute_force(seed)
+    if expected == 0:
+        with pytest.raises(InfeasibleModel) as raised:
+            divided(table)
+        assert raised.value.proved
+        return
+    found = divided(table)
+    assert all(table.keeps(group) for group in as_lists(found.group))
+    assert found.groups == found.at_most == expected
+
+
+@pytest.mark.parametrize(("pressing", "sizes", "shapes"), [(3, 256, 300), (3, 256, 1), (1, 1, 300), (2, 2, 1)])
+def test_no_grouping_has_more_groups_than_the_bound(
+    monkeypatch: pytest.MonkeyPatch, pressing: int, sizes: int, shapes: int
+) -> None:
+    """Also where large tables have to do with less: fewer tables, sizes and counts that are looked at one by one."""
+    monkeypatch.setattr(most, "_PRESSING", pressing)
+    monkeypatch.setattr(most, "_SIZES", sizes)
+    monkeypatch.setattr(most, "_WHOLE_SHAPES", shapes)
+    bounds = [at_most(problem(drawn_table(seed)).as_one) for seed in range(50)]
+    truth = [most_by_brute_force(seed) for seed in range(50)]
+    assert all(bound >= true for bound, true in zip(bounds, truth, strict=True))
+    if pressing == 3 and shapes > 1:
+        assert sum(bound == true for bound, true in zip(bounds, truth, strict=True)) >= 30
+
+
+def skewed(rows: int, **bounds: Any) -> Drawn:
+    """Three in ten records have the tuple 0; seven sensitive values, nearly as often each."""
+    cells = [{"a": 0 if i % 10 < 3 else 1 + i, "s": (i * 3 + i // 10) % 7} for i in range(rows)]
+    model = AlphaBetaGammaDelta(**bounds)
+    return Drawn(cells, (("a",),), ("s",), (model.alpha, model.beta, model.gamma, model.delta))
+
+
+def test_groups_of_two_sizes_where_one_size_does_not_fit() -> None:
+    """At alpha = 2/5, groups of 7 have room for two of the tuple, 2/7 < 3/10, groups of 8 (3) have not room for a value in 1/7 of all.
+
+    By hand: x groups of 7, y of 14 (5 of the tuple, 2 of the value): 7x + 14y = 700 and 2x + 5y >= 210 give y = 10, x = 80.
+    """
+    table = skewed(700, alpha="2/5", beta="1/7")
+    found = divided(table)
+    assert all(table.keeps(group) for group in as_lists(found.group))
+    assert found.at_most == 90
+    assert found.groups == 90
+
+
+def test_a_plan_has_room_for_everything() -> None:
+    table = skewed(700, alpha="2/5", beta="1/7")
+    whole = problem(table).as_one
+    plan = plan_groups(whole, spare=Fraction(1, 10))
+    assert plan is not None
+    assert plan.sizes.sum() == 700
+    assert plan.tuples.sum() >= 210
+    assert plan.values.sum() >= 100
+    dealt = planned_deal(problem(table), plan, rng=np.random.default_rng(0))
+    assert np.bincount(dealt).tolist() == plan.sizes.tolist()
+    assert plan_groups(whole, spare=Fraction(1)) is None
+
+
+def test_larger_groups_have_a_bound_of_their_own() -> None:
+    table = skewed(700, beta="1/2")
+    assert divided(table, group_size=30).at_most == 23
+    assert divided(table, group_size=1000).at_most == 1
+
+
+def test_the_most_is_told_of_every_method() -> None:
+    table = skewed(700)
+    found = anatomize(table.codes, Anatomy(5), quasi_identifiers=["a"], sensitive="s", seed=0)
+    assert found.groups == found.at_most == 140
+
+
+@pytest.mark.public_data
+def test_adult_where_alpha_bites() -> None:
+    """A first-fit search finds 2,785 groups."""
+    names = [name for name in ADULT.values() if name != "occupation"]
+    model = AlphaBetaGammaDelta(alpha=0.4, beta="1/7", gamma=0.005, delta="1/7")
+    method = Slppa(model, tables=3, linkage="first")
+    found = anatomize(paper_rows("adult"), method, quasi_identifiers=names, sensitive="occupation", seed=0)
+    assert model.holds_for(found.levels)
+    assert 4100 < found.groups <= found.at_most < 4308
