@@ -87,9 +87,25 @@ def test_unseen_values_are_refused_with_the_list(release: Path, tmp_path: Path) 
 
 def test_unseen_values_are_left_out_on_request(release: Path, tmp_path: Path) -> None:
     table = later(name=list("xyz"), zip=["99", "21", "11"], age=[30, 40, 30], disease=["flu"] * 3)
-    applied = dv.apply(release, table, tmp_path / "out", unseen="suppress")
+    applied = dv.apply(release, table, tmp_path / "out", unseen="suppress", suppression=0.5)
     assert rows(applied.folder) == {("2*", 40, "flu"): 1, ("1*", 30, "flu"): 1}
     assert applied.suppressed == 1
+
+
+def test_more_rows_than_the_policy_allows_are_not_left_out(tmp_path: Path) -> None:
+    """One of four new rows: the policy allows a quarter, not a fifth; what is said now goes before it."""
+    table = later(name=list("wxyz"), zip=["99", "21", "11", "11"], age=[30, 40, 30, 30], disease=["flu"] * 4)
+    for share, allowed in ((0.25, True), (0.2, False)):
+        folder = decide(policy=Policy(k_anonymity=3, suppression=share)).write(tmp_path / f"release{share}")
+        if allowed:
+            assert dv.apply(folder, table, tmp_path / "out", unseen="suppress").suppressed == 1
+        else:
+            with pytest.raises(Unverified, match=r"1 of 4 new rows would be left out \(25.0%\), and 20.0% may be"):
+                dv.apply(folder, table, tmp_path / "none", unseen="suppress")
+            assert not (tmp_path / "none").exists()
+            assert dv.apply(folder, table, tmp_path / "more", unseen="suppress", suppression=0.3).suppressed == 1
+            with pytest.raises(BadInput, match="no effect"):
+                dv.apply(folder, table, tmp_path / "none", suppression=0.3)
 
 
 def test_classes_that_would_break_the_promise(release: Path, tmp_path: Path) -> None:
@@ -97,7 +113,7 @@ def test_classes_that_would_break_the_promise(release: Path, tmp_path: Path) -> 
     table = later(zip=["11", "21"], age=[50, 40])
     with pytest.raises(Unverified, match=r"k_anonymity >= 3 \(would be 1, 1 classes\)"):
         dv.apply(release, table, tmp_path / "out")
-    applied = dv.apply(release, table, tmp_path / "out", unseen="suppress")
+    applied = dv.apply(release, table, tmp_path / "out", unseen="suppress", suppression=0.5)
     assert rows(applied.folder) == {("2*", 40, "cold"): 1}
     nobody = later(zip=["11", "12"], age=[50, 50])
     with pytest.raises(Unverified, match="no new row can be published"):
@@ -169,7 +185,7 @@ def test_boxes_of_mondrian(tmp_path: Path) -> None:
     outside = later(age=[35, 40])
     with pytest.raises(BadInput, match="1 combinations of values in the new rows lie in no class"):
         dv.apply(folder, outside, tmp_path / "none")
-    assert dv.apply(folder, outside, tmp_path / "some", unseen="suppress").suppressed == 1
+    assert dv.apply(folder, outside, tmp_path / "some", unseen="suppress", suppression=0.5).suppressed == 1
 
 
 def test_what_cannot_be_checked_again_is_said(tmp_path: Path) -> None:

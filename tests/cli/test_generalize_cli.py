@@ -157,14 +157,17 @@ def test_apply(table: str, policy: str, tmp_path: Path) -> None:
     refused = run_cli("apply", str(release), str(new), "--out", str(out))
     assert (refused.code, refused.out) == (2, "")
     assert "'zip': '99999'" in refused.err
-    told = run_cli("apply", str(release), str(new), "--out", str(out), "--suppress-unseen")
+    told = run_cli("apply", str(release), str(new), "--out", str(out), "--suppress-unseen", "--suppression", "0.5")
     assert told.code == 0
     assert "1 of 2 new rows published" in told.out
     assert "does not prove" in told.out
     assert published(out) == {("4767*", "[20, 40)"): 1}
-    document = run_cli(
-        "apply", str(release), str(new), "--out", str(out), "--suppress-unseen", "--force", "--json"
-    ).json()
+    again = ("apply", str(release), str(new), "--out", str(out), "--suppress-unseen", "--force", "--json")
+    too_many = run_cli(*again)
+    assert (too_many.code, too_many.json()["exit_code"]) == (1, 1)
+    assert "1 of 2 new rows would be left out" in too_many.json()["error"]
+    assert "--suppression" in too_many.json()["hint"]
+    document = run_cli(*again, "--suppression", "0.5").json()
     assert (document["rows"], document["published"], document["suppressed"]) == (2, 1, 1)
     assert [promise["holds"] for promise in document["promises"]] == [True]
     assert [promise["holds"] for promise in document["alone"]] == [False]

@@ -29,7 +29,7 @@ RUNS = {
     "divulge rank": ["rank patients.csv --qi zip,age --sensitive disease"],
     "divulge rank --growing": ["rank patients.csv --qi zip,age --sensitive disease --growing"],
     "divulge generalize": [RELEASE],
-    "divulge apply": [RELEASE, "apply r new-patients.csv --suppress-unseen --out r2"],
+    "divulge apply": [RELEASE, "apply r new-patients.csv --suppress-unseen --suppression 1 --out r2"],
     "divulge reseal": [RELEASE, "reseal r"],
     "divulge anatomize": [GROUPS],
     "divulge anatomize --check": [GROUPS, "anatomize a --check --beta 1/4"],

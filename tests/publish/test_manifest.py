@@ -48,7 +48,7 @@ def releases(tmp_path_factory: pytest.TempPathFactory) -> Path:
     dv.generalize(PEOPLE, **ROLES, policy=dv.Policy(k_anonymity=3), method="mondrian").write(
         folder / "mondrian", format="csv"
     )
-    dv.apply(folder / "generalized", PEOPLE.slice(0, 12), folder / "applied", unseen="suppress", seed=1)
+    dv.apply(folder / "generalized", PEOPLE.slice(0, 12), folder / "applied", unseen="suppress", suppression=1, seed=1)
     dv.anatomize(PEOPLE, sensitive="disease", identifier="name", beta="1/2").write(folder / "anatomized", format="csv")
     return folder
 
@@ -304,7 +304,7 @@ def using(kind: str, folder: Path, out: Path) -> Callable[[], object]:
     def use() -> None:
         dv.query(folder, "disease = 'flu'")
         if (folder / "mapping").exists():
-            dv.apply(folder, PEOPLE.slice(0, 8), out, unseen="suppress", force=True)
+            dv.apply(folder, PEOPLE.slice(0, 8), out, unseen="suppress", suppression=1, force=True)
 
     return use
 

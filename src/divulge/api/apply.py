@@ -31,6 +31,8 @@ from divulge.values import as_text
 
 Unseen = Literal["refuse", "suppress"]
 _SHOWN = 20
+_ROUNDING = 1e-6
+"""29 of 100 rows are no more than 0.29 of them, which a float is a little less than."""
 _HINT = "Leave their rows out with unseen='suppress', or generalize old and new rows together"
 
 
@@ -67,6 +69,7 @@ def apply(
     out: str | Path,
     *,
     unseen: Unseen = "refuse",
+    suppression: float | None = None,
     force: bool = False,
     seed: int | None = None,
     engine: engines.EngineChoice = None,
@@ -79,6 +82,7 @@ def apply(
         out: The folder to write.
         unseen: What becomes of rows with values that the release does not know, and of rows whose class would break a promise: nothing is
             published ("refuse"), or they are left out ("suppress").
+        suppression: With unseen="suppress", the share of the new rows that may be left out; by default what the release's policy allowed.
         force: Overwrite what is at `out`.
         seed: Fixes the order of the rows, for tests; by default it is drawn from a secret.
         engine: As in `read`.
@@ -95,7 +99,10 @@ def apply(
         >>> applied.rows, applied.suppressed, applied.verdict.holds
         (2, 0, True)
     """
+    if suppression is not None and unseen != "suppress":
+        raise BadInput("suppression= has no effect where no row is left out", hint="Say unseen='suppress' with it")
     earlier = publish.Earlier.open(release)
+    limit = Policy(suppression=earlier.suppression if suppression is None else suppression).suppression
     source, own = _source(*own_table(read(table, engine=engine)), earlier)
     roles = Roles(earlier.quasi_identifiers, earlier.sensitive, (), earlier.weight, None)
     counted = count_in_memory(Request(source, roles, earlier.settings["nulls"], earlier.document["joint"]))
@@ -104,12 +111,17 @@ def apply(
     later = _Later(earlier, source, own, roles, counted)
     promises, unchecked = earlier.checkable(counted)
     recoding, together, verdict = later.settle(recoding, promises, unseen=unseen)
+    left_out = counted.rows - search.published(counted, recoding).rows
+    if left_out > limit * counted.rows + _ROUNDING:
+        raise publish.Unverified(
+            f"{left_out} of {counted.rows} new rows would be left out ({left_out / counted.rows:.1%}), and {limit:.1%} may be",
+            hint="Nothing was published. Generalize old and new rows together, or allow more with suppression=",
+        )
     alone = judge(later.measure(later.rows(recoding), together=False), promises) if promises else None
     release_of = _LaterRelease(
         source=source, engine=own, later=later, recoding=recoding, promises=promises, unchecked=unchecked
     )
     folder = release_of.write(out, force=force, seed=seed)
-    left_out = counted.rows - search.published(counted, recoding).rows
     return Applied(folder, counted.rows, left_out, together, verdict, alone, unchecked, frame=source.frame)
 
 

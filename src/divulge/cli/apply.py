@@ -27,6 +27,14 @@ def apply(
             help="Leave out rows with values the release does not know, or whose class breaks a promise.",
         ),
     ] = False,
+    suppression: Annotated[
+        float | None,
+        Option(
+            help="With --suppress-unseen: the share of the new rows that may be left out; as the release's policy if not given.",
+            min=0,
+            max=1,
+        ),
+    ] = None,
     seed: Annotated[
         int | None, Option(help="Fixes the order of the rows, for tests; a fresh secret if not given.", min=0)
     ] = None,
@@ -41,6 +49,12 @@ def apply(
       divulge apply /shared/release/ clinic.visits --engine spark --out /shared/release-2/
     """
     applied = dv.apply(
-        release, table.read(), out, unseen="suppress" if suppress_unseen else "refuse", force=force, seed=seed
+        release,
+        table.read(),
+        out,
+        unseen="suppress" if suppress_unseen else "refuse",
+        suppression=suppression,
+        force=force,
+        seed=seed,
     )
     tell(applied, json_=json_)

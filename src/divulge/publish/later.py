@@ -83,6 +83,11 @@ class Earlier:
         return cast("str | None", self.document["roles"].get("weight"))
 
     @property
+    def suppression(self) -> float:
+        """The share of the people that its policy allowed to leave out."""
+        return float(self.document["policy"]["suppression"])
+
+    @property
     def settings(self) -> dict[str, Any]:
         """What the numbers of the release depend on."""
         return cast("dict[str, Any]", self.private["after"]["settings"])
