@@ -102,7 +102,7 @@ def roles_in_force(table: Table, policy: Mapping[str, Any], given: Mapping[str, 
         told = f"the policy counts people by {owner!r}, and {table.source} has no such column: a class may hold one person many times"
         raise BadInput(told, hint="Check the table before that column is left out, or take `person` out to count rows")
     # All the rest, by a glob, is what has no role in the policy either.
-    exact = {role: [name for name in _texts(given.get(role)) if name in table.names] for role in ("leave_out", "plain")}
+    exact = {role: [name for name in _texts(given.get(role)) if table.has(name)] for role in ("leave_out", "plain")}
     by_hand = resolve_roles(table, **{name: value for name, value in (asked | exact).items() if name != "person"}).named
     roles = dict(policy)
     for role in ("identifier", "leave_out", "plain"):
@@ -178,7 +178,8 @@ def alone(
     """
     usable = [column.name for column in table.columns if column.kind != "nested" and column.name not in flagged]
     free = tuple(name for name in usable if name not in roles.named)
-    beside = tuple(name for name in usable if name in free or name in roles.plain)
+    known = {*free, *roles.plain}
+    beside = tuple(name for name in usable if name in known)
     if not beside:
         return None, []
     told = count_alone(table, roles, beside)
@@ -358,7 +359,7 @@ def repeated(table: Table, roles: Roles) -> tuple[str, ...]:
     """What to say of identifiers whose values repeat, where nobody said that people own several rows."""
     if roles.person is not None:
         return ()
-    free = without_role(table, roles)
+    free = set(without_role(table, roles))
     columns = [
         column
         for column in table.columns

@@ -7,6 +7,7 @@ import string
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
+from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
 from divulge.engines import Engine
@@ -56,17 +57,25 @@ class Table:
     """The kind of frame that was handed in, so that results can come back as the same kind."""
     declared: Declared | None = None
 
-    @property
+    # Looked up once for each of perhaps thousands of columns, so kept.
+    @cached_property
+    def _by_name(self) -> dict[str, Column]:
+        return {column.name: column for column in self.columns}
+
+    @cached_property
     def names(self) -> tuple[str, ...]:
         """The columns' names, in table order."""
-        return tuple(column.name for column in self.columns)
+        return tuple(self._by_name)
+
+    def has(self, name: str) -> bool:
+        """Whether there is a column of exactly that name."""
+        return name in self._by_name
 
     def column(self, name: str) -> Column:
         """The column of exactly that name."""
-        for column in self.columns:
-            if column.name == name:
-                return column
-        raise BadInput(f"{self.source} has no column {name!r}", hint=nearest(name, self.names))
+        if not self.has(name):
+            raise BadInput(f"{self.source} has no column {name!r}", hint=nearest(name, self.names))
+        return self._by_name[name]
 
     def present(self, names: Names) -> tuple[str, ...]:
         """Those of the columns and globs that the table has something for."""
@@ -142,7 +151,7 @@ class Roles:
     plain: tuple[str, ...] = ()
     """What may be published as it is: somebody has looked at it and says so."""
 
-    @property
+    @cached_property
     def named(self) -> frozenset[str]:
         """Every column with a role."""
         return frozenset(column for _, column in _assigned(self))
@@ -189,8 +198,8 @@ def resolve_roles(
         identifier=_columns(table, identifier, role="identifier"),
         weight=_one_column(table, weight, role="weight"),
         person=_one_column(table, person, role="person"),
-        leave_out=tuple(name for name in _columns(table, leave_out, role="leave_out") if name in _several(leave_out)),
-        plain=tuple(name for name in _columns(table, plain, role="plain") if name in _several(plain)),
+        leave_out=_by_their_names(table, leave_out, role="leave_out"),
+        plain=_by_their_names(table, plain, role="plain"),
     )
     _refuse_two_roles(roles)
     if declared and table.declared is not None:
@@ -228,7 +237,7 @@ def split_names(table: Table, values: Sequence[str], *, spread: bool = True) -> 
     found: dict[str, None] = {}
     for value in values:
         for part in (value,) if _matches(table, value) else value.split(","):
-            name = part if part in table.names else part.strip()
+            name = part if table.has(part) else part.strip()
             columns = _spread(table, name, role="")
             found.update(dict.fromkeys(columns if spread else (name,)))
     return tuple(found)
@@ -241,6 +250,12 @@ def _several(names: Names) -> tuple[str, ...]:
 def _columns(table: Table, names: Names, *, role: str) -> tuple[str, ...]:
     """The named columns, each once, in the order in which they were asked for."""
     return tuple(dict.fromkeys(column for name in _several(names) for column in _spread(table, name, role=role)))
+
+
+def _by_their_names(table: Table, names: Names, *, role: str) -> tuple[str, ...]:
+    """The named columns, without those that a glob matches."""
+    exact = set(_several(names))
+    return tuple(name for name in _columns(table, names, role=role) if name in exact)
 
 
 def _one_column(table: Table, name: str | None, *, role: str) -> str | None:
@@ -269,7 +284,7 @@ def _spread(table: Table, name: str, *, role: str) -> tuple[str, ...]:
 
 
 def _matches(table: Table, name: str) -> tuple[str, ...]:
-    if name in table.names:
+    if table.has(name):
         return (name,)
     return tuple(column for column in table.names if fnmatchcase(column, name))
 
