@@ -115,7 +115,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ),
     ({"rule_out": {"disease": ["Heart Disease", "Flu", "Cancer"]}}, "every value of 'disease' is ruled out"),
     ({"rule_out": {"age": ["2*"]}}, "'age', which is not a sensitive attribute"),
-    ({"rule_out": ["disease"]}, "'disease' does not say which value is meant. write column=value"),
+    ({"rule_out": ["disease"]}, "'disease' does not say which value is meant. write COLUMN=VALUE"),
     ({"rule_out": {"disease": []}}, "must rule values out or in"),
     ({"rule_out": ["disease=Flu"], "rule_in": ["disease=Cancer"]}, "ruled both out and in"),
     (

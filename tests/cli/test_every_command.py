@@ -1,17 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What all commands have in common: with --json, one object on standard output and nothing else, whatever the exit code."""
+"""What all commands have in common: --json at every exit code, errors in the words of the line, and help that fits two screens."""
 
 from __future__ import annotations
 
+import contextlib
 import importlib
+import inspect
 import json
+import re
+import sqlite3
+from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.main import get_command
 
-from divulge.cli.main import COMMANDS
-from tests.cli.every_command import GOOD, WITH_ANOTHER_CODE, called, prepare
+from divulge.cli.main import COMMANDS, OPTIONS
+from divulge.cli.options import PANELS
+from divulge.cli.program import Program, in_flags
+from divulge.metrics import METRICS
+from tests.cli.every_command import ANATOMY, GOOD, WITH_ANOTHER_CODE, called, prepare
+from tests.test_public_names import documented
 
 BAD = {
     "demo": ("demo", "--out", "@t.csv"),
@@ -44,6 +55,56 @@ BAD = {
 """A mistake that each command finds for itself."""
 
 
+SEX, WARD = ("@t.csv", "--qi", "sex"), ("@t.csv", "--qi", "sex", "--sensitive", "ward")
+ALICE = ("--database", "@shops.json", "--reference", "@me.json")
+MISTAKES: Sequence[tuple[str, Sequence[str]]] = [
+    ("--qi COLUMNS", ("rank", "@t.csv")),
+    ("--sensitive COLUMNS", ("check", *SEX, "--l-diversity", "2")),
+    ("--k-anonymity 5", ("check", *SEX)),
+    ("--leave-out COLUMNS", ("generalize", *SEX, "--k-anonymity", "2")),
+    ("--nulls keep", ("measure", *SEX, "--nulls", "keep")),
+    ("--recursive-l 0", ("measure", *WARD, "--recursive-l", "0")),
+    ("--memory-limit", ("measure", *SEX, "--memory-limit", "much")),
+    ("--temp-directory", ("measure", *SEX, "--memory-limit", "1GB", "--temp-directory", "@no/where")),
+    ("did you mean 'sex'?", ("measure", "@t.csv", "--qi", "sx")),
+    ("quasi-identifiers and sensitive", ("measure", *SEX, "--sensitive", "sex")),
+    ("--order COLUMN=LOW,..,HIGH", ("measure", *WARD, "--distance", "ward=ordered")),
+    ("--hierarchy COLUMN=FILE", ("measure", *WARD, "--distance", "ward=hierarchical")),
+    ("COLUMN=VALUE", ("measure", *WARD, "--rule-out", "flu")),
+    ("--prior [COLUMN=]FILE", ("measure", *SEX, "--sensitive", "ward,main_diagnosis", "--prior", "@zips.csv")),
+    ("--table NAME: 'a', 'b'", ("measure", "@two.sqlite", "--qi", "x")),
+    ("--table x", ("measure", *SEX, "--table", "x")),
+    ("--encoding latin-1", ("measure", "@latin.csv", "--qi", "a")),
+    ("--nulls drop", ("measure", "@nulls.csv", "--qi", "a", "--nulls", "drop")),
+    ("no column 'sex'", ("measure", *SEX, "--population", "@zips.csv")),
+    ("--about and --given", ("measure", "@t.csv", "--about", "age")),
+    ("--sensitive COLUMNS", ("generalize", *SEX, "--leave-out", "*", "--k-anonymity", "2", "--objective", "information")),
+    ("--pareto", ("generalize", *SEX, "--pareto", "itpr", "--optima")),
+    ("--force", ("hierarchy", "build", "@t.csv", "--column", "age", "--out", "@levels/age.csv")),
+    ("--order COLUMN=LOW,..,HIGH", BAD["hierarchy cut"]),
+    ("--hierarchies DIR, or files with --hierarchy COLUMN=FILE", ("hierarchy", "check", "@t.csv")),
+    ("--beta 1/4", BAD["anatomize"]),
+    ("--sensitive COLUMNS", ("anatomize", "@t.csv", "--beta", "1/2")),
+    ("--group-size", ("anatomize", "@t.csv", *ANATOMY, "--method", "anatomy", "--group-size", "3")),
+    ("--suppress-unseen", ("apply", "@release", "@strange.csv", "--out", "@no")),
+    ("--suppress-unseen", WITH_ANOTHER_CODE["apply"][1]),
+    ("Ask for one", ("query", "@tables", "age > 3", "--sum", "age", "--average", "age")),
+    ("not unique", ("perturbed", "@t.csv", "@t.csv", "--columns", "age", "--key", "ward")),
+    ("--resolve N+C,N+P", BAD["dossier disinform"]),
+    ("NAME=NUMBER", ("dossier", "leakage", *ALICE, "--grade", "A")),
+    ("between 0 and 1", ("dossier", "leakage", *ALICE, "--link", "N", "--probability", "3")),
+]  # fmt: skip
+"""What is told, in part, of mistakes whose error comes from the library, where it is told in Python's words."""
+
+
+def parameters(name: str) -> list[Any]:
+    """What the help of a command shows, in its order."""
+    command: Any = Program(COMMANDS, OPTIONS)
+    for word in name.split():
+        command = command.get_command(None, word)
+    return [each for each in command.params if not getattr(each, "hidden", False)]
+
+
 def every_command() -> list[str]:
     """Commands, and those below them instead of their groups."""
     found = []
@@ -55,7 +116,15 @@ def every_command() -> list[str]:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return prepare(tmp_path_factory.mktemp("every"))
+    folder = prepare(tmp_path_factory.mktemp("every"))
+    (folder / "latin.csv").write_bytes("a,b\nKöln,1\n".encode("latin-1"))
+    (folder / "nulls.csv").write_text("a,b\n,1\n,2\n", encoding="utf-8")
+    header = (folder / "t.csv").read_text(encoding="utf-8").partition("\n")[0]
+    (folder / "strange.csv").write_text(f"{header}\nx,99999,99,m,cancer,ward 1\n", encoding="utf-8")
+    with contextlib.closing(sqlite3.connect(folder / "two.sqlite")) as database:
+        database.execute("CREATE TABLE a (x)")
+        database.execute("CREATE TABLE b (x)")
+    return folder
 
 
 @pytest.fixture(autouse=True)
@@ -95,3 +164,72 @@ def test_a_mistake_is_one_object_and_one_line(folder: Path, call: tuple[str, ...
     document = shown.json()
     assert (shown.code, document["exit_code"]) == (2, 2)
     assert shown.err == f"divulge: {document['error']}{'. ' * bool(document['hint'])}{document['hint']}\n"
+
+
+@cache
+def arguments_of_python() -> frozenset[str]:
+    """The name of every parameter of every public function, class and method."""
+    named: set[str] = set()
+    for _, each in documented():
+        with contextlib.suppress(ValueError, TypeError):  # a property, or a class that is written in C
+            named |= inspect.signature(each).parameters.keys()
+    return frozenset(named)
+
+
+@pytest.mark.parametrize(("told", "call"), [*MISTAKES, *(("", call) for call in BAD.values())], ids=repr)
+def test_errors_speak_the_language_of_the_command_line(folder: Path, told: str, call: Sequence[str]) -> None:
+    shown = called(folder, *call).err
+    assert told in shown
+    words = re.sub(r"(?<!\w)'[^']*'|in Python.*", "", shown)  # what is quoted is the user's
+    assert {"quasi_identifiers", "orders", "memory_limit"} <= arguments_of_python()
+    assert not {name for name in re.findall(r"(?<![\w-])(\w+)=", words) if name in arguments_of_python()}
+    metrics = {metric.name for metric in METRICS}
+    assert not {name for name in re.findall(r"\b[a-z]+_\w+\b", words) if name in arguments_of_python() - metrics}
+    assert not re.search(r"\b(True|False|None|dv\.)", words)
+    flags = {flag.written for flag in Program(COMMANDS, OPTIONS).flags(call).values()}
+    assert {*re.findall(r"--[a-z][a-z-]+", words)} <= {*flags, "--help"}
+
+
+def test_words_of_the_data_are_left_alone() -> None:
+    flags = Program(COMMANDS, OPTIONS).flags(["generalize"])
+    for told in (
+        "zip=476**, sex=f is 1 person",
+        "k_anonymity >= 5 breaks",
+        "'sensitive=x' is not known",
+        "the table's own, nulls'",
+    ):
+        assert in_flags(told, flags) == told
+
+
+@pytest.mark.parametrize("name", [*every_command(), "dossier", "hierarchy"])
+def test_help_fits_two_screens_with_one_sentence_and_few_examples(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "100")
+    shown = called(Path(), *name.split(), "-h")
+    assert (shown.code, shown.err) == (0, "")
+    assert len(shown.out.splitlines()) <= 100
+    _, told, examples, *_ = shown.out.split("\n\n")
+    assert told.endswith(".")
+    assert not re.search(r"[.?!]\s+[A-Z]", told)
+    assert 1 <= examples.count("\n    divulge ") <= 3
+    assert all(
+        line.startswith(f"    divulge {name} ") or line == f"    divulge {name}" for line in examples.splitlines()[1:]
+    )
+
+
+@pytest.mark.parametrize("name", every_command())
+def test_options_stand_in_parts_of_the_help_that_have_a_place(name: str) -> None:
+    panels = [getattr(each, "rich_help_panel", None) for each in parameters(name) if each.param_type_name == "option"]
+    assert {panel for panel in panels if panel is not None} <= set(PANELS)
+    if name.startswith("dossier"):
+        output = {
+            each.name for each in parameters(name) if each.param_type_name == "option" and each.rich_help_panel is None
+        }
+        assert output <= {"json_", "timeline", "without", "out", "table5", "figure", "seeds"}
+
+
+@pytest.mark.parametrize("name", ["check", "generalize", "hierarchy cut"])
+def test_promises_stand_in_the_order_of_how_often_they_are_made(name: str) -> None:
+    names = {metric.name for metric in METRICS}
+    shown = [each.name for each in parameters(name) if each.name in names]
+    assert shown[:3] == ["k_anonymity", "l_diversity", "t_closeness"]
+    assert set(shown) == {metric.name for metric in METRICS if metric.common}

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import subprocess
 import sys
 from pathlib import Path
@@ -96,42 +95,3 @@ def test_a_bug_of_ours_does_not_look_like_a_broken_policy() -> None:
     assert done.returncode == 70
     assert "ZeroDivisionError" in done.stderr
     assert "this is a bug in divulge" in done.stderr
-
-
-PYTHON = re.compile(
-    r"quasi_identifiers|rule_out=|memory_limit|threshold=|nulls=|sensitive=|recursive_l=|k_anonymity=|force=|orders="
-)
-BAD = {
-    "no quasi-identifiers": ["measure", "TABLE"],
-    "no sensitive column": ["check", "TABLE", "--qi", "zip", "--l-diversity", "2"],
-    "no promise": ["check", "TABLE", "--qi", "zip"],
-    "nothing to generalize for": ["generalize", "TABLE", "--qi", "zip"],
-    "unknown nulls": ["measure", "TABLE", "--qi", "zip", "--nulls", "keep"],
-    "recursive l of 0": ["measure", "TABLE", "--qi", "zip", "--sensitive", "disease", "--recursive-l", "0"],
-    "memory limit": ["measure", "TABLE", "--qi", "zip", "--memory-limit", "much"],
-    "unknown column": ["measure", "TABLE", "--qi", "zipp"],
-    "no bound": ["anatomize", "TABLE", "--sensitive", "disease"],
-    "no order": ["measure", "TABLE", "--qi", "zip", "--sensitive", "disease", "--distance", "disease=ordered"],
-    "not a database": ["measure", "TABLE", "--table", "x", "--qi", "zip"],
-    "taken": ["generalize", "TABLE", "--qi", "zip", "--k-anonymity", "2", "--out", "TABLE"],
-    "rule": ["measure", "TABLE", "--qi", "zip", "--sensitive", "disease", "--rule-out", "flu"],
-}
-
-
-@pytest.mark.parametrize("name", BAD)
-def test_a_mistake_on_the_command_line_is_answered_in_its_language_and_as_one_object(patients: str, name: str) -> None:
-    shown = run_cli(*(patients if word == "TABLE" else word for word in BAD[name]), "--json")
-    assert (shown.code, shown.json()["exit_code"], shown.err.count("\n")) == (2, 2, 1)
-    assert not PYTHON.search(shown.err)
-
-
-@pytest.mark.parametrize("name", [*COMMANDS, "hierarchy build", "hierarchy cut", "hierarchy check"])
-def test_an_unknown_option_is_one_object_and_the_help_fits_two_screens(
-    name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("COLUMNS", "100")
-    shown = run_cli(*name.split(), "--jsn", "--json")
-    assert (shown.code, shown.json()["exit_code"], shown.err.count("\n")) == (2, 2, 1)
-    told = run_cli(*name.split(), "-h")
-    assert (told.code, len(told.out.splitlines()) <= 100) == (0, True)
-    assert told.out.count(f"\n    divulge {name}") <= 3

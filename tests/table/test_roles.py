@@ -72,13 +72,13 @@ def test_person_may_be_plain(table: Table) -> None:
         pytest.param({"quasi_identifiers": [3]}, r"a text, not 3 \(int\)", id="number as name"),
         pytest.param(
             {"quasi_identifiers": ["age"], "sensitive": ["age"]},
-            "'age' is given two roles: quasi_identifiers and sensitive",
+            "'age' is given two roles: quasi-identifiers and sensitive",
             id="two roles",
         ),
         pytest.param(
             {"quasi_identifiers": "z*", "identifier": "zip5"}, "'zip5' is given two roles", id="two roles by a glob"
         ),
-        pytest.param({"quasi_identifiers": "w", "weight": "w"}, "quasi_identifiers and weight", id="weight as well"),
+        pytest.param({"quasi_identifiers": "w", "weight": "w"}, "quasi-identifiers and weight", id="weight as well"),
         pytest.param({"sensitive": "id", "person": "id"}, "sensitive and person", id="person as well"),
         pytest.param({"weight": "id", "person": "id"}, "weight and person", id="weight and person"),
         pytest.param(
@@ -88,7 +88,7 @@ def test_person_may_be_plain(table: Table) -> None:
         pytest.param({"weight": "zip*"}, "weight takes one column and 'zip\\*' matches 2", id="weight by a glob"),
         pytest.param(
             {"quasi_identifiers": "visits"},
-            r"'visits' cannot be quasi_identifiers: .* nested .*BIGINT\[\]",
+            r"'visits' cannot be quasi-identifiers: .* nested .*BIGINT\[\]",
             id="nested",
         ),
         pytest.param({"person": "visits"}, "'visits' cannot be person", id="nested person"),

@@ -169,7 +169,7 @@ def _filled(columns: Mapping[str, Any], schema: pa.Schema, rows: int) -> pa.Tabl
 
 
 # --- chunks -----------------------------------------------------------------------------------------------------------
-LARGER = "raise the memory limit (with Spark: SparkEngine(row_limit=...))"
+LARGER = "raise the memory limit (with Spark, in Python: SparkEngine(row_limit=...))"
 """What to do where something needs all rows in memory."""
 _LARGER = 8
 """Chunks may grow to so many times the size that was asked for."""
@@ -357,7 +357,7 @@ def _refusal(obstacles: list[Obstacle], whole: WholeTable, plan: ChunkPlan) -> I
     because = obstacles[0].because
     if plan.chunks > 1:
         because = f"in {len(obstacles)} of {plan.chunks} chunks of the table, such as this: {because}"
-    hint = "Loosen a bound a little, or allow larger chunks: raise the memory limit (with Spark: SparkEngine(chunk_rows=...))"
+    hint = "Loosen a bound a little, or allow larger chunks: raise the memory limit (with Spark, in Python: SparkEngine(chunk_rows=...))"
     gamma = max(obstacle.gamma for obstacle in obstacles)
     return InfeasibleModel(whole, because, gamma=gamma, proved=False, hint=hint)
 

@@ -339,7 +339,9 @@ def anatomy_roles(
         declared=True,
     )
     if not roles.sensitive:
-        raise BadInput("no sensitive column was named", hint="Name the column whose values are to stay secret")
+        raise BadInput(
+            "no sensitive column was named", hint="Name the column whose values are to stay secret with sensitive="
+        )
     left_out = dict.fromkeys(roles.identifier, "an identifier") | dict.fromkeys(roles.leave_out, "to be left out")
     free = [*roles.plain, *guard.without_role(source, roles)]
     if roles.quasi_identifiers:
@@ -368,7 +370,7 @@ def _refuse_unknown(name: str, bounds: Mapping[str, Any], settings: Mapping[str,
         if option not in known:
             raise BadInput(f"the method {name} has no setting {option}", hint="Leave it out, or use slppa")
     if promises and not bounds:
-        raise BadInput("no bound was given, so there is nothing to keep", hint="Give beta, for example beta = 1/4")
+        raise BadInput("no bound was given, so there is nothing to keep", hint="For example beta=1/4")
 
 
 def _method(name: str, bounds: dict[str, Any], settings: dict[str, Any]) -> anatomy.Method:

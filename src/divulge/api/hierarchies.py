@@ -121,8 +121,7 @@ def load_for(table: Table, folder: Path | None, files: Mapping[str, str]) -> dic
     if folder is not None:
         found |= levels.load_hierarchies(folder, columns=[name for name in table.names if name not in files])
     if not found:
-        ways = "Give a folder with --hierarchies, or files with --hierarchy COLUMN=FILE"
-        raise BadInput("no hierarchy was named", hint=ways)
+        raise BadInput("no hierarchy was named", hint="Give a folder with hierarchies=, or files with hierarchy=")
     return found
 
 

@@ -234,7 +234,7 @@ def check_anatomized(
     if not given and model == anatomy.AlphaBetaGammaDelta():
         reached = ", ".join(f"{name} {level}" for name, level in found.levels.texts().items())
         told = f"the release promises nothing, so there is nothing to hold it against; it reaches {reached}"
-        raise BadInput(told, hint="Give a bound, for example beta = 1/4")
+        raise BadInput(told, hint="Give a bound, for example beta=1/4")
     tables = tuple(table.columns for table in published.tables)
     return ReleaseCheck(
         levels=found.levels,

@@ -309,7 +309,7 @@ def _by_attribute(prior: Any, roles: Roles) -> Mapping[str, Any]:
     if isinstance(prior, Mapping) and prior and all(as_share(item) is None for item in prior.values()):
         return _known(prior, roles, "a prior")
     if len(roles.sensitive) != 1:
-        hint = "give one for each attribute with prior="
+        hint = "give one for each attribute with prior={...}"
         raise BadInput(f"one prior for {len(roles.sensitive)} sensitive attributes", hint=hint)
     return {roles.sensitive[0]: prior}
 

@@ -241,8 +241,8 @@ class GroundChoice:
         has_order = cells.domain.is_ordered or name in self.orders
         if asked == "hierarchical":
             told = f"a hierarchical distance for {name!r} needs its taxonomy"
-            raise BadInput(told, hint="give a hierarchy file for it")
+            raise BadInput(told, hint=f"give its file with taxonomies={{{name!r}: ...}}")
         if asked == "ordered" and not has_order:
             told = f"the values of {name!r} are text and have no order"
-            raise BadInput(told, hint="give their order from low to high with orders=")
+            raise BadInput(told, hint=f"give their order from low to high with orders={{{name!r}: [...]}}")
         return Ground("ordered" if asked == "ordered" or (asked is None and has_order) else "equal")

@@ -351,12 +351,12 @@ def values_by_attribute(given: Any, what: str) -> ValuesOf:
     if isinstance(given, Mapping):
         return {name: _texts(values) for name, values in given.items()}
     if not isinstance(given, Iterable):
-        raise BadInput(f"{what} is {given!r}", hint="give {attribute: values}, or texts column=value")
+        raise BadInput(f"{what} is {given!r}", hint="give {attribute: values}, or texts COLUMN=VALUE")
     found: dict[str, tuple[str | None, ...]] = {}
     for text in [given] if isinstance(given, str) else given:
         name, sign, value = str(text).partition("=")
         if not sign:
-            raise BadInput(f"{text!r} does not say which value is meant", hint="write column=value")
+            raise BadInput(f"{text!r} does not say which value is meant", hint="write COLUMN=VALUE")
         found[name] = (*found.get(name, ()), value)
     return found
 

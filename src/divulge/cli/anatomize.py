@@ -163,11 +163,6 @@ def anatomize(
 ) -> None:
     """Publish a table as several tables, tied together only by groups of records: exit code 3 if no grouping keeps the bounds.
 
-    Values are published as they are; which belong together is hidden. With --check, TABLE is the folder of such a
-    release, ours or another's (then name its --sensitive column), and its levels are worked out from its files alone.
-    A table that is too large for --memory-limit is grouped in chunks, on disk. With --engine spark, a table of more than
-    a million rows is grouped, written and verified by the workers; --out must then be on storage that they share.
-
     \b
     Examples:
       divulge anatomize people.csv --sensitive salary --identifier name --alpha 0.5 --beta 1/4 --delta 0.25 --tables 2 --out release/

@@ -32,10 +32,7 @@ def check(
     json_: options.JsonOption = False,
     promises: tuple[Promise, ...] = (),
 ) -> None:
-    """Hold a table against a policy: exit code 0 if it holds, 1 if not.
-
-    Every column is looked at: an identifier or a column to be left out that is there, a column that the policy file does not
-    know, or that looks like an identifier, and columns with which too many people are alone break it too. --plain lets one be.
+    """Hold a table against a policy: exit code 1 if a promise does not hold, or a column is there that must not be published.
 
     \b
     Examples:

@@ -67,9 +67,13 @@ def leakage(
     adversary: AdversaryOptions,
     price: CostOptions,
     table: ReleaseOptions,
-    record: Annotated[Text, Option(help="One record.")] = None,
-    database: Annotated[Text, Option(help="Many records: .json, .jsonl or .csv.")] = None,
-    method: Annotated[str, Option(help="exact, naive, algorithm1 or taylor (approximate).")] = "exact",
+    record: Annotated[Text, Option(metavar="FILE", help="One record.", rich_help_panel="Records")] = None,
+    database: Annotated[
+        Text, Option(metavar="FILE", help="Many records: .json, .jsonl or .csv.", rich_help_panel="Records")
+    ] = None,
+    method: Annotated[
+        str, Option(help="exact, naive, algorithm1 or taylor (approximate).", rich_help_panel="Measure")
+    ] = "exact",
     timeline: Annotated[bool, Option("--timeline", help="Also how the leakage grew, record by record.")] = False,
     without: Annotated[bool, Option("--without", help="Also what keeping a label back would have brought.")] = False,
     json_: JsonOption = False,
@@ -78,7 +82,6 @@ def leakage(
 
     \b
     Examples:
-      divulge dossier leakage --record r.json --reference p.json --weights w.json --json
       divulge dossier leakage --database shops.json --reference p.json --resolve N+C,N+P --without --timeline
       divulge dossier leakage --table release.csv --qi Zip,Age --background known.csv --reference p.json
       divulge dossier leakage --record r.json --reference p.json --grade Age=10 --statistics ages.json --joint J=Address+Phone
@@ -135,7 +138,7 @@ def resolve(
     database: DatabaseOption,
     adversary: AdversaryOptions,
     equivalence: EquivalenceOption = None,
-    out: Annotated[Text, Option(help="Write the merged records here: .json, .jsonl or .csv.")] = None,
+    out: Annotated[Text, Option(metavar="FILE", help="Write the merged records here: .json, .jsonl or .csv.")] = None,
     json_: JsonOption = False,
 ) -> None:
     """Merge the records that are about one person, and say why.
@@ -166,10 +169,15 @@ def resolve(
 def dip(
     context: typer.Context,
     database: DatabaseOption,
-    query: Annotated[str, Option(help="What the adversary starts from: a record.")],
+    query: Annotated[
+        str, Option(metavar="FILE", help="What the adversary starts from: a record.", rich_help_panel="Records")
+    ],
     measure: MeasureOptions,
     adversary: AdversaryOptions,
-    reference: Annotated[Text, Option(help="The truth about the person, to measure the result.")] = None,
+    reference: Annotated[
+        Text,
+        Option(metavar="FILE", help="The truth about the person, to measure the result.", rich_help_panel="Records"),
+    ] = None,
     json_: JsonOption = False,
 ) -> None:
     """Find out what the records tell about one query record.
@@ -199,7 +207,13 @@ def release(
     database: DatabaseOption,
     reference: ReferenceOption,
     alternatives: Annotated[
-        list[str], Option("--release", metavar="[NAME=]FILE", help="A record that could be released; repeatable.")
+        list[str],
+        Option(
+            "--release",
+            metavar="[NAME=]FILE",
+            help="A record that could be released; repeatable.",
+            rich_help_panel="Records",
+        ),
     ],
     measure: MeasureOptions,
     adversary: AdversaryOptions,
@@ -230,15 +244,28 @@ def disinform(
     context: typer.Context,
     database: DatabaseOption,
     reference: ReferenceOption,
-    budget: Annotated[float, Option(help="What disinformation may cost in all; an attribute costs 1.")],
+    budget: Annotated[
+        float, Option(help="What disinformation may cost in all; an attribute costs 1.", rich_help_panel="Search")
+    ],
     measure: MeasureOptions,
     adversary: AdversaryOptions,
     candidates: Annotated[
-        Text, Option(help="Records to choose from; without, linking and false records are invented.")
+        Text,
+        Option(
+            metavar="FILE",
+            help="Records to choose from; without, linking and false records are invented.",
+            rich_help_panel="Search",
+        ),
     ] = None,
-    cost: Annotated[Texts, Option(metavar="ID=COST", help="What a candidate costs; repeatable.")] = None,
-    method: Annotated[str, Option(help="With --candidates: exact, bounded (reports its gap) or greedy.")] = "exact",
-    steps: Annotated[int, Option(help="How many choices the method bounded may measure.", min=1)] = 1000,
+    cost: Annotated[
+        Texts, Option(metavar="ID=COST", help="What a candidate costs; repeatable.", rich_help_panel="Search")
+    ] = None,
+    method: Annotated[
+        str, Option(help="With --candidates: exact, bounded (reports its gap) or greedy.", rich_help_panel="Search")
+    ] = "exact",
+    steps: Annotated[
+        int, Option(help="How many choices the method bounded may measure.", min=1, rich_help_panel="Search")
+    ] = 1000,
     json_: JsonOption = False,
 ) -> None:
     """Find the disinformation that lowers the leakage most for a budget.
@@ -279,8 +306,13 @@ def enhance(
     context: typer.Context,
     database: DatabaseOption,
     adversary: MatchOptions,
-    weights: Annotated[Text, Option(metavar="FILE", help="How much each label matters.")] = None,
-    about: Annotated[Text, Option(help="Only the composite record that contains this record.")] = None,
+    weights: Annotated[
+        Text, Option(metavar="FILE", help="How much each label matters.", rich_help_panel="Measure")
+    ] = None,
+    about: Annotated[
+        Text,
+        Option(metavar="ID", help="Only the composite record that contains this record.", rich_help_panel="Records"),
+    ] = None,
     json_: JsonOption = False,
 ) -> None:
     """Say which attribute to verify next to make a composite record more certain.
@@ -307,13 +339,15 @@ def simulate(
     context: typer.Context,
     table5: Annotated[bool, Option("--table5", help="Table 5 of the paper beside ours.")] = False,
     figure: Annotated[Text, Option(help="A panel of Fig. 3: a (p_c), b (p_p), c (m) or d (time).")] = None,
-    n: Annotated[int, Option(help="Attributes of the reference.")] = 100,
-    records: Annotated[int, Option(help="Records, |R|.")] = 10_000,
-    p_c: Annotated[float, Option("--p-c", help="Chance that an attribute is copied.")] = 0.5,
-    p_p: Annotated[float, Option("--p-p", help="Chance that a copy is wrong.")] = 0.5,
-    p_b: Annotated[float, Option("--p-b", help="Chance that a bogus attribute is added.")] = 0.5,
-    m: Annotated[float, Option(help="The largest confidence.")] = 0.5,
-    w: Annotated[str, Option(help="Weights: C (constant) or R (random).")] = "C",
+    n: Annotated[int, Option(help="Attributes of the reference.", rich_help_panel="Records")] = 100,
+    records: Annotated[int, Option(help="Records, |R|.", rich_help_panel="Records")] = 10_000,
+    p_c: Annotated[float, Option("--p-c", help="Chance that an attribute is copied.", rich_help_panel="Records")] = 0.5,
+    p_p: Annotated[float, Option("--p-p", help="Chance that a copy is wrong.", rich_help_panel="Records")] = 0.5,
+    p_b: Annotated[
+        float, Option("--p-b", help="Chance that a bogus attribute is added.", rich_help_panel="Records")
+    ] = 0.5,
+    m: Annotated[float, Option(help="The largest confidence.", rich_help_panel="Records")] = 0.5,
+    w: Annotated[str, Option(help="Weights: C (constant) or R (random).", rich_help_panel="Records")] = "C",
     seeds: Annotated[int, Option(help="How many seeds, from 0.", min=1)] = 5,
     json_: JsonOption = False,
 ) -> None:

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, ClassVar, TypeVar
 
 from typer import Option
 
@@ -16,12 +16,25 @@ from divulge.cli.options import Text, Texts, progress_bar
 from divulge.errors import BadInput
 
 Item = TypeVar("Item")
-DatabaseOption = Annotated[str, Option(help="The records: .json, .jsonl or .csv (record,label,value,confidence).")]
-ReferenceOption = Annotated[str, Option(help="The truth about the person: a record.")]
+_RECORDS = "Records"
+DatabaseOption = Annotated[
+    str,
+    Option(
+        metavar="FILE",
+        help="The records: .json, .jsonl or .csv (record,label,value,confidence).",
+        rich_help_panel=_RECORDS,
+    ),
+]
+ReferenceOption = Annotated[
+    str, Option(metavar="FILE", help="The truth about the person: a record.", rich_help_panel=_RECORDS)
+]
 
 
 EquivalenceOption = Annotated[
-    Text, Option(metavar="FILE", help='Values that mean the same: {"Zip": ["11*"], "Age": [">=50"]}.')
+    Text,
+    Option(
+        metavar="FILE", help='Values that mean the same: {"Zip": ["11*"], "Age": [">=50"]}.', rich_help_panel="Measure"
+    ),
 ]
 
 
@@ -29,6 +42,7 @@ EquivalenceOption = Annotated[
 class MeasureOptions:
     """How leakage is measured."""
 
+    panel: ClassVar[str] = "Measure"
     weights: Annotated[Text, Option(metavar="FILE", help='How much each label matters, as {"N": 2}.')] = None
     beta: Annotated[float, Option(help="Above 1, completeness counts more; below 1, correctness.")] = 1.0
     equivalence: EquivalenceOption = None
@@ -81,6 +95,7 @@ def read_equivalence(file: str | None) -> dv.dossier.Equivalence | None:
 class MatchOptions:
     """Which records the adversary merges by a rule."""
 
+    panel: ClassVar[str] = "Adversary"
     resolve: Annotated[
         Text, Option("--resolve", "--rule", metavar="RULE", help="Merge records that share these labels: N+C,N+P.")
     ] = None
@@ -196,6 +211,7 @@ class AdversaryOptions(MatchOptions):
 class CostOptions:
     """What merging costs the adversary (section 2.4 of the paper)."""
 
+    panel: ClassVar[str] = "Adversary"
     cost_coefficient: Annotated[float, Option(help="Merging |R| records costs this times |R| to the exponent.")] = 1.0
     cost_exponent: Annotated[float, Option(help="2 compares all pairs.")] = 2.0
 
@@ -208,8 +224,13 @@ class CostOptions:
 class ReleaseOptions:
     """A published table, as an adversary reads it."""
 
-    table: Annotated[Text, Option(help="A published table instead of records: any file divulge reads.")] = None
-    qi: Annotated[Text, Option(help="With --table: rows that agree on these columns are merged: Zip,Age.")] = None
+    panel: ClassVar[str] = "Table"
+    table: Annotated[
+        Text, Option(metavar="TABLE", help="A published table instead of records: any file divulge reads.")
+    ] = None
+    qi: Annotated[
+        Text, Option(metavar="COLUMNS", help="With --table: rows that agree on these columns are merged: Zip,Age.")
+    ] = None
     background: Annotated[
         Texts, Option(metavar="TABLE", help="With --table: what the adversary knows besides; repeatable.")
     ] = None

@@ -19,14 +19,11 @@ app = options.new_app()
 FormatOption = Annotated[
     Literal["csv", "parquet", "arrow"] | None,
     Option(
-        "--format",
-        help="How the table is written; as it came, if that is one of these, else Parquet. Spark does not write Arrow.",
+        "--format", help="How the table is written; as it came, if it can be, else Parquet. Spark does not write Arrow."
     ),
 ]
 ForceOption = Annotated[bool, Option("--force", help="Replace the release that is there.")]
-SeedOption = Annotated[
-    int | None, Option(help="Fixes the order of the rows, for tests; a fresh secret if not given.", min=0)
-]
+SeedOption = Annotated[int | None, Option(help="Fixes the order of the rows, for tests; else a secret.", min=0)]
 
 
 @app.command()
@@ -48,12 +45,20 @@ def generalize(
     ] = None,
     hierarchies: Annotated[
         Path | None,
-        Option(metavar="DIR", help="Folder of <column>.csv or *_hierarchy_<column>.csv.", rich_help_panel="Search"),
+        Option(
+            metavar="DIR",
+            help="Folder of <column>.csv or *_hierarchy_<column>.csv; or name a rule: --hierarchy 'age={intervals = [5, 10]}'.",
+            rich_help_panel="Search",
+        ),
     ] = None,
     suppression: Annotated[
         float | None,
         Option(
-            help="The share of records that may be left out: 0.05 for 5 %.", min=0, max=1, rich_help_panel="Promises"
+            metavar="SHARE",
+            help="The share of records that may be left out, as 0.05.",
+            min=0,
+            max=1,
+            rich_help_panel="Promises",
         ),
     ] = None,
     objective: Annotated[
@@ -85,7 +90,7 @@ def generalize(
         options.Text,
         Option(
             metavar="METRIC",
-            help="Instead of a release: what each combination of levels costs and tells by this metric, and the best trade-offs.",
+            help="Instead of a release: the best trade-offs of loss and this metric.",
             rich_help_panel="Search",
             autocompletion=program.one_of(program.promised_metrics),
         ),
@@ -99,8 +104,6 @@ def generalize(
     promises: tuple[Promise, ...] = (),
 ) -> None:
     """Make a table coarser until it keeps a policy, at the least loss, and publish it: exit code 3 if nothing can.
-
-    --hierarchy also takes a rule, as 'age={intervals = [5, 10]}'; columns without one get it from the data.
 
     \b
     Examples:

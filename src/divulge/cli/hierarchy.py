@@ -197,7 +197,7 @@ def check(
     ] = None,
     json_: options.JsonOption = False,
 ) -> None:
-    """Does every value of the table have its place in its hierarchy? Exit code 2 and all missing values if not.
+    """Tell whether every value of a table has its place in its hierarchy: exit code 2, and all that are missing, if not.
 
     \b
     Example:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import io
 import os
-import re
 import sys
 import traceback
 from collections.abc import Mapping, Sequence
@@ -165,40 +164,13 @@ def _run_command(arguments: list[str]) -> int:
     return result if isinstance(result, int) else 0
 
 
-_FLAGS = {
-    "quasi_identifiers": "--qi", "distances": "--distance", "orders": "--order", "taxonomies": "--hierarchy", "total": "--sum",
-    "all_optima": "--optima", "keep_nodes": "--nodes", "sets": "--set", "most": "--ranges", "unseen": "--suppress-unseen",
-}  # fmt: skip
-"""Arguments of the library whose flags have another name; every other flag is its argument, with - for _."""
-_ARGUMENT = re.compile(
-    r"""'[^']*'|"[^"]*"|(?<![\w/.-])(?P<name>[a-z]\w*)=(?P<value>\[[^]]*\]|'[^']*'|[^\s,;.()]+(?:\.\d+)?)?"""
-    r"""|\b(?P<bare>quasi_identifiers|memory_limit|temp_directory|time_limit|rule_out|rule_in)\b"""
-)
-
-
-def in_flags(text: str) -> str:
-    """A message of the library in the language of the command line; what stands in quotes is the user's and stays.
-
-    >>> in_flags("name it with sensitive=, or quasi_identifiers=['zip', 'age']; up_to=0 is not possible")
-    'name it with --sensitive, or --qi zip,age; --up-to 0 is not possible'
-    """
-
-    def translated(found: re.Match[str]) -> str:
-        name = found["name"] or found["bare"]
-        if name is None:
-            return found[0]
-        flag, value = _FLAGS.get(name, f"--{name.replace('_', '-')}"), found["value"] or ""
-        if value in ("", "True") or name == "unseen":
-            return flag
-        bare = re.sub(r"[\[\]'\"]", "", value)
-        return f"{flag} {','.join(part.strip() for part in bare.split(','))}"
-
-    return _ARGUMENT.sub(translated, text)
-
-
 def _fail(error: DivulgeError, arguments: Sequence[str]) -> int:
     """One line for people, and one object for programs if they asked for one."""
-    error.message, error.hint = in_flags(error.message), in_flags(error.hint)
+    if arguments and arguments[0] in COMMANDS:
+        from divulge.cli.program import Program, in_flags
+
+        flags = Program(COMMANDS, OPTIONS).flags(arguments)
+        error.message, error.hint = in_flags(error.message, flags), in_flags(error.hint, flags)
     sys.stderr.write(f"divulge: {error}\n")
     if "--json" in arguments:
         from divulge.cli.options import emit_json

@@ -72,7 +72,7 @@ def show(*parts: RenderableType) -> None:
         sys.stdout.write("".join(f"{line.rstrip()}\n" for line in captured.get().splitlines()))
 
 
-PANELS = ("Table", "Roles", "Adversary", "Promises", "Search", "Output")
+PANELS = ("Records", "Table", "Roles", "Measure", "Adversary", "Promises", "Search", "Output")
 """The parts of a command's help, in this order; an option that names none (rich_help_panel) stands in the last."""
 
 
@@ -179,7 +179,7 @@ class TableOptions:
         Text,
         Option(
             metavar="NAME",
-            help="What counts: duckdb (default) or spark. With spark, TABLE may name a catalog's table.",
+            help="What counts: duckdb (default) or spark, with which TABLE may be in a catalog.",
             autocompletion=program.one_of(lambda: ["duckdb", "spark"]),
         ),
     ] = None
@@ -244,7 +244,7 @@ class RoleOptions:
         Texts,
         Option(
             metavar="COLUMNS",
-            help="Quasi-identifier: a column an adversary may know. A name, a glob such as 'zip*', or several with commas; repeatable.",
+            help="Quasi-identifier: a column an adversary may know. A name, a glob as 'zip*', several with commas; repeatable.",
             autocompletion=program.columns,
         ),
     ] = None
@@ -521,7 +521,9 @@ _PromiseOption = Annotated[
 
 def takes_promises(command: Callable[..., None]) -> Callable[..., None]:
     """Add --promise, and a flag for every metric that can be promised; the command receives all of them as `promises`."""
-    names = sorted(program.promised_metrics(), key=lambda name: not metrics.find_metric(name).common)
+    names = sorted(
+        program.promised_metrics(), key=lambda name: metrics.find_metric(name).common or len(metrics.METRICS)
+    )
     signature = inspect.signature(command)
     annotations: dict[str, Any] = {name: _flag(name) for name in names}
     flags = [

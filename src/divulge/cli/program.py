@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The program as one group of commands, each loaded when it is used, what a shell completes on its line, and what stands there in vain.
+"""The program as one group of commands, each loaded when used; what a shell completes, what stands there in vain, errors in its words.
 
 A shell asks for completions by starting `divulge` with `_DIVULGE_COMPLETE` in its environment; Typer answers. What is added here: commands
 complete without being loaded, and columns are those of the table that stands on the line.
@@ -8,10 +8,11 @@ complete without being loaded, and columns are those of the table that stands on
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import typer  # noqa: TC002 - Typer evaluates the annotations of a completion
 from typer.core import TyperGroup
@@ -28,6 +29,23 @@ _WRITTEN = {
     "fish": (f".config/fish/completions/{NAME}.fish",),
 }
 """What Typer writes below the home folder to install completion."""
+
+_OTHERWISE_CALLED = {
+    "quasi_identifiers": "qi", "distances": "distance", "orders": "order", "taxonomies": "hierarchy", "all_optima": "optima",
+    "keep_nodes": "nodes", "sets": "set", "most": "ranges", "unseen": "suppress_unseen", "graded": "grade",
+    "rule": "resolve", "threshold": "probability", "check": "bucket_check",
+}  # fmt: skip
+"""Arguments of the library, and the options of commands that set them under another name."""
+
+
+class Flag(NamedTuple):
+    """An option as it is typed."""
+
+    written: str
+    takes: str | None
+    """What stands after it, as the help says; None where nothing does."""
+    by_its_name: bool = True
+    """Whether the library's name for it, alone in a message, means the option; the name of a metric means the metric."""
 
 
 class Program(TyperGroup):
@@ -50,6 +68,21 @@ class Program(TyperGroup):
         if args[0] not in self.listed and not ctx.resilient_parsing:
             raise BadInput(f"there is no command {args[0]!r}", hint=nearest(args[0], self.listed))
         return super().resolve_command(ctx, args)
+
+    def flags(self, arguments: Sequence[str]) -> dict[str, Flag]:
+        """The options of the command that a line begins with, by the library's names for them."""
+        command: Any = self
+        for word in arguments:
+            inner = command.get_command(None, word) if isinstance(command, TyperGroup) else None
+            if inner is None:
+                break
+            command = inner
+        found: dict[str, Flag] = {}
+        for option in [option for option in command.params if option.param_type_name == "option"]:
+            takes = None if option.is_flag else option.metavar or ""
+            told = Flag(option.opts[0], takes, getattr(option, "rich_help_panel", None) != "Promises")
+            found |= {option.opts[0].lstrip("-").replace("-", "_"): told, option.name: told}
+        return found | {name: found[own] for name, own in _OTHERWISE_CALLED.items() if own in found}
 
     def shell_complete(self, ctx: Any, incomplete: str) -> list[Any]:  # noqa: ARG002 - as list_commands
         """Commands, and options of the program itself."""
@@ -105,6 +138,38 @@ def _shell(given: str | None) -> str:
             f"it is not known which shell this is{f': {found}' * bool(found)}", hint="name it: bash, zsh or fish"
         )
     return found
+
+
+# --- errors of the library in the words of the line -------------------------------------------------------------------
+_ARGUMENT = re.compile(
+    r"""(?<!\w)'[^']*'|"[^"]*"|(?<![\w/.-])(?P<name>[a-z]\w*)=(?P<value>\[[^]]*\]|\{[^}]*\}|'[^']*'|[^\s,:;.()]+(?:\.\d+)?)?"""
+    r"""|(?<![\w/.-])(?P<bare>[a-z]+(?:_[a-z]+)+)(?![\w/-]|\.\w)"""
+)
+
+
+def in_flags(text: str, flags: Mapping[str, Flag]) -> str:
+    """A message of the library in the language of a command that has these flags; what stands in quotes is the user's and stays.
+
+    >>> qi, force = Flag("--qi", "COLUMNS"), Flag("--force", None)
+    >>> in_flags("zip=476** has no column of quasi_identifiers=['zip', 'age']", {"quasi_identifiers": qi})
+    'zip=476** has no column of --qi zip,age'
+    >>> in_flags("name them with quasi_identifiers=, or use force=True", {"quasi_identifiers": qi, "force": force})
+    'name them with --qi COLUMNS, or use --force'
+    """
+
+    def translated(found: re.Match[str]) -> str:
+        flag = flags.get(found["name"] or found["bare"] or "")
+        if flag is None or (found["bare"] and not flag.by_its_name):
+            return found[0]
+        value = found["value"] or ""
+        if flag.takes is None or found["bare"]:
+            return flag.written
+        if value in ("", "...") or value.startswith("{"):
+            return f"{flag.written} {flag.takes}".rstrip()
+        bare = re.sub(r"[\[\]'\"]", "", value)
+        return f"{flag.written} {','.join(part.strip() for part in bare.split(','))}"
+
+    return _ARGUMENT.sub(translated, text)
 
 
 # --- what stands after an option ------------------------------------------------------------------------------------

@@ -30,9 +30,7 @@ def query(
     ] = None,
     json_: JsonOption = False,
 ) -> None:
-    """Tell from a release how many records satisfy a condition: certain bounds, and an estimate between them.
-
-    No table that could have led to the release has less or more than the bounds; the estimate is a guess.
+    """Tell from a release how many records satisfy a condition: bounds that the truth keeps, and an estimate between them.
 
     \b
     Examples:

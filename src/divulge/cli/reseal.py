@@ -19,10 +19,7 @@ def reseal(
     release: Annotated[Path, Argument(metavar="RELEASE", help="The folder of a release, of any kind.")],
     json_: JsonOption = False,
 ) -> None:
-    """Clean the manifest of a release that an earlier version wrote: what it told of the original goes to mapping/manifest.json.
-
-    Tables and mappings stay as they are; every file is held against its hash first (else exit code 2, and nothing changes). A release
-    that is clean already stays as it is. What was handed out before cannot be called back: replace manifest.json wherever it went.
+    """Clean the manifest of a release that an earlier version wrote: what it told of the original goes to mapping/.
 
     \b
     Examples:

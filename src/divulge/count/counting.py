@@ -246,7 +246,7 @@ class Request:
             hint = "use 'category' (a null is a value) or 'drop' (such rows are left out)"
             raise BadInput(f"nulls={self.nulls!r} is not known", hint=hint)
         if not self.roles.quasi_identifiers:
-            hint = "name the columns an adversary may know; `divulge profile` suggests some"
+            hint = "name the columns an adversary may know with quasi_identifiers=; profile suggests some"
             raise BadInput("no quasi-identifiers were named, so there are no classes to count", hint=hint)
         weight, person = self.roles.weight, self.roles.person
         if person is not None and weight is not None:

@@ -129,7 +129,7 @@ def count_in_memory(request: Request) -> Contingency:
     if counts.cells > limit:
         raise BadInput(
             f"{request.table.source} has {counts.cells:,} combinations of values, and a search holds at most {limit:,} in memory",
-            hint="Name fewer quasi-identifiers or round a column first, or raise SparkEngine(search_limit=...)",
+            hint="Name fewer quasi-identifiers or round a column first, or, in Python, raise SparkEngine(search_limit=...)",
         )
     return counts.collect()
 

@@ -176,7 +176,10 @@ class DuckDBEngine(DuckDBDialect):
             self._connection = duckdb.connect(":memory:", config=settings)
         except duckdb.Error as error:
             scratch.remove()
-            raise BadInput(f"DuckDB cannot start: {error}", hint="Check memory_limit and threads") from error
+            given = [name for name, limit in limits.items() if limit is not None]
+            raise BadInput(
+                f"DuckDB cannot start: {error}", hint=f"Check {' and '.join(given)}" * bool(given)
+            ) from error
         # DuckDB follows a statement only where its own bar is on; that bar itself stays unseen.
         self._connection.execute("SET enable_progress_bar_print = false")
         self._connection.execute(f"SET enable_progress_bar = {str(progress is not None).lower()}")

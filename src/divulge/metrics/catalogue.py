@@ -21,7 +21,7 @@ _AFIFI, _BEZZI, _BKAKRIA = "Afifi et al. 2018", "Bezzi 2010", "Bkakria et al. 20
 IDENTITY: tuple[Metric[Identity], ...] = (
     Metric("k_anonymity", "identity", "k", "people", "low", True, "Sweeney 2002",
            "the fewest people who share one combination of quasi-identifiers", per_class=identity.size,
-           absorbing=True, overlapping=True, leads=True, ranked="k", common=True),
+           absorbing=True, overlapping=True, leads=True, ranked="k", common=1),
     Metric("classes", "identity", "q", "classes", "high", True, f"{_AFIFI}, Def. 1",
            "how many combinations of quasi-identifiers occur", of_table=identity.class_count, kind="description", ranked="classes"),
     Metric("mean_class_size", "identity", "n/q", "people", "low", True, "LeFevre et al. 2006",
@@ -42,7 +42,7 @@ IDENTITY: tuple[Metric[Identity], ...] = (
            per_class=identity.journalist_risk, needs_population=True, absorbing=True),
     Metric("k_map", "identity", "K", "people", "low", True, "Sweeney 2001",
            "the fewest people of the population behind one class", per_class=identity.population_size, needs_population=True,
-           absorbing=True, common=True),
+           absorbing=True, common=6),
     Metric("journalist_risk_plug_in", "identity", "1/K'", "probability", "high", True, "El Emam and Dankar 2008",
            "the same with 1 / the sum of weights for the chance: too low where the population is estimated",
            per_class=identity.journalist_risk_plug_in, needs_population=True, absorbing=True),
@@ -79,7 +79,7 @@ IDENTITY: tuple[Metric[Identity], ...] = (
 )  # fmt: skip
 SENSITIVE: tuple[Metric[Belief], ...] = (
     Metric("l_diversity", "sensitive", "l", "values", "low", True, "Machanavajjhala et al. 2007",
-           "the fewest distinct values in a class", per_class=diversity.distinct_l, absorbing=True, common=True),
+           "the fewest distinct values in a class", per_class=diversity.distinct_l, absorbing=True, common=2),
     Metric("entropy_l_diversity", "sensitive", "2^H", "values", "low", True, f"Machanavajjhala et al. 2007; {_BEZZI}, 2.1",
            "the fewest equally likely values that would leave as much uncertainty", per_class=diversity.entropy_l,
            convex=Convex(diversity.missing_bits)),
@@ -92,7 +92,7 @@ SENSITIVE: tuple[Metric[Belief], ...] = (
            "the most values that a class excludes", per_class=diversity.values_ruled_out, absorbing=True, against_prior=True),
     Metric("t_closeness", "sensitive", "t", "distance", "high", True, "Li et al. 2007",
            "the largest earth mover's distance between a class and the prior", per_class=closeness.t_closeness,
-           by_distance=True, convex=Convex(), against_prior=True, common=True),
+           by_distance=True, convex=Convex(), against_prior=True, common=3),
     Metric("basic_beta_likeness", "sensitive", "beta", "ratio", "high", True, "Cao and Karras 2012",
            "the largest relative gain of a value in a class", per_class=closeness.basic_beta, convex=Convex(), against_prior=True),
     Metric("enhanced_beta_likeness", "sensitive", "beta", "ratio", "high", True, "Cao and Karras 2012",
@@ -145,11 +145,11 @@ SENSITIVE: tuple[Metric[Belief], ...] = (
            "ITPR before it is scaled by the number of classes", per_class=information.itpr_unscaled, within_table=True),
     Metric("distribution_leakage", "sensitive", "L_D", "distance", "high", True, f"{_AFIFI}, Defs. 6-7",
            "the largest Euclidean distance between prior and posterior belief (epsilon)", per_class=information.distribution_leakage,
-           convex=Convex(), ranked="L_D", ranked_in=("combinations",), dense=dense.distribution_leakage, against_prior=True, common=True),
+           convex=Convex(), ranked="L_D", ranked_in=("combinations",), dense=dense.distribution_leakage, against_prior=True, common=5),
     Metric("entropy_leakage", "sensitive", "L_E", "bits", "high", False, f"{_AFIFI}, Defs. 9-10",
            "the largest change of uncertainty between prior and posterior belief (alpha)", per_class=information.entropy_leakage,
            convex=Convex(half=information.specific_information), ranked="L_E", ranked_in=("combinations",), dense=dense.entropy_leakage,
-           against_prior=True, common=True),
+           against_prior=True, common=4),
 )  # fmt: skip
 METRICS: tuple[Metric[Any], ...] = (*IDENTITY, *SENSITIVE)
 

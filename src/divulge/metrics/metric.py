@@ -90,8 +90,8 @@ class Metric(Generic[View]):
     """What a class that breaks a bound proves about its parts, by convexity."""
     leads: bool = False
     """Where nobody says by which metric, classes are listed by this one; one for each scope."""
-    common: bool = False
-    """Promised so often that the command line has a flag for it in its help."""
+    common: int = 0
+    """The place among the promises that are made so often that the help of commands has a flag for them; 0: none."""
     orders_rankings: bool = False
     """Sets of columns are ordered and pruned by it: a column never lowers it, and adds least to the largest set (submodular)."""
     ranked: str = ""

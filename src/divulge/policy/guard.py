@@ -164,7 +164,7 @@ def refuse(findings: Sequence[GuardFinding]) -> None:
         told = "; ".join(finding.text for finding in findings)
         raise BadInput(
             f"columns would be published that must not be by accident: {told}",
-            hint="Give them a role: identifier or leave_out (not published), plain (published as it is), or quasi_identifiers",
+            hint="Give them a role: identifier= or leave_out= (not published), plain= (published as it is), or quasi_identifiers=",
         )
 
 

@@ -226,12 +226,12 @@ def _ranks(domain: Domain, order: Sequence[str] | None) -> Ints:
     """The place of each value in the order."""
     if None in domain.labels:
         raise BadInput(
-            f"{domain.name!r} has nulls, which have no place in an order",
-            hint="leave these rows out with nulls='drop' of the adversary",
+            f"{domain.name!r} has nulls, which have no place in an order", hint="leave these rows out with nulls='drop'"
         )
     if order is None and not domain.is_ordered:
         raise BadInput(
-            f"the values of {domain.name!r} are text and have no order", hint="give their order from low to high"
+            f"the values of {domain.name!r} are text and have no order",
+            hint="give their order from low to high with order=",
         )
     return places_in_order(domain, order)
 

@@ -270,7 +270,7 @@ def _one_column(table: Table, name: str | None, *, role: str) -> str | None:
 
 def _spread(table: Table, name: str, *, role: str) -> tuple[str, ...]:
     """The column of that name, else the columns that the name matches as a glob."""
-    asked = f"{role}: " if role else ""
+    asked = f"{_said(role)}: " if role else ""
     if not isinstance(name, str):
         raise BadInput(f"{asked}a column name is a text, not {name!r} ({type(name).__name__})")
     if not name:
@@ -299,11 +299,16 @@ def _assigned(roles: Roles) -> Iterator[tuple[str, str]]:
         yield "person", roles.person
 
 
+def _said(role: str) -> str:
+    """In words, which are neither Python's nor the command line's."""
+    return role.replace("_", "-")
+
+
 def _refuse_two_roles(roles: Roles) -> None:
     taken: dict[str, str] = {}
     for role, column in _assigned(roles):
         if column in taken:
-            both = f"{taken[column]} and {role}"
+            both = f"{_said(taken[column])} and {_said(role)}"
             raise BadInput(f"the column {column!r} is given two roles: {both}", hint="Leave it out of one of them")
         taken[column] = role
 
@@ -314,7 +319,7 @@ def _refuse_unusable(table: Table, roles: Roles) -> None:
         if column.kind == "nested" and role not in ("identifier", "leave_out", "plain"):
             type_ = column.type if len(column.type) <= 60 else column.type[:57] + "..."
             hint = "Make one plain column of the part that matters, or leave it out"
-            raise BadInput(f"the column {name!r} cannot be {role}: it holds nested values ({type_})", hint=hint)
+            raise BadInput(f"the column {name!r} cannot be {_said(role)}: it holds nested values ({type_})", hint=hint)
         if role == "weight" and column.kind != "number":
             raise BadInput(
                 f"the column {name!r} cannot be the weight: it holds {column.kind} ({column.type}), not numbers",
