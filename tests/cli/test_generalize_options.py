@@ -89,7 +89,7 @@ def test_all_optima_and_all_nodes_on_request(tmp_path: Path) -> None:
     assert "All 2 optima (levels)" in told
     assert "combinations that were looked at" in told
     refused = run_cli(*asked, "mondrian", "--nodes", "--objective", "precision")
-    assert (refused.code, "Mondrian takes no objective or keep_nodes" in refused.err) == (2, True)
+    assert (refused.code, "Mondrian takes no objective or --nodes" in refused.err) == (2, True)
 
 
 def test_columns_as_they_are_or_not_at_all(tmp_path: Path) -> None:
