@@ -14,7 +14,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import typer  # noqa: TC002 - Typer evaluates the annotations of a completion
+import typer
 from typer.core import TyperGroup
 from typer.main import get_command
 
@@ -73,7 +73,7 @@ class Program(TyperGroup):
         """The options of the command that a line begins with, by the library's names for them."""
         command: Any = self
         for word in arguments:
-            inner = command.get_command(None, word) if isinstance(command, TyperGroup) else None
+            inner = command.get_command(typer.Context(command), word) if isinstance(command, TyperGroup) else None
             if inner is None:
                 break
             command = inner
