@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import combinations_with_replacement
 from typing import Any, Literal
 
 import numpy as np
@@ -26,6 +25,10 @@ Suppression = Mapping[str | None, SuppressedAs]
 """What was said about the text of a suppressed cell; None is the null."""
 
 
+_JOIN = 100_000
+"""A join costs as much as about so many comparisons of cells."""
+
+
 # --- who matches whom -------------------------------------------------------------------------------------------------
 def people_matching(contingency: Contingency, wildcards: Sequence[str | None]) -> tuple[Ints, int]:
     """For each class how many people it matches, and how many people have nothing but wildcards.
@@ -34,17 +37,25 @@ def people_matching(contingency: Contingency, wildcards: Sequence[str | None]) -
     RiskModelSampleWildcard; freqCalc with alpha = 1). A record of wildcards alone matches everybody, and is nobody's cover: a release with
     a few rows that are suppressed as a whole would otherwise hide all others. ARX leaves such records out, too.
 
-    Classes are grouped by where their wildcards stand; of two groups at a time, those that agree in the other columns match.
+    Classes are grouped by where their wildcards stand. Of all groups that suppress the same columns beyond those of one group, the
+    classes that agree with it in what is left match: few joins, where a comparison of all pairs would be many. A group of few classes
+    among many groups is compared with all classes one by one.
     """
     wild = _wild_cells(contingency, wildcards)
-    patterns, which = np.unique(wild, axis=0, return_inverse=True)
-    groups = [np.flatnonzero(which.ravel() == place) for place in range(len(patterns))]
-    covering = [place for place in range(len(patterns)) if not patterns[place].all()]
+    which, first = arrays.class_ids(list(wild.T), [2] * wild.shape[1], rows=len(contingency))
+    patterns, groups = wild[first], arrays.lay_out(which, len(first))
     found = np.zeros(len(contingency), dtype=np.int64)
-    for one, other in combinations_with_replacement(covering, 2):
-        common = np.flatnonzero(~(patterns[one] | patterns[other])).tolist()
-        _add_matches(contingency, common, groups[one], groups[other], found)
-    nothing_left = wild.all(axis=1)
+    covering, nothing_left = np.flatnonzero(~patterns.all(axis=1)), wild.all(axis=1)
+    for place in covering.tolist():
+        mine, _ = groups.gather(np.array([place]))
+        kinds, of_kind = np.unique(patterns[covering] & ~patterns[place], axis=0, return_inverse=True)
+        if len(mine) * wild.size < len(kinds) * _JOIN:
+            found[mine] = [_matching_one(contingency, wild, index) for index in mine.tolist()]
+            continue
+        for kind in range(len(kinds)):
+            others, _ = groups.gather(covering[of_kind.ravel() == kind])
+            common = np.flatnonzero(~(patterns[place] | kinds[kind])).tolist()
+            found[mine] += _matching(contingency, common, mine, others)
     found[nothing_left] = contingency.sizes.sum()
     return found, int(contingency.sizes[nothing_left].sum())
 
@@ -64,16 +75,25 @@ def _is_one_of(label: Any, texts: Sequence[str | None]) -> bool:
     return (label is None or isinstance(label, str)) and label in texts
 
 
-def _add_matches(contingency: Contingency, common: Sequence[int], one: Ints, other: Ints, found: Ints) -> None:
-    """Add to the classes of each group the people of the other that agree with them in the common columns; both may be the same."""
-    both = np.concatenate([one, other])
+def _matching_one(contingency: Contingency, wild: Bools, index: int) -> int:
+    """The people who match one class, by looking at every other."""
+    matching = ~wild.all(axis=1)
+    for place in np.flatnonzero(~wild[index]).tolist():
+        codes = contingency.codes[place]
+        matching &= wild[:, place] | (codes == codes[index])
+    return int(contingency.sizes[matching].sum())
+
+
+def _matching(contingency: Contingency, common: Sequence[int], mine: Ints, others: Ints) -> Ints:
+    """For each of my classes the people of the others that agree with it in the common columns."""
+    both = np.concatenate([mine, others])
     codes = [contingency.codes[place][both] for place in common]
     key = arrays.combined_key(codes, [len(contingency.keys[place]) for place in common], rows=len(both))
-    ids = np.unique(key, return_inverse=True)[1]
-    count, mine, yours = int(ids.max()) + 1, ids[: len(one)], ids[len(one) :]
-    found[one] += arrays.exact_sums(yours, contingency.sizes[other], count)[mine]
-    if one is not other:
-        found[other] += arrays.exact_sums(mine, contingency.sizes[one], count)[yours]
+    known, ids = np.unique(key[len(mine) :], return_inverse=True)
+    people = arrays.exact_sums(ids, contingency.sizes[others], len(known))
+    place = np.minimum(np.searchsorted(known, key[: len(mine)]), len(known) - 1)
+    matching: Ints = np.where(known[place] == key[: len(mine)], people[place], 0)
+    return matching
 
 
 # --- what looks suppressed, and nobody said how it is meant ------------------------------------------------------------
