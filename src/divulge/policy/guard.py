@@ -28,6 +28,7 @@ _WHOSE = frozenset(
     "patient person member customer client user subject employee student citizen record row case".split()
 )
 _NUMBERED = frozenset("number no nr num nbr key hash code ref".split())
+_WHOSE_NUMBER = frozenset(f"{whose}{what}" for whose in _WHOSE for what in ("id", *_NUMBERED))
 SENSITIVE_WORDS = frozenset(
     "disease diagnosis diagnoses condition illness symptom treatment medication drug hiv cancer icd salary income wage wages "
     "earnings debt credit religion belief party vote orientation crime conviction disability pregnancy result score grade "
@@ -114,7 +115,7 @@ def roles_in_force(table: Table, policy: Mapping[str, Any], given: Mapping[str, 
 
 
 def _texts(names: Names) -> tuple[str, ...]:
-    return (names,) if isinstance(names, str) else tuple(names or ())
+    return (names,) if isinstance(names, str) else () if names is None else tuple(names)
 
 
 def _known(table: Table, policy: Mapping[str, Any]) -> set[str] | None:
@@ -273,7 +274,7 @@ def names_person(column: Column, *, nearly_unique: bool = False) -> bool:
     words = words_of(column.name)
     whole = re.sub(r"[^a-z0-9]", "", column.name.lower())
     said = bool(words & NAMES_PEOPLE) or bool(words & _WHOSE and words & _NUMBERED)
-    said = said or any(whole == f"{whose}{what}" for whose in _WHOSE for what in ("id", *_NUMBERED))
+    said = said or whole in _WHOSE_NUMBER
     spoken_for = bool(words & (SENSITIVE_WORDS | QUASI_WORDS))
     return said and column.kind in ("text", "number") and (nearly_unique or not spoken_for)
 
