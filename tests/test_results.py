@@ -16,7 +16,6 @@ import pytest
 
 import divulge as dv
 from divulge.api import hierarchies
-from divulge.cli.main import run
 from divulge.results import Result
 
 LONG = "a column with quite a long name that would not fit into one line of a shell"
@@ -26,10 +25,19 @@ PEOPLE = pa.table(
 ROLES: dict[str, Any] = {"quasi_identifiers": [LONG], "sensitive": "disease"}
 
 
+BASES = {"Release", "Several"}
+ALICE = dv.dossier.Record.of({"N": "Alice", "A": "20", "P": "123"}, id="alice")
+KNOWN = [
+    dv.dossier.Record.of({"N": "Alice", "A": "20"}, id="shop"),
+    dv.dossier.Record.of({"N": "Alice", "P": ("123", 0.5)}, id="bank"),
+]
+MERGED = dv.dossier.Resolve("N")
+
+
 def kinds(kind: type[Result] = Result) -> Iterator[type[Result]]:
     """Every kind of result that users get."""
     for each in kind.__subclasses__():
-        if not each.__name__.startswith("_") and each.__module__.startswith("divulge") and each.__name__ != "Release":
+        if not each.__name__.startswith("_") and each.__module__.startswith("divulge") and each.__name__ not in BASES:
             yield each
         yield from kinds(each)
 
@@ -60,13 +68,41 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Result]:
         release,
         anatomized,
         dv.reseal(folder),
+        anatomized.attack(),
+        *_about_records(),
     ]
     return {type(each).__name__: each for each in found}
 
 
+def _about_records() -> list[Result]:
+    simulate = dv.papers.simulate
+    few: dict[str, Any] = {"seeds": [0], "records": 10}
+    decoys = dv.dossier.candidates_of([dv.dossier.Record.of({"N": "Alice", "P": "999"}, id="decoy")])
+    return [
+        dv.dossier.leakage(KNOWN[0], ALICE),
+        dv.dossier.set_leakage(KNOWN, ALICE),
+        dv.dossier.attack(KNOWN, ALICE, MERGED),
+        dv.dossier.dip(KNOWN, dv.dossier.Record.of({"N": "Alice"}), MERGED, reference=ALICE),
+        dv.dossier.incremental(KNOWN, ALICE, ALICE, operator=MERGED),
+        dv.dossier.compare(KNOWN, ALICE, {"all": ALICE}, operator=MERGED),
+        dv.dossier.timeline(KNOWN, ALICE, operator=MERGED),
+        dv.dossier.without(KNOWN, ALICE, operator=MERGED),
+        dv.dossier.choose_disinformation(KNOWN, ALICE, decoys, budget=2, operator=MERGED),
+        dv.dossier.enhance(KNOWN),
+        dv.dossier.enhance_each(KNOWN, rule="N"),
+        dv.dossier.table_leakage([{"A": "2*", "P": "123"}], [ALICE], quasi_identifiers="A"),
+        simulate.generate(simulate.Parameters(n=3, records=5), seed=0),
+        simulate.run(simulate.Parameters(n=3, records=5), seeds=[0]),
+        simulate.table5(**few),
+        simulate.figure3("a", steps=2, **few),
+        simulate.figure3d(sizes=[4], repeat=1),
+    ]
+
+
 NAMES = (
-    "AnatomizedRelease Applied Built Comparison Coverage CutColumn Estimate Front GeneralizedRelease Growth Measurement "
-    "Perturbed Profile Ranking ReleaseCheck Resealed Verdict"
+    "Alternatives AnatomizedRelease Applied Attack Attacks Built Comparison Coverage CutColumn Dip Disinformation Enhancement "
+    "Enhancements Estimate Figure3 Front GeneralizedRelease Growth Increment Leakage Measurement PeopleLeakage Perturbed Profile "
+    "Ranking ReleaseCheck Resealed Run SetLeakage Simulation Table5 Timeline Timings Verdict WithoutLabels"
 ).split()
 
 
@@ -126,6 +162,28 @@ def test_every_verb_remembers_the_kind_of_frame(kind: type, tmp_path: Path) -> N
     assert [type(each).__name__ for each in found if not isinstance(each.to_frame(), kind)] == []
 
 
+def test_lists_of_steps_are_results_that_can_be_iterated() -> None:
+    steps = dv.dossier.timeline(KNOWN, ALICE, operator=MERGED)
+    assert [step.id for step in steps] == ["shop", "bank"]
+    assert (len(steps), steps[1].id, steps[-1].id) == (2, "bank", "bank")
+    assert steps.to_frame()["joined"].to_pylist() == [[], ["shop"]]
+    nothing = dv.dossier.timeline([], ALICE, operator=MERGED)
+    assert not nothing
+    assert nothing.to_frame().column_names == steps.to_frame().column_names
+
+
+def test_what_the_adversary_does_is_part_of_what_she_finds() -> None:
+    same = dv.dossier.Equivalence({"N": {"Alice": ["Ally"]}})
+    steps = (dv.dossier.Correct(same), dv.dossier.Augment("A", "Z", {"20": "young"}), MERGED)
+    settings = dv.dossier.attack(KNOWN, ALICE, dv.dossier.Chain(steps)).settings
+    assert settings["equivalence"] is True
+    assert settings["augment"] == ["A=Z"]
+    assert (settings["resolve"], settings["er"], settings["trust"]) == ("N", "swoosh", 0.0)
+    assert settings["cost"] == {"coefficient": 1.0, "exponent": 2}
+    link = dv.dossier.Link((dv.dossier.Compared("N", edits=1), "P"), threshold=0.8)
+    assert {"link": "N~1,P", "probability": 0.8}.items() <= link.settings.items()
+
+
 def test_the_table_of_a_measurement_tells_each_metric_or_each_class() -> None:
     people = pd.DataFrame({"zip": ["1", "1", "2"], "disease": ["flu", "cold", "flu"]})
     measured = dv.measure(people, quasi_identifiers="zip", sensitive="disease")
@@ -165,20 +223,6 @@ def test_the_table_of_a_release_tells_what_becomes_of_each_column() -> None:
     assert table["role"].tolist() == ["quasi_identifiers", "quasi_identifiers", "identifier"]
     assert table["done"].tolist() == ["made coarser", "published as it is", "left out"]
     assert table.loc["zip", ["level", "height", "values_before", "values_after"]].tolist() == [1, 3, 4, 2]
-
-
-def test_the_text_and_the_document_are_those_of_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    source = tmp_path / "people.csv"
-    source.write_text("zip,disease\n1,flu\n1,cold\n2,flu\n", encoding="utf-8")
-    found = dv.measure(source, quasi_identifiers="zip", sensitive="disease")
-    command = ["measure", str(source), "--qi", "zip", "--sensitive", "disease"]
-    assert _run(command, capsys).rstrip("\n") == str(found)
-    assert json.loads(_run([*command, "--json"], capsys)) == found.to_dict()
-
-
-def _run(command: list[str], capsys: pytest.CaptureFixture[str]) -> str:
-    run(command)
-    return capsys.readouterr().out
 
 
 def test_an_opened_release_of_either_kind_is_asked_like_its_folder(tmp_path: Path) -> None:

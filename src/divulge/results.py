@@ -11,10 +11,10 @@ from __future__ import annotations
 import functools
 import importlib
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from divulge.errors import InternalError
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
 
+Item = TypeVar("Item")
 _WIDTH = 120
 """Of a text that is not shown on a terminal."""
 
@@ -59,6 +60,24 @@ class Result:
         _load(self)
         found = rows_of(self, **options)
         return as_frame(_arrow(*found) if isinstance(found, tuple) else found, self.frame)
+
+
+@dataclass(frozen=True, repr=False)
+class Several(Result, Generic[Item]):
+    """Findings of one kind, in an order that means something: iterate over them, or take one by its place."""
+
+    items: tuple[Item, ...]
+    settings: Mapping[str, Any]
+    """Everything that the numbers depend on."""
+
+    def __iter__(self) -> Iterator[Item]:
+        return iter(self.items)
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    def __getitem__(self, place: int) -> Item:
+        return self.items[place]
 
 
 def _load(result: Result) -> None:

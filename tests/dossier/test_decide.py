@@ -83,7 +83,7 @@ def test_keeping_back_what_is_wrong_raises_the_leakage() -> None:
 
 def test_an_empty_history() -> None:
     assert list(timeline([], ME, operator=Resolve("N"))) == []
-    assert without([], ME, operator=Resolve("N")) == ()
+    assert list(without([], ME, operator=Resolve("N"))) == []
     assert incremental([], ME, U, operator=Resolve("N")).change == pytest.approx(3 / 4)
 
 

@@ -109,7 +109,8 @@ class AnatomizedRelease(publish.Release):
 
     def attack(self, effort: attacks.Effort | None = None) -> attacks.Attacks:
         """What the four attacks achieve."""
-        return attacks.attack_anatomized(self._whole("attacks cannot be measured"), effort=effort)
+        found = attacks.attack_anatomized(self._whole("attacks cannot be measured"), effort=effort)
+        return replace(found, settings={"source": self.source.source, **found.settings}, frame=self.frame)
 
     def parts(self, seed: int | None) -> Sequence[publish.ReleasePart]:
         """Its tables, if they hold the tuples of the source; a seed fixes the order of rows, and of the groups where there is one chunk."""

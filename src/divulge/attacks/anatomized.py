@@ -15,6 +15,7 @@ import numpy as np
 
 from divulge import anatomy, arrays
 from divulge.arrays import Bools, Codes, Floats, Ints, Members
+from divulge.results import Result
 
 # --- linkage ----------------------------------------------------------------------------------------------------------
 # Record linkage and attribute linkage against an anatomized release (Yao et al. 2021, section 3, attacks 1 and 2; section 5.2).
@@ -410,14 +411,23 @@ def _between_groups(victims: Victims, ids: Codes) -> float:
 
 
 # --- anatomized -------------------------------------------------------------------------------------------------------
-@dataclass(frozen=True)
-class Attacks:
+@dataclass(frozen=True, repr=False)
+class Attacks(Result):
     """What each of the four attacks achieves."""
+
+    view = "releases"
 
     record_linkage: AttackOutcome
     attribute_linkage: AttackOutcome
     table_linkage: AttackOutcome
     probabilistic: AttackOutcome
+    settings: Mapping[str, Any] = field(default_factory=dict, compare=False)
+    """How much the attacks were tried out."""
+
+    @property
+    def holds(self) -> bool:
+        """Every attack is covered by its promise."""
+        return all(outcome.holds for outcome in self.outcomes)
 
     @property
     def outcomes(self) -> tuple[AttackOutcome, ...]:
@@ -433,4 +443,5 @@ def attack_anatomized(anatomized: anatomy.Anatomized, *, effort: Effort | None =
         attribute_linkage=attribute_linkage(victims, model, work),
         table_linkage=table_linkage(victims, model, work),
         probabilistic=probabilistic_attack(victims, model, anatomized.group_levels),
+        settings=asdict(work),
     )

@@ -3,9 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, replace
-from typing import TYPE_CHECKING, Annotated, Any
+from dataclasses import replace
+from typing import Annotated, Any
 
 import typer
 from typer import Option
@@ -23,15 +22,12 @@ from divulge.cli.dossier_options import (
     named_files,
     numbers,
     read_equivalence,
-    tracked,
     warn_about_labels,
 )
-from divulge.cli.options import JsonOption, Text, Texts, emit_json, new_app, progress_bar, show, takes_groups
+from divulge.cli.options import JsonOption, Text, Texts, emit_json, new_app, progress_bar, show, takes_groups, tell
 from divulge.cli.program import options_of, refuse_idle
 from divulge.errors import BadInput
-
-if TYPE_CHECKING:
-    from rich.console import RenderableType
+from divulge.results import Result
 
 app = new_app()
 EXPLAINED = 1000
@@ -46,16 +42,6 @@ def dossier() -> None:
     Example:
       divulge dossier leakage --database shops.json --reference me.json --resolve N+C,N+P
     """
-
-
-def _tell(document: Mapping[str, Any], text: RenderableType, settings: Mapping[str, Any], *, json_: bool) -> None:
-    """One JSON object with the settings in force, or words with those that are not the usual ones."""
-    from divulge.views import dossier as views
-
-    if json_:
-        emit_json({**document, "settings": settings})
-    else:
-        show(text, *views.settings_text(settings))
 
 
 @app.command()
@@ -86,8 +72,6 @@ def leakage(
       divulge dossier leakage --table release.csv --qi Zip,Age --background known.csv --reference p.json
       divulge dossier leakage --record r.json --reference p.json --grade Age=10 --statistics ages.json --joint J=Address+Phone
     """
-    from divulge.views import dossier as views
-
     given = {"--record": record, "--database": database, "--table": table.table}
     named = [name for name, file in given.items() if file]
     if len(named) != 1:
@@ -101,34 +85,32 @@ def leakage(
     refuse_idle(context, {} if adversary.merges else {"without --resolve or --link": options_of(CostOptions)})
     options = replace(measure.read(), method=method)  # type: ignore[arg-type]
     if table.table:
-        people, settings = table.measure(reference, options), {**options.settings, **table.settings}
-        _tell(views.people_document(people), views.people_text(people), settings, json_=json_)
+        tell(table.measure(reference, options), json_=json_)
         return
     if record:
         held, truth = dv.dossier.read_record(record), dv.dossier.read_record(reference)
         one = options.one(held, truth)
         warn_about_labels(options, [held, truth])
-        _tell(views.leakage_document(one), views.leakage_text(one), options.settings, json_=json_)
+        tell(one, json_=json_)
         return
     records, truth = dv.dossier.read_database(str(database)), dv.dossier.read_record(reference)
     adversary.warn_about_labels(records)
-    merging = price.read()
-    operator = adversary.operator(options.equivalence, merging)
+    operator = adversary.operator(options.equivalence, price.read())
     explain = without or (not json_ and adversary.merges and len(records) <= EXPLAINED)
     with progress_bar("linking records"):
         found = dv.dossier.attack(records, truth, operator, measure=options)
         kept = dv.dossier.without(records, truth, operator=operator, measure=options) if explain else ()
-    growing = dv.dossier.timeline(records, truth, operator=operator, measure=options) if timeline else ()
-    steps = tuple(tracked(growing, len(records), what="timeline"))
+    steps = None
+    if timeline:
+        with progress_bar("timeline") as bar:
+            steps = dv.dossier.timeline(records, truth, operator=operator, measure=options, progress=bar)
     warn_about_labels(options, [*records, truth])
-    settings = {**options.settings, **adversary.settings, **({"cost": asdict(merging)} if adversary.merges else {})}
+    found = adversary.with_files(found)
     if json_:
         graph = adversary.merge(records, options.equivalence)[1] if adversary.merges else None
-        emit_json({**views.attack_document(found, graph=graph, kept=kept, steps=steps), "settings": settings})
+        emit_json(found.to_dict(graph=graph, kept=kept, steps=steps))
     else:
-        grown = ["", views.timeline_text(steps)] if timeline else []
-        linked = merging if adversary.merges else None
-        show(views.attack_text(found, kept=kept, linked=linked), *grown, *views.settings_text(settings))
+        show(found.text(kept=kept, steps=steps))
 
 
 @app.command()
@@ -186,18 +168,15 @@ def dip(
     Example:
       divulge dossier dip --database shops.json --query q.json --resolve N --reference p.json
     """
-    from divulge.views import dossier as views
-
     measures = [name for name in options_of(MeasureOptions) if name != "equivalence"]
     refuse_idle(context, {**adversary.idle, **({} if reference else {"without --reference": measures})})
     records, start, options = dv.dossier.read_database(database), dv.dossier.read_record(query), measure.read()
     adversary.warn_about_labels([*records, start])
-    found = dv.dossier.dip(records, start, adversary.operator(options.equivalence))
-    document = {"record": views.record_document(found.record), "reached": sorted(found.reached)}
-    leaked = float(options.each([found.record], dv.dossier.read_record(reference))[0]) if reference else None
-    known = {} if leaked is None else {"leakage": leaked}
-    settings = {**(options.settings if reference else {"equivalence": bool(options.equivalence)}), **adversary.settings}
-    _tell({**document, **known}, views.dip_text(found, leaked), settings, json_=json_)
+    known: dict[str, Any] = {}
+    if reference:
+        known = {"reference": dv.dossier.read_record(reference), "measure": options}
+    found = dv.dossier.dip(records, start, adversary.operator(options.equivalence), **known)
+    tell(adversary.with_files(found), json_=json_)
 
 
 @app.command()
@@ -225,8 +204,6 @@ def release(
     Example:
       divulge dossier release --database shops.json --reference p.json --resolve N+C,N+P --release card1=u.json --release card2=v.json
     """
-    from divulge.views import dossier as views
-
     refuse_idle(context, adversary.idle)
     records, options = dv.dossier.read_database(database), measure.read()
     offered = {name: dv.dossier.read_record(path) for name, path in named_files(alternatives).items()}
@@ -234,8 +211,7 @@ def release(
     truth, operator = dv.dossier.read_record(reference), adversary.operator(options.equivalence)
     found = dv.dossier.compare(records, truth, offered, operator=operator, measure=options)
     warn_about_labels(options, [*records, *offered.values(), truth])
-    settings = {**options.settings, **adversary.settings}
-    _tell(views.release_document(found), views.release_text(found), settings, json_=json_)
+    tell(adversary.with_files(found), json_=json_)
 
 
 @app.command()
@@ -275,8 +251,6 @@ def disinform(
       divulge dossier disinform --database shops.json --reference p.json --resolve N --budget 5
       divulge dossier disinform --database shops.json --reference p.json --resolve N --budget 6 --candidates decoys.json
     """
-    from divulge.views import dossier as views
-
     refuse_idle(context, adversary.idle if candidates or adversary.resolve else {})
     refuse_idle(context, {} if candidates else {"without --candidates": ("cost", "method", "steps")})
     refuse_idle(context, {} if method == "bounded" else {"without --method bounded": ("steps",)})
@@ -296,8 +270,7 @@ def disinform(
         else:
             rule = adversary.match_rule()
             found = dv.dossier.plan_disinformation(records, truth, rule=rule, budget=budget, measure=options)
-    settings = {**options.settings, **adversary.settings}
-    _tell(views.disinformation_document(found), views.disinformation_text(found), settings, json_=json_)
+    tell(adversary.with_files(found), json_=json_)
 
 
 @app.command()
@@ -321,17 +294,13 @@ def enhance(
     Example:
       divulge dossier enhance --database facts.json --resolve N
     """
-    from divulge.views import dossier as views
-
     refuse_idle(context, adversary.idle)
     records = dv.dossier.read_database(database)
     adversary.warn_about_labels(records)
     rule = adversary.match_rule() if adversary.resolve else None
     heavy, er = dv.dossier.read_weights(weights) if weights else None, adversary.er
     found = dv.dossier.enhance_each(records, rule=rule, method=er, about=about, weights=heavy)  # type: ignore[arg-type]
-    settings = {"weights": dict(heavy or {}), **adversary.settings}
-    document = {"composites": [views.enhancement_document(each) for each in found]}
-    _tell(document, views.enhancement_text(found), settings, json_=json_)
+    tell(found, json_=json_)
 
 
 @app.command()
@@ -359,28 +328,21 @@ def simulate(
       divulge dossier simulate --table5
       divulge dossier simulate --figure a
     """
-    from divulge.views import papers as paper_views
-
     if table5 and figure:
         raise BadInput("--table5 and --figure were both given", hint="ask for one of them")
     asked = "--table5" if table5 else f"--figure {figure}"
     fixed = ("n", "p_c", "p_p", "p_b", "m", "w", *(("records", "seeds") if figure == "d" else ()))
     refuse_idle(context, {f"with {asked}": fixed} if table5 or figure else {})
     chosen = range(seeds)
+    found: Result
     with progress_bar("simulating"):
         if table5:
-            rows = dv.papers.simulate.table5(seeds=chosen, records=records)
-            document, text = paper_views.table5_document(rows), paper_views.table5_text(rows)
+            found = dv.papers.simulate.table5(seeds=chosen, records=records)
         elif figure == "d":
-            timings = dv.papers.simulate.figure3d()
-            document = {"figure": "3d", "timings": [asdict(each) for each in timings]}
-            text = paper_views.timings_text(timings)
+            found = dv.papers.simulate.figure3d()
         elif figure:
-            runs = dv.papers.simulate.figure3(figure, seeds=chosen, records=records)  # type: ignore[arg-type]
-            document = {"figure": f"3{figure}", "runs": [paper_views.simulation_document(run) for run in runs]}
-            text = paper_views.simulation_text(runs)
+            found = dv.papers.simulate.figure3(figure, seeds=chosen, records=records)  # type: ignore[arg-type]
         else:
             parameters = dv.papers.simulate.Parameters(n, records, p_c, p_p, p_b, m, w)  # type: ignore[arg-type]
-            run = dv.papers.simulate.run(parameters, seeds=chosen)
-            document, text = paper_views.simulation_document(run), paper_views.simulation_text([run])
-    emit_json(document) if json_ else show(text)
+            found = dv.papers.simulate.run(parameters, seeds=chosen)
+    tell(found, json_=json_)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, TypeVar
 
@@ -16,6 +16,9 @@ from divulge.cli.options import Text, Texts, progress_bar
 from divulge.errors import BadInput
 
 Item = TypeVar("Item")
+Finding = TypeVar(
+    "Finding", "dv.dossier.Attack", "dv.dossier.Dip", "dv.dossier.Alternatives", "dv.dossier.Disinformation"
+)
 _RECORDS = "Records"
 DatabaseOption = Annotated[
     str,
@@ -142,6 +145,10 @@ class AdversaryOptions(MatchOptions):
         Texts, Option(metavar="A=Z:FILE", help="Infer label Z from label A by a CSV of two columns; repeatable.")
     ] = None
 
+    def with_files(self, found: Finding) -> Finding:
+        """The same, whose settings name the files that values were inferred by."""
+        return replace(found, settings={**found.settings, "augment": list(self.augment)}) if self.augment else found
+
     @property
     def merges(self) -> bool:
         """Whether records are put together."""
@@ -238,7 +245,7 @@ class ReleaseOptions:
         float, Option(help="With --table: how far a generalized value counts as the true one.")
     ] = 1.0
 
-    def measure(self, reference: str, options: dv.dossier.Measure) -> tuple[dv.dossier.TableLeakage, ...]:
+    def measure(self, reference: str, options: dv.dossier.Measure) -> dv.dossier.PeopleLeakage:
         """The leakage of each person of the reference file."""
         if not self.qi:
             raise BadInput("--table needs --qi", hint="name the columns by which rows are about the same people")

@@ -38,11 +38,16 @@ from divulge.dossier.paper_methods import algorithm1_printed, naive, possible_wo
 from divulge.dossier.record import Attribute, Database, Joint, Record, show
 from divulge.dossier.resolve import MatchRule, name_of, resolve
 from divulge.dossier.what_if import (
+    Alternatives,
     Enhancement,
+    Enhancements,
     Increment,
+    PeopleLeakage,
     TableLeakage,
+    Timeline,
     TimelineStep,
     Without,
+    WithoutLabels,
     compare,
     enhance,
     enhance_each,
@@ -53,9 +58,10 @@ from divulge.dossier.what_if import (
 )
 
 __all__ = [
-    "NO_SHIELDS", "Attack", "Attribute", "Augment", "Batch", "Chain", "Compared", "Correct", "Cost", "Database", "Dip",
-    "Disinformation", "Enhancement", "Equivalence", "Increment", "Joint", "Leakage", "Link", "MatchRule", "Measure",
-    "Operator", "Record", "Resolve", "SetLeakage", "TableLeakage", "TimelineStep", "Without", "algorithm1_printed",
+    "NO_SHIELDS", "Alternatives", "Attack", "Attribute", "Augment", "Batch", "Chain", "Compared", "Correct", "Cost", "Database", "Dip",
+    "Disinformation", "Enhancement", "Enhancements", "Equivalence", "Increment", "Joint", "Leakage", "Link", "MatchRule", "Measure",
+    "Operator", "PeopleLeakage", "Record", "Resolve", "SetLeakage", "TableLeakage",
+    "Timeline", "TimelineStep", "Without", "WithoutLabels", "algorithm1_printed",
     "attack", "candidates_of", "choose_disinformation", "compare", "dip", "enhance", "enhance_each", "expected_f",
     "from_rows", "incremental", "leakage", "link", "naive", "name_of", "plan_disinformation", "possible_worlds",
     "read_background", "read_database", "read_joint_values", "read_lookup", "read_record", "read_weights",

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Protocol, runtime_checkable
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, Protocol, runtime_checkable
 
 from divulge import values
 from divulge.dossier.equivalence import Equivalence
@@ -19,6 +19,7 @@ from divulge.dossier.leakage import Measure
 from divulge.dossier.record import Attribute, Database, Record, check_confidence, highest
 from divulge.dossier.resolve import MatchRule, Method, all_sources, as_rule, check_method, free_name, resolve, with_ids
 from divulge.errors import BadInput
+from divulge.results import Result
 
 
 @values.checked_fields
@@ -67,6 +68,8 @@ class Priced:
 
     price: Cost
     monotone = True
+    merges = False
+    """Whether records are put together."""
 
     def cost(self, database: Database) -> float:
         """The price for this many records."""
@@ -85,6 +88,13 @@ class Correct(Priced):
     def __call__(self, database: Database) -> Database:
         """The database with corrected values; where two become one, the higher confidence stays."""
         return tuple(record.rewritten(self._corrected) for record in database)
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What it does, as a document holds it."""
+        if isinstance(self.corrections, Equivalence):
+            return {"equivalence": True}
+        return {"corrected": sorted(self.corrections)}
 
     def _corrected(self, attribute: Attribute) -> Attribute:
         if isinstance(self.corrections, Equivalence):
@@ -112,6 +122,11 @@ class Augment(Priced):
         """The database with the inferred values added."""
         return tuple(self._augmented(record) for record in database)
 
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What it does, as a document holds it."""
+        return {"augment": [f"{self.source}={self.target}"], "augment_confidence": self.confidence}
+
     def _augmented(self, record: Record) -> Record:
         find = self.lookup if callable(self.lookup) else self.lookup.get
         inferred = [
@@ -130,6 +145,7 @@ class Resolve(Priced):
     rule: MatchRule | str
     method: Method = "swoosh"
     price: Cost = field(default_factory=lambda: Cost(exponent=2))
+    merges = True
 
     def __post_init__(self) -> None:
         check_method(self.method)
@@ -138,6 +154,11 @@ class Resolve(Priced):
     def __call__(self, database: Database) -> Database:
         """The database after merging."""
         return resolve(database, self.rule, method=self.method).records
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What it does, as a document holds it."""
+        return {"resolve": str(self.rule), "er": self.method, "trust": as_rule(self.rule).threshold}
 
 
 @values.checked_fields
@@ -173,9 +194,30 @@ class Chain:
         return database, spent
 
 
-@dataclass(frozen=True)
-class Attack:
+def settings_of(operator: Operator) -> dict[str, Any]:
+    """What an operator does, step by step, as a document holds it; a user's own is known by its name."""
+    if isinstance(operator, Chain):
+        found: dict[str, Any] = {}
+        for step in map(settings_of, operator.operators):
+            lists = {
+                name: [*found[name], *step[name]] for name in ("augment", "operators") if name in found and name in step
+            }
+            found |= step | lists
+        return found
+    return dict(getattr(operator, "settings", {"operators": [type(operator).__name__]}))
+
+
+def _price_of_merging(operator: Operator) -> dict[str, Any]:
+    steps = operator.operators if isinstance(operator, Chain) else (operator,)
+    merging = [step for step in steps if isinstance(step, Priced) and step.merges]
+    return {"cost": asdict(merging[-1].price)} if merging else {}
+
+
+@dataclass(frozen=True, repr=False)
+class Attack(Result):
     """What an operator reveals, and for what cost (definition 22)."""
+
+    view = "dossier"
 
     leakage: float
     before: float
@@ -187,6 +229,8 @@ class Attack:
     """E(R)."""
     each: tuple[float, ...]
     """The leakage of each record of E(R)."""
+    settings: Mapping[str, Any]
+    """How leakage was measured, what the operator does, and what merging costs."""
 
     @property
     def gain(self) -> float:
@@ -194,14 +238,19 @@ class Attack:
         return self.leakage - self.before
 
 
-@dataclass(frozen=True)
-class Dip:
+@dataclass(frozen=True, repr=False)
+class Dip(Result):
     """What the adversary finds out about a query record."""
+
+    view = "dossier"
 
     record: Record
     """The query merged with what belongs to it; the query itself when nothing does."""
     reached: frozenset[str]
     """Ids of the records that were found."""
+    leakage: float | None
+    """How much of the person that is, where the truth was given."""
+    settings: Mapping[str, Any]
 
 
 @values.checked
@@ -229,17 +278,27 @@ def attack(
     before = measure.most(given, reference)
     records, cost = operator.run(given) if isinstance(operator, Chain) else (operator(given), operator.cost(given))
     after = measure.most(records, reference)
-    return Attack(after.leakage, before.leakage, cost, after.witnesses, records, after.each)
+    settings = {**measure.settings, **settings_of(operator), **_price_of_merging(operator)}
+    return Attack(after.leakage, before.leakage, cost, after.witnesses, records, after.each, settings)
 
 
 @values.checked
-def dip(database: Sequence[Record], query: Record, operator: Operator) -> Dip:
+def dip(
+    database: Sequence[Record],
+    query: Record,
+    operator: Operator,
+    *,
+    reference: Record | None = None,
+    measure: Measure | None = None,
+) -> Dip:
     """D(R, E, q): what the adversary finds out about a query record, the record of E(R + {q}) that it went into.
 
     Args:
         database: The records that are known.
         query: The record asked about.
         operator: What the adversary does, as in `attack`.
+        reference: What is true of the person, to measure what was found.
+        measure: How that is measured; by default as `leakage` does.
 
     Examples:
         >>> import divulge as dv
@@ -248,7 +307,9 @@ def dip(database: Sequence[Record], query: Record, operator: Operator) -> Dip:
         >>> sorted(found.reached), found.record.labels
         (['shop'], ('N', 'P'))
     """
-    given = with_ids(database)
+    if measure is not None and reference is None:
+        raise BadInput("there is no reference to measure against", hint="give what is true of the person")
+    given, measure = with_ids(database), measure or Measure()
     name = free_name("q", all_sources(given))
     seen = operator.seen_from(name) if isinstance(operator, Directed) else operator
     outcome = seen((*given, Record(query.attributes, name)))
@@ -257,4 +318,6 @@ def dip(database: Sequence[Record], query: Record, operator: Operator) -> Dip:
         raise BadInput(
             f"after the operator, {len(found)} records name the query as a source", hint="an operator must keep sources"
         )
-    return Dip(found[0], found[0].sources - {name})
+    leakage = None if reference is None else float(measure.each([found[0]], reference)[0])
+    measured = {"equivalence": False} if reference is None else measure.settings
+    return Dip(found[0], found[0].sources - {name}, leakage, {**measured, **settings_of(operator)})

@@ -14,20 +14,21 @@ import heapq
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import combinations, islice
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
 from divulge import values
 from divulge.arrays import Floats
-from divulge.dossier.adversary import Operator
+from divulge.dossier.adversary import Operator, settings_of
 from divulge.dossier.leakage import Measure
 from divulge.dossier.record import Attribute, Database, Record, highest
 from divulge.dossier.resolve import MatchRule, all_sources, as_rule, free_name, merge_all, name_of, with_ids
 from divulge.errors import BadInput, nearest
+from divulge.results import Result
 
 Search: TypeAlias = Literal["exact", "bounded", "greedy"]
 MOST_EXACT = 20
@@ -49,9 +50,11 @@ class CandidateRecord:
             raise BadInput(f"the cost of {self.name!r} is {self.cost!r}", hint="a cost is a number of at least 0")
 
 
-@dataclass(frozen=True)
-class Disinformation:
+@dataclass(frozen=True, repr=False)
+class Disinformation(Result):
     """A choice of records, the leakage it leads to, and how good it can be at best."""
+
+    view = "dossier"
 
     before: float
     leakage: float
@@ -63,6 +66,7 @@ class Disinformation:
     """Proved: no affordable choice leads to less. One of the candidates, where there are any; else any records at all."""
     examined: int
     """How many choices were measured."""
+    settings: Mapping[str, Any] = field(default_factory=dict, compare=False)
 
     @property
     def cost(self) -> float:
@@ -147,10 +151,13 @@ def choose_disinformation(
             f"exact search takes up to {MOST_EXACT} candidates, not {len(candidates)}",
             hint="use the method bounded, which reports its gap",
         )
-    problem = _Problem(with_ids(database), reference, candidates, by=operator, measure=measure or Measure())
+    measure = measure or Measure()
+    problem = _Problem(with_ids(database), reference, candidates, by=operator, measure=measure)
+    settings = {**measure.settings, **settings_of(operator), **({"steps": steps} if method == "bounded" else {})}
     if method == "greedy":
-        return _greedy(problem, budget)
-    return _branch_and_bound(problem, budget, steps=None if method == "exact" else steps)
+        return replace(_greedy(problem, budget), settings=settings)
+    found = _branch_and_bound(problem, budget, steps=None if method == "exact" else steps)
+    return replace(found, settings=settings)
 
 
 def check_budget(budget: float) -> None:

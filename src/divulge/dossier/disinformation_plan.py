@@ -22,6 +22,7 @@ import numpy as np
 from divulge import values
 from divulge.arrays import Floats
 from divulge.dossier import disinformation
+from divulge.dossier.adversary import Resolve
 from divulge.dossier.leakage import Measure
 from divulge.dossier.record import Attribute, Record
 from divulge.dossier.resolve import MatchRule, all_sources, as_rule, resolve, with_ids
@@ -112,7 +113,14 @@ def plan_disinformation(
     )
     before = measure.most(resolved, reference).leakage
     return disinformation.Disinformation(
-        before, best.leakage, chosen, budget, method, min(floor, best.leakage), planner.examined
+        before=before,
+        leakage=best.leakage,
+        chosen=chosen,
+        budget=budget,
+        method=method,
+        lower_bound=min(floor, best.leakage),
+        examined=planner.examined,
+        settings={**measure.settings, **Resolve(rule).settings},
     )
 
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import chain, combinations
 from operator import itemgetter
 from types import MappingProxyType
@@ -25,6 +26,7 @@ from divulge.dossier.equivalence import Background, Equivalence, Grade, check_gr
 from divulge.dossier.expectation import Batch, Expectation, expected_share
 from divulge.dossier.record import Attribute, Joint, Record, check_reference, check_weights, joints_of
 from divulge.errors import BadInput, nearest
+from divulge.results import Result
 
 # --- comparison -------------------------------------------------------------------------------------------------------
 # The only place where labels and values are looked at: weights, equivalence, grades and background all end here, in a confidence, a
@@ -111,9 +113,11 @@ TIE = 1e-12
 """Leakages that differ by less, relatively, are equal: the certified error of each is below it."""
 
 
-@dataclass(frozen=True)
-class Leakage:
+@dataclass(frozen=True, repr=False)
+class Leakage(Result):
     """What one record gives away, from 0 (nothing) to 1 (everything, and nothing false)."""
+
+    view = "dossier"
 
     leakage: float
     """Expected F_beta over the possible worlds; F_1 unless said otherwise."""
@@ -130,15 +134,18 @@ class Leakage:
     settings: Mapping[str, object]
 
 
-@dataclass(frozen=True)
-class SetLeakage:
+@dataclass(frozen=True, repr=False)
+class SetLeakage(Result):
     """What a database gives away: its most telling record."""
+
+    view = "dossier"
 
     leakage: float
     each: tuple[float, ...]
     """The leakage of each record, in the order of the database."""
     witnesses: tuple[Record, ...]
     """All records that reach the maximum; none when nothing leaks."""
+    settings: Mapping[str, object]
 
 
 @values.checked
@@ -318,7 +325,7 @@ class Measure:
     method: Method = "exact"
     joint: Mapping[str, Joint | Iterable[str]] | None = None
 
-    @property
+    @cached_property
     def settings(self) -> Mapping[str, object]:
         """Everything that the numbers depend on, as a document can hold it."""
         grades = {label: "function" if callable(rule) else rule for label, rule in (self.graded or {}).items()}
@@ -358,4 +365,4 @@ class Measure:
         each = self.each(database, reference)
         most = float(each.max(initial=0.0))
         places = np.flatnonzero(each >= most * (1 - TIE)).tolist() if most > 0 else []
-        return SetLeakage(most, tuple(each.tolist()), tuple(database[place] for place in places))
+        return SetLeakage(most, tuple(each.tolist()), tuple(database[place] for place in places), self.settings)

@@ -281,11 +281,20 @@ class Link(Priced):
     spark: Any = None
     price: Cost = field(default_factory=lambda: Cost(exponent=2))
     monotone = False
+    merges = True
 
     def __call__(self, database: Database) -> Database:
         """The database after merging."""
         options = {each.name: getattr(self, each.name) for each in fields(self) if each.name != "price"}
         return link(database, options.pop("comparisons"), **options).records
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What it does, as a document holds it."""
+        compared = [Compared(each) if isinstance(each, str) else each for each in self.comparisons]
+        labels = ",".join(f"{each.label}~{each.edits}" if each.edits else each.label for each in compared)
+        given = {} if self.blocking is None else {"blocking": str(self.blocking)}
+        return {"link": labels, "probability": self.threshold, "prior": self.prior, "seed": self.seed, **given}
 
     def seen_from(self, name: str) -> Link:
         """The same, with the record of this id as anchor."""

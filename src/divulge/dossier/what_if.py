@@ -12,10 +12,12 @@ from __future__ import annotations
 import heapq
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
 
-from divulge import values
-from divulge.dossier.adversary import Operator, Resolve
+from divulge import results, values
+from divulge.dossier.adversary import Operator, Resolve, settings_of
 from divulge.dossier.equivalence import Equivalence, read_pattern
 from divulge.dossier.files import from_rows
 from divulge.dossier.leakage import Measure, record_leakages
@@ -32,11 +34,14 @@ from divulge.dossier.resolve import (
     with_ids,
 )
 from divulge.errors import BadInput, nearest
+from divulge.results import Result
 
 
-@dataclass(frozen=True)
-class Increment:
+@dataclass(frozen=True, repr=False)
+class Increment(Result):
     """What one release changes."""
+
+    view = "dossier"
 
     name: str
     before: float
@@ -45,11 +50,19 @@ class Increment:
     """The most telling records after the release."""
     joined: frozenset[str]
     """Ids of the earlier records that the release is merged with."""
+    settings: Mapping[str, Any] = field(compare=False)
 
     @property
     def change(self) -> float:
         """I(R, p, E, r); negative when the release misleads the adversary."""
         return self.after - self.before
+
+
+@dataclass(frozen=True, repr=False)
+class Alternatives(results.Several[Increment]):
+    """What each of several releases would change, the least revealing first."""
+
+    view = "dossier"
 
 
 @dataclass(frozen=True)
@@ -65,6 +78,13 @@ class TimelineStep:
     """Ids of the earlier records it was merged with."""
 
 
+@dataclass(frozen=True, repr=False)
+class Timeline(results.Several[TimelineStep]):
+    """How the leakage grew, record by record."""
+
+    view = "dossier"
+
+
 @dataclass(frozen=True)
 class Without:
     """The leakage if one label had never been given to anybody."""
@@ -72,6 +92,13 @@ class Without:
     label: str
     leakage: float
     change: float
+
+
+@dataclass(frozen=True, repr=False)
+class WithoutLabels(results.Several[Without]):
+    """What keeping back each label would have brought, the most helpful first."""
+
+    view = "dossier"
 
 
 @values.checked
@@ -114,7 +141,7 @@ def compare(
     *,
     operator: Operator,
     measure: Measure | None = None,
-) -> tuple[Increment, ...]:
+) -> Alternatives:
     """Which of several records to release: the least revealing first; ties stay in the order given.
 
     Args:
@@ -134,20 +161,25 @@ def compare(
     measure = measure or Measure()
     given = with_ids(database)
     before = measure.most(operator(given), reference).leakage
-    taken = all_sources(given)
+    taken, settings = all_sources(given), {**measure.settings, **settings_of(operator)}
     found = []
     for name, release in alternatives.items():
         marked = Record(release.attributes, free_name(name, taken))
         outcome = operator((*given, marked))
         after = measure.most(outcome, reference)
-        found.append(Increment(name, before, after.leakage, after.witnesses, _joined(outcome, marked)))
-    return tuple(sorted(found, key=lambda increment: increment.after))
+        found.append(Increment(name, before, after.leakage, after.witnesses, _joined(outcome, marked), settings))
+    return Alternatives(tuple(sorted(found, key=lambda increment: increment.after)), settings)
 
 
 @values.checked
 def timeline(
-    database: Iterable[Record], reference: Record, *, operator: Operator, measure: Measure | None = None
-) -> Iterator[TimelineStep]:
+    database: Iterable[Record],
+    reference: Record,
+    *,
+    operator: Operator,
+    measure: Measure | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> Timeline:
     """The leakage after the first record, the first two, and so on, in the order given.
 
     Entity resolution alone continues from step to step. Any other operator is run again on every prefix.
@@ -157,6 +189,7 @@ def timeline(
         reference: What is true of the person.
         operator: What the adversary does, as in `attack`.
         measure: How leakage is measured; by default as `leakage` does.
+        progress: Called after each record with how many are done and how many there are.
 
     Examples:
         >>> import divulge as dv
@@ -173,16 +206,19 @@ def timeline(
     else:
         outcomes = ((record, operator(records[:end])) for end, record in enumerate(records, start=1))
         states = ((measure.most(made, reference).leakage, len(made), _joined(made, new)) for new, made in outcomes)
-    leakage = 0.0
+    leakage, steps = 0.0, []
     for record, (now, count, joined) in zip(records, states, strict=True):
-        yield TimelineStep(name_of(record), now, now - leakage, count, joined)
+        steps.append(TimelineStep(name_of(record), now, now - leakage, count, joined))
         leakage = now
+        if progress is not None:
+            progress(len(steps), len(records))
+    return Timeline(tuple(steps), {**measure.settings, **settings_of(operator)})
 
 
 @values.checked
 def without(
     database: Sequence[Record], reference: Record, *, operator: Operator, measure: Measure | None = None
-) -> tuple[Without, ...]:
+) -> WithoutLabels:
     """For each label, the leakage if no record had it; the label that would have helped most comes first.
 
     The reference stays as it is: the person still has a phone, only nobody was told its number.
@@ -209,7 +245,8 @@ def without(
         kept = tuple(record.kept(lambda attribute: attribute.label != label) for record in given)  # noqa: B023
         leakage = measure.most(operator(kept), reference).leakage
         found.append(Without(label, leakage, leakage - now))
-    return tuple(sorted(found, key=lambda each: each.leakage))
+    settings = {**measure.settings, **settings_of(operator)}
+    return WithoutLabels(tuple(sorted(found, key=lambda each: each.leakage)), settings)
 
 
 def _joined(outcome: Iterable[Record], record: Record) -> frozenset[str]:
@@ -255,15 +292,25 @@ class Verification:
     """Gain per cost: what to sort by."""
 
 
-@dataclass(frozen=True)
-class Enhancement:
+@dataclass(frozen=True, repr=False)
+class Enhancement(Result):
     """A composite record, how certain it is, and what to verify, best first."""
+
+    view = "dossier"
 
     record: Record
     certainty: float
     """L(r_c, r_p): 1 when nothing is in doubt."""
     options: tuple[Verification, ...]
     """By gain per cost, then the cheaper one, then by name. Attributes that are certain already are left out."""
+    settings: Mapping[str, Any] = field(compare=False)
+
+
+@dataclass(frozen=True, repr=False)
+class Enhancements(results.Several[Enhancement]):
+    """What to verify in each composite record, the least certain first."""
+
+    view = "dossier"
 
 
 @values.checked
@@ -291,10 +338,10 @@ def enhance(
     """
     if not sources:
         raise BadInput("there is no record to enhance", hint="give the records that make up the composite")
-    named = with_ids(sources)
+    named, settings = with_ids(sources), {"weights": dict(weights or {}), **({"price": "function"} if cost else {})}
     composite = merge_all(named)
     if not composite.attributes:
-        return Enhancement(composite, 0.0, ())
+        return Enhancement(composite, 0.0, (), settings)
     truth = Record(composite.certain().attributes)
     doubtful = [attribute for attribute, confidence in composite.attributes.items() if confidence < 1]
     versions = [composite.with_confidence(attribute, sure) for sure in (1.0, 0.0) for attribute in doubtful]
@@ -314,7 +361,7 @@ def enhance(
                 gain = (1 - composite.attributes[attribute]) * slopes.get(attribute, 0.0)
                 options.append(Verification(name_of(record), attribute, confidence, gain, asked, gain / asked))
     options.sort(key=lambda each: (-each.ratio, each.cost, each.source, each.attribute))
-    return Enhancement(composite, certainty, tuple(options))
+    return Enhancement(composite, certainty, tuple(options), settings)
 
 
 @values.checked
@@ -325,7 +372,7 @@ def enhance_each(
     method: Method = "swoosh",
     about: str | None = None,
     weights: Mapping[str, float] | None = None,
-) -> tuple[Enhancement, ...]:
+) -> Enhancements:
     """What to verify, for each composite record that a rule makes, the least certain first.
 
     Args:
@@ -354,7 +401,10 @@ def enhance_each(
     together = [{name_of(owner[source]): owner[source] for source in sorted(each.sources)} for each in merged]
     groups = [by_name] if rule is None else together
     found = [enhance(list(group.values()), weights=weights) for group in groups if about is None or about in group]
-    return tuple(sorted(found, key=lambda each: each.certainty))
+    merging = {} if rule is None else Resolve(rule, method).settings
+    return Enhancements(
+        tuple(sorted(found, key=lambda each: each.certainty)), {"weights": dict(weights or {}), **merging}
+    )
 
 
 # --- What a published table gives away about one person (Whang and Garcia-Molina, section 3) --------------------------
@@ -372,6 +422,18 @@ class TableLeakage:
     witnesses: tuple[Record, ...]
 
 
+@dataclass(frozen=True, repr=False)
+class PeopleLeakage(results.Several[TableLeakage]):
+    """What a published table says about each of several people."""
+
+    view = "dossier"
+
+    @property
+    def leakage(self) -> float:
+        """The most that it says about one of them."""
+        return max((each.leakage for each in self), default=0.0)
+
+
 @values.checked
 def table_leakage(
     release: object,
@@ -382,7 +444,7 @@ def table_leakage(
     same: Mapping[str, Mapping[str, Iterable[str]]] | None = None,
     generalized_confidence: float = 1.0,
     measure: Measure | None = None,
-) -> tuple[TableLeakage, ...]:
+) -> PeopleLeakage:
     """The leakage of each person through a published table, in the order given.
 
     Args:
@@ -417,9 +479,21 @@ def table_leakage(
     named = [Record(attributes, f"row {number}") for number, attributes in enumerate(vague, start=1)]
     named += [Record(attributes, f"known {number}") for number, attributes in enumerate(known, start=1)]
     merged = resolve(map(equivalence.apply, named), MatchRule((tuple(labels),))).records
+    settings = {
+        **measure.settings,
+        "quasi_identifiers": labels,
+        "generalized_confidence": generalized_confidence,
+        **({"same": sorted(same)} if same else {}),
+        **({"background_tables": list(map(_source_of, background))} if background else {}),
+    }
     measure = replace(measure, equivalence=equivalence)
     found = [(person.id or f"person {n}", measure.most(merged, person)) for n, person in enumerate(people, start=1)]
-    return tuple(TableLeakage(name, most.leakage, most.witnesses) for name, most in found)
+    people_found = (TableLeakage(name, most.leakage, most.witnesses) for name, most in found)
+    return PeopleLeakage(tuple(people_found), settings)
+
+
+def _source_of(table: object) -> str:
+    return str(table) if isinstance(table, str | Path) else type(table).__name__
 
 
 def generalized(rows: Iterable[Record], labels: Sequence[str]) -> Equivalence:

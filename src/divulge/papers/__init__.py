@@ -4,6 +4,8 @@
 from divulge.papers import simulate
 from divulge.papers.distances import Comparison, compare_distances
 from divulge.papers.side_by_side import side_by_side
-from divulge.papers.simulate import Run, Table5Row, Timing
+from divulge.papers.simulate import Figure3, Run, Simulation, Table5, Timings
 
-__all__ = ["Comparison", "Run", "Table5Row", "Timing", "compare_distances", "side_by_side", "simulate"]
+__all__ = [
+    "Comparison", "Figure3", "Run", "Simulation", "Table5", "Timings", "compare_distances", "side_by_side", "simulate",
+]  # fmt: skip

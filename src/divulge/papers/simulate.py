@@ -10,15 +10,16 @@ The leakage of a run is the set leakage, the maximum over its records.
 from __future__ import annotations
 
 import timeit
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
 
-from divulge import dossier, values
+from divulge import dossier, results, values
 from divulge.arrays import Floats, Ints
 from divulge.errors import BadInput
+from divulge.results import Result
 
 
 @values.checked_fields
@@ -44,15 +45,19 @@ class Parameters:
             raise BadInput(f"w is {self.w!r}", hint="weights are C (constant) or R (random)")
 
 
-@dataclass(frozen=True)
-class Simulation:
+@dataclass(frozen=True, eq=False, repr=False)
+class Simulation(Result):
     """One run of the generator, as numbers."""
+
+    view = "papers"
 
     batch: dossier.Batch
     label_weights: Floats
     """Weights of the n labels of the reference, then of the n bogus labels."""
     column: Ints
     """For every attribute its place in `label_weights`."""
+    settings: Mapping[str, Any]
+    """The parameters and the seed."""
 
     @property
     def labels(self) -> list[str]:
@@ -105,7 +110,7 @@ def generate(parameters: Parameters, *, seed: int) -> Simulation:
     weight = label_weights[column]
     credit = weight * np.hstack([correct, np.zeros(shape, dtype=bool)])[row, column]
     batch = dossier.Batch(parameters.records, row, confidence, weight, credit, dossier.NO_SHIELDS)
-    return Simulation(batch, label_weights, column)
+    return Simulation(batch, label_weights, column, {"parameters": asdict(parameters), "seed": seed})
 
 
 @dataclass(frozen=True)
@@ -125,9 +130,11 @@ class SeedSpread:
         return cls(float(found.mean()), deviation, float(found.min()), float(found.max()))
 
 
-@dataclass(frozen=True)
-class Run:
+@dataclass(frozen=True, repr=False)
+class Run(Result):
     """One set of parameters over several seeds."""
+
+    view = "papers"
 
     parameters: Parameters
     seeds: tuple[int, ...]
@@ -139,6 +146,11 @@ class Run:
     """The mean record leakage, which the maximum over many records hides."""
     taylor_error: float
     """The worst relative error of the Taylor value of a record, over all seeds; 0 where nothing leaks."""
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        """Everything that the numbers depend on."""
+        return {"parameters": asdict(self.parameters), "seeds": list(self.seeds)}
 
 
 @values.checked
@@ -170,6 +182,20 @@ class Table5Row:
     note: str
 
 
+@dataclass(frozen=True, repr=False)
+class Table5(results.Several[Table5Row]):
+    """Table 5 of the paper, row by row."""
+
+    view = "papers"
+
+
+@dataclass(frozen=True, repr=False)
+class Figure3(results.Several[Run]):
+    """A panel of Fig. 3, from 0 to 1 along its axis."""
+
+    view = "papers"
+
+
 _UNREACHABLE = "cannot be reproduced: the printed value is far outside the spread of the maximum over 10,000 records of the generator"
 _TABLE_5: tuple[tuple[Parameters, float, float, str], ...] = (
     (Parameters(), 0.1740179, 0.1740178, ""),
@@ -183,26 +209,27 @@ _TABLE_5: tuple[tuple[Parameters, float, float, str], ...] = (
 
 
 @values.checked
-def table5(*, seeds: Sequence[int] = range(5), records: int = 10_000) -> tuple[Table5Row, ...]:
+def table5(*, seeds: Sequence[int] = range(5), records: int = 10_000) -> Table5:
     """Table 5, every row over several seeds. The column the paper calls b is p_b."""
     rows = []
     for parameters, exact, approximate, note in _TABLE_5:
         stated = run(replace(parameters, records=records), seeds=seeds)
         smaller = run(replace(parameters, records=min(records, 1000)), seeds=seeds)
         rows.append(Table5Row(exact, approximate, stated, smaller, note))
-    return tuple(rows)
+    return Table5(tuple(rows), {"seeds": list(seeds), "records": records})
 
 
 @values.checked
 def figure3(
     panel: Literal["a", "b", "c"], *, seeds: Sequence[int] = range(5), records: int = 10_000, steps: int = 10
-) -> tuple[Run, ...]:
+) -> Figure3:
     """Figs. 3a, 3b, 3c: the leakage as p_c, p_p or m runs from 0 to 1."""
     vary = {"a": "p_c", "b": "p_p", "c": "m"}
     if panel not in vary:
         raise BadInput(f"there is no panel {panel!r}", hint="panels a, b and c vary p_c, p_p and m; d is figure3d")
     varied: list[dict[str, Any]] = [{vary[panel]: step / steps} for step in range(steps + 1)]
-    return tuple(run(Parameters(records=records, **each), seeds=seeds) for each in varied)
+    runs = tuple(run(Parameters(records=records, **each), seeds=seeds) for each in varied)
+    return Figure3(runs, {"figure": f"3{panel}", "seeds": list(seeds), "records": records, "steps": steps})
 
 
 @dataclass(frozen=True)
@@ -214,6 +241,13 @@ class Timing:
     seconds: float
 
 
+@dataclass(frozen=True, repr=False)
+class Timings(results.Several[Timing]):
+    """Fig. 3d: what each method takes as n grows."""
+
+    view = "papers"
+
+
 FIGURE_3D_LIMITS = {"naive": 12, "algorithm1": 250, "taylor": 5000, "exact": 5000}
 """The largest n each method is asked for; for the paper's methods, where its Fig. 3d ends them."""
 
@@ -221,7 +255,7 @@ FIGURE_3D_LIMITS = {"naive": 12, "algorithm1": 250, "taylor": 5000, "exact": 500
 @values.checked
 def figure3d(
     *, sizes: Sequence[int] = (4, 8, 12, 50, 100, 250, 1000, 2000, 5000), seed: int = 0, repeat: int = 3
-) -> tuple[Timing, ...]:
+) -> Timings:
     """Fig. 3d: the time per record of every method as n grows, constant weights, best of several runs.
 
     Algorithm 1 is timed as printed. Times depend on the machine; only their growth and ratios mean something.
@@ -241,4 +275,4 @@ def figure3d(
         }
         due = [(name, call) for name, call in work.items() if n <= FIGURE_3D_LIMITS[name]]
         timings += [Timing(n, name, min(timeit.repeat(call, number=1, repeat=repeat))) for name, call in due]
-    return tuple(timings)
+    return Timings(tuple(timings), {"figure": "3d", "sizes": list(sizes), "seed": seed, "repeat": repeat})

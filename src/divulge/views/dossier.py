@@ -13,11 +13,12 @@ from typing import Any
 
 from rich.console import Group, RenderableType
 
-from divulge import dossier
+from divulge import dossier, results
 from divulge.views.words import grid, people
 
 SHOWN = 20
 """Rows of a table that are shown on a terminal."""
+_NOTHING = "Nothing in these records is true of you."
 
 
 def share(value: float) -> str:
@@ -30,13 +31,23 @@ def share(value: float) -> str:
     return f"{percent:.0f} %" if percent == 0 or abs(percent) >= 1 else f"{percent:.2g} %"
 
 
-def leakage_text(found: dossier.Leakage) -> str:
+@results.text_of.register(dossier.Leakage)
+def leakage_text(found: dossier.Leakage) -> RenderableType:
     """What one record gives away, in a sentence."""
     nearly = "about " if found.method == "taylor" else ""
-    return (
+    told = (
         f"Whoever holds this record knows {nearly}{share(found.leakage)} of you: {share(found.precision)} of what it "
         f"says is true, and it covers {share(found.recall)} of what there is to know."
     )
+    return Group(told, *settings_text(found.settings))
+
+
+@results.text_of.register(dossier.SetLeakage)
+def set_leakage_text(found: dossier.SetLeakage) -> RenderableType:
+    """Who knows most."""
+    who = listed(map(dossier.name_of, found.witnesses))
+    told = f"The most telling of {len(found.each):,} records gives away {share(found.leakage)} of you: {who}."
+    return Group(told if found.witnesses else _NOTHING, *settings_text(found.settings))
 
 
 def settings_text(settings: Mapping[str, Any]) -> list[RenderableType]:
@@ -58,10 +69,11 @@ def settings_text(settings: Mapping[str, Any]) -> list[RenderableType]:
     return ["", f"In force: {'; '.join(told)}."] if told else []
 
 
+@results.text_of.register(dossier.Attack)
 def attack_text(
-    found: dossier.Attack, *, kept: Sequence[dossier.Without] = (), linked: dossier.Cost | None = None
+    found: dossier.Attack, *, kept: Iterable[dossier.Without] = (), steps: dossier.Timeline | None = None
 ) -> RenderableType:
-    """Who knows most, why, and the records behind it; `linked` is what merging cost, where records were merged."""
+    """Who knows most, why, and the records behind it; with what `without` and `timeline` found, where that was asked."""
     table = grid("record", "leakage", "made of", right=[1])
     ranked = sorted(zip(found.records, found.each, strict=True), key=lambda pair: -pair[1])
     for record, leakage in ranked[:SHOWN]:
@@ -71,10 +83,11 @@ def attack_text(
     if found.leakage < found.before:
         before = "Linking misleads here: the most telling single record gives away"
     compared = []
-    if linked:
-        price = f"linking |R| records costs {linked.coefficient:g} * |R|^{linked.exponent:g}"
+    if linked := found.settings.get("cost"):
+        price = f"linking |R| records costs {linked['coefficient']:g} * |R|^{linked['exponent']:g}"
         compared = [f"{before} {share(found.before)}.", f"The analysis costs the adversary {found.cost:g} ({price})."]
-    return Group(_witness_sentence(found, kept), *compared, "", table, *more)
+    grown = [] if steps is None else ["", _steps(steps)]
+    return Group(_witness_sentence(found, kept), *compared, "", table, *more, *grown, *settings_text(found.settings))
 
 
 def resolution_text(records: Sequence[dossier.Record], given: int, ties: Sequence[Mapping[str, Any]]) -> RenderableType:
@@ -90,27 +103,52 @@ def resolution_text(records: Sequence[dossier.Record], given: int, ties: Sequenc
     return Group(head, *details)
 
 
-def dip_text(found: dossier.Dip, leakage: float | None) -> RenderableType:
+@results.text_of.register(dossier.Dip)
+def dip_text(found: dossier.Dip) -> RenderableType:
     """What was found out about the query."""
     reached = f"leads to {len(found.reached)} records: {listed(sorted(found.reached))}"
     table = grid("label", "value", "confidence", right=[2])
     for attribute, confidence in found.record.attributes.items():
         table.add_row(attribute.label, attribute.value, f"{confidence:.3g}")
-    known = [f"Together that is {share(leakage)} of you."] if leakage is not None else []
-    return Group(f"The query {reached if found.reached else 'leads nowhere'}.", *known, "", table)
+    known = [f"Together that is {share(found.leakage)} of you."] if found.leakage is not None else []
+    told = f"The query {reached if found.reached else 'leads nowhere'}."
+    return Group(told, *known, "", table, *settings_text(found.settings))
 
 
-def timeline_text(steps: Sequence[dossier.TimelineStep]) -> RenderableType:
+@results.text_of.register(dossier.Timeline)
+def timeline_text(steps: dossier.Timeline) -> RenderableType:
     """How the leakage grew."""
+    return Group(_steps(steps), *settings_text(steps.settings))
+
+
+def _steps(steps: dossier.Timeline) -> RenderableType:
     table = grid("after record", "leakage", "change", "joined with", right=[1, 2])
-    for step in steps[-SHOWN:]:
+    for step in steps.items[-SHOWN:]:
         table.add_row(step.id, share(step.leakage), signed(step.change), listed(sorted(step.joined)))
     head = f"The last {SHOWN} of {len(steps):,} records:" if len(steps) > SHOWN else "Record by record:"
     return Group(head, table)
 
 
-def release_text(found: Sequence[dossier.Increment]) -> RenderableType:
+@results.text_of.register(dossier.WithoutLabels)
+def without_text(found: dossier.WithoutLabels) -> RenderableType:
+    """What keeping a label back would have brought."""
+    table = grid("without", "leakage", "change", right=[1, 2])
+    for each in found:
+        table.add_row(each.label, share(each.leakage), signed(each.change))
+    return Group("If nobody had been given a label:", table, *settings_text(found.settings))
+
+
+@results.text_of.register(dossier.Increment)
+def increment_text(found: dossier.Increment) -> RenderableType:
+    """What one release would add."""
+    return release_text(dossier.Alternatives((found,), found.settings))
+
+
+@results.text_of.register(dossier.Alternatives)
+def release_text(found: dossier.Alternatives) -> RenderableType:
     """Which alternative to choose."""
+    if not found:
+        return Group("There is nothing to release.", *settings_text(found.settings))
     best = found[0]
     table = grid("release", "leakage", "change", "would be joined with", right=[1, 2])
     for each in found:
@@ -119,9 +157,10 @@ def release_text(found: Sequence[dossier.Increment]) -> RenderableType:
     advice = f"Release {best.name}: the adversary then knows {after} of you, now it is {before}."
     if len(found) == 1:
         advice = f"With {best.name}, the adversary knows {after} of you; without it, {before}."
-    return Group(advice, "", table)
+    return Group(advice, "", table, *settings_text(found.settings))
 
 
+@results.text_of.register(dossier.Disinformation)
 def disinformation_text(found: dossier.Disinformation) -> RenderableType:
     """What to release against the adversary."""
     among = "these candidates and this budget" if found.method in ("exact", "bounded", "greedy") else "this budget"
@@ -140,29 +179,38 @@ def disinformation_text(found: dossier.Disinformation) -> RenderableType:
         quality = f"This is the best found ({found.method}), a leakage of {found.leakage:.4f}: {bound}."
     baseline = ["Greedy choice is only a baseline: use exact or bounded."] if found.method == "greedy" else []
     choice: list[RenderableType] = ["", table, ""] if found.chosen else []
-    return Group(head, *choice, quality, *baseline)
+    return Group(head, *choice, quality, *baseline, *settings_text(found.settings))
 
 
-def enhancement_text(found: Sequence[dossier.Enhancement]) -> RenderableType:
+@results.text_of.register(dossier.Enhancement)
+def enhancement_text(found: dossier.Enhancement) -> RenderableType:
+    """What to verify next in one composite record."""
+    return enhancements_text(dossier.Enhancements((found,), found.settings))
+
+
+@results.text_of.register(dossier.Enhancements)
+def enhancements_text(found: dossier.Enhancements) -> RenderableType:
     """What to verify next."""
     parts: list[RenderableType] = []
     for each in found:
+        parts += [""] if parts else []
         parts.append(f"{_named(each.record)} is {share(each.certainty)} certain.")
         table = grid("verify", "in record", "confidence", "gain", "cost", "gain per cost", right=[2, 3, 4, 5])
         for option in each.options[:SHOWN]:
             prices = f"{option.confidence:g}", f"{option.gain:.4f}", f"{option.cost:.3g}", f"{option.ratio:.4f}"
             table.add_row(dossier.show(option.attribute), option.source, *prices)
-        parts += [table, ""] if each.options else ["Nothing is in doubt.", ""]
-    return Group(*parts)
+        parts.append(table if each.options else "Nothing is in doubt.")
+    return Group(*parts, *settings_text(found.settings))
 
 
-def people_text(found: Sequence[dossier.TableLeakage]) -> RenderableType:
+@results.text_of.register(dossier.PeopleLeakage)
+def people_text(found: dossier.PeopleLeakage) -> RenderableType:
     """What a table says about each person."""
     table = grid("person", "leakage", "rows behind it", right=[1])
-    for each in found[:SHOWN]:
+    for each in found.items[:SHOWN]:
         rows = sorted({source for record in each.witnesses for source in record.sources})
         table.add_row(each.person, share(each.leakage), listed(rows))
-    return Group(table)
+    return Group(table, *settings_text(found.settings))
 
 
 def listed(names: Iterable[str], *, most: int = 6, between: str = ", ") -> str:
@@ -187,9 +235,9 @@ def _reason(tie: Mapping[str, Any]) -> str:
     return f"about one person with probability {tie['probability']:.3g}"
 
 
-def _witness_sentence(found: dossier.Attack, kept: Sequence[dossier.Without]) -> str:
+def _witness_sentence(found: dossier.Attack, kept: Iterable[dossier.Without]) -> str:
     if not found.witnesses:
-        return "Nothing in these records is true of you."
+        return _NOTHING
     sources = sorted(found.witnesses[0].sources)
     who = f"An adversary who holds the record {_named(found.witnesses[0])}"
     if len(sources) > 1:
@@ -208,24 +256,78 @@ def record_document(record: dossier.Record) -> dict[str, Any]:
     return {**dossier.record_to_json(record), "id": dossier.name_of(record), "sources": sorted(record.sources)}
 
 
+@results.document_of.register(dossier.Leakage)
 def leakage_document(found: dossier.Leakage) -> dict[str, Any]:
     """The three numbers of one record; an approximation says so."""
     approximate = {"approximate": True} if found.method == "taylor" else {}
-    return {**_fields(found, "leakage", "precision", "recall"), **approximate}
+    return {**_fields(found, "leakage", "precision", "recall"), **approximate, "settings": found.settings}
 
 
+@results.rows_of.register(dossier.Leakage)
+def leakage_rows(found: dossier.Leakage) -> results.Rows:
+    """One row."""
+    return _one_row(found, "leakage", "precision", "recall", "method", "error_bound")
+
+
+def _one_row(found: object, *names: str) -> results.Rows:
+    return names, [tuple(getattr(found, name) for name in names)]
+
+
+@results.document_of.register(dossier.SetLeakage)
+def set_leakage_document(found: dossier.SetLeakage) -> dict[str, Any]:
+    """The leakage of a database, every record's own, and the witnesses."""
+    return {
+        **_fields(found, "leakage", "each", "settings"),
+        "witnesses": list(map(dossier.name_of, found.witnesses)),
+        "witness_records": list(map(record_document, found.witnesses)),
+    }
+
+
+@results.rows_of.register(dossier.SetLeakage)
+def set_leakage_rows(found: dossier.SetLeakage) -> results.Rows:
+    """A row for each record, in the order of the database."""
+    return ("record", "leakage"), list(enumerate(found.each, start=1))
+
+
+@results.document_of.register(dossier.Timeline)
+def timeline_document(found: dossier.Timeline) -> dict[str, Any]:
+    """The steps, as in the document of an attack."""
+    names, rows = timeline_rows(found)
+    return {"timeline": [dict(zip(names, row, strict=True)) for row in rows], "settings": found.settings}
+
+
+@results.rows_of.register(dossier.Timeline)
+def timeline_rows(found: dossier.Timeline) -> results.Rows:
+    """A row for each record, in the order in which they came; `joined` has the ids of the earlier ones it was merged with."""
+    return ("position", "id", "leakage", "change", "records", "joined"), [
+        (number, step.id, step.leakage, step.change, step.records, sorted(step.joined))
+        for number, step in enumerate(found, start=1)
+    ]
+
+
+@results.document_of.register(dossier.WithoutLabels)
+def without_document(found: dossier.WithoutLabels) -> dict[str, Any]:
+    """What keeping back each label would have brought, as in the document of an attack."""
+    return {"without": list(map(asdict, found)), "settings": found.settings}
+
+
+@results.rows_of.register(dossier.WithoutLabels)
+def without_rows(found: dossier.WithoutLabels) -> results.Rows:
+    """A row for each label."""
+    return ("label", "leakage", "change"), [(each.label, each.leakage, each.change) for each in found]
+
+
+@results.document_of.register(dossier.Attack)
 def attack_document(
     found: dossier.Attack,
     *,
     graph: Mapping[str, Any] | None = None,
-    kept: Sequence[dossier.Without] = (),
-    steps: Sequence[dossier.TimelineStep] = (),
+    kept: Iterable[dossier.Without] = (),
+    steps: dossier.Timeline | None = None,
 ) -> dict[str, Any]:
     """The leakage of a database, every record's own, and the witnesses; with what else was asked for."""
-    timeline = [
-        {"position": number, **_fields(step, "id", "leakage", "change", "records"), "joined": sorted(step.joined)}
-        for number, step in enumerate(steps, start=1)
-    ]
+    without = list(map(asdict, kept))
+    timeline = {} if not steps else {"timeline": timeline_document(steps)["timeline"]}
     return {
         "leakage": found.leakage,
         "records": [
@@ -237,15 +339,62 @@ def attack_document(
         "before": found.before,
         "cost": found.cost,
         **({"graph": graph} if graph is not None else {}),
-        **({"without": list(map(asdict, kept))} if kept else {}),
-        **({"timeline": timeline} if timeline else {}),
+        **({"without": without} if without else {}),
+        **timeline,
+        "settings": found.settings,
     }
 
 
-def release_document(found: Sequence[dossier.Increment]) -> dict[str, Any]:
+@results.rows_of.register(dossier.Attack)
+def attack_rows(found: dossier.Attack) -> results.Rows:
+    """A row for each record after the operator, with what it is made of."""
+    return ("record", "leakage", "sources", "witness"), [
+        (dossier.name_of(record), leakage, sorted(record.sources), record in found.witnesses)
+        for record, leakage in zip(found.records, found.each, strict=True)
+    ]
+
+
+@results.document_of.register(dossier.Dip)
+def dip_document(found: dossier.Dip) -> dict[str, Any]:
+    """What the query leads to."""
+    known = {} if found.leakage is None else {"leakage": found.leakage}
+    return {
+        "record": record_document(found.record), "reached": sorted(found.reached), **known, "settings": found.settings
+    }  # fmt: skip
+
+
+@results.rows_of.register(dossier.Dip)
+def dip_rows(found: dossier.Dip) -> results.Rows:
+    """A row for each attribute that was found out."""
+    attributes = found.record.attributes.items()
+    return ("label", "value", "confidence"), [(each.label, each.value, sure) for each, sure in attributes]
+
+
+@results.document_of.register(dossier.Increment)
+def increment_document(found: dossier.Increment) -> dict[str, Any]:
+    """As for several alternatives."""
+    return release_document(dossier.Alternatives((found,), found.settings))
+
+
+@results.rows_of.register(dossier.Increment)
+def increment_rows(found: dossier.Increment) -> results.Rows:
+    """One row."""
+    return release_rows(dossier.Alternatives((found,), found.settings))
+
+
+@results.rows_of.register(dossier.Alternatives)
+def release_rows(found: dossier.Alternatives) -> results.Rows:
+    """A row for each alternative, the least revealing first; `joined` has the ids of the records it would be merged with."""
+    return ("release", "before", "after", "change", "joined"), [
+        (each.name, each.before, each.after, each.change, sorted(each.joined)) for each in found
+    ]
+
+
+@results.document_of.register(dossier.Alternatives)
+def release_document(found: dossier.Alternatives) -> dict[str, Any]:
     """The alternatives, the least revealing first."""
     return {
-        "before": found[0].before,
+        "before": found[0].before if found else None,
         "alternatives": [
             {
                 **_fields(each, "name", "after", "change"),
@@ -254,14 +403,17 @@ def release_document(found: Sequence[dossier.Increment]) -> dict[str, Any]:
             }
             for each in found
         ],
-        "best": found[0].name,
+        "best": found[0].name if found else None,
+        "settings": found.settings,
     }
 
 
+@results.document_of.register(dossier.Disinformation)
 def disinformation_document(found: dossier.Disinformation) -> dict[str, Any]:
     """The choice and how good it can be."""
     return {
         **_fields(found, "before", "leakage", "budget", "cost", "method", "optimal", "lower_bound", "gap", "examined"),
+        "settings": found.settings,
         "chosen": [
             {"name": each.name, "cost": each.cost, "attributes": dossier.record_to_json(each.record)["attributes"]}
             for each in found.chosen
@@ -269,7 +421,44 @@ def disinformation_document(found: dossier.Disinformation) -> dict[str, Any]:
     }
 
 
+@results.rows_of.register(dossier.Disinformation)
+def disinformation_rows(found: dossier.Disinformation) -> results.Rows:
+    """A row for each record to release."""
+    return ("release", "cost", "says"), [
+        (each.name, each.cost, list(map(dossier.show, each.record.attributes))) for each in found.chosen
+    ]
+
+
+@results.document_of.register(dossier.Enhancement)
 def enhancement_document(found: dossier.Enhancement) -> dict[str, Any]:
+    """As for several composite records."""
+    return enhancements_document(dossier.Enhancements((found,), found.settings))
+
+
+@results.rows_of.register(dossier.Enhancement)
+def enhancement_rows(found: dossier.Enhancement) -> results.Rows:
+    """As for several composite records."""
+    return enhancements_rows(dossier.Enhancements((found,), found.settings))
+
+
+@results.document_of.register(dossier.Enhancements)
+def enhancements_document(found: dossier.Enhancements) -> dict[str, Any]:
+    """Each composite record, the least certain first."""
+    return {"composites": list(map(_composite, found)), "settings": found.settings}
+
+
+@results.rows_of.register(dossier.Enhancements)
+def enhancements_rows(found: dossier.Enhancements) -> results.Rows:
+    """A row for each attribute that could be verified, best first in each composite record."""
+    names = ("composite", "certainty", "record", "label", "value", "confidence", "gain", "cost", "ratio")
+    return names, [
+        (dossier.name_of(each.record), each.certainty, o.source, *o.attribute, o.confidence, o.gain, o.cost, o.ratio)
+        for each in found
+        for o in each.options
+    ]
+
+
+def _composite(found: dossier.Enhancement) -> dict[str, Any]:
     """A composite record and what to verify, best first."""
     return {
         "id": dossier.name_of(found.record),
@@ -281,12 +470,23 @@ def enhancement_document(found: dossier.Enhancement) -> dict[str, Any]:
     }
 
 
-def people_document(found: Sequence[dossier.TableLeakage]) -> dict[str, Any]:
+@results.rows_of.register(dossier.PeopleLeakage)
+def people_rows(found: dossier.PeopleLeakage) -> results.Rows:
+    """A row for each person, with the rows of the table behind it."""
+    return ("person", "leakage", "rows"), [
+        (each.person, each.leakage, sorted({source for record in each.witnesses for source in record.sources}))
+        for each in found
+    ]
+
+
+@results.document_of.register(dossier.PeopleLeakage)
+def people_document(found: dossier.PeopleLeakage) -> dict[str, Any]:
     """The leakage of each person through a table."""
     return {
-        "leakage": max((each.leakage for each in found), default=0.0),
+        "leakage": found.leakage,
         "people": [
             {**_fields(each, "person", "leakage"), "witnesses": list(map(record_document, each.witnesses))}
             for each in found
         ],
+        "settings": found.settings,
     }

@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import asdict
+from collections.abc import Iterable
+from dataclasses import asdict, astuple
 from typing import Any
 
 from rich.console import Group, RenderableType
@@ -73,7 +73,51 @@ def distances_chart(comparison: papers.Comparison) -> Any:
     )
 
 
-def simulation_text(runs: Sequence[papers.Run]) -> RenderableType:
+_PARAMETERS = ("n", "records", "p_c", "p_p", "p_b", "m", "w")
+
+
+@results.text_of.register(papers.Simulation)
+def generated_text(found: papers.Simulation) -> RenderableType:
+    """What the generator made, and what it gives away."""
+    p, leakage = found.settings["parameters"], found.exact()
+    given = ", ".join(f"{name} = {p[name]}" for name in _PARAMETERS)
+    return Group(
+        f"{found.batch.size:,} records of up to {2 * p['n']:,} attributes; "
+        f"the most telling gives away {leakage.max():.5f}, on average {leakage.mean():.5f}.",
+        f"{given}, seed {found.settings['seed']}.",
+    )
+
+
+@results.document_of.register(papers.Simulation)
+def generated_document(found: papers.Simulation) -> dict[str, Any]:
+    """The leakage of the run; the records themselves are `records()`."""
+    leakage = found.exact()
+    return {
+        "leakage": leakage.max(), "approximate": found.approximate().max(), "mean_record": leakage.mean(),
+        "settings": found.settings,
+    }  # fmt: skip
+
+
+@results.rows_of.register(papers.Simulation)
+def generated_rows(found: papers.Simulation) -> results.Rows:
+    """A row for each record."""
+    numbers = zip(found.exact().tolist(), found.approximate().tolist(), strict=True)
+    return ("record", "leakage", "approximate"), [(place, *pair) for place, pair in enumerate(numbers, start=1)]
+
+
+@results.text_of.register(papers.Run)
+def run_text(found: papers.Run) -> RenderableType:
+    """One set of parameters."""
+    return _runs_text([found])
+
+
+@results.text_of.register(papers.Figure3)
+def figure_text(found: papers.Figure3) -> RenderableType:
+    """The points of a panel of Fig. 3."""
+    return _runs_text(found)
+
+
+def _runs_text(runs: Iterable[papers.Run]) -> RenderableType:
     """Mean and spread of the leakage for each set of parameters."""
     table = grid("n", "|R|", "p_c", "p_p", "p_b", "m", "w", "leakage", "spread", "Taylor", right=range(10))
     for run in runs:
@@ -83,7 +127,8 @@ def simulation_text(runs: Sequence[papers.Run]) -> RenderableType:
     return Group(table)
 
 
-def table5_text(rows: Sequence[papers.Table5Row]) -> RenderableType:
+@results.text_of.register(papers.Table5)
+def table5_text(rows: papers.Table5) -> RenderableType:
     """Table 5, the printed values beside ours."""
     table = grid("n", "p_c", "p_p", "p_b", "m", "w", "printed", "ours", "spread", "|R| = 1000", right=range(10))
     notes: list[str] = []
@@ -99,7 +144,8 @@ def table5_text(rows: Sequence[papers.Table5Row]) -> RenderableType:
     return Group(table, *notes)
 
 
-def timings_text(timings: Sequence[papers.Timing]) -> RenderableType:
+@results.text_of.register(papers.Timings)
+def timings_text(timings: papers.Timings) -> RenderableType:
     """Fig. 3d as a table."""
     table = grid("n", "method", "seconds", right=[0, 2])
     for each in timings:
@@ -107,7 +153,48 @@ def timings_text(timings: Sequence[papers.Timing]) -> RenderableType:
     return Group(table)
 
 
-def simulation_document(found: papers.Run) -> dict[str, Any]:
+@results.document_of.register(papers.Timings)
+def timings_document(timings: papers.Timings) -> dict[str, Any]:
+    """Fig. 3d as JSON."""
+    return {"figure": "3d", "timings": list(map(asdict, timings)), "settings": timings.settings}
+
+
+@results.rows_of.register(papers.Timings)
+def timings_rows(timings: papers.Timings) -> results.Rows:
+    """A row for each method and n."""
+    return ("n", "method", "seconds"), map(astuple, timings)
+
+
+@results.document_of.register(papers.Figure3)
+def figure_document(found: papers.Figure3) -> dict[str, Any]:
+    """A panel of Fig. 3 as JSON."""
+    runs = list(map(run_document, found))
+    return {"figure": found.settings["figure"], "runs": runs, "settings": found.settings}
+
+
+@results.rows_of.register(papers.Run)
+def run_rows(found: papers.Run) -> results.Rows:
+    """One row."""
+    return _RUN, [_run_row(found)]
+
+
+@results.rows_of.register(papers.Figure3)
+def figure_rows(found: papers.Figure3) -> results.Rows:
+    """A row for each point."""
+    return _RUN, map(_run_row, found)
+
+
+_SPREAD = ("mean", "deviation", "lowest", "highest")
+_RUN = (*_PARAMETERS, "seeds", *(f"leakage_{name}" for name in _SPREAD), "approximate", "mean_record", "taylor_error")
+
+
+def _run_row(found: papers.Run) -> tuple[Any, ...]:
+    means = (found.approximate.mean, found.mean_record.mean)
+    return (*astuple(found.parameters), len(found.seeds), *astuple(found.leakage), *means, found.taylor_error)
+
+
+@results.document_of.register(papers.Run)
+def run_document(found: papers.Run) -> dict[str, Any]:
     """One run of the generator over several seeds."""
     return {
         "parameters": asdict(found.parameters),
@@ -116,19 +203,31 @@ def simulation_document(found: papers.Run) -> dict[str, Any]:
         "approximate": asdict(found.approximate),
         "mean_record": asdict(found.mean_record),
         "taylor_error": found.taylor_error,
+        "settings": found.settings,
     }
 
 
-def table5_document(rows: Sequence[papers.Table5Row]) -> dict[str, Any]:
+@results.rows_of.register(papers.Table5)
+def table5_rows(rows: papers.Table5) -> results.Rows:
+    """A row for each of the paper's, with the printed values before ours."""
+    names = ("printed_exact", "printed_approximate", *_RUN, "leakage_mean_with_1000_records", "note")
+    return names, [
+        (r.printed_exact, r.printed_approximate, *_run_row(r.as_stated), r.with_1000.leakage.mean, r.note) for r in rows
+    ]
+
+
+@results.document_of.register(papers.Table5)
+def table5_document(rows: papers.Table5) -> dict[str, Any]:
     """Table 5, the printed values beside ours."""
     return {
         "table5": [
             {
                 "printed": {"exact": row.printed_exact, "approximate": row.printed_approximate},
-                "as_stated": simulation_document(row.as_stated),
-                "with_1000_records": simulation_document(row.with_1000),
+                "as_stated": run_document(row.as_stated),
+                "with_1000_records": run_document(row.with_1000),
                 "note": row.note,
             }
             for row in rows
-        ]
+        ],
+        "settings": rows.settings,
     }

@@ -382,6 +382,33 @@ def _share(value: Fraction) -> str:
     return text if len(text) <= 9 else f"{float(value):.4g}"
 
 
+@results.text_of.register(Attacks)
+def attacks_text(attacks: Attacks) -> RenderableType:
+    """What each attack achieves, beside what was promised."""
+    told = "every attack is covered by its promise" if attacks.holds else "an attack is NOT COVERED by its promise"
+    return Group(Text(f"Four attacks: {told}"), *_attacks(attacks))
+
+
+@results.document_of.register(Attacks)
+def attacks_document(attacks: Attacks) -> dict[str, Any]:
+    """What each attack achieves, as in the document of a release."""
+    return {"holds": attacks.holds, "attacks": attacks_list(attacks), "settings": attacks.settings}
+
+
+def attacks_list(attacks: Attacks) -> list[dict[str, Any]]:
+    """The attacks one by one, in the order of alpha, beta, gamma, delta."""
+    return [outcome.as_json() for outcome in attacks.outcomes]
+
+
+@results.rows_of.register(Attacks)
+def attacks_rows(attacks: Attacks) -> results.Rows:
+    """A row for each attack: against the person who is worst off, and on average."""
+    return ("attack", "promise", "bound", "worst", "mean", "holds"), [
+        (each.attack, each.promise, float(each.bound), float(each.worst), each.mean, each.holds)
+        for each in attacks.outcomes
+    ]
+
+
 def _attacks(attacks: Attacks) -> Iterator[RenderableType]:
     for outcome in attacks.outcomes:
         holds = "as promised" if outcome.holds else "NOT COVERED by the promise"
@@ -429,7 +456,7 @@ def anatomized_document(
         "left_out": dict(release.left_out),
         "notes": list(release.notes),
         "division": _division_document(release.groups.division),
-        "attacks": None if attacks is None else [outcome.as_json() for outcome in attacks.outcomes],
+        "attacks": None if attacks is None else attacks_list(attacks),
         "written": None if written is None else str(written),
     }
 
