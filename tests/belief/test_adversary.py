@@ -29,6 +29,9 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"taxonomies": ["tree.csv"]}, r"taxonomies is \['tree.csv'\]"),
     ({"orders": {"s": "a,b"}}, "the order of 's' is 'a,b'"),
     ({"nulls": "keep"}, "nulls='keep' is not known"),
+    ({"suppressed": "*"}, r"suppressed is '\*'"),
+    ({"suppressed": {"*": "unknown"}}, r"'\*' suppressed as 'unknown' is not known"),
+    ({"suppressed": {None: "value"}}, "None suppressed as 'value' is not known"),
     ({"recursive_l": 0}, "recursive_l=0 is not possible"),
 ]
 

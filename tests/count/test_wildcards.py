@@ -179,7 +179,7 @@ def test_the_three_places_say_the_same(tmp_path: Path) -> None:
     [
         (["--suppressed", "*"], "it is not said how '*' is meant. add --as wildcard or --as value"),
         (["--as", "value"], "--as value has no effect without --suppressed"),
-        (["--suppressed", "*", "--as", "unknown"], "'*' is suppressed as 'unknown', which is not known"),
+        (["--suppressed", "*", "--as", "unknown"], "'*' suppressed as 'unknown' is not known. use wildcard or value"),
         (["--suppressed", "*", "--as", "wildcard", "--t", "1"], "--t and --l are about a sensitive attribute"),
         (["--suppressed", "*", "--as", "wildcard", "--by", "itpr"], "cannot be told: with wildcards classes overlap"),
     ],

@@ -19,8 +19,6 @@ from divulge.results import Result
 from divulge.table import Column, read
 
 Role = Literal["identifier", "person", "quasi_identifier", "sensitive", "weight", "plain"]
-_FEW_VALUES = 10_000
-"""Of a text column with more values, ones that are written alike are not looked for."""
 _WEIGHT = {"fnlwgt", "wgt", "weighting", "pweight", "sampleweight"}
 
 
@@ -94,7 +92,7 @@ def profile(table: Any, *, engine: engines.EngineChoice = None) -> Profile:
 
 def _has_few_values(spectrum: count.ValueCounts) -> bool:
     """Few enough to look at each of them."""
-    return 1 < spectrum.distinct <= _FEW_VALUES
+    return 1 < spectrum.distinct <= count.wildcards.MOST_VALUES
 
 
 def _describe(column: Column, spectrum: count.ValueCounts | None, seen: guard.Facts | None) -> ColumnProfile:

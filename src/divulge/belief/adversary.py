@@ -87,13 +87,13 @@ class Adversary:
             raise BadInput(f"recursive_l={l_value!r} is not possible", hint="l is a whole number, at least 1")
 
     def _check_suppressed(self) -> None:
-        hint = "give what stands in such cells and how it is meant: {'*': 'wildcard'} or {'*': 'value'}"
         given: Any = {} if self.suppressed is None else self.suppressed
         if not isinstance(given, Mapping):
+            hint = "give what stands in such cells and how it is meant, for example {'*': 'wildcard'}"
             raise BadInput(f"suppressed is {given!r}", hint=hint)
         for text, how in given.items():
             if not isinstance(text, str) or how not in get_args(wildcards.SuppressedAs):
-                raise BadInput(f"{text!r} is suppressed as {how!r}, which is not known", hint=hint)
+                raise BadInput(f"{text!r} suppressed as {how!r} is not known", hint="use wildcard or value for a text")
 
     def _check_distances(self) -> None:
         for name, holds in (("distances", "a kind"), ("taxonomies", "a file or a tree"), ("orders", "its values")):

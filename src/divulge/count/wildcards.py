@@ -149,7 +149,9 @@ def _percent(share: float) -> str:
 
 
 # --- one value that is written in several ways ------------------------------------------------------------------------
-_MOST_SETS, _MOST_VALUES, _LONGEST = 3, 6, 60
+MOST_VALUES = 100_000
+"""Among more values of a column than these, ones that are written alike are not looked for."""
+_MOST_SETS, _MOST_SHOWN, _LONGEST = 3, 6, 60
 _BLANKS, _CONTROLS = r"[\x09-\x0d\x1c-\x20]+", r"[\x00-\x08\x0e-\x1b\x7f]+"
 
 
@@ -177,7 +179,7 @@ def shown_text(text: str) -> str:
 def written_alike(domain: Domain) -> list[list[str]]:
     """The values of a column that differ only in what `folded` takes away, those of one set together."""
     values = domain.values
-    if not (pa.types.is_string(values.type) or pa.types.is_large_string(values.type)):
+    if len(values) > MOST_VALUES or not (pa.types.is_string(values.type) or pa.types.is_large_string(values.type)):
         return []
     values = values.drop_null()
     # Arrow folds ASCII, which most values are, at once; the rest goes through Python.
@@ -200,7 +202,7 @@ def alike_notes(domains: Iterable[Domain], *, effect: str = "") -> Iterator[str]
     for domain in domains:
         sets = written_alike(domain)
         for texts in sets[:_MOST_SETS]:
-            listed = ", ".join(map(shown_text, texts[:_MOST_VALUES])) + (", ..." if len(texts) > _MOST_VALUES else "")
+            listed = ", ".join(map(shown_text, texts[:_MOST_SHOWN])) + (", ..." if len(texts) > _MOST_SHOWN else "")
             yield (
                 f"{listed} of {domain.name} count as {len(texts)} values, though they differ only in case, blanks, invisible "
                 f"characters or Unicode form{effect}"

@@ -151,8 +151,6 @@ def classes_of(view: Any) -> Ints:
 
 # --- survey -----------------------------------------------------------------------------------------------------------
 _POPULATION = "population"
-MOST_VALUES = 10_000
-"""Among more values of a quasi-identifier than these, ones that are written alike are not looked for."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -217,7 +215,7 @@ class SurveyTotals:
     surprise: Mapping[str, float]
     """How far each class is from its prior, times the class's share."""
     keys: tuple[pa.Array, ...]
-    """The values of each quasi-identifier, up to MOST_VALUES and one more."""
+    """The values of each quasi-identifier, up to one more than are looked at."""
     suspects: wildcards.Suspects
 
 
@@ -286,7 +284,7 @@ def _totals(plan: SurveyPlan, part: SurveyPart) -> SurveyTotals:
         name: float((belief.cells.totals / wholes[name].total) @ belief.surprise)
         for name, belief in part.beliefs.items()
     }
-    keys = tuple(key.values.slice(0, MOST_VALUES + 1) for key in part.contingency.keys)
+    keys = tuple(key.values.slice(0, wildcards.MOST_VALUES + 1) for key in part.contingency.keys)
     return SurveyTotals(
         sizes, repeats.astype(np.int64), wholes, surprise, keys, wildcards.suspects_of(part.contingency)
     )
@@ -302,7 +300,7 @@ def merge_totals(one: SurveyTotals, other: SurveyTotals) -> SurveyTotals:
     wholes |= {name: whole.plus(other.wholes[name]) for name, whole in one.wholes.items() if name in other.wholes}
     surprise = {name: one.surprise.get(name, 0.0) + other.surprise.get(name, 0.0) for name in wholes}
     pairs = zip(one.keys, other.keys, strict=True)
-    keys = tuple(pa.concat_arrays([left, right]).unique().slice(0, MOST_VALUES + 1) for left, right in pairs)
+    keys = tuple(pa.concat_arrays([left, right]).unique().slice(0, wildcards.MOST_VALUES + 1) for left, right in pairs)
     suspects = {name: dict(Counter(texts) + Counter(other.suspects[name])) for name, texts in one.suspects.items()}
     return SurveyTotals(sizes, repeats, wholes, surprise, keys, suspects)
 
@@ -435,7 +433,7 @@ def survey_classes(
     alone = [coding.parts[0] for coding in codings.values() if coding.tuples is None]
     pairs = list(zip(counts.layout.keys, sums.keys, strict=True))
     constant = {column.name: values[0].as_py() for column, values in pairs if len(values) == 1}
-    keys = [Domain(column.name, values, column.kind) for column, values in pairs if len(values) <= MOST_VALUES]
+    keys = [Domain(column.name, values, column.kind) for column, values in pairs]
     doubts, suppressed = counts.request.doubts(sums.suspects, int(sums.sizes @ sums.repeats), keys, alone)
     notes = (*counts.request.notes(rows, constant, alone), *doubts)
     kept = (
