@@ -107,7 +107,7 @@ REFUSED: list[tuple[dict[str, Any], dict[str, Any], str]] = [
         {},
         "chosen people may be behind a wildcard",
     ),
-    ({"k_anonymity": 1, "adversary": {"rule_out": {"s": "x"}}}, {}, "rule_out of the adversary has no effect here"),
+    ({"k_anonymity": 1, "adversary": {"rule_out": {"s": "x"}}}, {}, "rule_out= of the adversary has no effect here"),
 ]
 
 

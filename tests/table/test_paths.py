@@ -93,9 +93,9 @@ def test_other_urls_are_refused_and_not_repeated(url: str) -> None:
 
 def test_options_that_would_be_ignored_are_refused(tmp_path: Path) -> None:
     pq.write_table(pa.table({"a": [1]}), tmp_path / "table.parquet")
-    with pytest.raises(BadInput, match="delimiter is for delimited text"):
+    with pytest.raises(BadInput, match="delimiter= is for delimited text"):
         read(tmp_path / "table.parquet", delimiter=";")
-    with pytest.raises(BadInput, match="header is for delimited text"):
+    with pytest.raises(BadInput, match="header= is for delimited text"):
         read(pa.table({"a": [1]}), header=True)
     with pytest.raises(BadInput, match="table='people' picks a table of a database"):
         read(tmp_path / "table.parquet", table="people")

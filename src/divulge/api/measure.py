@@ -62,6 +62,8 @@ def measure(
         person=person,
         declared=True,
     )
+    if not roles.sensitive:
+        her.refuse(("recursive_l", "distances", "orders", "taxonomies"), "no column is sensitive")
     return _measured(source, roles, her, joint=joint)
 
 

@@ -174,7 +174,7 @@ class Adversary:
         """An option without effect is refused."""
         for name in names:
             if name in self.given:
-                raise BadInput(f"{name} of the adversary has no effect here: {why}", hint=f"Leave {name} out")
+                raise BadInput(f"{name}= of the adversary has no effect here: {why}", hint="Leave it out")
 
 
 def adversary_in_force(given: Adversary | None, of_policy: Adversary | None = None) -> Adversary:

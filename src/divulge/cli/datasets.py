@@ -9,6 +9,7 @@ from typer import Argument, Option
 
 from divulge.cli.options import JsonOption, Text, emit_json, new_app, show
 from divulge.cli.program import one_of
+from divulge.errors import BadInput
 
 app = new_app()
 
@@ -43,6 +44,8 @@ def datasets(
     from divulge.views import words
 
     if name is None:
+        if out is not None:
+            raise BadInput("--out has no effect without NAME", hint="name the data set to write")
         found = library.available()
         if json_:
             emit_json({"datasets": [asdict(item) for item in found]})
@@ -70,8 +73,6 @@ def datasets(
 def _write(table: Any, out: str) -> None:
     import pyarrow.csv
     import pyarrow.parquet
-
-    from divulge.errors import BadInput
 
     if out.endswith(".parquet"):
         pyarrow.parquet.write_table(table, out)

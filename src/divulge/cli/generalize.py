@@ -6,13 +6,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
+import typer
 from typer import Option
 
 import divulge as dv
 from divulge import search
 from divulge.belief import Adversary
 from divulge.cli import options, program
-from divulge.errors import BadInput
 from divulge.policy import Policy, Promise
 
 app = options.new_app()
@@ -24,12 +24,16 @@ FormatOption = Annotated[
 ]
 ForceOption = Annotated[bool, Option("--force", help="Replace the release that is there.")]
 SeedOption = Annotated[int | None, Option(help="Fixes the order of the rows, for tests; else a secret.", min=0)]
+_WRITING = ("out", "format_", "seed", "force")
+_SEARCHING = ("method", "time_limit", "optima", "nodes", "plain", "leave_out", "dry_run")
+_WITH_PARETO = "with --pareto, which publishes nothing and looks at one level per column"
 
 
 @app.command()
 @options.takes_promises
 @options.takes_groups
 def generalize(
+    context: typer.Context,
     table: options.TableOptions,
     roles: options.RoleOptions,
     columns: options.GuardOptions,
@@ -97,7 +101,9 @@ def generalize(
     ] = None,
     format_: FormatOption = None,
     seed: SeedOption = None,
-    dry_run: Annotated[bool, Option("--dry-run", help="Search and report; write nothing.")] = False,
+    dry_run: Annotated[
+        bool, Option("--dry-run", help="Search and report, and say if --out could not be written; write nothing.")
+    ] = False,
     force: ForceOption = False,
     joint: options.JointOption = False,
     json_: options.JsonOption = False,
@@ -114,7 +120,9 @@ def generalize(
     from divulge import publish
     from divulge.views import releases
 
-    if out is not None and not dry_run:
+    program.refuse_idle(context, {} if out else {"without --out": _WRITING[1:]})
+    program.refuse_idle(context, {} if pareto is None else {_WITH_PARETO: (*_WRITING, *_SEARCHING)})
+    if out is not None:
         publish.refuse_target(out, force=force)
     opened = table.read()
     publish.choose_format(opened, format_)
@@ -132,16 +140,7 @@ def generalize(
         "announce": None if json_ else lambda suggestions: options.show(releases.suggestions_text(suggestions)),
     }
     if pareto is not None:
-        unused = (
-            out,
-            time_limit,
-            optima or None,
-            nodes or None,
-            columns.plain,
-            columns.leave_out,
-            None if method == "full-domain" else method,
-        )
-        _show_front(opened, pareto, common, json_=json_, unused=any(option is not None for option in unused))
+        options.tell(dv.tradeoff(opened, pareto, **common), json_=json_)
         return
     release = dv.generalize(
         opened,
@@ -156,16 +155,6 @@ def generalize(
     if out is not None and not dry_run:
         written = release.write(out, format=format_, force=force, seed=seed)
     options.tell(release, json_=json_, written=written)
-
-
-def _show_front(opened: Any, metric: str, asked: dict[str, Any], *, json_: bool, unused: bool) -> None:
-
-    if unused:
-        raise BadInput(
-            "--pareto publishes nothing and looks at one level per column",
-            hint="Leave out --out, --method, --time-limit, --optima, --nodes, --plain and --leave-out",
-        )
-    options.tell(dv.tradeoff(opened, metric, **asked), json_=json_)
 
 
 def _hierarchies(

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
+import typer
 from typer import Argument, Option
 
 import divulge as dv
@@ -92,9 +93,15 @@ class RuleOptions:
         return keys or None
 
 
+def _idle(*, out: Path | None, json_: bool) -> dict[str, tuple[str, ...]]:
+    """What has no effect beside these options, by the reason."""
+    return {**({} if out else {"without --out": ("to", "force")}), **({"with --json": ("most",)} if json_ else {})}
+
+
 @app.command()
 @options.takes_groups
 def build(
+    context: typer.Context,
     table: options.TableOptions,
     column: Annotated[
         list[str],
@@ -126,6 +133,7 @@ def build(
     from divulge.api import hierarchies as work
     from divulge.table import split_names
 
+    program.refuse_idle(context, _idle(out=out, json_=json_))
     opened = table.read()
     columns = split_names(opened, column)
     spec = rules.spec()
@@ -138,6 +146,7 @@ def build(
 @options.takes_promises
 @options.takes_groups
 def cut(
+    context: typer.Context,
     table: options.TableOptions,
     column: Annotated[
         str,
@@ -177,6 +186,7 @@ def cut(
     """
     from divulge.api import hierarchies as work
 
+    program.refuse_idle(context, _idle(out=out, json_=json_))
     opened, promised = table.read(), options.policy_of(policy, promises)
     her = adversary.resolve(opened.names, order_of=column)
     scale = adversary.orders(opened.names).get(column)
@@ -215,6 +225,7 @@ def check(
 
 @app.command()
 def convert(
+    context: typer.Context,
     source: Annotated[Path, Argument(help="A hierarchy file, a folder of them, or an ARX project (.deid).")],
     target: Annotated[Path, Argument(help="The file to write; the folder, if a folder or a project is read.")],
     to: ToOption = "arx",
@@ -232,6 +243,8 @@ def convert(
     from divulge.api import hierarchies as work
     from divulge.views import words
 
+    project = source.suffix.lower() == ".deid"
+    program.refuse_idle(context, {} if project else {f"where {source} is no ARX project": ("encoding",)})
     written = work.convert(source, target, to=to, force=force, encoding=encoding)
     if json_:
         options.emit_json({"written": [str(path) for path in written]})
@@ -241,6 +254,7 @@ def convert(
 
 @app.command(name="show")
 def show_levels(
+    context: typer.Context,
     source: Annotated[Path, Argument(help="A hierarchy file, a folder of them, or an ARX project (.deid).")],
     most: MostOption = 10,
     json_: options.JsonOption = False,
@@ -254,6 +268,7 @@ def show_levels(
     from divulge.api import hierarchies as work
     from divulge.views import columns
 
+    program.refuse_idle(context, {"with --json": ("most",)} if json_ else {})
     found = work.load_any(source)
     if json_:
         options.emit_json(

@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar
 
+import typer
 from typer import Option
 
 import divulge as dv
@@ -50,6 +52,7 @@ class SuppressionOptions:
 @app.command()
 @options.takes_groups
 def measure(
+    context: typer.Context,
     table: options.TableOptions,
     roles: options.RoleOptions,
     adversary: options.BeliefOptions,
@@ -110,6 +113,13 @@ def measure(
     """
     from divulge import metrics
 
+    alone = classes and not json_
+    program.refuse_idle(
+        context, {"with --classes and without --json": ("worst", "by", "t", "l_value")} if alone else {}
+    )
+    program.refuse_idle(context, {"with --worst 0": ("by",)} if not worst else {})
+    if (l_value is not None and not 1 <= l_value < math.inf) or (t is not None and not 0 <= t < math.inf):
+        raise BadInput("--l must be a number of at least 1, and --t of at least 0")
     opened = table.read()
     measurement = dv.measure(
         opened,
@@ -117,8 +127,6 @@ def measure(
         joint=joint,
         adversary=suppression.added_to(adversary.resolve(opened.names)),
     )
-    if (l_value is not None and l_value < 1) or (t is not None and t < 0):
-        raise BadInput("--l must be at least 1 and --t at least 0")
     asked = t is not None or l_value is not None
     if asked and not measurement.beliefs:
         raise BadInput("--t and --l are about a sensitive attribute, and none was measured")
@@ -127,7 +135,7 @@ def measure(
         if asked
         else None
     )
-    if classes and not json_:
+    if alone:
         if measurement.survey is not None:
             sys.stderr.write(f"divulge: {measurement.notes[-1]}\n")  # else the rows could be taken for all classes
         _write_csv(measurement.class_table())

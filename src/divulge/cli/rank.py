@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any
 
+import typer
 from typer import Option
 
 import divulge as dv
@@ -21,6 +22,7 @@ app = options.new_app()
 @app.command()
 @options.takes_groups
 def rank(
+    context: typer.Context,
     table: options.TableOptions,
     roles: options.RoleOptions,
     adversary: options.BeliefOptions,
@@ -74,6 +76,13 @@ def rank(
       divulge rank survey.parquet --qi 'q*' --up-to 4 --prune
       divulge rank survey.parquet --qi 'q*' --growing --every 10
     """
+    program.refuse_idle(
+        context,
+        {"with --growing": ("up_to", "threshold", "set_", "prune", "most")}
+        if growing
+        else {"without --growing": ("every",)},
+    )
+    program.refuse_idle(context, {"with --json": ("most",)} if json_ else {})
     opened = table.read()
     given = roles.resolve(opened)
     her = adversary.resolve(opened.names)

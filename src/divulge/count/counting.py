@@ -248,6 +248,9 @@ class Request:
         if not self.roles.quasi_identifiers:
             hint = "name the columns an adversary may know with quasi_identifiers=; profile suggests some"
             raise BadInput("no quasi-identifiers were named, so there are no classes to count", hint=hint)
+        if self.joint and len(self.roles.sensitive) < 2:
+            told = f"joint=True looks at several sensitive columns as one, and there are {len(self.roles.sensitive)}"
+            raise BadInput(told, hint="Leave it out, or name more with sensitive=")
         weight, person = self.roles.weight, self.roles.person
         if person is not None and weight is not None:
             told = f"weight {weight!r} and person {person!r} cannot be combined"

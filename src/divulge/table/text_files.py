@@ -48,7 +48,7 @@ class TextOptions:
         """An option that would be ignored is a misunderstanding."""
         for option in fields(self):
             if getattr(self, option.name) != option.default:
-                raise BadInput(f"{option.name} is for delimited text, and {why}", hint="Leave it out")
+                raise BadInput(f"{option.name}= is for delimited text, and {why}", hint="Leave it out")
 
 
 @dataclass(frozen=True)
