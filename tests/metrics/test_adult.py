@@ -101,7 +101,7 @@ def test_halves_keep_both_conditions_and_quarters_only_the_averages(people: pa.T
 
 
 def test_shares_of_occupations(people: pa.Table) -> None:
-    """The paper's tenth occupation has .1339 as printed; its eighth .1065, printed .1077 (an erratum)."""
+    """The paper's tenth occupation has .1339 as printed; its eighth .1065, printed .1077 (not reproduced)."""
     belief = dv.measure(people, quasi_identifiers="sex", sensitive="occupation").beliefs["occupation"]
     shares = dict(zip(belief.cells.domain.labels, belief.prior.shares[0], strict=True))
     assert len(shares) == 14

@@ -101,7 +101,7 @@ def cut(
         contingency, kept.promises, column=name, attribute=attribute, most=most, order=order, beliefs=before.beliefs
     )
     rule = _rule(found, contingency.keys[0], order)
-    settings = {**before.settings, "prior_weights": dict(merging.prior_weights)}
+    settings = {**before.settings, "prior_weights": dict(merging.prior_weights), "most": most}
     levels = build_hierarchy(name, rule, contingency.keys[0].labels)
     return CutColumn(found, rule, levels, settings, merging.notes, frame=source.frame)
 

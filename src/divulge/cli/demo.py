@@ -114,7 +114,7 @@ def _tell(columns: Any, before: Any, verdict: Any, release: Any, files: list[str
         "4. Does that keep what the hospital promises (divulge.toml)? k and l are the usual promises; the leakages see more",
         verdict.text(sample=3),
         "",
-        "5. Of all ways to make the raw table coarser, the one that keeps every promise and loses least",
+        "5. Of all combinations of levels of its columns, the one that keeps every promise and loses least",
         release,
         "",
         "Written: " + ", ".join(files),

@@ -196,7 +196,9 @@ class Figure3(results.Several[Run]):
     view = "papers"
 
 
-_UNREACHABLE = "cannot be reproduced: the printed value is far outside the spread of the maximum over 10,000 records of the generator"
+_UNREACHABLE = (
+    "not reproduced: the printed value is far outside the spread of the maximum over 10,000 records of the generator"
+)
 _TABLE_5: tuple[tuple[Parameters, float, float, str], ...] = (
     (Parameters(), 0.1740179, 0.1740178, ""),
     (Parameters(n=200), 0.1374662, 0.1374661, _UNREACHABLE),

@@ -316,9 +316,11 @@ def cut_text(found: CutColumn, *, written: Sequence[Path] = (), most: int = 10) 
     table = grid("from", "to", "people", "bits", right=[2, 3])
     for item in cuts.ranges:
         table.add_row(str(as_text(item.low)), str(as_text(item.high)), f"{item.people:,}", number(item.information))
+    limit = found.settings.get("most")
+    others = "no other division" if limit is None else f"no other division into at most {limit:,} ranges"
     told = (
         f"{cuts.column} in {len(cuts.ranges):,} ranges tells {number(cuts.information)} bits about {cuts.attribute}, "
-        f"of {number(cuts.original_information)} as it is; no other ranges that keep the promises tell more."
+        f"of {number(cuts.original_information)} as it is; {others} that keeps the promises tells more."
     )
     parts: list[RenderableType] = [Text(told), table, *(bullet(noted(note)) for note in found.notes)]
     if "cuts" in found.rule:

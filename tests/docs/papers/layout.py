@@ -134,4 +134,5 @@ class Page:
 
 HOW_TO_READ = """The numbers under *divulge* are computed when this page is made, and a test keeps the page up to date
 (`python -m tests.docs.papers` writes it). *match*: equal to the printed digits. *truncated*: equal if our digits are cut off instead of
-rounded. ***erratum***: the printed number is wrong; the reason stands beside it and in the [errata](errata.md). Logarithms are base 2."""
+rounded. ***erratum***: the printed number is wrong; the reason stands beside it and in the [errata](errata.md). *not reproduced*: ours is
+another number, and what the paper says does not show which of the two is wrong. Logarithms are base 2."""
