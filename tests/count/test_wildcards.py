@@ -59,6 +59,15 @@ def test_the_example_of_sdcmicro() -> None:
     )
 
 
+def test_a_metric_that_is_not_told_says_why() -> None:
+    found = dv.measure(table_of(FRANCDAT), quasi_identifiers="q*", adversary=STAR)
+    for asked in (lambda: found["l_diversity"], lambda: found["itpr"], lambda: found.per_class("k_map")):
+        with pytest.raises(BadInput, match="cannot be told: with wildcards classes overlap"):
+            asked()
+    with pytest.raises(BadInput, match="there is no metric 'k_anonimity'"):
+        found["k_anonimity"]
+
+
 @pytest.mark.parametrize("seed", range(20))
 def test_against_brute_force(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """By joins, by comparing one by one, and by some of each."""

@@ -129,6 +129,8 @@ class Measurement(Result):
             return max(found, key=lambda score: score.value if metric.worse == "high" else -score.value)
         if name in self.identity:
             return self.identity[name]
+        if self.overlapping:
+            raise not_told(repr(find_metric(name).name))
         known = {*self.identity, *(key for scores in self.sensitive.values() for key in scores)}
         raise BadInput(f"{name!r} was not measured", hint=nearest(name, sorted(known)))
 
