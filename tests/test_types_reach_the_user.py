@@ -9,6 +9,7 @@ import os
 import subprocess
 import sys
 import tomllib
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -102,3 +103,17 @@ def test_the_wheel_carries_the_types() -> None:
     assert built["targets"]["wheel"] == {"packages": ["src/divulge"]}, "hatchling packs every file below a package"
     assert (ROOT / "src" / "divulge" / "py.typed").is_file()
     assert (ROOT / "src" / "divulge" / "__init__.pyi").is_file()
+
+
+def test_a_wheel_brings_the_types_and_no_tests(tmp_path: Path) -> None:
+    build = f"from hatchling.build import build_wheel; build_wheel({str(tmp_path)!r})"
+    subprocess.run([sys.executable, "-c", build], cwd=ROOT, check=True, capture_output=True)
+    (wheel,) = tmp_path.glob("divulge-*.whl")
+    with zipfile.ZipFile(wheel) as opened:
+        held = {name for name in opened.namelist() if ".dist-info/" not in name}
+        stub = opened.read("divulge/__init__.pyi")
+    package = ROOT / "src"
+    ours = {path.relative_to(package).as_posix() for path in (package / "divulge").rglob("*") if path.is_file()}
+    assert held == {name for name in ours if "__pycache__" not in name}
+    assert "divulge/py.typed" in held
+    assert stub == (package / "divulge" / "__init__.pyi").read_bytes()
