@@ -324,7 +324,10 @@ class GuardOptions:
     alone_share: Annotated[
         float | None,
         Option(
-            help="The share of people who may be alone with the columns known that have no role; 0.01.", min=0, max=1
+            metavar="SHARE",
+            help="The share of people who may be alone with the columns known that have no role; 0.01.",
+            min=0,
+            max=1,
         ),
     ] = None
 
@@ -362,7 +365,7 @@ class BeliefOptions:
     ] = None
     order: Annotated[Texts, Option(metavar="COLUMN=LOW,..,HIGH", help="The order of a text column's values.")] = None
     recursive_l: Annotated[
-        int | None, Option(help="The l of recursive (c,l)-diversity; the table's own distinct l if not given.")
+        int | None, Option(help="The l of recursive (c,l)-diversity; else the table's own distinct l.")
     ] = None
     population: Annotated[Text, Option(metavar="TABLE", help="The population, for journalist risk and k-map.")] = None
     nulls: Annotated[
