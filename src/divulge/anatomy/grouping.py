@@ -26,6 +26,7 @@ from divulge.anatomy.problem import (
     GroupingProblem,
     Groups,
     InfeasibleModel,
+    WholeTable,
     check_feasible,
     gamma_is_certain,
     search_all,
@@ -144,20 +145,28 @@ def balanced_deal(problem: GroupingProblem, groups: int, *, rng: np.random.Gener
 
 
 def planned_deal(problem: GroupingProblem, plan: GroupPlan, *, rng: np.random.Generator) -> Groups:
-    """A circular deal to groups of several sizes, balanced by what each has room for.
+    """A deal to groups of several sizes, balanced by what each has room for.
 
-    A group in which a value may occur b times is b parts, each of which gets it once. In turn each part gets a record, as long as it has
-    room: so the common sensitive values, which come first, go to all parts, and the last and rarest ones to the larger parts only.
+    A group in which a value may occur b times is b parts, each of which gets it once. The records of a value go to the parts with the most
+    seats left, which fails only where nothing else can do (Gale and Ryser 1957); the few records of the last values go round the seats.
     """
     owner = np.repeat(np.arange(len(plan)), plan.values)
     nth = np.arange(len(owner)) - np.repeat(np.cumsum(plan.values) - plan.values, plan.values)
     seats = (plan.sizes // plan.values)[owner] + (nth < (plan.sizes % plan.values)[owner])
-    larger_first = rng.permutation(len(owner))
-    larger_first = larger_first[np.argsort(-seats[larger_first], kind="stable")]
-    owner, seats = owner[larger_first], seats[larger_first]
-    turn = np.arange(len(problem)) - np.repeat(np.cumsum(seats) - seats, seats)
-    found = np.empty(len(problem), dtype=np.int32)
-    found[_by_value(problem, rng)] = np.repeat(owner, seats)[np.argsort(turn, kind="stable")]
+    order, found = _by_value(problem, rng), np.empty(len(problem), dtype=np.int32)
+    ends = np.cumsum(problem.sensitive[0].totals)[:_MOST_VALUES]
+    for records in np.split(order[: ends[-1]], ends[:-1]):
+        waiting = records
+        while len(waiting):
+            free = np.flatnonzero(seats)
+            given = min(len(waiting), len(free))
+            by_seats = np.argpartition(-seats[free] - rng.random(len(free)), given - 1)
+            taken = free[by_seats[:given]]
+            found[waiting[:given]] = owner[taken]
+            seats[taken] -= 1
+            waiting = waiting[given:]
+    turn = np.arange(seats.sum()) - np.repeat(np.cumsum(seats) - seats, seats)
+    found[order[ends[-1] :]] = np.repeat(owner, seats)[np.argsort(turn, kind="stable")]
     return _balanced(problem, found, groups=len(plan), rng=rng, room=plan.tuples)
 
 
@@ -308,7 +317,7 @@ def group_records(
         again = _attempt(ordered, coarser, rng=rng, locality=False)
         settled = max(settled, again, key=_merit)
     if not locality:
-        settled = _with_more_groups(ordered, settled, rng=rng, group_size=group_size)
+        settled = _with_more_groups(ordered, problem.as_one, settled, rng=rng, group_size=group_size)
     if settled.valid.all():
         return _renumbered(settled.group, rng)
     if gamma_is_certain(problem):
@@ -323,26 +332,36 @@ _MANY_RECORDS = 200_000
 
 
 def _with_more_groups(
-    problem: GroupingProblem, settled: Grouped, *, rng: np.random.Generator, group_size: int
+    problem: GroupingProblem, whole: WholeTable, settled: Grouped, *, rng: np.random.Generator, group_size: int
 ) -> Grouped:
     """Groups of several sizes, where those of one size are fewer than the counts allow; what was found before, if that is no better.
 
     A small table is grouped in all ways.
     """
-    if settled.valid.all() and len(settled.valid) >= at_most(
-        problem.as_one, group_size=group_size, found=len(settled.valid)
-    ):
+    found = len(settled.valid)
+    if settled.valid.all() and found >= at_most(whole, group_size=group_size, found=found):
         return settled
     if len(problem) <= SMALL:
         best = search_all(problem, group_size=min(group_size, len(problem)), rng=rng)
         return settled if best is None else Grouped(best, np.ones(int(best.max()) + 1, dtype=np.bool_))
     for spare in _SPARES if len(problem) <= _MANY_RECORDS else _SPARES[1:2]:
-        plan = plan_groups(problem.as_one, group_size=group_size, spare=spare)
+        plan = plan_groups(whole, group_size=group_size, spare=spare)
         if plan is None or (settled.valid.all() and len(plan) <= len(settled.valid)):
             break
-        repaired = repair(problem, planned_deal(problem, plan, rng=rng), groups=len(plan), rng=rng)
+        dealt = planned_deal(problem, plan, rng=rng)
+        if settled.valid.all() and not _deal_keeps(problem, dealt, len(plan)):
+            break
+        repaired = repair(problem, dealt, groups=len(plan), rng=rng)
         settled = max(settled, merge(problem, repaired, rng=rng), key=_merit)
     return settled
+
+
+def _deal_keeps(problem: GroupingProblem, dealt: Groups, groups: int) -> bool:
+    """Most groups keep beta and delta of the attribute that was dealt by. Swaps do not mend these, so the others would have to merge."""
+    loose = replace(problem.model, alpha=Fraction(1), gamma=Fraction(1))
+    by_value = replace(problem, model=loose, tables=(), sensitive=problem.sensitive[:1])
+    kept = by_value.measure(dealt, groups=groups).keeps(loose)
+    return bool(kept.mean() >= _MANY_LEFT)
 
 
 def _merit(grouped: Grouped) -> tuple[bool, int]:
