@@ -109,7 +109,7 @@ REFUSED: list[tuple[dict[str, Any], dict[str, Any], str]] = [
     ),
     ({"promises": {"identity": {"itpr": 1}}}, {}, "identity itpr <= 1 cannot be told"),
     ({"k_map": 1}, {}, "k_map >= 1 cannot be told"),
-    ({"k_anonymity": 1}, {"joint": True}, "joint=True cannot be told"),
+    ({"k_anonymity": 1}, {"joint": True}, "joint=True"),
     ({"k_anonymity": 1}, {"person": "p"}, "the rows of one 'p' would be counted as people who hide each other"),
     (
         {"k_anonymity": 1, "protect": [{"where": {"q": "a"}, "k_anonymity": 2}]},
