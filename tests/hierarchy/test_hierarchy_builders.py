@@ -260,6 +260,7 @@ def test_all_columns_are_complained_about_at_once() -> None:
         ("{top = 1, top = 2}", "not a TOML table"),
         ("{top = 90}\nbottom = 2", "more than one TOML table"),
         ("{top = inf}", "hierarchy of 'age'"),
+        ('{file = "\\u0000"}', "cannot be the name of a hierarchy file"),
         ("{intervals = [nan]}", "hierarchy of 'age'"),
         ("{intervals = [1e300, 1e-300]}", "hierarchy of 'age'"),
         ("{cuts = [[1, inf]]}", "hierarchy of 'age'"),

@@ -239,6 +239,8 @@ def _csv_rows(path: Path) -> list[dict[str, Any]]:
         raise BadInput(f"{str(path)!r} is not UTF-8 text") from None
     except csv.Error as error:
         raise BadInput(f"{str(path)!r} is not CSV: {error}") from None
+    except ValueError:  # a NUL in it
+        raise BadInput(f"{str(path)!r} cannot be the name of a prior file") from None
     if twice := [name for place, name in enumerate(header) if name in header[:place]]:
         raise BadInput(f"{str(path)!r} has the column {twice[0]!r} twice", hint="Leave one of them out")
     longer = [number for number, row in enumerate(rows, start=1) if None in row]

@@ -39,6 +39,8 @@ def hierarchy_source(path: Path, column: str) -> str:
         raise BadInput(f"hierarchy file {str(path)!r} cannot be read: {error.strerror}") from None
     except UnicodeDecodeError:
         raise BadInput(f"hierarchy file {str(path)!r} is not UTF-8 text", hint="Save it as UTF-8") from None
+    except ValueError:  # a NUL in it
+        raise BadInput(f"{str(path)!r} cannot be the name of a hierarchy file") from None
 
 
 def parse_hierarchy(text: str, column: str, *, origin: str, delimiter: str | None = None) -> Hierarchy:
