@@ -92,6 +92,21 @@ def test_unseen_values_are_left_out_on_request(release: Path, tmp_path: Path) ->
     assert applied.suppressed == 1
 
 
+def test_values_that_a_label_covers_are_known(tmp_path: Path) -> None:
+    """Nobody was 100 before, and >=90 says what becomes of it; 60 lies in no range that was published."""
+    old = pa.table({"age": [34, 35, 91, 92], "job": ["a", "b", "c", "d"], "disease": ["flu", "cold"] * 2})
+    rules = {"age": {"intervals": [10], "top": 90, "suppress": False}, "job": {"suppress": True}}
+    made = decide(
+        table=old, policy=Policy(k_anonymity=2), quasi_identifiers=("age", "job"), identifier=(), hierarchies=rules
+    )
+    folder = made.write(tmp_path / "release")
+    new = pa.table({"age": [100, 38], "job": ["new", "other"], "disease": ["flu", "cold"]})
+    applied = dv.apply(folder, new, tmp_path / "out")
+    assert rows(applied.folder) == {(">=90", "*", "flu"): 1, ("[30, 40)", "*", "cold"): 1}
+    with pytest.raises(BadInput, match=r"'age': '60' \(1\)$|'age': '60' \(1\)\."):
+        dv.apply(folder, new.set_column(0, "age", pa.array([60, 38])), tmp_path / "none")
+
+
 def test_more_rows_than_the_policy_allows_are_not_left_out(tmp_path: Path) -> None:
     """One of four new rows: the policy allows a quarter, not a fifth; what is said now goes before it."""
     table = later(name=list("wxyz"), zip=["99", "21", "11", "11"], age=[30, 40, 30, 30], disease=["flu"] * 4)

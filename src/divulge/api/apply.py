@@ -172,8 +172,8 @@ def _recode(earlier: publish.Earlier, counted: Contingency, *, unseen: Unseen) -
     kept = np.ones(len(counted), dtype=bool)
     strange: dict[str, list[str]] = {}
     for key, column in zip(counted.keys, counted.codes, strict=True):
-        mapping = earlier.mappings[key.name]
         texts = [as_text(label) for label in key.labels]
+        mapping = publish.extended(earlier.mappings[key.name], texts)
         known = np.array([text in mapping for text in texts])
         if not known.all():
             strange[key.name] = [str(text) for text, is_known in zip(texts, known, strict=True) if not is_known]

@@ -7,7 +7,7 @@ It holds values of the original. Nothing of it, not even a hash or a size, is to
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,11 +18,11 @@ from divulge import search
 from divulge.arrays import Bools, Ints
 from divulge.count import Contingency, Domain
 from divulge.errors import BadInput
-from divulge.hierarchy import Hierarchy
+from divulge.hierarchy import SUPPRESSED, Hierarchy
 from divulge.publish.manifest import FOLDER
 from divulge.publish.schema import read_checked
 from divulge.search import Recoding
-from divulge.values import as_text
+from divulge.values import as_number, as_text, parse_interval
 
 # For each quasi-identifier, what each value was published as: hierarchy files of ARX (`;`, no header) with one level.
 ORIGINAL = f"{FOLDER}/original.json"
@@ -68,6 +68,32 @@ def read_mapping(path: Path) -> Mapped:
     except pa.ArrowInvalid:
         raise BadInput(f"{path.name}: a mapping has two cells in each line, value and published value") from None
     return dict(zip(rows["value"].to_pylist(), rows["label"].to_pylist(), strict=True))
+
+
+def extended(mapping: Mapped, texts: Iterable[str | None]) -> Mapped:
+    """The mapping with values that it has not seen and one of its labels covers by what it says.
+
+    `*`, where it is the only label, covers everything; a range covers the numbers in it, unless the mapping itself says otherwise.
+
+    >>> extended({"91": ">=90", "34": "[30, 40)"}, ["100", "35", "60"])
+    {'91': '>=90', '34': '[30, 40)', '100': '>=90', '35': '[30, 40)'}
+    """
+    unseen = [text for text in texts if text is not None and text not in mapping]
+    seen = {value: label for value, label in mapping.items() if value is not None}
+    if seen and set(seen.values()) == {SUPPRESSED}:
+        return {**mapping, **dict.fromkeys(unseen, SUPPRESSED)}
+    ranges = {label: found for label in dict.fromkeys(seen.values()) if label and (found := parse_interval(label))}
+    for value, label in seen.items():
+        number = as_number(value)
+        if label in ranges and (number is None or number not in ranges[label]):
+            del ranges[label]
+    covered: Mapped = {}
+    for text in unseen:
+        number = as_number(text)
+        labels = [label for label, found in ranges.items() if number is not None and number in found]
+        if len(labels) == 1:
+            covered[text] = labels[0]
+    return {**mapping, **covered}
 
 
 def write_types(path: Path, types: Mapping[str, str]) -> None:
