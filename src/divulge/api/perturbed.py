@@ -67,7 +67,7 @@ def perturbed(original: Any, published: Any, *, columns: Names, key: str | None 
     joined = _joined(engine, before, after, names, key)
     versions = {side: [f"{side} {name}" for name in names] for side in ("original", "published")}
     roles = resolve_roles(joined, quasi_identifiers=versions["published"], sensitive=versions["original"])
-    counted = count(joined, roles, joint=True)
+    counted = count(joined, roles, joint=len(names) > 1)
     belief = Belief.of_table(list(counted.cells.values())[-1])
     settings = {"engine": engine.name, "original": before.source, "published": after.source}
     return Perturbed(
