@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
@@ -80,6 +81,8 @@ class GeneralizedSource:
     """What the labels of each column stand for; other columns were published as they are."""
     left_out: int | None = None
     """How many records of the original were not published, where the release tells."""
+    folder: Path | None = None
+    """Where the release lies."""
 
     @property
     def engine(self) -> DuckDBEngine:

@@ -14,12 +14,10 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-import pyarrow as pa
 
 from divulge import engines, metrics, publish, search, values
-from divulge.arrays import Floats, Ints
 from divulge.belief import Assumptions
-from divulge.count import Cells, Contingency, Domain, Request, align, count, count_in_memory
+from divulge.count import Cells, Contingency, Request, count, count_in_memory
 from divulge.engines import OwnEngine
 from divulge.errors import BadInput
 from divulge.metrics import Measurement
@@ -160,35 +158,17 @@ def _refuse_misfits(table: Table, engine: OwnEngine, types: Mapping[str, str]) -
 
 def _recode(earlier: publish.Earlier, counted: Contingency, *, unseen: Unseen) -> Recoding:
     """The label of each raw class, by the mappings; classes with unseen values are left out, or all of the values are named."""
-    unchanged = tuple(name in earlier.unchanged for name in earlier.quasi_identifiers)
-    if earlier.boxes:
-        recoding = publish.place(earlier.boxes, counted, unchanged=unchanged)
-        if unseen == "refuse" and not recoding.kept.all():
-            lost = int((~recoding.kept).sum())
-            raise BadInput(f"{lost} combinations of values in the new rows lie in no class of the release", hint=_HINT)
+    recoding, strange = earlier.recode(counted)
+    lost = int((~recoding.kept).sum())
+    if unseen == "suppress" or not lost:
         return recoding
-    labels: list[tuple[str | None, ...]] = []
-    codes: list[Ints] = []
-    kept = np.ones(len(counted), dtype=bool)
-    strange: dict[str, list[str]] = {}
-    for key, column in zip(counted.keys, counted.codes, strict=True):
-        texts = [as_text(label) for label in key.labels]
-        mapping = publish.extended(earlier.mappings[key.name], texts)
-        known = np.array([text in mapping for text in texts])
-        if not known.all():
-            strange[key.name] = [str(text) for text, is_known in zip(texts, known, strict=True) if not is_known]
-        numbers: dict[str | None, int] = {}
-        number = np.array([numbers.setdefault(mapping.get(text), len(numbers)) for text in texts], dtype=np.int64)
-        labels.append(tuple(numbers))
-        codes.append(number[column])
-        kept &= known[column]
-    if strange and unseen == "refuse":
-        told = "; ".join(
-            f"{name!r}: {', '.join(map(repr, values[:_SHOWN]))}{', ...' if len(values) > _SHOWN else ''} ({len(values)})"
-            for name, values in strange.items()
-        )
-        raise BadInput(f"the release does not know values of the new rows: {told}", hint=_HINT)
-    return Recoding(earlier.quasi_identifiers, tuple(labels), tuple(codes), kept, unchanged)
+    if not strange:
+        raise BadInput(f"{lost} combinations of values in the new rows lie in no class of the release", hint=_HINT)
+    told = "; ".join(
+        f"{name!r}: {', '.join(map(repr, values[:_SHOWN]))}{', ...' if len(values) > _SHOWN else ''} ({len(values)})"
+        for name, values in strange.items()
+    )
+    raise BadInput(f"the release does not know values of the new rows: {told}", hint=_HINT)
 
 
 @dataclass(frozen=True, eq=False)
@@ -258,12 +238,8 @@ class _Later:
         counted = count(table, self.roles, joint=self.earlier.document["joint"])
         if not against_original:
             return metrics.measure_counts(counted, table, self.roles, assumptions=Assumptions())
-        masses: dict[str, Floats] = {}
-        cells: dict[str, Cells] = {}
-        for name, found in counted.cells.items():
-            cells[name], masses[name] = _with_prior(found, self.earlier.masses[name], self.counted.cells[name])
-        assumptions = Assumptions(original_masses=masses)
-        return metrics.measure_counts(replace(counted, cells=cells), table, self.roles, assumptions=assumptions)
+        values = {name: _together(self.earlier.masses[name], self.counted.cells[name]) for name in counted.cells}
+        return metrics.measure_counts(counted, table, self.roles, assumptions=Assumptions(original_values=values))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -342,20 +318,9 @@ def _broken(verdict: Verdict) -> publish.Unverified:
     )
 
 
-def _with_prior(cells: Cells, before: dict[str | None, float], later: Cells) -> tuple[Cells, Floats]:
-    """The cells over every value that the old original or the new rows had, and how often each occurred there."""
-    name = cells.domain.name
-    try:
-        values = pa.array(list(before), type=pa.string()).cast(cells.domain.values.type)
-    except pa.ArrowInvalid as error:
-        raise BadInput(f"the values of {name!r} have another type than in the earlier release: {error}") from None
-    domain, _, _ = align(cells.domain, Domain(name, values, cells.domain.kind))
-    domain, _, _ = align(domain, later.domain)
-    place = {as_text(label): code for code, label in enumerate(domain.labels)}
-    masses = np.zeros(len(domain))
-    for text, mass in before.items():
-        masses[place[text]] += mass
-    for label, mass in zip(later.domain.labels, later.marginal, strict=True):
-        masses[place[as_text(label)]] += mass
-    codes = np.array([place[as_text(label)] for label in cells.domain.labels], dtype=np.int64)
-    return cells.recode(codes, domain), masses
+def _together(before: Mapping[str | None, float], later: Cells) -> dict[str | None, float]:
+    """How often each value occurred in the old original and the new rows."""
+    masses = dict(before)
+    for label, mass in zip(later.domain.labels, later.marginal.tolist(), strict=True):
+        masses[as_text(label)] = masses.get(as_text(label), 0.0) + mass
+    return masses

@@ -1,40 +1,99 @@
 # SPDX-License-Identifier: Apache-2.0
-"""measure(): from a table to every metric: read, resolve roles, count, form beliefs, score. check(): whether it keeps a policy."""
+"""measure(): from a table to every metric: read, resolve roles, count, form beliefs, score. check(): whether it keeps a policy.
+
+Both take the folder of a release too. Table, roles and promises then come from its manifest, and what the files alone do not prove is
+never said to hold.
+"""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
-from divulge import engines, metrics, values
+from divulge import answers, engines, metrics, publish, values
 from divulge import policy as policies
 from divulge.belief import Adversary, Assumptions, adversary_in_force
 from divulge.count import Request
-from divulge.errors import BadInput
+from divulge.engines import DuckDBEngine, choose_engine
+from divulge.errors import BadInput, InternalError
 from divulge.metrics import Measurement
-from divulge.policy import Policy, Promise, Verdict, choose_measured, guard, judge
+from divulge.policy import Policy, Promise, Protection, Verdict, choose_measured, guard, judge
 from divulge.table import Names, Roles, Table, read, read_beside, resolve_roles, table_of
 
 _TOGETHER = "all rows of a person"
+_OF_ITSELF = (
+    "the prior is the distribution of the published table itself; that of the original, by which a release is judged, may give "
+    "other numbers"
+)
+
+
+@dataclass(frozen=True)
+class TableOrRelease:
+    """A table to be measured, and the release that it is the table of, where a release was named."""
+
+    table: Table
+    release: publish.OpenedRelease | None = None
+
+    @classmethod
+    def of(cls, given: Any, *, private: bool = False, engine: engines.EngineChoice = None) -> TableOrRelease:
+        """Open whatever `read` opens, the folder of a release, or what `open_release` gave."""
+        if isinstance(given, TableOrRelease):
+            return given
+        folder = _folder_of(given)
+        if folder is None:
+            if private:
+                told = "private= looks into mapping/ of a release, and no release was named"
+                raise BadInput(told, hint="Name the folder that holds manifest.json, or leave it out")
+            return cls(read(given, engine=engine))
+        release = publish.OpenedRelease.read_folder(folder, private=private)
+        table = release.read(choose_engine(engine) or DuckDBEngine())
+        return cls(replace(table, source=str(folder)), release)
+
+    def assumptions(self, her: Adversary, roles: Roles) -> Assumptions:
+        """What she comes to; of a release that is opened with its private part, her prior is that of the original."""
+        found = Assumptions.of(her, self.table, roles)
+        if self.release is None or self.release.private is None:
+            return found
+        if her.original is not None and her.population is None:
+            told = "the prior of the original is in the private part of the release, and in original="
+            raise BadInput(told, hint="Give one of them")
+        own = self.release.settings["prior"]
+        counted = {name: masses for name, masses in self.release.masses.items() if own.get(name) == "original"}
+        return replace(found, original_values={} if her.original is not None else counted)
+
+
+def _folder_of(given: Any) -> Path | None:
+    """The folder of a release, where one is given."""
+    if isinstance(given, answers.AnatomizedSource):
+        told = "this is an anatomized release: what it promises are levels of its groups, alpha, beta, gamma and delta"
+        raise BadInput(told, hint="dv.check_anatomized holds them against its tables")
+    if isinstance(given, answers.GeneralizedSource):
+        return given.folder
+    is_folder = isinstance(given, str | Path) and (Path(given) / publish.NAME).is_file()
+    return Path(given) if is_folder else None
 
 
 @values.checked
 def measure(
     table: Any,
     *,
-    quasi_identifiers: Names,
+    quasi_identifiers: Names = (),
     sensitive: Names = (),
     identifier: Names = (),
     weight: str | None = None,
     person: str | None = None,
     joint: bool = False,
     adversary: Adversary | None = None,
+    private: bool = False,
     engine: engines.EngineChoice = None,
 ) -> Measurement:
     """Measure what a table gives away about the people in it.
 
     Args:
-        table: Whatever `read` opens.
+        table: Whatever `read` opens, the folder of a release, or what `open_release` gave. A release says itself what roles its
+            columns have; what is given goes before it.
         quasi_identifiers: The columns that an adversary may know of a person; people who agree on all of them make a class.
         sensitive: The columns whose values must not be learnt.
         identifier: Columns that name people; they take no part.
@@ -42,6 +101,7 @@ def measure(
         person: The column that says whose row it is, where people own several.
         joint: Measure all sensitive columns together as one, too.
         adversary: What she believed before, rules out and holds; by default she believes the table's own distribution.
+        private: Of a release: take the distribution of the original, which is in its private part (mapping/), for her prior.
         engine: As in `read`.
 
     Examples:
@@ -52,30 +112,47 @@ def measure(
         (2.0, {'zip': '1'})
     """
     her = adversary_in_force(adversary)
-    source = read(table, engine=engine)
-    roles = resolve_roles(
-        source,
-        quasi_identifiers=quasi_identifiers,
-        sensitive=sensitive,
-        identifier=identifier,
-        weight=weight,
-        person=person,
-        declared=True,
-    )
+    judged = TableOrRelease.of(table, private=private, engine=engine)
+    given: dict[str, Any] = {"quasi_identifiers": quasi_identifiers, "sensitive": sensitive, "identifier": identifier}
+    given |= {"weight": weight, "person": person}
+    release = judged.release
+    if release is None:
+        roles = resolve_roles(judged.table, **given, declared=True)
+    else:
+        roles = guard.roles_in_force(judged.table, release.roles, given)
     if not roles.sensitive:
         her.refuse(("recursive_l", "distances", "orders", "taxonomies"), "no column is sensitive")
-    return _measured(source, roles, her, joint=joint)
+    found = _measured(judged, roles, her, joint=joint)
+    return found if release is None else replace(found, notes=(*found.notes, *_told_of(release)))
 
 
-def _measured(source: Table, roles: Roles, her: Adversary, *, joint: bool) -> Measurement:
+def _measured(judged: TableOrRelease, roles: Roles, her: Adversary, *, joint: bool) -> Measurement:
     """Count and measure; an identifier whose values repeat is said to be perhaps a person."""
-    assumptions = Assumptions.of(her, source, roles)
+    source, release = judged.table, judged.release
+    assumptions = judged.assumptions(her, roles)
     request = Request(source, roles, her.counted_nulls, joint, her.suppression)
     if request.wildcards:
         _refuse_beside_wildcards(her, roles, joint=joint)
     everybody = None if her.population is None else read_beside(source, her.population)
     found = metrics.measure_request(request, assumptions=assumptions, population=everybody)
-    return replace(found, notes=(*guard.repeated(source, roles), *found.notes))
+    found = replace(found, notes=(*guard.repeated(source, roles), *found.notes))
+    if release is None:
+        return found
+    of_itself = [_OF_ITSELF] if "table" in found.settings["prior"].values() else []
+    told = {"folder": str(release.folder), "kind": release.document["kind"], "private": release.private is not None}
+    return replace(found, settings={**found.settings, "release": told}, notes=(*found.notes, *of_itself))
+
+
+def _told_of(release: publish.OpenedRelease) -> list[str]:
+    """Which promises the files alone prove, and which only the publisher could."""
+    shown: dict[str, list[str]] = {"files": [], "publisher": list(release.protections)}
+    for promise in release.promises:
+        about = [promise.attribute] if promise.attribute else release.sensitive or [None]
+        by = {release.shown_by(promise, name) for name in about}
+        shown["publisher" if "publisher" in by else "files"].append(promise.text)
+    files, publisher = (", ".join(shown[name]) for name in ("files", "publisher"))
+    told = [f"of what the release promises, its files alone show: {files}"] if files else []
+    return [*told, *([f"of what the release promises, only its publisher can show: {publisher}"] if publisher else [])]
 
 
 def _refuse_beside_wildcards(her: Adversary, roles: Roles, *, joint: bool) -> None:
@@ -91,7 +168,7 @@ def _refuse_beside_wildcards(her: Adversary, roles: Roles, *, joint: bool) -> No
 @values.checked
 def check(
     table: Any,
-    policy: policies.PolicyLike,
+    policy: policies.PolicyLike | None = None,
     *,
     quasi_identifiers: Names = (),
     sensitive: Names = (),
@@ -103,18 +180,24 @@ def check(
     joint: bool = False,
     adversary: Adversary | None = None,
     sample: int = 10,
+    private: bool = False,
     engine: engines.EngineChoice = None,
 ) -> Verdict:
-    """Measure a table and hold it against a policy.
+    """Measure a table and hold it against a policy, or a release against what it promises.
 
     The people of a protection are chosen by what this table itself says of them. Beside the promises, every other column is looked at:
     `findings` name identifiers and columns to be left out that are there, columns that a policy with roles does not know, what looks like
     an identifier, and columns that leave more than the policy's `alone_share` of the people alone. Where people own several rows, each
     promise is also held against all rows of a person together, unless the policy says `person_published = false`.
 
+    A release brings its table, roles and promises; what is given goes before them. Its files are held against their hashes. A promise that
+    its files alone do not prove, such as one against the distribution of the original, is judged with `private` or with the adversary's
+    original; without them it is refused, and never said to hold.
+
     Args:
-        table: Whatever `read` opens.
+        table: Whatever `read` opens, the folder of a release, or what `open_release` gave.
         policy: The promises: a `Policy`, a mapping with the keys of a policy file such as {"k_anonymity": 5}, or the path of one.
+            By default those of the release.
         quasi_identifiers: As in `measure`, and so are the other roles; what is given here goes before the policy's own.
         sensitive: The columns whose values must not be learnt.
         identifier: Columns that name people; one that is there breaks the verdict.
@@ -125,6 +208,7 @@ def check(
         joint: Measure all sensitive columns together as one, too.
         adversary: As in `measure`; what is said here goes before the policy's own.
         sample: How many of the classes that break a promise are named.
+        private: Of a release: take the distribution of the original from its private part (mapping/).
         engine: As in `read`.
 
     Examples:
@@ -134,16 +218,150 @@ def check(
         >>> verdict.holds
         False
     """
-    kept = Policy.of(policy)
-    source = read(table, engine=engine)
+    kept = Policy() if policy is None else Policy.of(policy)
+    judged = TableOrRelease.of(table, private=private, engine=engine)
     given = {"quasi_identifiers": quasi_identifiers, "sensitive": sensitive, "identifier": identifier}
     given |= {"leave_out": leave_out, "plain": plain, "weight": weight, "person": person}
-    roles = guard.roles_in_force(source, kept.roles, given)
     her = adversary_in_force(adversary, kept.adversary)
-    measurement = _measured(source, roles, her, joint=joint)
+    if judged.release is not None:
+        return _check_release(judged, judged.release, kept, given, her, joint=joint, sample=sample)
+    roles = guard.roles_in_force(judged.table, kept.roles, given)
+    measurement = _measured(judged, roles, her, joint=joint)
     protected = choose_measured(kept.protections, measurement)
     verdict = judge(measurement, kept.promises, protected=protected, sample=sample)
-    return _guarded(_with_all_rows(verdict, source, roles, her, kept), source, roles, kept)
+    return _guarded(_with_all_rows(verdict, judged.table, roles, her, kept), judged.table, roles, kept)
+
+
+# --- releases ---------------------------------------------------------------------------------------------------------
+def _check_release(
+    judged: TableOrRelease,
+    release: publish.OpenedRelease,
+    kept: Policy,
+    given: Mapping[str, Any],
+    her: Adversary,
+    *,
+    joint: bool,
+    sample: int,
+) -> Verdict:
+    """Hold a release against the promises that are given, else against its own; those that cannot be judged are named."""
+    own = not (kept.promises or kept.protections)
+    if own and release.document["kind"] == "applied":
+        told = f"{release.folder} holds later rows: what it promises is kept by the earlier release and these rows together"
+        raise BadInput(told, hint="Give the promises that its table is to keep by itself")
+    promises = release.promises if own else kept.promises
+    if own and not promises and not release.protections:
+        raise BadInput(
+            f"{release.folder} promises nothing, so there is nothing to check", hint="for example k_anonymity=5"
+        )
+    roles, named = _roles_over(judged.table, release, kept, given)
+    measurement = _measured(judged, roles, her, joint=joint or (own and release.document["joint"]))
+    obstacle = _Obstacles(release, measurement, her, judged.assumptions(her, roles), own=own)
+    reasons = {promise: obstacle.of(promise) for promise in promises}
+    held = [promise for promise, why in reasons.items() if not why]
+    protections = [item for item in kept.protections if not obstacle.of_protection(item)]
+    unproved = {promise.text: why for promise, why in reasons.items() if why}
+    unproved |= {item.text: why for item in kept.protections if (why := obstacle.of_protection(item))}
+    unproved |= dict.fromkeys(release.protections if own else (), "whom it protects, the original alone says")
+    verdict = None
+    if held or protections:
+        protected = choose_measured(protections, measurement)
+        verdict = judge(measurement, held, protected=protected, sample=sample)
+        verdict = _guarded(verdict, judged.table, roles, replace(kept, roles=named))
+    if unproved and (verdict is None or verdict.holds):
+        raise _unproved(release, unproved, verdict)
+    if verdict is None:
+        raise InternalError("a release was neither judged nor refused")
+    outcomes = tuple(
+        replace(it, shown_by="publisher" if it.protects else release.shown_by(it.promise, it.attribute))
+        for it in verdict.outcomes
+    )
+    settings = dict(verdict.measurement.settings)
+    settings["release"] = {**settings["release"], "promises": "its own" if own else "given"}
+    open_ = [f"not judged: {text}: {reason}" for text, reason in unproved.items()]
+    notes = (*verdict.measurement.notes, *_told_of(release), *open_)
+    return replace(verdict, outcomes=outcomes, measurement=replace(verdict.measurement, settings=settings, notes=notes))
+
+
+def _unproved(release: publish.OpenedRelease, unproved: Mapping[str, str], verdict: Verdict | None) -> BadInput:
+    texts = {
+        why: [text for text, reason in unproved.items() if reason == why] for why in dict.fromkeys(unproved.values())
+    }
+    told = "; ".join(f"{' and '.join(several)} ({why})" for why, several in texts.items())
+    shown = [] if verdict is None else [f"{outcome.text} ({outcome.value:.6g})" for outcome in verdict.outcomes]
+    files = f"; what was judged holds: {', '.join(shown)}" if shown else ""
+    return BadInput(
+        f"{release.folder} cannot be said to keep {told}{files}",
+        hint="Judge it with private= (its mapping/ beside it) or original=, a population with population=; or give the promises to judge",
+    )
+
+
+def _roles_over(
+    table: Table, release: publish.OpenedRelease, kept: Policy, given: Mapping[str, Any]
+) -> tuple[Roles, Mapping[str, Any]]:
+    """The roles given by hand, over the policy's, over those of the release; and the ones that say which columns are known.
+
+    A manifest may come from anybody: a column that it calls plain is, unless it looks like an identifier; where a policy names columns,
+    only the policy says what is plain.
+    """
+    theirs = release.roles
+    if not kept.roles:
+        suspect = guard.objections(table, theirs.get("plain", ()))
+        theirs["plain"] = [name for name in theirs.get("plain", ()) if name not in suspect]
+        return guard.roles_in_force(table, theirs, given), release.roles
+    several = ("identifier", "leave_out", "plain")
+    asked = {role: table.present(names) if role in several else names for role, names in kept.roles.items()}
+    for role, names in given.items():
+        if names:
+            listed = (names,) if isinstance(names, str) else tuple(names)
+            asked[role] = (*listed, *asked.get(role, ())) if role in several else names
+    theirs |= {"plain": (), "person": kept.roles.get("person")}
+    if not given.get("person"):
+        asked.pop("person", None)
+    return guard.roles_in_force(table, theirs, asked), kept.roles
+
+
+@dataclass(frozen=True)
+class _Obstacles:
+    """Why a promise about a release cannot be judged with what is at hand."""
+
+    release: publish.OpenedRelease
+    measurement: Measurement
+    her: Adversary
+    assumptions: Assumptions
+    own: bool
+    """Whether the promises are the release's own, so that they depend on what its publisher assumed."""
+
+    def of(self, promise: Promise, attributes: Collection[str] | None = None) -> str:
+        """The first reason; empty where it can be judged."""
+        beliefs = attributes if attributes is not None else self.measurement.beliefs
+        pairs = promise.spread(beliefs, has_population=True)
+        return next((why for found, name in pairs if (why := self._about(found, name))), "")
+
+    def of_protection(self, protection: Protection) -> str:
+        """The same for all promises of a protection."""
+        about = [protection.attribute] if protection.attribute and protection.values else None
+        return next((why for promise in protection.promises if (why := self.of(promise, about))), "")
+
+    def _about(self, promise: Promise, attribute: str | None) -> str:
+        metric, settings = promise.metric, self.measurement.settings
+        unsaid = [name for name in self.release.background if self.own and name not in self.assumptions.knowledge]
+        roles = {"person": self.release.document["roles"].get("person"), "weight": settings["weight"]}
+        why = publish.needs_publisher(promise, attribute, roles=roles, background=unsaid)
+        if not why or roles["person"] is not None or attribute in unsaid:
+            return why
+        if attribute is None:
+            return why if self.her.population is None else ""
+        if settings["prior"][attribute] == "table":
+            private = self.own and self.release.private is not None
+            return f"the prior of {attribute} was given and is not part of the release" if private else why
+        return self._distance(attribute) if self.own and metric.by_distance else ""
+
+    def _distance(self, attribute: str) -> str:
+        if self.release.private is None or attribute in (self.her.distances or {}):
+            return ""
+        asked = self.release.settings["ground_distance"].get(attribute)
+        known = asked == self.measurement.settings["ground_distance"][attribute]
+        return "" if known else f"the {asked} distance of {attribute} is not part of the release"
 
 
 def _guarded(verdict: Verdict, source: Table, roles: Roles, policy: Policy) -> Verdict:

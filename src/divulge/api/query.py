@@ -88,7 +88,7 @@ def open_release(
         table = publish.read_rows(engine, folder / described["file"], form=form, types=described["types"])
         labels = answers.read_labels(engine, table, document, folder, hierarchies=hierarchies)
         left_out = None if private is None else private["rows"]["original"] - private["rows"]["published"]
-        return answers.GeneralizedSource(table, labels, left_out)
+        return answers.GeneralizedSource(table, labels, left_out, folder)
     published = open_anatomized(release, group=group, count=count)
     anatomy.check_groups(published)
     return answers.AnatomizedSource(published, _promised(release))
@@ -131,6 +131,12 @@ def manifests_of(release: Any) -> publish.Manifests | None:
     if not isinstance(release, str | Path) or not (Path(release) / publish.NAME).is_file():
         return None
     return publish.read_manifests(Path(release), handed_out=True)
+
+
+def is_anatomized(release: Any) -> bool:
+    """Whether it is the folder of an anatomized release of ours; its files are held against their hashes."""
+    is_release = isinstance(release, str | Path) and (Path(release) / publish.NAME).is_file()
+    return is_release and publish.read_manifests(Path(release), private_part=False).public["kind"] == "anatomized"
 
 
 def _foreign_tables(release: Any, engine: OwnEngine) -> list[Table]:

@@ -21,6 +21,7 @@ from divulge.belief.prior import (
     PriorBelief,
     ValuesOf,
     as_share,
+    counted_prior,
     read_knowledge,
     read_prior,
     values_by_attribute,
@@ -193,6 +194,8 @@ class Assumptions:
     original: Table | None = None
     original_masses: Mapping[str, Floats] = field(default_factory=dict)
     """The original's mass of each value of an attribute, where the original has been counted over the same values."""
+    original_values: Mapping[str, Mapping[str | None, float]] = field(default_factory=dict)
+    """The same by the text of each value, where the original is known by its counts alone."""
     priors: Mapping[str, GivenPrior] = field(default_factory=dict)
     knowledge: Mapping[str, Knowledge] = field(default_factory=dict)
     ground: GroundChoice = field(default_factory=GroundChoice)
@@ -219,7 +222,9 @@ class Assumptions:
     @property
     def is_default(self) -> bool:
         """Whether every prior is the table's own marginal and nothing is ruled out."""
-        return self.original is None and not (self.original_masses or self.priors or self.knowledge)
+        return self.original is None and not (
+            self.original_masses or self.original_values or self.priors or self.knowledge
+        )
 
     def belief(self, contingency: Contingency, attribute: str, of_original: MarginalOf) -> Belief:
         """Prior and posterior of one attribute."""
@@ -228,6 +233,8 @@ class Assumptions:
             prior = self.priors[attribute].against(contingency)
         elif attribute in self.original_masses:
             prior = PriorBelief("original", self.original_masses[attribute][None, :])
+        elif attribute in self.original_values:
+            cells, prior = counted_prior(cells, self.original_values[attribute])
         elif self.original is not None:
             cells, prior = of_original(self.original, cells)
         else:

@@ -18,9 +18,10 @@ from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from divulge.arrays import Floats, Ints
-from divulge.count import Cells, Contingency, Domain
+from divulge.count import Cells, Contingency, Domain, align
 from divulge.errors import BadInput, nearest
 from divulge.values import as_text
 
@@ -93,6 +94,19 @@ class PriorBelief:
         weights = np.zeros((count, self.weights.shape[1]))
         np.add.at(weights, into[kept], self.weights[kept])
         return replace(self, weights=weights, row=row, keys=())
+
+
+def counted_prior(cells: Cells, masses: Mapping[str | None, float]) -> tuple[Cells, PriorBelief]:
+    """The prior of an original that is known by how often each value occurred, as text, and the cells over the values of both."""
+    name, kind = cells.domain.name, cells.domain.kind
+    try:
+        values = pa.array(list(masses), type=pa.string()).cast(cells.domain.values.type)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        raise BadInput(f"the values of {name!r} have another type than those of the original: {error}") from None
+    domain, ours, theirs = align(cells.domain, Domain(name, values, kind))
+    weights = np.zeros((1, len(domain)))
+    np.add.at(weights[0], theirs, list(masses.values()))
+    return cells.recode(ours, domain), PriorBelief("original", weights)
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`divulge check`: hold a table against a policy; exit code 0 or 1."""
+"""`divulge check`: hold a table against a policy, or a release against what it promises; exit code 0 or 1."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ import typer
 from typer import Option
 
 import divulge as dv
+from divulge.api.query import is_anatomized
 from divulge.cli import options
-from divulge.cli.measure import SuppressionOptions
+from divulge.cli.measure import PrivateOption, SuppressionOptions, table_or_release
+from divulge.errors import BadInput
 from divulge.policy import Promise
 
 app = options.new_app()
@@ -29,21 +31,35 @@ def check(
     protect: options.ProtectOption = None,
     sample: Annotated[int, Option(help="How many of the classes that break a promise to name.", min=0)] = 10,
     joint: options.JointOption = False,
+    private: PrivateOption = False,
     json_: options.JsonOption = False,
     promises: tuple[Promise, ...] = (),
 ) -> None:
-    """Hold a table against a policy: exit code 1 if a promise does not hold, or a column is there that must not be published.
+    """Hold a table against a policy, or a release against its own: exit code 1 if a promise is broken, or a column must not be published.
 
     \b
     Examples:
       divulge check patients.csv --policy divulge.toml
       divulge check patients.csv --qi zip,age --sensitive disease --k-anonymity 5 --entropy-leakage 0.5
+      divulge check release/ --private
     """
-    opened = table.read()
+    if is_anatomized(table.source):
+        if private or promises or policy or protect or roles != options.RoleOptions() or joint:
+            raise BadInput(
+                f"{table.source} is an anatomized release, which is held against what it promises: the levels of its groups",
+                hint=f"Give no other promises or roles here; divulge anatomize {table.source} --check takes bounds",
+            )
+        levels = dv.check_anatomized(table.source, engine=table.chosen_engine())
+        options.tell(levels, json_=json_)
+        if not levels.holds:
+            raise typer.Exit(1)
+        return
+    judged = table_or_release(table, private=private)
+    opened = judged.table
     kept = options.policy_of(policy, promises, protect=protect, alone_share=columns.alone_share)
     her = suppression.added_to(adversary.resolve(opened.names))
     named = roles.resolve(opened) | columns.resolve(opened)
-    verdict = dv.check(opened, kept, **named, joint=joint, adversary=her, sample=sample)
+    verdict = dv.check(judged, kept, **named, joint=joint, adversary=her, sample=sample)
     options.tell(verdict, json_=json_, text={"sample": sample})
     if not verdict.holds:
         raise typer.Exit(1)

@@ -6,16 +6,41 @@ from __future__ import annotations
 import math
 import sys
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
 import typer
 from typer import Option
 
 import divulge as dv
+from divulge import publish
+from divulge.api.measure import TableOrRelease
 from divulge.cli import options, program
 from divulge.errors import BadInput
 
 app = options.new_app()
+
+
+PrivateOption = Annotated[
+    bool,
+    Option(
+        "--private",
+        help="TABLE is a release: take the original's distribution from its private part, mapping/, for the prior.",
+        rich_help_panel="Adversary",
+    ),
+]
+
+
+def table_or_release(table: options.TableOptions, *, private: bool) -> TableOrRelease:
+    """The table, or that of the release whose folder is named, which says itself how it is read."""
+    if not (Path(table.source) / publish.NAME).is_file():
+        return TableOrRelease.of(table.source if private else table.read(), private=private)
+    given = {"--table": table.table, "--delimiter": table.delimiter, "--header": table.header}
+    given |= {"--encoding": None if table.encoding == "utf-8" else table.encoding}
+    for option, value in given.items():
+        if value is not None:
+            raise BadInput(f"{option} has no effect: {table.source} is a release, which says how its table is read")
+    return TableOrRelease.of(table.source, private=private, engine=table.chosen_engine())
 
 
 @dataclass(frozen=True)
@@ -102,14 +127,16 @@ def measure(
         ),
     ] = None,
     joint: options.JointOption = False,
+    private: PrivateOption = False,
     json_: options.JsonOption = False,
 ) -> None:
-    """Measure every metric of a table, and name the classes that are worst.
+    """Measure every metric of a table, or of a release by its folder, and name the classes that are worst.
 
     \b
     Examples:
       divulge measure patients.csv --qi zip,age --sensitive disease
       divulge measure patients.csv --about age --given zip,disease --json
+      divulge measure release/ --private
     """
     from divulge import metrics
 
@@ -120,9 +147,10 @@ def measure(
     program.refuse_idle(context, {"with --worst 0": ("by",)} if not worst else {})
     if (l_value is not None and not 1 <= l_value < math.inf) or (t is not None and not 0 <= t < math.inf):
         raise BadInput("--l must be a number of at least 1, and --t of at least 0")
-    opened = table.read()
+    judged = table_or_release(table, private=private)
+    opened = judged.table
     measurement = dv.measure(
-        opened,
+        judged,
         **_roles(roles, opened, about, given),
         joint=joint,
         adversary=suppression.added_to(adversary.resolve(opened.names)),

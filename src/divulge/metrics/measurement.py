@@ -317,7 +317,11 @@ def survey_of(
         for name in marginals.cells:
             by_class = assumptions.conditional.get(name)
             others = {key: prior for key, prior in assumptions.priors.items() if key != name}
-            assumed = assumptions if by_class is None else replace(assumptions, priors=others, original=None)
+            assumed = (
+                assumptions
+                if by_class is None
+                else replace(assumptions, priors=others, original=None, original_values={})
+            )
             belief = assumed.belief(marginals, name, marginal_of_original(request.roles, request.nulls))
             prior, known, marginal = by_class or belief.prior, assumptions.knowledge.get(name), belief.cells.marginal
             outlooks[name] = Outlook(prior, belief.ground, known, belief.recursive_l, marginal)

@@ -9,7 +9,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -234,6 +234,13 @@ class Protection:
                 raise BadInput(f"{text!r} chooses {column} twice", hint=f"for several values: {column} in (a, b)")
             where[column] = condition
         return cls(tuple(_promise(piece) for piece in _pieces(_PROMISE, promises, text)), where)
+
+    @property
+    def text(self) -> str:
+        """The promises, and for whom or what they are made, for people."""
+        chosen = [_told(str(self.attribute), self.values)] if self.values else []
+        about = " and ".join([*([self.who] if self.where else []), *chosen])
+        return f"{' and '.join(promise.text for promise in self.promises)} for {about}"
 
     @property
     def who(self) -> str:
@@ -489,6 +496,8 @@ class Outcome:
     """The worst of them, worst first; in a tie those with more people first."""
     protects: str = ""
     """The people it is made for, where it is not made for everybody."""
+    shown_by: Literal["", "files", "publisher"] = ""
+    """Of a release: whether its published files alone prove it, or only its publisher could."""
     linked: bool = False
     """Held against all rows of a person together, which the published person column ties to each other."""
 

@@ -15,15 +15,16 @@ from divulge.publish.manifest import (
     read_manifest,
     read_manifests,
 )
-from divulge.publish.mapping import BOXES, extended, place, read_boxes, read_mapping, read_types
+from divulge.publish.mapping import BOXES, read_boxes, read_mapping, read_types
+from divulge.publish.opened import OpenedRelease, needs_publisher
 from divulge.publish.release import Release, ReleasePart, Written, refuse_target
 from divulge.publish.reseal import Resealed, reseal
 from divulge.publish.verify import Fingerprint, Unverified, compare, hold
 
 __all__ = [
     "BOXES", "CHUNK_SETTINGS", "FOLDER", "NAME", "Earlier", "Fingerprint", "Format", "GeneralizedRelease",
-    "Manifests", "Original", "Release", "ReleasePart", "Resealed", "Unverified", "Written", "choose_format", "compare",
-    "describe_policy", "draw_secret", "extended", "follow", "hold", "numbers", "place", "public_numbers", "read_boxes",
+    "Manifests", "OpenedRelease", "Original", "Release", "ReleasePart", "Resealed", "Unverified", "Written", "choose_format", "compare",
+    "describe_policy", "draw_secret", "follow", "hold", "needs_publisher", "numbers", "public_numbers", "read_boxes",
     "read_manifest", "read_manifests", "read_mapping", "read_rows", "read_types", "recoded_rows",
     "refuse_target", "reseal", "shuffled", "writable",
 ]  # fmt: skip

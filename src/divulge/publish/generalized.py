@@ -21,6 +21,7 @@ from divulge.metrics import Measurement
 from divulge.policy import Policy, Promise, Protected, Verdict, guard, judge
 from divulge.publish import manifest, mapping
 from divulge.publish.files import draw_secret, recoded_rows, shuffled
+from divulge.publish.opened import needs_publisher
 from divulge.publish.release import Release, ReleasePart, StagedFile, Written
 from divulge.publish.verify import Fingerprint, compare, hold
 from divulge.search import Plan, Recoding
@@ -287,12 +288,10 @@ def public_verdict(
 
     def by_files(item: Mapping[str, Any]) -> Promise | None:
         promise = None if item["protects"] else promises.get(item["promise"])
-        if promise is None or roles.get("person") is not None or item["attribute"] in background:
+        attribute = item["attribute"]
+        if promise is None or needs_publisher(promise, attribute, roles=roles, background=background):
             return None
-        metric = promise.metric
-        against_original = metric.scope == "sensitive" and (metric.against_prior or metric.looks_at != "class")
-        needs_table = metric.needs_population and roles.get("weight") is None
-        return None if against_original or needs_table else replace(promise, attribute=item["attribute"])
+        return replace(promise, attribute=attribute)
 
     return [
         {

@@ -1,51 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Later rows of an earlier release, which is read from its folder: its table, its promises, and the mappings that they are published by."""
+"""Later rows of an earlier release, which is read from its folder: whether they can be published by it, and checked with it."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
-from typing import Any, cast
 
 from divulge.count import Contingency
-from divulge.engines import OwnEngine
 from divulge.errors import BadInput
-from divulge.hierarchy import file_name
 from divulge.policy import Promise
 from divulge.publish import manifest, mapping
-from divulge.publish.files import Format, read_rows
-from divulge.table import Table
-
-_WHOLE = "Take the release from its publisher, with its mappings"
-
-
-def promises_of(document: Mapping[str, Any]) -> tuple[Promise, ...]:
-    """What a generalized release promises to everybody."""
-    made = []
-    for item in document["policy"]["promises"]:
-        bound = item["bound"] if item["l"] is None else {"c": item["bound"], "l": item["l"]}
-        made.append(Promise.make(item["metric"], bound, attribute=item["attribute"], scope=item["scope"]))
-    return tuple(made)
-
-
-def read_table(engine: OwnEngine, folder: Path, document: Mapping[str, Any]) -> Table:
-    """The published table of a generalized release."""
-    table = document["table"]
-    form = Format(table["format"], table["delimiter"])
-    return read_rows(engine, folder / table["file"], form=form, types=table["types"])
+from divulge.publish.opened import WHOLE, OpenedRelease
 
 
 @dataclass(frozen=True)
-class Earlier:
-    """A release whose files are all there and unchanged."""
-
-    folder: Path
-    document: dict[str, Any]
-    """What it says to everybody."""
-    private: dict[str, Any]
-    """What it says to its publisher."""
+class Earlier(OpenedRelease):
+    """A release whose files are all there and unchanged, and by which later rows can be published."""
 
     @classmethod
     def open(cls, folder: str | Path) -> Earlier:
@@ -68,71 +39,9 @@ class Earlier:
         return cls(where, document, private)
 
     @property
-    def quasi_identifiers(self) -> tuple[str, ...]:
-        """The columns that were made coarser, or looked at for it."""
-        return tuple(self.document["roles"]["quasi_identifiers"])
-
-    @property
-    def sensitive(self) -> tuple[str, ...]:
-        """The sensitive columns."""
-        return tuple(self.document["roles"]["sensitive"])
-
-    @property
-    def weight(self) -> str | None:
-        """The weight column, if there is one."""
-        return cast("str | None", self.document["roles"].get("weight"))
-
-    @property
     def suppression(self) -> float:
         """The share of the people that its policy allowed to leave out."""
         return float(self.document["policy"]["suppression"])
-
-    @property
-    def settings(self) -> dict[str, Any]:
-        """What the numbers of the release depend on."""
-        return cast("dict[str, Any]", self.private["after"]["settings"])
-
-    @property
-    def unchanged(self) -> frozenset[str]:
-        """The columns that were published as they came."""
-        return frozenset(self.columns) - set(self.quasi_identifiers) | set(self.private["unchanged"])
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """The columns of the published table, in its order."""
-        return tuple(self.document["table"]["types"])
-
-    @property
-    def form(self) -> Format:
-        """How its table is written."""
-        table = self.document["table"]
-        return Format(table["format"], table["delimiter"])
-
-    @cached_property
-    def promises(self) -> tuple[Promise, ...]:
-        """What was promised."""
-        return promises_of(self.document)
-
-    @cached_property
-    def mappings(self) -> dict[str, mapping.Mapped]:
-        """What each value of each quasi-identifier is published as."""
-        files = {name: self._private(f"{manifest.FOLDER}/{file_name(name)}") for name in self.quasi_identifiers}
-        return {name: mapping.read_mapping(path) for name, path in files.items()}
-
-    @cached_property
-    def boxes(self) -> tuple[mapping.Placed, ...]:
-        """What each class of a local recoding stands for; empty where columns were mapped one by one."""
-        local = self.document["method"] == "mondrian"
-        return mapping.read_boxes(self._private(mapping.BOXES), len(self.quasi_identifiers)) if local else ()
-
-    @cached_property
-    def masses(self) -> dict[str, dict[str | None, float]]:
-        """How often each sensitive value occurred in the original."""
-        return mapping.read_original(self._private(mapping.ORIGINAL))
-
-    def read(self, engine: OwnEngine) -> Table:
-        """Its published table."""
-        return read_table(engine, self.folder, self.document)
 
     def refuse_unless_about(self, sensitive: Collection[str]) -> None:
         """Refuse a private part that does not say how often the values of each of these columns occurred."""
@@ -166,9 +75,4 @@ class Earlier:
 
     def _expect(self, name: str, known: Collection[str], file: str) -> None:
         if name not in known:
-            raise BadInput(f"{self.folder / file} says nothing of the sensitive column {name!r}", hint=_WHOLE)
-
-    def _private(self, name: str) -> Path:
-        if name.removeprefix(f"{manifest.FOLDER}/") not in self.private["files"]:
-            raise BadInput(f"{self.folder} has no {name}", hint=_WHOLE)
-        return self.folder / name
+            raise BadInput(f"{self.folder / file} says nothing of the sensitive column {name!r}", hint=WHOLE)

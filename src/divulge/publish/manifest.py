@@ -69,26 +69,28 @@ def read_manifest(folder: Path, *, handed_out: bool = False) -> dict[str, Any]:
     return read_manifests(folder, handed_out=handed_out).public
 
 
-def read_manifests(folder: Path, *, handed_out: bool = False) -> Manifests:
+def read_manifests(folder: Path, *, handed_out: bool = False, private_part: bool = True) -> Manifests:
     """Both manifests, after every file has been held against its hash.
 
-    With `handed_out` the private part may be missing: whoever was handed the release does not have it.
+    With `handed_out` the private part may be missing: whoever was handed the release does not have it. Without `private_part` nobody looks
+    whether it is there.
     """
     path = folder / NAME
     document, written_as = _read_public(path)
-    present = _present(folder)
+    present = _present(folder) if private_part else {name for name in _present(folder) if not _is_private(name)}
     if written_as == 1:
         sealed = {
             name: entry
             for name, entry in document["files"].items()
-            if entry["public"] or not handed_out or name in present
+            if entry["public"] or (private_part and (not handed_out or name in present))
         }
         _refuse_changed(folder, sealed, present - {NAME})
         public, private = split(document)
         kept_back = private is not None and private["files"] and not any(map(_is_private, present))
         return Manifests(public, None if kept_back else private, 1)
     _refuse_changed(folder, document["files"], {name for name in present - {NAME} if not _is_private(name)})
-    return Manifests(document, _read_private(folder, document["kind"], present, handed_out=handed_out), FORMAT)
+    private = _read_private(folder, document["kind"], present, handed_out=handed_out) if private_part else None
+    return Manifests(document, private, FORMAT)
 
 
 def refuse_unless_release(folder: Path) -> None:

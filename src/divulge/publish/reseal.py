@@ -18,8 +18,8 @@ from divulge.belief import Assumptions
 from divulge.count import Request, count_in_memory
 from divulge.engines import DuckDBEngine
 from divulge.publish.generalized import public_verdict
-from divulge.publish.later import promises_of, read_table
 from divulge.publish.manifest import FOLDER, FORMAT, public_numbers, read_manifests, write_manifests
+from divulge.publish.opened import promises_of, read_table
 from divulge.publish.staging import stage
 from divulge.results import Result
 from divulge.table import resolve_roles

@@ -329,6 +329,7 @@ def promises_document(verdict: Verdict) -> list[dict[str, Any]]:
             "promise": outcome.promise.text,
             "protects": outcome.protects,
             "linked": outcome.linked,
+            "shown_by": outcome.shown_by or None,
             "metric": outcome.promise.metric.name,
             "scope": outcome.promise.metric.scope,
             "attribute": outcome.attribute,
