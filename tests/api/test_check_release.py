@@ -227,3 +227,19 @@ def test_options_without_effect_are_refused(release: Path) -> None:
     assert "no release was named" in run_cli("measure", str(release / "table.parquet"), "--private").err
     with pytest.raises(BadInput, match="Give one of them"):
         dv.check(release, private=True, adversary=dv.Adversary(original=PEOPLE))
+
+
+def test_a_population_of_original_values_is_recoded_by_the_mapping(tmp_path: Path) -> None:
+    ages = pa.table({"age": [21, 22, 31, 32], "disease": ["flu", "cold"] * 2})
+    levels = {"age": {"intervals": [10]}}
+    roles: dict[str, Any] = {"quasi_identifiers": "age", "sensitive": "disease"}
+    folder = dv.generalize(ages, policy={"k_anonymity": 2}, hierarchies=levels, **roles).write(tmp_path / "release")
+    # By hand: of the population three are 21 or 22 and two 31 or 32; nobody of the table is 77.
+    her = dv.Adversary(population=pa.table({"age": [21, 21, 22, 31, 32, 77]}))
+    for found in (dv.measure(folder, adversary=her), dv.measure(folder / "table.parquet", adversary=her, **roles)):
+        assert found["k_map"].value == 2
+        assert any("recoded by the mapping" in note and "1 rows" in note for note in found.notes)
+    away = tmp_path / "away.parquet"
+    away.write_bytes((folder / "table.parquet").read_bytes())
+    with pytest.raises(BadInput, match="original values and the table published labels"):
+        dv.measure(away, adversary=her, **roles)

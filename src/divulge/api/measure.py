@@ -133,14 +133,31 @@ def _measured(judged: TableOrRelease, roles: Roles, her: Adversary, *, joint: bo
     request = Request(source, roles, her.counted_nulls, joint, her.suppression)
     if request.wildcards:
         _refuse_beside_wildcards(her, roles, joint=joint)
-    everybody = None if her.population is None else read_beside(source, her.population)
+    everybody, recoded = _population(judged, her, roles)
     found = metrics.measure_request(request, assumptions=assumptions, population=everybody)
-    found = replace(found, notes=(*guard.repeated(source, roles), *found.notes))
+    found = replace(found, notes=(*guard.repeated(source, roles), *found.notes, *recoded))
     if release is None:
         return found
     of_itself = [_OF_ITSELF] if "table" in found.settings["prior"].values() else []
     told = {"folder": str(release.folder), "kind": release.document["kind"], "private": release.private is not None}
     return replace(found, settings={**found.settings, "release": told}, notes=(*found.notes, *of_itself))
+
+
+def _population(judged: TableOrRelease, her: Adversary, roles: Roles) -> tuple[Table | None, list[str]]:
+    """Her population, with the labels of the release where its mapping lies beside the table and the population holds original values."""
+    if her.population is None:
+        return None, []
+    everybody = read_beside(judged.table, her.population)
+    folder = judged.release.folder if judged.release is not None else Path(judged.table.source).parent
+    if not (folder / publish.NAME).is_file() or not (folder / publish.FOLDER).is_dir():
+        return everybody, []
+    release = publish.OpenedRelease.read_folder(folder, private=True)
+    found = release.recode_table(everybody, roles.quasi_identifiers, her.counted_nulls)
+    if found is None:
+        return everybody, []
+    told = f"the population was recoded by the mapping of {folder}"
+    left_out = f"; {found[1]:,} rows of it have values that it does not know and were left out" if found[1] else ""
+    return found[0], [told + left_out]
 
 
 def _told_of(release: publish.OpenedRelease) -> list[str]:

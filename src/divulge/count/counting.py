@@ -420,12 +420,18 @@ def other_type(name: str, ours: object, theirs: object) -> BadInput:
     return BadInput(told, hint="give both the same type")
 
 
+_RECODE = "where it holds original values and the table published labels, recode it, or measure the release with its mapping/ beside it"
+
+
 def population_sizes(sample: Contingency, population: Contingency) -> Floats:
     """For each class of the sample, how many people of the population share its quasi-identifiers."""
     radices: list[int] = []
     codes: list[Ints] = []
     for position, key in enumerate(sample.keys):
-        domain, left, right = align(key, population.keys[position])
+        try:
+            domain, left, right = align(key, population.keys[position])
+        except BadInput as error:
+            raise BadInput(f"the population: {error.message}", hint=f"{error.hint}; {_RECODE}") from None
         radices.append(len(domain))
         codes.append(np.concatenate([left[sample.codes[position]], right[population.codes[position]]]))
     both = arrays.combined_key(codes, radices, rows=len(sample) + len(population))
@@ -439,7 +445,7 @@ def population_sizes(sample: Contingency, population: Contingency) -> Floats:
         raise BadInput(
             f"the population has fewer people than the table in {len(short)} classes, for example {example}: "
             f"{int(sizes[short[0]])} against {int(sample.sizes[short[0]])}",
-            hint="a population table holds everybody the table was drawn from",
+            hint=f"a population table holds everybody the table was drawn from; {_RECODE}",
         )
     return sizes.astype(np.float64)
 
