@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -144,7 +145,8 @@ def test_the_release_holds_its_promises_and_all_values(chunked: OwnEngine, tmp_p
     }["memory" if chunked.row_limit is None else chunked.place]
     assert dv.check_anatomized(folder, **BOUNDS).levels == release.levels
     broken = BOUNDS | {"delta": "1/9"}
-    assert dv.check_anatomized(folder, **broken, engine=chunked) == dv.check_anatomized(folder, **broken)
+    elsewhere, at_home = (dv.check_anatomized(folder, **broken, engine=engine) for engine in (chunked, None))
+    assert replace(elsewhere, settings={**elsewhere.settings, "engine": "duckdb"}) == at_home
     assert dv.query(folder, "job = 'a'").estimate == sum(job == "a" for job in table.column("job").to_pylist())
 
 

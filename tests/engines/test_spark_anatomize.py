@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import inspect
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -26,7 +27,7 @@ def test_bytes_in_a_csv_file_are_read_as_duckdb_reads_them(spark: SparkEngine, t
 
 def test_the_command(spark: SparkEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     del spark  # it must run
-    defaults = SparkEngine.__init__.__kwdefaults__
+    defaults = inspect.unwrap(SparkEngine.__init__).__kwdefaults__
     assert defaults is not None
     monkeypatch.setitem(defaults, "row_limit", 0)
     monkeypatch.setitem(defaults, "chunk_rows", 150)
@@ -39,7 +40,7 @@ def test_the_command(spark: SparkEngine, tmp_path: Path, monkeypatch: pytest.Mon
     assert "2 chunks of up to 150 rows" in document["notes"][0]
     assert run_cli("anatomize", str(tmp_path / "out"), "--check", "--beta", "1/3").code == 0
     infeasible = run_cli(*command, "--beta", "1/9", "--dry-run")
-    assert (infeasible.code, set(infeasible.json())) == (3, {"infeasible"})
+    assert (infeasible.code, "infeasible" in infeasible.json()) == (3, True)
     for refused, told in (
         (["--attack", "--beta", "1/3"], "neither attacks nor the error of queries"),
         (["--method", "anatomy", "--beta", "1/3"], "the method anatomy needs all rows in memory"),
