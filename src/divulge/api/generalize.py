@@ -89,7 +89,7 @@ def cut(
     her = adversary_in_force(adversary, kept.adversary)
     assumptions, nulls = Assumptions.of(her, source, roles), her.without_wildcards()
     contingency = count(source, roles, nulls=nulls)
-    everybody = metrics.count_population(source, her.population, roles, nulls)
+    everybody = metrics.count_population(source, her, roles, nulls)
     before = metrics.measure_counts(
         contingency, source, roles, assumptions=assumptions, nulls=nulls, population=everybody
     )
@@ -255,7 +255,7 @@ def count_original(
         raise BadInput(told, hint="Leave original out, or give a prior")
     assumptions, nulls = Assumptions.of(adversary, source, roles), adversary.without_wildcards()
     contingency = count_in_memory(Request(source, roles, nulls, joint))
-    everybody = metrics.count_population(source, adversary.population, roles, nulls)
+    everybody = metrics.count_population(source, adversary, roles, nulls)
     before = metrics.measure_counts(
         contingency, source, roles, assumptions=assumptions, nulls=nulls, population=everybody
     )

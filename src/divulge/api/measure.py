@@ -143,21 +143,22 @@ def _measured(judged: TableOrRelease, roles: Roles, her: Adversary, *, joint: bo
     return replace(found, settings={**found.settings, "release": told}, notes=(*found.notes, *of_itself))
 
 
-def _population(judged: TableOrRelease, her: Adversary, roles: Roles) -> tuple[Table | None, list[str]]:
+def _population(judged: TableOrRelease, her: Adversary, roles: Roles) -> tuple[Request | None, list[str]]:
     """Her population, with the labels of the release where its mapping lies beside the table and the population holds original values."""
     if her.population is None:
         return None, []
     everybody = read_beside(judged.table, her.population)
+    as_it_is = metrics.population_request(everybody, roles, her.counted_nulls, people=her.population_count)
     folder = judged.release.folder if judged.release is not None else Path(judged.table.source).parent
     if not (folder / publish.NAME).is_file() or not (folder / publish.FOLDER).is_dir():
-        return everybody, []
+        return as_it_is, []
     release = publish.OpenedRelease.read_folder(folder, private=True)
     found = release.recode_table(everybody, roles.quasi_identifiers, her.counted_nulls)
     if found is None:
-        return everybody, []
+        return as_it_is, []
     told = f"the population was recoded by the mapping of {folder}"
     left_out = f"; {found[1]:,} rows of it have values that it does not know and were left out" if found[1] else ""
-    return found[0], [told + left_out]
+    return replace(as_it_is, table=found[0]), [told + left_out]
 
 
 def _told_of(release: publish.OpenedRelease) -> list[str]:

@@ -13,7 +13,7 @@ from divulge.count import Nulls, Request
 from divulge.errors import BadInput, nearest
 from divulge.table import Names, read, resolve_roles
 
-_WITHOUT_EFFECT = ("distances", "taxonomies", "orders", "population", "recursive_l")
+_WITHOUT_EFFECT = ("distances", "taxonomies", "orders", "population", "population_count", "recursive_l")
 
 
 @values.checked

@@ -61,6 +61,8 @@ class Adversary:
     """The order of a text attribute's values from low to high."""
     population: Any = None
     """The population (a path or a table), for journalist risk and k-map."""
+    population_count: str | None = None
+    """The column of the population that says how many people a row stands for; by default a row is one person."""
     nulls: NullsSaid | None = None
     """A null is a "category" of its own (the default), its row is left out ("drop"), or it matches anything ("wildcard")."""
     suppressed: Mapping[str, wildcards.SuppressedAs] | None = None
@@ -73,6 +75,8 @@ class Adversary:
             given = getattr(self, name)
             if isinstance(given, (bool, int, float, bytes, list, tuple, set, frozenset)):
                 raise BadInput(f"{name} is {type(given).__name__}, not a table", hint="give a path, a frame or a table")
+        if self.population_count is not None and not isinstance(self.population_count, str):
+            raise BadInput(f"population_count is {self.population_count!r}", hint="name a column of the population")
         _check_prior(self.prior)
         for name in ("rule_out", "rule_in"):
             given = getattr(self, name)
@@ -184,7 +188,11 @@ def adversary_in_force(given: Adversary | None, of_policy: Adversary | None = No
         raise BadInput(
             f"the adversary is {type(given).__name__}", hint="give dv.Adversary(...), for example with rule_out="
         )
-    return (given or Adversary()).over(of_policy)
+    her = (given or Adversary()).over(of_policy)
+    if her.population_count is not None and her.population is None:
+        told = f"population_count={her.population_count!r} is a column of a population, and there is none"
+        raise BadInput(told, hint="give the population= too, or leave it out")
+    return her
 
 
 @dataclass(frozen=True)

@@ -368,6 +368,7 @@ class BeliefOptions:
         int | None, Option(help="The l of recursive (c,l)-diversity; else the table's own distinct l.")
     ] = None
     population: Annotated[Text, Option(metavar="TABLE", help="The population, for journalist risk and k-map.")] = None
+    population_count: Annotated[Text, Option(metavar="COLUMN", help="Its column of how many people a row is.")] = None
     nulls: Annotated[
         Text,
         Option(
@@ -395,6 +396,7 @@ class BeliefOptions:
             "taxonomies": {name: file for name, file in self.hierarchies(columns).items() if name not in levels_of},
             "orders": {name: order for name, order in self.orders(columns).items() if name != order_of},
             "population": self.population,
+            "population_count": self.population_count,
             "nulls": self.nulls,
             "recursive_l": self.recursive_l,
         }

@@ -240,6 +240,8 @@ class Request:
     joint: bool
     suppression: Suppression = field(default_factory=dict)
     """What was said of suppressed cells and of nulls among the quasi-identifiers."""
+    people: str | None = None
+    """The column that says how many people a row stands for, where rows are counts already."""
 
     def __post_init__(self) -> None:
         if self.nulls not in ("category", "drop"):
@@ -269,11 +271,11 @@ class Request:
 
     def where(self) -> str:
         """The rows that count."""
-        if self.nulls == "category":
-            return ""
         quote = self.table.engine.quote
-        names = [*self.roles.quasi_identifiers, *self.roles.sensitive]
-        return " WHERE " + " AND ".join(f"{quote(name)} IS NOT NULL" for name in names)
+        names = () if self.nulls == "category" else (*self.roles.quasi_identifiers, *self.roles.sensitive)
+        conditions = [f"{quote(name)} IS NOT NULL" for name in names]
+        conditions += [f"{quote(self.people)} > 0"] if self.people is not None else []
+        return " WHERE " + " AND ".join(conditions) if conditions else ""
 
     def sql(self) -> str:
         """SELECT the columns of the layout."""
@@ -289,7 +291,8 @@ class Request:
         else:
             grouped = ", ".join(sets[0])
         counted = "*" if self.roles.person is None else f"DISTINCT {quote(self.roles.person)}"
-        selected.append(f"COUNT({counted}) AS n")
+        people = f"COUNT({counted})" if self.people is None else f"CAST(SUM({quote(self.people)}) AS BIGINT)"
+        selected.append(f"{people} AS n")
         if self.roles.weight is not None:
             weight = quote(self.roles.weight)
             selected += [

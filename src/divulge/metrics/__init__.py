@@ -16,6 +16,7 @@ from divulge.metrics.measurement import (
     measure_request,
     needs_population,
     not_told,
+    population_request,
     survey_of,
 )
 from divulge.metrics.metric import TOLERANCE, Convex, LooksAt, Metric, RankingTable, Scope, worst_first
@@ -26,6 +27,6 @@ __all__ = [
     "Marginal", "Measurement", "Metric", "Question", "RankingTable", "Scope", "Score", "answer",
     "as_number", "beliefs_by", "conditions_of", "count_population", "distinction", "distribution_leakage",
     "entropy_leakage", "find_metric", "leading_metric", "measure_counts", "measure_request", "mutual_information",
-    "needs_population", "not_told", "ordering_metric", "ranked_metrics", "separation", "specific_information",
+    "needs_population", "not_told", "ordering_metric", "population_request", "ranked_metrics", "separation", "specific_information",
     "survey_of", "uniques", "worst_first",
 ]  # fmt: skip

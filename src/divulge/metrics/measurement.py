@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from divulge import results
 from divulge.arrays import Floats, Ints
-from divulge.belief import Assumptions, Belief, MarginalOf, PriorBelief
+from divulge.belief import Adversary, Assumptions, Belief, MarginalOf, PriorBelief
 from divulge.count import (
     Cells,
     Contingency,
@@ -246,10 +246,10 @@ _ONLY_THESE = (
 # --- From counts to a measurement: form what the adversary believes, score every metric ---------------------------------
 
 
-def measure_request(request: Request, *, assumptions: Assumptions, population: Table | None) -> Measurement:
+def measure_request(request: Request, *, assumptions: Assumptions, population: Request | None) -> Measurement:
     """Count; then measure in memory if there are few cells, else class by class where they are held."""
     counts = Counts.of(request)
-    register = None if population is None else Counts.of(population_request(population, request.roles, request.nulls))
+    register = None if population is None else Counts.of(population)
     source, roles, nulls = request.table, request.roles, request.nulls
     if counts.is_small and (register is None or register.is_small):
         contingency, everybody = counts.collect(), None if register is None else register.collect()
@@ -397,19 +397,38 @@ def beliefs_by(assumptions: Assumptions, roles: Roles, nulls: Nulls) -> Callable
     return beliefs
 
 
-def population_request(everybody: Table, roles: Roles, nulls: Nulls) -> Request:
-    """Count everybody by the quasi-identifiers."""
+def population_request(everybody: Table, roles: Roles, nulls: Nulls, *, people: str | None = None) -> Request:
+    """Count everybody by the quasi-identifiers; `people` is the column that says how many a row stands for."""
     # A register that does not name the person holds one row for each.
     person = roles.person if roles.person in everybody.names else None
     known = resolve_roles(everybody, quasi_identifiers=roles.quasi_identifiers, person=person)
-    return Request(everybody, known, nulls, joint=False)
+    if people is not None:
+        _check_people(everybody, known, people)
+    return Request(everybody, known, nulls, joint=False, people=people)
 
 
-def count_population(beside: Table, population: Any, roles: Roles, nulls: Nulls) -> Contingency | None:
-    """A population, opened beside its table and counted in memory; None where there is none."""
-    if population is None:
+def _check_people(everybody: Table, roles: Roles, people: str) -> None:
+    """Refuse what is no number of people."""
+    if everybody.column(people).kind != "number" or people in roles.named:
+        told = f"{people!r} of {everybody.source} cannot say how many people a row stands for"
+        raise BadInput(told, hint="name a column of whole numbers that has no other part")
+    if roles.person is not None:
+        told = f"a population of counts names nobody, and {everybody.source} has the person column {roles.person!r}"
+        raise BadInput(told, hint="leave population_count out, or that column")
+    cell = everybody.engine.quote(people)
+    wrong = f"SUM(CASE WHEN {cell} IS NULL OR {cell} < 0 OR {cell} <> FLOOR({cell}) OR {cell} > 1e15 THEN 1 ELSE 0 END)"
+    found = everybody.engine.query(f"SELECT {wrong} AS wrong FROM {everybody.relation}").to_pylist()[0]["wrong"]
+    if found:
+        told = f"{found:,} rows of {everybody.source} have no number of people in {people!r}"
+        raise BadInput(told, hint="give whole numbers, 0 or more")
+
+
+def count_population(beside: Table, adversary: Adversary, roles: Roles, nulls: Nulls) -> Contingency | None:
+    """Her population, opened beside its table and counted in memory; None where there is none."""
+    if adversary.population is None:
         return None
-    return count_in_memory(population_request(read_beside(beside, population), roles, nulls))
+    everybody = read_beside(beside, adversary.population)
+    return count_in_memory(population_request(everybody, roles, nulls, people=adversary.population_count))
 
 
 def _settings(
