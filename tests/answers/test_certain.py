@@ -23,7 +23,7 @@ import pytest
 
 import divulge as dv
 from divulge import answers
-from divulge.errors import BadInput, DivulgeError, Infeasible
+from divulge.errors import BadInput, Infeasible
 from divulge.hierarchy import write_hierarchy
 from divulge.publish import GeneralizedRelease
 
@@ -221,11 +221,12 @@ def test_bounds_of_generalized_releases_hold(seed: int, tmp_path: Path) -> None:
             policy=dv.Policy(k_anonymity=draw.choice([1, 2, 3]), suppression=0.0 if local else draw.choice([0.0, 0.3])),
             quasi_identifiers=list(world.keys),
             sensitive=world.sensitive,
+            plain="*",
             hierarchies=chosen,
             method="mondrian" if local else "full-domain",
         )
         folder = release.write(tmp_path / "release", format=draw.choice(["csv", "parquet", "arrow"]))
-    except (Infeasible, DivulgeError) as error:
+    except Infeasible as error:
         pytest.skip(str(error))
     kept = _kept(world, release)
     views = {"publisher": dv.open_release(folder)}
@@ -267,7 +268,7 @@ def test_bounds_of_anatomized_releases_hold(seed: int, tmp_path: Path) -> None:
             tables=draw.choice([1, 2, 2]),
         )
         folder = release.write(tmp_path / "release", format=draw.choice(["csv", "parquet", "arrow"]))
-    except DivulgeError as error:
+    except Infeasible as error:
         pytest.skip(str(error))
     source = dv.open_release(folder)
     for _ in range(QUESTIONS):

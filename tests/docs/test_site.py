@@ -22,7 +22,7 @@ from tests.docs.test_links import PRIVATE
 ROOT = Path(__file__).parents[2]
 PUBLIC_ROOMS = {"datasets", "dossier", "papers"}
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("site")]  # built once
 
 
 @pytest.fixture(scope="module")

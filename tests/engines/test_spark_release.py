@@ -65,7 +65,7 @@ def survey() -> tuple[pa.Table, dict[str, Any]]:
         "weight": "weight",
         "hierarchies": {ZIP: hide, "place": hide, "born": {"dates": ["year"]}, "ratio": hide},
         "policy": dv.Policy(k_anonymity=3, suppression=0.1),
-        "plain": ("copy",),
+        "plain": ("copy", "flag"),
     }
     return pa.table(columns), asked
 
