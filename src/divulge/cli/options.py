@@ -364,9 +364,7 @@ class BeliefOptions:
         Texts, Option(metavar="COLUMN=FILE", help="Taxonomy of a sensitive column (ARX or anjana CSV).")
     ] = None
     order: Annotated[Texts, Option(metavar="COLUMN=LOW,..,HIGH", help="The order of a text column's values.")] = None
-    recursive_l: Annotated[
-        int | None, Option(help="The l of recursive (c,l)-diversity; else the table's own distinct l.")
-    ] = None
+    recursive_l: Annotated[int | None, Option(help="The l of recursive (c,l)-diversity; else the table's own.")] = None
     population: Annotated[Text, Option(metavar="TABLE", help="The population, for journalist risk and k-map.")] = None
     population_count: Annotated[Text, Option(metavar="COLUMN", help="Its column of how many people a row is.")] = None
     nulls: Annotated[
