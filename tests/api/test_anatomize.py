@@ -9,6 +9,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
@@ -247,3 +248,23 @@ def test_errors_are_one_line(source: Path) -> None:
     with pytest.raises(DivulgeError) as refused:
         decide(source, beta="1/5")
     assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize("row_limit", [None, 10])
+def test_every_zero_and_every_nan_is_published_as_one_text(row_limit: int | None, tmp_path: Path) -> None:
+    """They are counted as one value; written apart, a group of four would be three and one in the file."""
+    nans = np.array([0x7FF8000000000000, 0x7FF8000000000001], dtype=np.uint64).view(np.float64)
+    table = pa.table({
+        "x": np.array([0.0, -0.0] * 20 + nans.tolist() * 5),
+        "s": np.array([1.0, 2.0, 0.0, -0.0, 3.0] * 10),
+        "o": ["a", "b"] * 25,
+    })  # fmt: skip
+    engine = DuckDBEngine()
+    engine.row_limit = row_limit
+    release = dv.anatomize(
+        table, sensitive="s", quasi_identifiers=["x", "o"], beta="1/2", tables=2, engine=engine, seed=1
+    )
+    folder = release.write(tmp_path / "out", format="csv")
+    told = {cell for path in folder.glob("*.csv") for line in path.read_text().splitlines() for cell in line.split(",")}
+    assert {"0.0", "nan"} <= told
+    assert not {"-0.0", "-nan", "NaN"} & told
