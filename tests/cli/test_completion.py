@@ -132,7 +132,7 @@ def test_bash_completes_after_installing_below_home_alone(home: Path) -> None:
     assert "disease " in type_into(["bash", "--norc", "-i"], home, KEYS, "disease ")
 
 
-@pytest.mark.skipif(shutil.which("zsh") is None, reason="no zsh here")
+@pytest.mark.skipif(shutil.which("zsh") is None, reason="no zsh here: apt-get install zsh")
 def test_zsh_completes(home: Path) -> None:
     divulge(home, "--install-completion", "zsh")
     assert (home / ".zfunc" / "_divulge").is_file()
@@ -142,7 +142,7 @@ def test_zsh_completes(home: Path) -> None:
     assert type_into(["zsh", "-i"], home, f"{KEYS}\t", "ease ").endswith("ease ")
 
 
-@pytest.mark.skipif(shutil.which("fish") is None, reason="no fish here")
+@pytest.mark.skipif(shutil.which("fish") is None, reason="no fish here: apt-get install fish")
 def test_fish_completes(home: Path) -> None:
     divulge(home, "--install-completion", "fish")
     asked = ["fish", "-c", "complete -C 'divulge check t.csv --qi z'"]
