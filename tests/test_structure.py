@@ -80,7 +80,7 @@ BUDGETS: dict[str, Budget] = {
     "count": Budget(5, 1100, 22),
     "belief": Budget(4, 979, 10),
     "metrics": Budget(10, 2051, 39),
-    "policy": Budget(4, 1203, 11),
+    "policy": Budget(4, 1204, 11),
     "ranking": Budget(6, 1023, 7),
     "search": Budget(13, 2785, 14),
     "anatomy": Budget(12, 3678, 41),

@@ -299,7 +299,8 @@ def _promise(piece: re.Match[str]) -> Promise:
     bound = f"{piece['bound']},{piece['l']}" if piece["l"] else piece["bound"]
     promise = Promise.make(piece["name"], bound, attribute=about, scope=scope)
     wanted = "<" if promise.metric.worse == "high" else ">"
-    if piece["sign"] not in (None, "=", wanted, f"{wanted}="):
+    # "k_anonymity > 5" asks for more than "k_anonymity >= 5", and must not be judged as that.
+    if piece["sign"] not in (None, "=", promise.metric.sign, f"{wanted}="):
         raise BadInput(f"{piece[0].strip()!r}: this can only be promised as {promise.text}")
     return promise
 
