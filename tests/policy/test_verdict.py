@@ -181,6 +181,6 @@ def test_no_promise_is_refused(one: Measurement) -> None:
 
 @pytest.mark.parametrize("text", ["k_anonymity > 5", "entropy_leakage < 0.5", "k_anonymity <= 5"])
 def test_another_sign_is_not_judged_as_the_one_that_can_be_promised(text: str) -> None:
-    """k > 5 is more than k >= 5: a class of five breaks it."""
+    """A class of five keeps k >= 5 and breaks k > 5."""
     with pytest.raises(BadInput, match="this can only be promised as"):
         Promise.parse(text)
