@@ -52,6 +52,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Result]:
     levels = hierarchies.build(PEOPLE, [LONG])
     found = [
         dv.measure(PEOPLE, **ROLES),
+        dv.measure(PEOPLE, **ROLES).of_class(**{LONG: "4761"}),
         dv.check(PEOPLE, {"k_anonymity": 2}, **ROLES),
         dv.profile(PEOPLE),
         dv.rank(PEOPLE, quasi_identifiers=[LONG, "age"]),
@@ -101,7 +102,7 @@ def _about_records() -> list[Result]:
 
 NAMES = (
     "Alternatives AnatomizedRelease Applied Attack Attacks Built Comparison Coverage CutColumn Dip Disinformation Enhancement "
-    "Enhancements Estimate Figure3 Front GeneralizedRelease Growth Increment Leakage Measurement PeopleLeakage Perturbed Profile "
+    "Enhancements Estimate Figure3 Front GeneralizedRelease Growth Increment Leakage Measurement OneClass PeopleLeakage Perturbed Profile "
     "Ranking ReleaseCheck Resealed Run SetLeakage Simulation Table5 Timeline Timings Verdict WithoutLabels"
 ).split()
 

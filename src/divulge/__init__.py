@@ -31,7 +31,7 @@ _NAMES = {
     "engines": "DuckDBEngine SparkEngine",
 }
 _HOMES = {name: home for home, names in _NAMES.items() for name in names.split()}
-_ROOMS = ("datasets", "dossier", "papers")
+_ROOMS = ("charts", "datasets", "dossier", "papers")
 
 __all__ = ["__version__", *_HOMES, *_ROOMS]  # noqa: PLE0604 - the names are resolved by __getattr__
 

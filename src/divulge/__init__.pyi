@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the public names are, for type checkers: `__init__.py` imports them when they are first used."""
 
+from divulge import charts as charts
 from divulge import datasets as datasets
 from divulge import dossier as dossier
 from divulge import papers as papers

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The manners that all results share: one line for a shell, the text of the command, its JSON document, and one table.
+"""The manners that all results share: one line for a shell, the text of the command, its JSON document, one table, and a picture.
 
 A result is a frozen value that knows nothing of how it is shown. The class only names the module of `views` that shows it, which is
 imported when somebody looks: the one late import of the package. There a function for each kind of result is registered with
-`text_of`, with `rows_of` and, where more than the result's own fields is told, with `document_of`.
+`text_of`, with `rows_of` and, where more than the result's own fields is told, with `document_of`; and in `charts`, where it has a
+picture, with `chart_of`.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from dataclasses import dataclass, field, fields, is_dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
-from divulge.errors import InternalError
+from divulge.errors import BadInput, InternalError
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -60,6 +61,11 @@ class Result:
         _load(self)
         found = rows_of(self, **options)
         return as_frame(_arrow(*found) if isinstance(found, tuple) else found, self.frame)
+
+    def chart(self, **options: Any) -> Any:
+        """Its main picture, as an Altair chart; `options` are those of the function of `dv.charts` that draws it."""
+        importlib.import_module("divulge.charts")
+        return chart_of(self, **options)
 
 
 @dataclass(frozen=True, repr=False)
@@ -105,6 +111,12 @@ Rows = tuple[Sequence[str], Iterable[Sequence[Any]]]
 def rows_of(result: Any, **_: Any) -> Rows | pa.Table:
     """A result as one table; each kind has its own."""
     raise InternalError(f"nothing in views/ tells a {type(result).__name__} as a table")
+
+
+@functools.singledispatch
+def chart_of(result: Any, **_: Any) -> Any:
+    """A result as a picture; a kind that has none says so."""
+    raise BadInput(f"there is no picture of a {type(result).__name__}", hint="to_frame() gives its numbers as a table")
 
 
 def _arrow(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> pa.Table:

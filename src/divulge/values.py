@@ -39,6 +39,11 @@ def as_text(label: Any) -> str | None:
     return str(int(label) if isinstance(label, float) and label.is_integer() else label)
 
 
+def class_name(key: Mapping[str, Any]) -> str:
+    """A class by the values that make it: zip=476**, age=2*."""
+    return ", ".join(f"{name}={'null' if value is None else value}" for name, value in key.items())
+
+
 def parse_toml(text: str) -> dict[str, Any]:
     """What a TOML text says; a ValueError tells in one line what cannot be read.
 

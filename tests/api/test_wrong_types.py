@@ -30,6 +30,7 @@ ALICE = Record.of({"N": "Alice", "P": "1"}, "p")
 RECORDS = (Record.of({"N": "Alice", "C": "2"}, "r"), Record.of({"N": "Alice", "P": ("2", 0.5)}, "s"))
 MERGING = dv.dossier.Resolve("N")
 BATCH = dv.papers.simulate.generate(dv.papers.simulate.Parameters(n=2, records=2), seed=1).batch
+MEASURED = dv.measure(PEOPLE, **ROLES)
 SMALL: dict[str, Any] = {"seeds": [1], "records": 2}
 
 
@@ -66,6 +67,14 @@ CALLS = {
     "datasets.generalized": call(dv.datasets.patients(rows=200)),
     "datasets.load": call("adult"),
     "datasets.patients": call(rows=200),
+    "charts.as_json": call(MEASURED.chart()),
+    "charts.before_and_after": call(MEASURED.of_class(zip="1")),
+    "charts.check_path": call("picture.svg"),
+    "charts.class_sizes": call(MEASURED),
+    "charts.distances": call(dv.compare_distances(pairs=2, steps=10)),
+    "charts.drawing_script": call(),
+    "charts.leakages": call(MEASURED),
+    "charts.save": call(MEASURED.chart(), "picture.svg"),
     "dossier.Augment": call("C", "P", {"2": "1"}),
     "dossier.Chain": call((MERGING,)),
     "dossier.Compared": call("N"),
@@ -122,7 +131,14 @@ CALLS = {
     "simulate.run": call(dv.papers.simulate.Parameters(n=2, records=2), seeds=[1]),
     "simulate.table5": call(**SMALL),
 }
-ROOMS = {"dv": dv, "datasets": dv.datasets, "dossier": dv.dossier, "papers": dv.papers, "simulate": dv.papers.simulate}
+ROOMS = {
+    "dv": dv,
+    "charts": dv.charts,
+    "datasets": dv.datasets,
+    "dossier": dv.dossier,
+    "papers": dv.papers,
+    "simulate": dv.papers.simulate,
+}
 # Parts of results (which are left out as such), and errors: users do not make them. What SparkEngine does without a session is start one.
 MADE_BY_US = set(
     "dv.DivulgeError dv.SparkEngine datasets.Available dossier.Attribute dossier.Batch dossier.Operator "

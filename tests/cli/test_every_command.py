@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 from typer.main import get_command
 
+import divulge as dv
 from divulge.cli.main import COMMANDS, OPTIONS
 from divulge.cli.options import PANELS
 from divulge.cli.program import Program, in_flags
@@ -130,9 +131,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(autouse=True)
 def _no_charts(monkeypatch: pytest.MonkeyPatch) -> None:
     """Drawing takes longer than all the rest, and is tested elsewhere."""
-    from divulge.views import charts
-
-    monkeypatch.setattr(charts, "save_chart", lambda _chart, path: path)
+    monkeypatch.setattr(dv.charts, "save", lambda _chart, path: path)
 
 
 def test_no_command_is_missing_here() -> None:

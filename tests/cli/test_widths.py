@@ -22,10 +22,10 @@ import pytest
 from rich.console import Group, RenderableType
 from rich.text import Text
 
+import divulge as dv
 from divulge.cli import options
 from divulge.cli.main import COMMANDS, run
 from divulge.results import as_lines
-from divulge.views import charts
 from divulge.views.words import Sheet, grid
 from tests.cli.every_command import GOOD, called, prepare, words
 
@@ -130,7 +130,7 @@ def sent(monkeypatch: pytest.MonkeyPatch) -> list[Sent]:
 @pytest.fixture
 def shown(monkeypatch: pytest.MonkeyPatch) -> Callable[[Sequence[str]], dict[int, list[str]]]:
     """Runs a command once, on a terminal that takes each width in turn whenever something is shown; no colours."""
-    monkeypatch.setattr(charts, "save_chart", lambda _chart, path: path)  # drawing takes longer than all the rest
+    monkeypatch.setattr(dv.charts, "save", lambda _chart, path: path)  # drawing takes longer than all the rest
     monkeypatch.setenv("TERM", "xterm")
     for variable in ("COLUMNS", "LINES"):
         monkeypatch.delenv(variable, raising=False)

@@ -81,16 +81,13 @@ def _write(folder: Path, after: Any) -> list[str]:
     import pyarrow.csv
 
     from divulge import metrics
-    from divulge.views import charts
 
     pyarrow.csv.write_csv(after.class_table(), folder / "classes.csv")
     belief = after.beliefs[dv.datasets.SENSITIVE]
     worst = int(belief.classes[metrics.distribution_leakage(belief).argmax()])
     drawn = [
-        charts.save_chart(charts.leakage_chart(after, dv.datasets.SENSITIVE), folder / "leakage.png"),
-        charts.save_chart(
-            charts.before_and_after_chart(after, worst, dv.datasets.SENSITIVE), folder / "worst-class.png"
-        ),
+        dv.charts.save(after.chart(), folder / "leakage.png"),
+        dv.charts.save(after.of_class(**after.contingency.class_key(worst)).chart(), folder / "worst-class.png"),
     ]
     tables = [folder / name for name in ("patients.csv", "generalized.csv", "classes.csv")]
     return [str(path) for path in (*tables, *drawn)]

@@ -18,7 +18,7 @@ def distances(
     values: Annotated[int, Option(help="How many values the distributions have.", min=2)] = 5,
     pairs: Annotated[int, Option(help="How many random pairs of distributions.", min=2)] = 2000,
     seed: Annotated[int, Option(help="The same seed draws the same pairs.")] = 0,
-    chart: Annotated[Text, Option(metavar="FILE", help="Write the curves as .svg, .png or .json.")] = None,
+    chart: Annotated[Text, Option(metavar="FILE", help="Write the curves as .svg, .png or .html.")] = None,
     json_: JsonOption = False,
 ) -> None:
     """Compare distances between distributions for sensitivity and independence (Afifi et al. 2018, Fig. 1).
@@ -29,7 +29,5 @@ def distances(
     """
     comparison = dv.compare_distances(values=values, pairs=pairs, seed=seed)
     if chart is not None:
-        from divulge.views import charts, papers
-
-        charts.save_chart(papers.distances_chart(comparison), chart)
+        dv.charts.save(comparison.chart(), chart)
     tell(comparison, json_=json_)

@@ -20,13 +20,15 @@ from divulge.metrics.measurement import (
     survey_of,
 )
 from divulge.metrics.metric import TOLERANCE, Convex, LooksAt, Metric, RankingTable, Scope, worst_first
+from divulge.metrics.one_class import OneClass, Shift, shares_in
 from divulge.metrics.survey import Answer, Question, answer
 
 __all__ = [
     "IDENTITY", "METRICS", "TOLERANCE", "Answer", "Conditions", "Convex", "DenseSums", "Identity", "LooksAt",
-    "Marginal", "Measurement", "Metric", "Question", "RankingTable", "Scope", "Score", "answer",
+    "Marginal", "Measurement", "Metric", "OneClass", "Question", "RankingTable", "Scope", "Score", "Shift", "answer",
     "as_number", "beliefs_by", "conditions_of", "count_population", "distinction", "distribution_leakage",
     "entropy_leakage", "find_metric", "leading_metric", "measure_counts", "measure_request", "mutual_information",
-    "needs_population", "not_told", "ordering_metric", "population_request", "ranked_metrics", "separation", "specific_information",
+    "needs_population", "not_told", "ordering_metric", "population_request", "ranked_metrics", "separation", "shares_in",
+    "specific_information",
     "survey_of", "uniques", "worst_first",
 ]  # fmt: skip

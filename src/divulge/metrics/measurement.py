@@ -38,6 +38,7 @@ from divulge.metrics.catalogue import IDENTITY, SENSITIVE, find_metric
 from divulge.metrics.closeness import recursive_l
 from divulge.metrics.identity import ESTIMATOR, Identity
 from divulge.metrics.metric import TOLERANCE, Metric
+from divulge.metrics.one_class import ClassScore, OneClass, find_class, shares_in
 from divulge.metrics.survey import Answer, Outlook, Question, Survey, answer, survey_classes
 from divulge.results import Result
 from divulge.table import Roles, Table, read_beside, resolve_roles
@@ -157,6 +158,33 @@ class Measurement(Result):
         Where the classes stayed on disk or on a cluster, these are the worst of them; a note says how many there are.
         """
         return results.as_frame(self.class_table(), self.frame)
+
+    def of_class(self, **values: Any) -> OneClass:
+        """One class in full, by a value of each quasi-identifier: `m.of_class(zip="042**", age=">=80")`.
+
+        Where the classes stayed on disk or on a cluster, only the worst of them can be asked for.
+        """
+        index = find_class(self.contingency, values, among=self.class_count)
+        believed = {name: belief for name, belief in self.beliefs.items() if index in belief.classes}
+        scores = [
+            ClassScore(score.metric, as_number(score.metric, float(self.per_class(name, attribute)[index])), attribute)
+            for attribute, named in [(None, self.identity), *((name, self.sensitive[name]) for name in believed)]
+            for name, score in named.items()
+            if score.metric.per_class is not None
+        ]
+        return OneClass(
+            key=self.contingency.class_key(index),
+            size=int(self.contingency.sizes[index]),
+            of_people=self.people,
+            shares={name: tuple(shares_in(belief, index)) for name, belief in believed.items()},
+            scores=tuple(scores),
+            settings=self.settings,
+            frame=self.frame,
+        )
+
+    def posterior(self, **values: Any) -> Any:
+        """What is believed of every sensitive value before and after a class is known, as the kind of frame that was handed in."""
+        return self.of_class(**values).to_frame()
 
     def class_table(self) -> pa.Table:
         """The same as an Arrow table: the key columns, `size`, then `metric` for identity and `attribute.metric` for the rest."""

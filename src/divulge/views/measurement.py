@@ -304,6 +304,64 @@ def verdict_rows(verdict: Verdict) -> results.Rows:
     return names, [*(("promise", *row, None) for row in outcome_rows(verdict)), *findings]  # fmt: skip
 
 
+@results.text_of.register(metrics.OneClass)
+def one_class_text(found: metrics.OneClass) -> RenderableType:
+    """Who is in it, every value before and after, and every metric."""
+    share = percent(found.size / found.of_people) if found.of_people else "0%"
+    parts: list[RenderableType] = [
+        Text(f"{found.name}: {people(found.size)}, {share} of the {found.of_people:,} in {found.settings['source']}")
+    ]
+    for attribute, shares in found.shares.items():
+        table = grid(attribute, "before", "in this class", "", right=[1, 2])
+        for shift in sorted(shares, key=lambda shift: (-shift.after, -shift.before)):
+            table.add_row(_value(shift.value), percent(shift.before), percent(shift.after), _change(shift))
+        parts += [heading(f"What is believed of {attribute}"), table]
+    for about in [None, *found.shares]:
+        table = grid("metric", "value", "unit", right=[1])
+        for score in found.scores:
+            if score.attribute == about:
+                table.add_row(score.metric.name, number(score.number), score.metric.unit)
+        parts += [heading("Who is this? (identity)" if about is None else f"What can be learnt about {about}?"), table]
+    return Group(*parts, Padding(Text(settings_sentence(found.settings), style="dim"), (1, 0, 0, 0)))
+
+
+def _change(shift: metrics.Shift) -> str:
+    if shift.after == 0:
+        return "ruled out"
+    if shift.after == 1:
+        return "certain"
+    if abs(shift.after - shift.before) <= 1e-12:
+        return "as before"
+    return "rises" if shift.after > shift.before else "falls"
+
+
+@results.document_of.register(metrics.OneClass)
+def one_class_document(found: metrics.OneClass) -> dict[str, Any]:
+    """Everything `divulge measure --class --json` prints."""
+    told: dict[str | None, dict[str, Any]] = {about: {} for about in [None, *found.shares]}
+    for score in found.scores:
+        told[score.attribute][score.metric.name] = score.number
+    return {
+        "class": found.key,
+        "size": found.size,
+        "people": found.of_people,
+        "identity": told[None],
+        "sensitive": {name: {"metrics": told[name], "values": list(shares)} for name, shares in found.shares.items()},
+        "settings": found.settings,
+    }
+
+
+@results.rows_of.register(metrics.OneClass)
+def one_class_rows(found: metrics.OneClass) -> results.Rows:
+    """Every value of every sensitive attribute, before and after; as texts where the attributes are of several kinds."""
+    pairs = [(name, shift) for name, shares in found.shares.items() for shift in shares]
+    plain = len({type(shift.value) for _, shift in pairs if shift.value is not None}) <= 1
+    return ("attribute", "value", "before", "after"), [
+        (name, shift.value if plain or shift.value is None else str(shift.value), shift.before, shift.after)
+        for name, shift in pairs
+    ]
+
+
 def outcome_rows(verdict: Verdict) -> list[tuple[Any, ...]]:
     """Each promise: its words, what it is about, the bound, and what was measured."""
     return [
@@ -345,15 +403,6 @@ def promises_document(verdict: Verdict) -> list[dict[str, Any]]:
 
 
 @dataclass(frozen=True)
-class Shift:
-    """One value's share before and after the class is known."""
-
-    value: Any
-    before: float
-    after: float
-
-
-@dataclass(frozen=True)
 class Finding:
     """One class, why it stands out, and the sentence that says so."""
 
@@ -362,8 +411,8 @@ class Finding:
     attribute: str | None
     metric: str
     value: float | int
-    ruled_out: tuple[Shift, ...]
-    over_represented: tuple[Shift, ...]
+    ruled_out: tuple[metrics.Shift, ...]
+    over_represented: tuple[metrics.Shift, ...]
     why: str
 
     def document(self) -> dict[str, Any]:
@@ -432,24 +481,13 @@ def explain(measurement: Measurement, index: int, attribute: str | None, metric_
     )
 
 
-def shifts(measurement: Measurement, index: int, attribute: str) -> tuple[tuple[Shift, ...], tuple[Shift, ...]]:
+def shifts(
+    measurement: Measurement, index: int, attribute: str
+) -> tuple[tuple[metrics.Shift, ...], tuple[metrics.Shift, ...]]:
     """Values the class rules out, most expected first, and values that are commoner in it, largest gain first."""
-    belief = measurement.beliefs[attribute]
-    position = int(np.searchsorted(belief.classes, index))
-    inside = belief.cells.of_class(position)
-    total = sum(inside.values())
-    before = belief.prior.of_class(position)
-    labels = belief.cells.domain.labels
-    ruled_out = [
-        Shift(labels[code], float(before[code]), 0.0)
-        for code in np.flatnonzero(before > 0).tolist()
-        if code not in inside
-    ]
-    over = [
-        Shift(labels[code], float(before[code]), mass / total)
-        for code, mass in inside.items()
-        if mass / total > before[code] + 1e-12
-    ]
+    found = list(metrics.shares_in(measurement.beliefs[attribute], index))
+    ruled_out = [shift for shift in found if shift.after == 0]
+    over = [shift for shift in found if shift.after > shift.before + 1e-12]
     return (
         tuple(sorted(ruled_out, key=lambda shift: -shift.before)),
         tuple(sorted(over, key=lambda shift: shift.before - shift.after)),
@@ -463,7 +501,12 @@ def _identity_sentence(key: Mapping[str, Any], size: int, verb: str) -> str:
 
 
 def _sentence(
-    key: Mapping[str, Any], size: int, attribute: str, *, ruled_out: tuple[Shift, ...], over: tuple[Shift, ...]
+    key: Mapping[str, Any],
+    size: int,
+    attribute: str,
+    *,
+    ruled_out: tuple[metrics.Shift, ...],
+    over: tuple[metrics.Shift, ...],
 ) -> str:
     parts = [f"{class_name(key)} ({people(size)})"]
     if not over and not ruled_out:

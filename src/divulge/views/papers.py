@@ -10,7 +10,6 @@ from typing import Any
 from rich.console import Group, RenderableType
 
 from divulge import papers, results
-from divulge.views.charts import data_of
 from divulge.views.words import grid
 
 
@@ -54,23 +53,6 @@ def distances_rows(comparison: papers.Comparison) -> results.Rows:
     return ("distance", "sensitivity", "independence"), [
         (name, comparison.sensitivity[name], comparison.independence(name)) for name in comparison.names
     ]
-
-
-def distances_chart(comparison: papers.Comparison) -> Any:
-    """How each distance grows as belief moves from prior to target (Afifi et al. 2018, Fig. 1)."""
-    import altair as alt
-
-    return (
-        alt.Chart(
-            data_of(comparison.curves), title="Distances as belief moves from prior to target", width=460, height=320
-        )
-        .mark_line()
-        .encode(
-            x=alt.X("way:Q", title="way from prior to target"),
-            y=alt.Y("mean:Q", title="mean distance", scale=alt.Scale(type="symlog")),
-            color=alt.Color("distance:N", sort=list(comparison.names)),
-        )
-    )
 
 
 _PARAMETERS = ("n", "records", "p_c", "p_p", "p_b", "m", "w")

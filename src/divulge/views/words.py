@@ -6,12 +6,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rich.cells import cell_len
 from rich.padding import Padding
 from rich.table import Table as Grid
 from rich.text import Text
+
+from divulge import values
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
@@ -32,9 +34,7 @@ def _counted(one: str, many: str) -> Callable[[int], str]:
 people, rows, classes = _counted("person", "people"), _counted("row", "rows"), _counted("class", "classes")
 
 
-def class_name(key: Mapping[str, Any]) -> str:
-    """zip=476**, age=2*."""
-    return ", ".join(f"{name}={'null' if value is None else value}" for name, value in key.items())
+class_name = values.class_name
 
 
 def percent(share: float) -> str:

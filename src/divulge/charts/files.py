@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Pictures as files: SVG and PNG without a browser and without the network, or one HTML page with hover that opens offline."""
+
+from __future__ import annotations
+
+import base64
+import functools
+import hashlib
+import json
+import os
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from divulge.errors import BadInput
+from divulge.values import checked
+
+FORMATS = (".svg", ".png", ".html")
+_PIXELS = 2
+"""Of a PNG, for each pixel of the drawing: sharp on screens and in print."""
+_START = (
+    "for(const e of document.querySelectorAll('script[type=\"application/json\"]'))"
+    "vegaEmbed('#'+e.dataset.into,JSON.parse(e.textContent),{mode:'vega-lite',renderer:'svg',actions:false,ast:true});"
+)
+"""Draws each specification of the page; `ast` has Vega walk through its expressions, so that no text is ever run as a program."""
+
+
+@checked
+def save(chart: Any, path: str | os.PathLike[str]) -> Path:
+    """Write a chart as a picture or as a page, by the ending of the name; whoever reads the file sees all of it or the one before.
+
+    Args:
+        chart: what `result.chart()` or a function of `dv.charts` gave, or any other Altair chart
+        path: ends in .svg, .png or .html; a page holds all it needs and opens offline
+
+    Examples:
+        >>> import tempfile
+        >>> import pyarrow as pa
+        >>> import divulge as dv
+        >>> people = pa.table({"zip": ["1", "2"], "disease": ["flu", "cold"]})
+        >>> measured = dv.measure(people, quasi_identifiers="zip", sensitive="disease")
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     dv.charts.save(measured.chart(), f"{folder}/leakage.svg").name
+        'leakage.svg'
+    """
+    target = check_path(path)
+    content = _written(chart, target.suffix.lower())
+    try:
+        with tempfile.NamedTemporaryFile(dir=target.parent, prefix=f".{target.name}.", delete=False) as file:
+            partial = Path(file.name)
+            file.write(content)
+        partial.chmod(0o666 & ~_umask())
+        partial.replace(target)
+    except OSError as error:
+        raise BadInput(f"the chart cannot be written to {target}: {error.strerror}") from None
+    return target
+
+
+@checked
+def check_path(path: str | os.PathLike[str]) -> Path:
+    """The name of a picture, refused where its ending is unknown or its folder is missing: before the work, not after.
+
+    Args:
+        path: ends in .svg, .png or .html
+
+    Examples:
+        >>> import divulge as dv
+        >>> dv.charts.check_path("leakage.gif")
+        Traceback (most recent call last):
+            ...
+        divulge.errors.BadInput: a chart cannot be written as '.gif'. use .svg, .png or .html
+    """
+    target = Path(path)
+    if target.suffix.lower() not in FORMATS:
+        ending = f"as {target.suffix!r}" if target.suffix else f"to {str(target)!r}, whose name has no ending"
+        raise BadInput(f"a chart cannot be written {ending}", hint=f"use {', '.join(FORMATS[:-1])} or {FORMATS[-1]}")
+    if not target.parent.is_dir():
+        raise BadInput(f"the chart cannot be written to {target}: there is no folder {target.parent}")
+    return target
+
+
+def _umask() -> int:
+    current = os.umask(0)
+    os.umask(current)
+    return current
+
+
+def _specification(chart: Any) -> dict[str, Any]:
+    import altair as alt
+
+    if not isinstance(chart, alt.TopLevelMixin):
+        raise BadInput(f"{type(chart).__name__} is not a chart", hint="draw one with result.chart() or dv.charts")
+    found: dict[str, Any] = chart.to_dict()
+    return found
+
+
+def _written(chart: Any, suffix: str) -> bytes:
+    import vl_convert
+
+    specification = _specification(chart)
+    if suffix == ".svg":
+        return str(vl_convert.vegalite_to_svg(specification, allowed_base_urls=[])).encode()
+    if suffix == ".png":
+        drawn = vl_convert.vegalite_to_png(specification, scale=_PIXELS, ppi=72, allowed_base_urls=[])
+        return bytes(drawn)
+    return page(chart).encode()
+
+
+def page(chart: Any) -> str:
+    """One HTML page that asks nobody for anything, and lets nothing but its own two scripts run."""
+    scripts = (drawing_script(), _START)
+    allowed = " ".join(f"'sha256-{base64.b64encode(hashlib.sha256(s.encode()).digest()).decode()}'" for s in scripts)
+    policy = f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; img-src data:"
+    program, start = (f"<script>{script}</script>" for script in scripts)
+    return (
+        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
+        '<meta name="viewport" content="width=device-width,initial-scale=1"><title>divulge</title>'
+        "<style>body{margin:24px;background:#fff}</style></head><body>"
+        f'<div id="chart"></div><script type="application/json" data-into="chart">{as_json(chart)}</script>{program}{start}</body></html>'
+    )
+
+
+@checked
+def as_json(chart: Any) -> str:
+    """The Vega-Lite specification as text that may stand inside a script of a page: no text of a table can end the script.
+
+    Args:
+        chart: any Altair chart
+
+    Examples:
+        >>> import pyarrow as pa
+        >>> import divulge as dv
+        >>> people = pa.table({"zip": ["1", "2"], "disease": ["</script>", "cold"]})
+        >>> measured = dv.measure(people, quasi_identifiers="zip", sensitive="disease")
+        >>> "</script>" in dv.charts.as_json(measured.of_class(zip="1").chart())
+        False
+    """
+    specification = {key: value for key, value in _specification(chart).items() if key != "$schema"}
+    text = json.dumps(specification, ensure_ascii=True, allow_nan=False)
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+@functools.cache
+def drawing_script() -> str:
+    """Vega, Vega-Lite and vega-embed as one script, which defines `vegaEmbed`; it is part of every page, for no page asks the network.
+
+    Examples:
+        >>> import divulge as dv
+        >>> script = dv.charts.drawing_script()
+    """
+    import vl_convert
+
+    return str(vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")).replace("</script", "<\\/script")

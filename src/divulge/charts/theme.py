@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The look of every picture: fonts, colours that the colour-blind can tell apart, a thin grid, no boxes; and texts that a picture can take.
+
+One accent; vermilion warns; green is for "holds" alone; grey is "before"; a dashed line is a promise. Never colour alone: what a colour
+says, a place, a shape or a word says too. Fields of the data have names of ours, and texts from tables stand in values only: Vega reads
+a dot or a bracket in a field's name as a path, and never evaluates a value.
+"""
+
+from __future__ import annotations
+
+import textwrap
+import unicodedata
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import altair as alt
+
+INK, MUTED, GRID = "#1b2a33", "#5d6b73", "#e6ebee"
+ACCENT, WARNING, HOLDS, BEFORE = "#0b5d6e", "#c6511a", "#1a7f5a", "#b4c0c7"
+SEVERAL = (ACCENT, WARNING, "#e69f00", "#56b4e9", "#8a5a9e", MUTED)
+"""For lines of several kinds; dashes tell them apart too."""
+DASHES = ([1, 0], [6, 3], [2, 2], [8, 2, 2, 2], [4, 4], [10, 3])
+FONT = 'Inter, system-ui, -apple-system, "Segoe UI", "Helvetica Neue", Arial, "Liberation Sans", sans-serif'
+WIDTH, HEIGHT = 460, 300
+_TITLE, _SUBTITLE = 58, 84
+"""Letters in a line of each."""
+
+_CONFIG: dict[str, Any] = {
+    "font": FONT,
+    "background": "white",
+    "view": {"stroke": None},
+    "title": {
+        "anchor": "start", "frame": "group", "color": INK, "fontSize": 15, "fontWeight": 600, "offset": 14, "lineHeight": 19,
+        "subtitleColor": MUTED, "subtitleFontSize": 11.5, "subtitleLineHeight": 15, "subtitlePadding": 5,
+    },
+    "axis": {
+        "gridColor": GRID, "gridWidth": 1, "domain": False, "ticks": False, "labelColor": INK, "labelFontSize": 11, "labelPadding": 6,
+        "labelLimit": 0, "titleColor": MUTED, "titleFontSize": 11.5, "titleFontWeight": 400, "titlePadding": 10,
+    },
+    "axisBand": {"grid": False},
+    "legend": {
+        "labelColor": INK, "labelFontSize": 11, "labelLimit": 0, "titleColor": MUTED, "titleFontSize": 11, "titleFontWeight": 400,
+        "symbolStrokeWidth": 1.5,
+    },
+    "header": {"labelColor": INK, "labelFontSize": 11.5, "titleColor": MUTED, "labelLimit": 0},
+    "text": {"color": INK, "fontSize": 11},
+    "bar": {"color": ACCENT},
+    "line": {"color": ACCENT, "strokeWidth": 2},
+    "point": {"color": ACCENT, "filled": True},
+    "range": {"category": list(SEVERAL)},
+}  # fmt: skip
+
+Rows = Sequence[Mapping[str, Any]]
+
+
+def data_of(rows: Rows) -> alt.InlineData:
+    """Rows as a chart carries them."""
+    return alt.InlineData(values=[dict(row) for row in rows])
+
+
+def finished(chart: Any, title: str, *subtitle: str) -> Any:
+    """The chart in our look, under a title and sentences that say what is seen and what was left out."""
+    lines = [line for sentence in subtitle if sentence for line in textwrap.wrap(sentence, _SUBTITLE)]
+    heading = alt.TitleParams(text=textwrap.wrap(title, _TITLE), subtitle=lines or alt.Undefined)
+    return chart.properties(title=heading).configure(**_CONFIG)
+
+
+def readable(value: Any, most: int = 0) -> str:
+    """A value as one line of text that a picture can show: what is invisible is written out, and a long text is cut in the middle.
+
+    >>> readable(None), readable("a" * 9, most=5), len(readable(chr(0x202E)))
+    ('null', 'aa…aa', 6)
+    """
+    text = "null" if value is None else str(value)
+    text = "".join(_written_out(letter) if _is_invisible(letter) else letter for letter in text)
+    if most and len(text) > most:
+        half = (most - 1) // 2
+        text = f"{text[: most - 1 - half]}…{text[len(text) - half :]}"
+    return text
+
+
+def _is_invisible(letter: str) -> bool:
+    """Control characters, also those that turn the direction of writing, line ends, lone surrogates."""
+    return unicodedata.category(letter) in ("Cc", "Cf", "Cs", "Zl", "Zp")
+
+
+def _written_out(letter: str) -> str:
+    return repr(letter)[1:-1] if letter.isascii() else f"\\u{ord(letter):04x}"
+
+
+def labels_of(values: Iterable[Any], most: int = 38) -> list[str]:
+    """A label for each value, short and never the same twice: marks of one label would fall together.
+
+    >>> labels_of(["a" * 50, "a" * 60, "b", None, "null"], most=7)
+    ['aaa…aaa', 'aaa…aaa (2)', 'b', 'null', 'null (2)']
+    """
+    found: dict[str, None] = {}
+    for value in values:
+        plain = label = readable(value, most)
+        times = 1
+        while label in found:
+            times += 1
+            label = f"{plain} ({times})"
+        found[label] = None
+    return list(found)
+
+
+def shown_of(shown: int, of: int, what: str, chosen: str) -> str:
+    """What a picture leaves out, as a sentence; nothing where it shows all.
+
+    >>> shown_of(10, 2000, "classes", "with the most people")
+    'Shown are the 10 of 2,000 classes with the most people.'
+    """
+    return "" if shown >= of else f"Shown are the {shown:,} of {of:,} {what} {chosen}."
