@@ -60,6 +60,15 @@ def test_a_social_security_number_breaks_the_verdict_on_every_engine(engine: Any
     assert dv.check(released(), file_with(tmp_path, 'identifier = "ssn"'), engine=engine).holds
 
 
+def test_values_that_repeat_count_as_often_as_they_occur(engine: Any) -> None:
+    # Two of three addresses are most rows here, and one of two is not; `n` and `c0` are names like any other.
+    most = ["a@b.org" if place % 3 else "-" for place in range(ROWS)]
+    half = ["a@b.org" if place % 2 else "-" for place in range(ROWS)]
+    few = ["-" if place % 3 else f"p{place}@b.org" for place in range(ROWS)]  # most distinct values, fewest rows
+    found = guards(dv.check(released(n=most, c0=half, c1=few), POLICY, **ASKED, engine=engine))
+    assert found["looks_like_identifier"] == ["n"]
+
+
 @pytest.mark.parametrize(
     ("column", "values"),
     [

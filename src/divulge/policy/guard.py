@@ -53,6 +53,8 @@ _ENOUGH = 20
 _NEARLY = 0.95
 _MAYBE = 0.6
 """An approximate count this far from unique needs no exact one; its error is a few percent."""
+_SELDOM = 0.2
+"""Where values repeat more than this, each is matched once: a pattern costs far more than counting."""
 _AT_ONCE = 200
 """Columns in one statement."""
 
@@ -328,6 +330,7 @@ def _look_closer(
         return {}
     engine = table.engine
     sums: list[str] = []
+    often: dict[str, tuple[str, list[str]]] = {}
     for i, column in enumerate(columns):
         cell = engine.quote(column.name)
         if column.name in exact:
@@ -336,14 +339,24 @@ def _look_closer(
             rest = f"CAST({cell} AS DOUBLE) % 1"
             sums.append(f"SUM(CASE WHEN {rest} <> 0 AND NOT ISNAN({rest}) THEN 1 ELSE 0 END) AS r{i}")
         if column.kind == "text":
-            text = engine.cast(cell, "VARCHAR")
-            sums += [
-                f"SUM(CASE WHEN {engine.full_match(text, pattern)} THEN 1 ELSE 0 END) AS p{i}_{place}"
+            seen = facts[column.name]
+            repeats = seen.distinct < _SELDOM * seen.filled
+            text, each = engine.cast(f"c{i}" if repeats else cell, "VARCHAR"), "n" if repeats else "1"
+            matches = [
+                f"SUM(CASE WHEN {engine.full_match(text, pattern)} THEN {each} ELSE 0 END) AS p{i}_{place}"
                 for place, pattern in enumerate(_PATTERNS.values())
             ]
-    if not sums:
-        return {}
-    row = engine.query(f"SELECT {', '.join(sums)} FROM {table.relation}").to_pylist()[0]
+            if repeats:
+                often[f"{cell} AS c{i}"] = cell, matches
+            else:
+                sums += matches
+    row = engine.query(f"SELECT {', '.join(sums)} FROM {table.relation}").to_pylist()[0] if sums else {}
+    if often:
+        # In the rows of another column's set this one is null, which matches nothing.
+        sets = ", ".join(f"({cell})" for cell, _ in often.values())
+        values = f"SELECT {', '.join(often)}, COUNT(*) AS n FROM {table.relation} GROUP BY GROUPING SETS ({sets})"
+        told = ", ".join(sum_ for _, matches in often.values() for sum_ in matches)
+        row |= engine.query(f"SELECT {told} FROM ({values}) AS counted").to_pylist()[0]
     return {column.name: _facts(row, i, column, facts[column.name]) for i, column in enumerate(columns)}
 
 
