@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """apply(): publish later rows the way an earlier release was published, if both together still keep its promises.
 
-Every value gets the label it got then. The earlier table and the new rows are counted together and held against the earlier promises, with
-the prior of the old original and the new rows together. What this does not prove is said: whether a person is in both, what the new rows
+Every value gets the label it got then, or that its column's rule gives it. All that was published so far and the new rows are counted together
+and held against the earlier promises, with the prior of all originals together. What this does not prove is said: whether a person is in both, what the new rows
 tell somebody who knows that a person is among them (`Applied.alone`), and promises on assumptions that a manifest does not hold.
 """
 
@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
@@ -75,7 +76,7 @@ def apply(
     """Publish later rows the way an earlier release was published, if both together still keep its promises.
 
     Args:
-        release: The folder of the earlier release, as `generalize` wrote it.
+        release: The folder of the earlier release, as `generalize` wrote it, or `apply`: everything published so far is judged together.
         table: The later rows, whatever `read` opens.
         out: The folder to write.
         unseen: What becomes of rows with values that the release does not know, and of rows whose class would break a promise: nothing is
@@ -103,11 +104,12 @@ def apply(
     limit = Policy(suppression=earlier.suppression if suppression is None else suppression).suppression
     source, own = _source(*own_table(read(table, engine=engine)), earlier)
     roles = Roles(earlier.quasi_identifiers, earlier.sensitive, (), earlier.weight, None)
-    counted = count_in_memory(Request(source, roles, earlier.settings["nulls"], earlier.document["joint"]))
+    counted = count_in_memory(Request(source, roles, earlier.nulls, earlier.document["joint"]))
     earlier.refuse_unless_about(counted.cells)
     recoding = _recode(earlier, counted, unseen=unseen)
     later = _Later(earlier, source, own, roles, counted)
     promises, unchecked = earlier.checkable(counted)
+    unchecked = (*earlier.unchecked, *unchecked)
     recoding, together, verdict = later.settle(recoding, promises, unseen=unseen)
     left_out = counted.rows - search.published(counted, recoding).rows
     if left_out > limit * counted.rows + _ROUNDING:
@@ -218,7 +220,7 @@ class _Later:
     def rows(self, recoding: Recoding) -> str:
         """A query for the new rows as they are published."""
         return publish.recoded_rows(
-            self.source, self.engine, self.counted, recoding, roles=self.roles, nulls=self.earlier.settings["nulls"]
+            self.source, self.engine, self.counted, recoding, roles=self.roles, nulls=self.earlier.nulls
         )
 
     def measure(
@@ -229,17 +231,22 @@ class _Later:
         Not `against_original`: the prior is that of what is published, as anybody can measure it.
         """
         where = engine or self.engine
-        listed = ", ".join(where.quote(name) for name in self.earlier.columns)
+        listed = ", ".join(map(where.quote, self.roles.counted))
         relation = f"SELECT {listed} FROM ({rows}) AS later"
         if together:
-            relation += f" UNION ALL SELECT {listed} FROM {self.earlier.read(where).relation}"
+            relation += f" UNION ALL {self.earlier.all_rows(where, self.roles.counted)}"
         source = f"{self.earlier.folder} with {self.source.source}" if together else self.source.source
         table = table_of(where, f"({relation})", source=source)
         counted = count(table, self.roles, joint=self.earlier.document["joint"])
         if not against_original:
             return metrics.measure_counts(counted, table, self.roles, assumptions=Assumptions())
-        values = {name: _together(self.earlier.masses[name], self.counted.cells[name]) for name in counted.cells}
-        return metrics.measure_counts(counted, table, self.roles, assumptions=Assumptions(original_values=values))
+        known = Assumptions(original_values=self.masses)
+        return metrics.measure_counts(counted, table, self.roles, assumptions=known)
+
+    @cached_property
+    def masses(self) -> dict[str, dict[str | None, float]]:
+        """How often each sensitive value occurred in the old original and in all later rows."""
+        return {name: _together(self.earlier.masses[name], cells) for name, cells in self.counted.cells.items()}
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -280,13 +287,13 @@ class _LaterRelease(publish.Release):
         return {
             "kind": "applied",
             "release": {name: entry["sha256"] for name, entry in earlier.document["files"].items()},
-            "policy": publish.describe_policy(Policy(self.promises)),
+            "policy": publish.describe_policy(Policy(self.promises, suppression=earlier.suppression)),
             "roles": {
                 "quasi_identifiers": list(roles.quasi_identifiers),
                 "sensitive": list(roles.sensitive),
                 "weight": roles.weight,
             },
-            "nulls": earlier.settings["nulls"],
+            "nulls": earlier.nulls,
             "joint": earlier.document["joint"],
             "unchecked": list(self.unchecked),
             "table": written.describe(next(iter(written.types))),
@@ -299,7 +306,12 @@ class _LaterRelease(publish.Release):
     def private_document(self, measured: tuple[Measurement, Measurement]) -> dict[str, Any]:
         _, against_original = measured
         rows = {"original": self.later.counted.rows, "published": self._published}
-        return {"kind": "applied", "rows": rows, "together": publish.numbers(against_original)}
+        unchanged = self.later.earlier.mine["unchanged"]
+        return {"kind": "applied", "rows": rows, "unchanged": unchanged, "after": publish.numbers(against_original)}
+
+    def private_files(self) -> Sequence[Any]:
+        """What the next rows need: what values became, how often sensitive ones occurred, and all that is out already."""
+        return self.later.earlier.handed_on(self.engine, self.later.roles.counted, self.later.masses)
 
     @property
     def _published(self) -> int:

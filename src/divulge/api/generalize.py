@@ -22,7 +22,6 @@ from divulge.errors import BadInput, InternalError, nearest
 from divulge.hierarchy import (
     SUPPRESSED,
     Hierarchy,
-    Labels,
     Spec,
     Suggestion,
     build_hierarchies,
@@ -299,28 +298,7 @@ def choose_hierarchies(
     missing: Sequence[str] = [name for name in values if name not in specs] if defaults else []
     suggestions = {suggestion.column: suggestion for suggestion in suggest(contingency, missing)}
     chosen = specs | {name: suggestion.spec for name, suggestion in suggestions.items()}
-    built = build_hierarchies(chosen, values)
-    return {name: _reaching(built[name], chosen[name], (also or {}).get(name, ())) for name in built}, suggestions
-
-
-def _reaching(hierarchy: Hierarchy, spec: Spec, others: Sequence[str | None]) -> Hierarchy:
-    """The hierarchy with the labels of values that nobody in the table has, as far as its rule gives them one."""
-    missing = hierarchy.missing(others)
-    beyond = _labels_beyond(hierarchy, spec, missing)
-    if missing and not beyond:  # one of them does not fit the rule
-        for text in missing:
-            beyond |= _labels_beyond(hierarchy, spec, [text])
-    return replace(hierarchy, beyond=beyond) if beyond else hierarchy
-
-
-def _labels_beyond(hierarchy: Hierarchy, spec: Spec, others: Sequence[str]) -> dict[str | None, Labels]:
-    try:
-        wider = build_hierarchy(hierarchy.column, spec, [*hierarchy.rows, *others]).rows
-    except BadInput:
-        return {}
-    # A rule may look at all values at once: only where it labels the known ones as before do its labels mean the same.
-    same = all(wider.get(known) == labels for known, labels in hierarchy.rows.items())
-    return {text: wider[text] for text in others if text in wider} if same else {}
+    return build_hierarchies(chosen, values, beyond=also), suggestions
 
 
 def _levels(

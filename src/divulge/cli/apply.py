@@ -17,7 +17,13 @@ app = new_app()
 @app.command()
 @takes_groups
 def apply(
-    release: Annotated[Path, Argument(metavar="RELEASE", help="The folder of a release, with its mappings.")],
+    release: Annotated[
+        Path,
+        Argument(
+            metavar="RELEASE",
+            help="The folder of a release, or of later rows that were applied to one, with its mappings.",
+        ),
+    ],
     table: TableOptions,
     out: Annotated[Path, Option(metavar="DIR", help="The folder to publish in; it must not exist yet.")],
     suppress_unseen: Annotated[

@@ -44,6 +44,8 @@ class Hierarchy:
     rows: Mapping[str | None, Labels] = field(repr=False)
     beyond: Mapping[str | None, Labels] = field(default_factory=dict, repr=False)
     """The labels of values that are no leaves: nobody in the data has them, so they count in no loss, but a prior may know them."""
+    rule: Mapping[str, Any] | None = field(default=None, repr=False, compare=False)
+    """The keys that give values beyond the rows their labels, whole without any file; None where the rows are all there is."""
 
     def __post_init__(self) -> None:
         if not self.rows:

@@ -68,11 +68,17 @@ Spec = Keys | str | Path | Hierarchy
 """A table of keys, the path of a file, a table of keys as inline TOML ('{prefix = true}'), or a hierarchy that is ready."""
 
 
-def build_hierarchy(column: str, spec: Spec, values: Iterable[Any], *, folder: Path | None = None) -> Hierarchy:
+def build_hierarchy(
+    column: str, spec: Spec, values: Iterable[Any], *, folder: Path | None = None, beyond: Iterable[str | None] = ()
+) -> Hierarchy:
     """The hierarchy of a column over the values of the data; a relative path of a file is looked up in `folder`.
+
+    `beyond` are values that the data does not have: they get their labels where the rule, as the data made it, has some for them.
 
     >>> build_hierarchy("age", {"intervals": [5, 10]}, [39, 40]).rows["39"]
     ('39', '[35, 40)', '[30, 40)', '*')
+    >>> build_hierarchy("age", {"intervals": [5]}, [39, 40], beyond=["77", "old"]).beyond
+    {'77': ('77', '[75, 80)', '*')}
     """
     if isinstance(spec, Hierarchy):
         return spec
@@ -82,22 +88,28 @@ def build_hierarchy(column: str, spec: Spec, values: Iterable[Any], *, folder: P
     keys = spec if isinstance(spec, Mapping) else {"file": spec}
     try:
         if "file" in keys or "rows" in keys:
-            return _from_rows(column, keys, texts, folder or Path())
-        return _from_rule(column, keys, _make_rule(keys, texts), texts)
+            return _from_rows(column, keys, texts, folder or Path(), beyond)
+        return _from_rule(column, keys, _make_rule(keys, texts), texts, beyond)
     except BadInput as error:
         where = f"hierarchy of {column!r}"
         raise error if where in error.message else BadInput(f"{where}: {error.message}", hint=error.hint) from None
 
 
 def build_hierarchies(
-    specs: Mapping[str, Spec], values: Mapping[str, Iterable[Any]], *, folder: Path | None = None
+    specs: Mapping[str, Spec],
+    values: Mapping[str, Iterable[Any]],
+    *,
+    folder: Path | None = None,
+    beyond: Mapping[str, Iterable[str | None]] | None = None,
 ) -> dict[str, Hierarchy]:
     """The hierarchies of several columns; what is wrong with any of them is said at once."""
+    also = beyond or {}
     built: dict[str, Hierarchy] = {}
     problems: list[BadInput] = []
     for column, spec in specs.items():
         try:
-            built[column] = build_hierarchy(column, spec, values.get(column, ()), folder=folder)
+            values_of = values.get(column, ())
+            built[column] = build_hierarchy(column, spec, values_of, folder=folder, beyond=also.get(column, ()))
         except BadInput as error:
             problems.append(error)
     if len(problems) == 1:
@@ -134,24 +146,35 @@ def _make_rule(keys: Keys, texts: Texts) -> HierarchyRule:
     return _MAKERS[kind](keys, texts)
 
 
-def _from_rule(column: str, keys: Keys, rule: HierarchyRule, texts: Texts) -> Hierarchy:
-    found = {text: rule.labels(text) for text in (*rule.leaves, *texts)}
+def _from_rule(column: str, keys: Keys, rule: HierarchyRule, texts: Texts, beyond: Iterable[str | None]) -> Hierarchy:
     other = as_text(keys.get("other"))
-    misfits = [text for text, labels in found.items() if labels is None]
-    if misfits and other is None:
+
+    def labelled(values: Iterable[str | None]) -> dict[str | None, Labels | None]:
+        found = {text: rule.labels(text) for text in values if text is not None}
+        rest = None if other is None else (other,) * rule.levels
+        return {text: rest if labels is None else labels for text, labels in found.items()}
+
+    found = labelled((*rule.leaves, *texts))
+    if misfits := [str(text) for text, labels in found.items() if labels is None]:
         raise _misfit(column, misfits, keys)
-    rows: dict[str | None, Labels] = {
-        text: (text, *((other,) * rule.levels if labels is None else labels)) for text, labels in found.items()
-    }
-    if not rows:
-        rows = {None: (None,) * (rule.levels + 1)}
+    rows = _with_values(found) or {None: (None,) * (rule.levels + 1)}
+    further = _with_values(labelled(text for text in beyond if text not in rows))
     suppressed = all(labels[-1] == SUPPRESSED for labels in rows.values())
     if _suppresses(keys, usual=True) and not suppressed:
-        rows = {text: (*labels, SUPPRESSED) for text, labels in rows.items()}
-    return Hierarchy(column, rows)
+        rows, further = _under_one(rows), _under_one(further)
+    return Hierarchy(column, rows, further, keys)
 
 
-def _from_rows(column: str, keys: Keys, texts: Texts, folder: Path) -> Hierarchy:
+def _with_values(found: Mapping[str | None, Labels | None]) -> dict[str | None, Labels]:
+    """Each value before its labels; those that have none are left out."""
+    return {text: (text, *labels) for text, labels in found.items() if labels is not None}
+
+
+def _under_one(rows: Mapping[str | None, Labels]) -> dict[str | None, Labels]:
+    return {text: (*labels, SUPPRESSED) for text, labels in rows.items()}
+
+
+def _from_rows(column: str, keys: Keys, texts: Texts, folder: Path, beyond: Iterable[str | None]) -> Hierarchy:
     source = "file" if "file" in keys else "rows"
     strange = [key for key in keys if key not in (source, *_COMMON)]
     if strange:
@@ -160,22 +183,26 @@ def _from_rows(column: str, keys: Keys, texts: Texts, folder: Path) -> Hierarchy
     if source == "file":
         path = folder / str(keys["file"])
         if path.suffix.lower() == ".txt":
-            rule = builders.taxonomy({"taxonomy": hierarchy_source(path, column)}, texts)
-            return _from_rule(column, keys, rule, texts)
+            tree = {"taxonomy": hierarchy_source(path, column)}
+            common = {key: keys[key] for key in _COMMON if key in keys}
+            return _from_rule(column, {**tree, **common}, builders.taxonomy(tree, texts), texts, beyond)
         given = read_hierarchy(path, column)
     else:
         given = Hierarchy(column, _given_rows(keys["rows"]))
-    rows = dict(given.rows)
-    other = as_text(keys.get("other"))
+    rows, further = dict(given.rows), dict[str | None, Labels]()
+    other, rule = as_text(keys.get("other")), None
     if other is not None:
         above: list[str | None] = [other] * given.height
         top = {labels[-1] for labels in rows.values()}
         if given.height and len(top) == 1:
             above[-1] = top.pop()
         rows |= {text: (text, *above) for text in given.missing(texts)}
+        further = {text: (text, *above) for text in given.missing(list(beyond)) if text not in rows}
+        listed = {text: labels[1:] for text, labels in given.rows.items() if text is not None}
+        rule = {"rows": listed, **{key: keys[key] for key in _COMMON if key in keys}}
     if _suppresses(keys, usual=False):
-        rows = {text: (*labels, SUPPRESSED) for text, labels in rows.items()}
-    return Hierarchy(column, rows)
+        rows, further = _under_one(rows), _under_one(further)
+    return Hierarchy(column, rows, further, rule)
 
 
 def _given_rows(given: Any) -> dict[str | None, Labels]:

@@ -179,6 +179,12 @@ class GeneralizedRelease(Release):
         for name, level in self.plan.levels.items():
             mapped = mapping.mapping_of(self.hierarchies[name], level)
             writers[f"{manifest.FOLDER}/{file_name(name)}"] = partial(mapping.write_mapping, mapping=mapped)
+        rules = {
+            name: mapping.LaterRule(hierarchy.rule, self.plan.levels.get(name))
+            for name, hierarchy in self.hierarchies.items()
+            if hierarchy.rule is not None
+        }
+        writers[mapping.RULES] = partial(mapping.write_rules, rules=rules)
         types = {name: self.source.column(name).type for name in self.original.roles.quasi_identifiers}
         writers[mapping.TYPES] = partial(mapping.write_types, types=types)
         writers[mapping.ORIGINAL] = partial(mapping.write_original, counts=masses)

@@ -3,15 +3,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import shutil
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from divulge.count import Contingency
+from divulge.engines import OwnEngine
 from divulge.errors import BadInput
 from divulge.policy import Promise
 from divulge.publish import manifest, mapping
+from divulge.publish.files import draw_secret, shuffled
 from divulge.publish.opened import WHOLE, OpenedRelease
+from divulge.publish.release import StagedFile
+from divulge.table import read
 
 
 @dataclass(frozen=True)
@@ -23,11 +29,14 @@ class Earlier(OpenedRelease):
         """Read the manifests and hold every file against them; refused if later rows cannot be published by this release."""
         where = Path(folder)
         document, private, _ = manifest.read_manifests(where)
-        if private is None or document["kind"] != "generalized":
+        if private is None:
             told = f"{folder} is a release of the kind {document['kind']!r}, which has no mappings for later rows"
-            raise BadInput(told, hint="Name the folder that `divulge generalize` wrote")
+            raise BadInput(told, hint="Name the folder that `divulge generalize` or `divulge apply` wrote")
+        opened = cls(where, document, private)
         reason = ""
-        if private["before"]["rows"] != private["before"]["people"]:
+        if not opened.holds_mappings:
+            reason = "holds later rows, published by a version that kept no mappings with them"
+        elif document["kind"] == "generalized" and private["before"]["rows"] != private["before"]["people"]:
             reason = "hides people who own several rows, and does not say whose a row is"
         elif document["policy"].get("protections"):
             reason = (
@@ -36,12 +45,43 @@ class Earlier(OpenedRelease):
         if reason:
             told = f"{folder} {reason}, so later rows cannot be checked with it"
             raise BadInput(told, hint="Generalize the old and the new rows together")
-        return cls(where, document, private)
+        return opened
 
     @property
     def suppression(self) -> float:
         """The share of the people that its policy allowed to leave out."""
-        return float(self.document["policy"]["suppression"])
+        return float(self.document["policy"].get("suppression", 0.0))
+
+    @property
+    def unchecked(self) -> tuple[str, ...]:
+        """Promises that could not be checked any more when its own rows came."""
+        return tuple(self.document.get("unchecked", ()))
+
+    def all_rows(self, engine: OwnEngine, columns: Sequence[str]) -> str:
+        """A query for everything that was published so far, in these columns: its own table, and what was published before it."""
+        listed = ", ".join(map(engine.quote, columns))
+        own = f"SELECT {listed} FROM {self.read(engine).relation}"
+        if not self._has(mapping.EARLIER):
+            return own
+        before = read(self._private(mapping.EARLIER), engine=engine)
+        if strange := [name for name in columns if name not in before.names]:
+            raise BadInput(f"{self.folder / mapping.EARLIER} lacks the column {strange[0]!r}", hint=WHOLE)
+        return f"{own} UNION ALL SELECT {listed} FROM {before.relation}"
+
+    def handed_on(
+        self, engine: OwnEngine, columns: Sequence[str], masses: Mapping[str, Mapping[str | None, float]]
+    ) -> list[StagedFile]:
+        """The private files of a release that continues this one: its own, but for how often values occurred and what is out already."""
+        written: dict[str, Callable[[Path], object]] = {
+            mapping.ORIGINAL: partial(mapping.write_original, counts=masses)
+        }
+        files = engine.files_for(int(self.document["rows"]))
+        before = shuffled(engine, self.all_rows(engine, columns), secret=draw_secret(), files=files)
+        written[mapping.EARLIER] = partial(engine.write, before, kind="parquet", files=files)
+        own = [f"{manifest.FOLDER}/{file}" for file in self.mine["files"]]
+        same = [name for name in own if name not in written and not name.startswith(f"{mapping.EARLIER}/")]
+        written |= {name: partial(shutil.copyfile, self.folder / name) for name in same}
+        return [StagedFile(name, write, public=False) for name, write in written.items()]
 
     def refuse_unless_about(self, sensitive: Collection[str]) -> None:
         """Refuse a private part that does not say how often the values of each of these columns occurred."""
@@ -66,7 +106,7 @@ class Earlier(OpenedRelease):
                 self._expect(name, known, f"{manifest.FOLDER}/{manifest.NAME}")
             if settings["prior"][name] != "original":
                 return f"the prior of {name} was given and is not part of the release"
-            if name in self.document["background"]:
+            if name in self.background:
                 return f"the background knowledge about {name} is not part of the release"
             usual = "ordered" if later.cells[name].domain.is_ordered else "equal"
             if promise.metric.by_distance and settings["ground_distance"][name] != usual:

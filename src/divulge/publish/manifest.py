@@ -255,7 +255,7 @@ def _refuse_unsealed_tables(path: Path, document: Mapping[str, Any]) -> None:
     for name in (table["file"] for table in tables):
         if not any(file == name or file.startswith(f"{name}/") for file in document["files"]) or _is_private(name):
             raise BadInput(f"{path} names the table {name!r}, which is not one of its files", hint=_TAKE)
-    if document["kind"] == "generalized":
+    if document["kind"] != "anatomized" and "roles" in document:
         roles = document["roles"]
         named = [*roles["quasi_identifiers"], *roles["sensitive"], roles.get("weight")]
         if strange := [name for name in named if name is not None and name not in document["table"]["types"]]:

@@ -18,7 +18,7 @@ from divulge import search
 from divulge.arrays import Bools, Ints
 from divulge.count import Contingency, Domain
 from divulge.errors import BadInput
-from divulge.hierarchy import SUPPRESSED, Hierarchy
+from divulge.hierarchy import SUPPRESSED, Hierarchy, build_hierarchy
 from divulge.publish.manifest import FOLDER
 from divulge.publish.schema import read_checked
 from divulge.search import Recoding
@@ -70,18 +70,70 @@ def read_mapping(path: Path) -> Mapped:
     return dict(zip(rows["value"].to_pylist(), rows["label"].to_pylist(), strict=True))
 
 
-def extended(mapping: Mapped, texts: Iterable[str | None]) -> Mapped:
-    """The mapping with values that it has not seen and one of its labels covers by what it says.
+# --- values that nobody had before ------------------------------------------------------------------------------------
+RULES = f"{FOLDER}/rules.json"
+"""The rules by which columns became coarser; they say what becomes of values that nobody had before."""
 
-    `*`, where it is the only label, covers everything; a range covers the numbers in it, unless the mapping itself says otherwise.
 
-    >>> extended({"91": ">=90", "34": "[30, 40)"}, ["100", "35", "60"])
+class LaterRule(NamedTuple):
+    """The rule of a column, and the level that was published; None where boxes were."""
+
+    keys: Mapping[str, Any]
+    level: int | None
+
+    def reach(self, column: str, known: Iterable[str | None], texts: Iterable[str | None]) -> Hierarchy:
+        """The levels of the known values, as they were then, and beyond them those of other values that the rule covers."""
+        return build_hierarchy(column, self.keys, known, beyond=texts)
+
+
+def write_rules(path: Path, rules: Mapping[str, LaterRule]) -> None:
+    """As a policy file has them; whatever is no JSON is written as text, which a rule reads as well."""
+    document = {name: {"keys": _in_json(rule.keys), "level": rule.level} for name, rule in rules.items()}
+    path.write_text(json.dumps(document, ensure_ascii=False, allow_nan=False) + "\n", encoding="utf-8")
+
+
+def _in_json(given: Any) -> Any:
+    if isinstance(given, Mapping):
+        return {str(key): _in_json(value) for key, value in given.items()}
+    if isinstance(given, list | tuple):
+        return [_in_json(value) for value in given]
+    return given if isinstance(given, bool | int | str | None) else as_text(given)
+
+
+def read_rules(path: Path) -> dict[str, LaterRule]:
+    """What `write_rules` wrote."""
+    found = {name: LaterRule(rule["keys"], rule["level"]) for name, rule in read_checked(path, "rules").items()}
+    if strange := [name for name, rule in found.items() if "file" in rule.keys]:
+        raise BadInput(
+            f"{path.name}: the rule of {strange[0]!r} names a file", hint="A release is whole without others"
+        )
+    return found
+
+
+def extended(column: str, mapping: Mapped, texts: Iterable[str | None], rule: LaterRule | None = None) -> Mapped:
+    """The mapping with values that it has not seen and the column's rule covers; without a rule, those that a label covers by what it says.
+
+    Of labels, `*` covers everything where it is the only one; a range covers the numbers in it, unless the mapping itself says otherwise.
+
+    >>> extended("age", {"91": ">=90", "34": "[30, 40)"}, ["100", "35", "60"])
     {'91': '>=90', '34': '[30, 40)', '100': '>=90', '35': '[30, 40)'}
+    >>> extended("age", {"91": ">=90"}, ["60", "none"], LaterRule({"intervals": [10], "top": 90}, 1))
+    {'91': '>=90', '60': '[60, 70)'}
     """
     unseen = [text for text in texts if text is not None and text not in mapping]
     seen = {value: label for value, label in mapping.items() if value is not None}
+    if rule is not None and unseen:
+        level = rule.level or 0
+        levels = rule.reach(column, seen, unseen)
+        # A rule says what its labels mean only where it labels the known values as they were published.
+        if level <= levels.height and all(levels.rows[value][level] == label for value, label in seen.items()):
+            return {**mapping, **{text: labels[level] for text, labels in levels.beyond.items()}}
+    return {**mapping, **_covered_by_labels(seen, unseen)}
+
+
+def _covered_by_labels(seen: Mapping[str, str | None], unseen: Sequence[str]) -> Mapped:
     if seen and set(seen.values()) == {SUPPRESSED}:
-        return {**mapping, **dict.fromkeys(unseen, SUPPRESSED)}
+        return dict.fromkeys(unseen, SUPPRESSED)
     ranges = {label: found for label in dict.fromkeys(seen.values()) if label and (found := parse_interval(label))}
     for value, label in seen.items():
         number = as_number(value)
@@ -93,7 +145,7 @@ def extended(mapping: Mapped, texts: Iterable[str | None]) -> Mapped:
         labels = [label for label, found in ranges.items() if number is not None and number in found]
         if len(labels) == 1:
             covered[text] = labels[0]
-    return {**mapping, **covered}
+    return covered
 
 
 def write_types(path: Path, types: Mapping[str, str]) -> None:
@@ -118,6 +170,10 @@ def read_original(path: Path) -> dict[str, dict[str | None, float]]:
     """What `write_original` wrote."""
     pairs = read_checked(path, "original")
     return {name: {value: float(mass) for value, mass in masses} for name, masses in pairs.items()}
+
+
+EARLIER = f"{FOLDER}/earlier.parquet"
+"""What was published before these rows, in the columns that are counted: promises are kept by all of it together."""
 
 
 # --- boxes ------------------------------------------------------------------------------------------------------------
@@ -147,6 +203,29 @@ def read_boxes(path: Path, columns: int) -> tuple[Placed, ...]:
         if {len(box.labels), len(box.spans)} != {columns} or any({"from", "to"} - set(span) for span in spans):
             raise BadInput(f"{path.name}: box {number} does not say what each of {columns} columns holds")
     return found
+
+
+def reaching(boxes: Sequence[Placed], contingency: Contingency, rules: Mapping[str, LaterRule]) -> tuple[Placed, ...]:
+    """The boxes with values that they have not seen, where a column's rule puts these below the label of the box."""
+    spans = [list(box.spans) for box in boxes]
+    for place_, domain in enumerate(contingency.keys):
+        rule = rules.get(domain.name)
+        if rule is None or any(span is None or "values" not in span for span in (box.spans[place_] for box in boxes)):
+            continue
+        known = dict.fromkeys(value for box in boxes for value in box.spans[place_]["values"])
+        levels = rule.reach(domain.name, known, [text for text in map(as_text, domain.labels) if text not in known])
+        for box, span in zip(boxes, spans, strict=True):
+            values, label = set(span[place_]["values"]) - {None}, box.labels[place_]
+            level = _level_of(levels, values, label)
+            more = [text for text, labels in levels.beyond.items() if level is not None and labels[level] == label]
+            span[place_] = {"values": [*span[place_]["values"], *more]}
+    return tuple(Placed(box.labels, span) for box, span in zip(boxes, spans, strict=True))
+
+
+def _level_of(levels: Hierarchy, values: set[str], label: str | None) -> int | None:
+    """The lowest level whose label holds exactly these values."""
+    held = ({v for v, labels in levels.rows.items() if labels[level] == label} for level in range(levels.height + 1))
+    return next((level for level, found in enumerate(held) if found - {None} == values), None)
 
 
 def place(boxes: Sequence[Placed], contingency: Contingency, *, unchanged: Sequence[bool]) -> Recoding:

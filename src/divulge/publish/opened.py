@@ -125,10 +125,20 @@ class OpenedRelease:
     @property
     def settings(self) -> dict[str, Any]:
         """What the numbers of the release depend on; told to its publisher."""
-        if "after" not in self.mine:
+        if not self.holds_mappings:
             told = f"{self.folder} holds later rows, and its private part does not say how the values of the original were distributed"
             raise BadInput(told, hint="Open it without its private part, and give the original")
         return cast("dict[str, Any]", self.mine["after"]["settings"])
+
+    @property
+    def holds_mappings(self) -> bool:
+        """Whether the private part says what values became; later rows of an earlier version do not."""
+        return {"after", "unchanged"} <= self.mine.keys()
+
+    @property
+    def nulls(self) -> Nulls:
+        """How nulls were counted."""
+        return cast("Nulls", self.document["nulls"])
 
     @property
     def unchanged(self) -> frozenset[str]:
@@ -169,8 +179,13 @@ class OpenedRelease:
     @cached_property
     def boxes(self) -> tuple[mapping.Placed, ...]:
         """What each class of a local recoding stands for; empty where columns were mapped one by one."""
-        local = self.document["method"] == "mondrian"
+        local = self._has(mapping.BOXES)
         return mapping.read_boxes(self._private(mapping.BOXES), len(self.quasi_identifiers)) if local else ()
+
+    @cached_property
+    def rules(self) -> dict[str, mapping.LaterRule]:
+        """By which rule each column became coarser, where there was one."""
+        return mapping.read_rules(self._private(mapping.RULES)) if self._has(mapping.RULES) else {}
 
     @cached_property
     def masses(self) -> dict[str, dict[str | None, float]]:
@@ -191,14 +206,15 @@ class OpenedRelease:
         columns = tuple(key.name for key in counted.keys)
         unchanged = tuple(name in self.unchanged for name in columns)
         if self.boxes:
-            return mapping.place(self.boxes, counted, unchanged=unchanged), {}
+            boxes = mapping.reaching(self.boxes, counted, self.rules)
+            return mapping.place(boxes, counted, unchanged=unchanged), {}
         labels: list[tuple[str | None, ...]] = []
         codes: list[Ints] = []
         kept = np.ones(len(counted), dtype=bool)
         strange: dict[str, list[str]] = {}
         for key, column in zip(counted.keys, counted.codes, strict=True):
             texts = [as_text(label) for label in key.labels]
-            mapped = mapping.extended(self.mappings[key.name], texts)
+            mapped = mapping.extended(key.name, self.mappings[key.name], texts, self.rules.get(key.name))
             known = np.array([text in mapped for text in texts])
             if not known.all():
                 strange[key.name] = [str(text) for text, is_known in zip(texts, known, strict=True) if not is_known]
@@ -227,8 +243,13 @@ class OpenedRelease:
         rows = recoded_rows(source, engine, counted, recoding, roles=roles, nulls=nulls)
         return table_of(engine, f"({rows})", source=table.source), int(counted.sizes[~recoding.kept].sum())
 
+    def _has(self, name: str) -> bool:
+        """Whether a file, or a folder of files, is in the private part."""
+        own = name.removeprefix(f"{manifest.FOLDER}/")
+        return any(file == own or file.startswith(f"{own}/") for file in self.mine["files"])
+
     def _private(self, name: str) -> Path:
-        if name.removeprefix(f"{manifest.FOLDER}/") not in self.mine["files"]:
+        if not self._has(name):
             raise BadInput(f"{self.folder} has no {name}", hint=WHOLE)
         return self.folder / name
 

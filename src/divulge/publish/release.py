@@ -46,7 +46,7 @@ class StagedFile:
 
     name: str
     """Its path within the release, with / between folders."""
-    write: Callable[[Path], None]
+    write: Callable[[Path], object]
     """Writes the file, or the folder, to the path that it is given."""
     public: bool = True
     """Whether it may be handed out; a file with values of the original may not."""
