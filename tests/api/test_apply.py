@@ -359,6 +359,12 @@ def test_what_is_carried_on(tmp_path: Path) -> None:
     given = decide(policy=Policy(l_diversity=2), prior={"flu": 0.4, "cold": 0.6}).write(tmp_path / "given")
     unchecked = dv.apply(given, later(), tmp_path / "g1").unchecked
     assert dv.apply(tmp_path / "g1", later(), tmp_path / "g2").unchecked == unchecked != ()
+    # an earlier version kept no mappings with later rows
+    kept = first.folder / "mapping" / "manifest.json"
+    document = json.loads(kept.read_text(encoding="utf-8"))
+    kept.write_text(json.dumps({name: document[name] for name in document if name != "after"}), encoding="utf-8")
+    with pytest.raises(BadInput, match="kept no mappings"):
+        dv.apply(first.folder, later(), tmp_path / "out")
     # a file of the private part that changed is seen
     (third.folder / "mapping" / "earlier.parquet").write_bytes(b"other")
     with pytest.raises(BadInput, match=r"mapping/earlier\.parquet has changed"):

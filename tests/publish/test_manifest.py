@@ -70,7 +70,7 @@ def test_the_public_manifest_seals_public_files_and_knows_no_other(release: Path
     assert public["files"] == {"table.csv": {"sha256": hashlib.sha256(table).hexdigest(), "bytes": len(table)}}
     assert "mapping" not in json.dumps(public)
     assert private["manifest"] == hashlib.sha256((release / "manifest.json").read_bytes()).hexdigest()
-    assert set(private["files"]) == {"zip.csv", "age.csv", "original.json", "types.json"}
+    assert set(private["files"]) == {"zip.csv", "age.csv", "original.json", "rules.json", "types.json"}
     assert {"divulge", "python", "duckdb", "numpy", "pyarrow"} == set(public["versions"])
     assert (release / "mapping").stat().st_mode & 0o777 == 0o700
     assert read_manifest(release) == public

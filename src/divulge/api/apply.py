@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """apply(): publish later rows the way an earlier release was published, if both together still keep its promises.
 
-Every value gets the label it got then, or that its column's rule gives it. All that was published so far and the new rows are counted together
-and held against the earlier promises, with the prior of all originals together. What this does not prove is said: whether a person is in both, what the new rows
-tell somebody who knows that a person is among them (`Applied.alone`), and promises on assumptions that a manifest does not hold.
+Every value gets the label it got then, or that its column's rule gives it. All that was published so far and the new rows are counted
+together and held against the earlier promises, with the prior of all originals together. What this does not prove is said: whether a person
+is in both, what the new rows tell somebody who knows that a person is among them (`Applied.alone`), and promises on assumptions that a
+manifest does not hold.
 """
 
 from __future__ import annotations

@@ -17,6 +17,7 @@ from divulge.publish import manifest, mapping
 from divulge.publish.files import draw_secret, shuffled
 from divulge.publish.opened import WHOLE, OpenedRelease
 from divulge.publish.release import StagedFile
+from divulge.publish.verify import Fingerprint
 from divulge.table import read
 
 
@@ -76,8 +77,14 @@ class Earlier(OpenedRelease):
             mapping.ORIGINAL: partial(mapping.write_original, counts=masses)
         }
         files = engine.files_for(int(self.document["rows"]))
-        before = shuffled(engine, self.all_rows(engine, columns), secret=draw_secret(), files=files)
-        written[mapping.EARLIER] = partial(engine.write, before, kind="parquet", files=files)
+        before = self.all_rows(engine, columns)
+        expected = Fingerprint.of(engine, f"({before})")
+
+        def write_earlier(path: Path) -> None:
+            engine.write(shuffled(engine, before, secret=draw_secret(), files=files), path, kind="parquet", files=files)
+            expected.refuse_other(Fingerprint.of(engine, read(path, engine=engine).relation), mapping.EARLIER)
+
+        written[mapping.EARLIER] = write_earlier
         own = [f"{manifest.FOLDER}/{file}" for file in self.mine["files"]]
         same = [name for name in own if name not in written and not name.startswith(f"{mapping.EARLIER}/")]
         written |= {name: partial(shutil.copyfile, self.folder / name) for name in same}
