@@ -71,10 +71,23 @@ CALLS = {
     "charts.before_and_after": call(MEASURED.of_class(zip="1")),
     "charts.check_path": call("picture.svg"),
     "charts.class_sizes": call(MEASURED),
+    "charts.disinformation": call(
+        dv.dossier.choose_disinformation(
+            RECORDS, ALICE, dv.dossier.candidates_of(RECORDS[:1]), budget=1, operator=MERGING
+        )
+    ),
     "charts.distances": call(dv.compare_distances(pairs=2, steps=10)),
     "charts.drawing_script": call(),
+    "charts.distributions": call(dv.generalize(PEOPLE, policy=KEPT, plain=["age"], **ROLES)),
+    "charts.front": call(dv.tradeoff(PEOPLE, "k_anonymity", **ROLES)),
+    "charts.groups": call(dv.anatomize(PEOPLE, sensitive="disease", quasi_identifiers=["zip", "age"], beta="1/2")),
+    "charts.information": call(MEASURED),
+    "charts.known_columns": call(dv.rank(PEOPLE, quasi_identifiers=["zip", "age"])),
     "charts.leakages": call(MEASURED),
+    "charts.records": call(dv.dossier.set_leakage(RECORDS, ALICE)),
     "charts.save": call(MEASURED.chart(), "picture.svg"),
+    "charts.sets": call(dv.rank(PEOPLE, quasi_identifiers=["zip", "age"])),
+    "charts.timeline": call(dv.dossier.timeline(RECORDS, ALICE, operator=MERGING)),
     "dossier.Augment": call("C", "P", {"2": "1"}),
     "dossier.Chain": call((MERGING,)),
     "dossier.Compared": call("N"),

@@ -16,8 +16,10 @@ from divulge.charts.theme import (
     BEFORE,
     HEIGHT,
     INK,
+    SEVERAL,
     WARNING,
     WIDTH,
+    counted,
     data_of,
     finished,
     labels_of,
@@ -31,6 +33,8 @@ from divulge.values import checked
 
 _MOST_CLASSES = 2_000
 """Marks in one picture; more make a file that is slow to open and shows no more."""
+_MOST_BARS = 20
+"""Classes in one picture of bars."""
 _MOST_VALUES = 16
 """Bars of one class; those that change least stand together as one."""
 
@@ -138,12 +142,17 @@ def _marks(rows: list[dict[str, Any]], bounds: list[tuple[str, float]]) -> Any:
         .mark_point(filled=True, opacity=0.6, stroke="white", strokeWidth=0.5)
         .encode(
             **axes,
-            size=alt.Size("people:Q", title="people", scale=alt.Scale(type="sqrt", domain=[0, most], range=[12, 420])),
+            size=alt.Size(
+                "people:Q",
+                title="people",
+                scale=alt.Scale(type="sqrt", domain=[0, most], range=[12, 420]),
+                legend=alt.Legend(values=_round_sizes(most)),
+            ),
             color=colour,
             shape=shape,
             tooltip=[
                 alt.Tooltip("class:N", title="class"),
-                alt.Tooltip("people:Q", title="people", format=","),
+                alt.Tooltip("people:Q", title="people", format=",d"),
                 alt.Tooltip("x:Q", title="change of the distribution", format=".3f"),
                 alt.Tooltip("y:Q", title="change of uncertainty, bits", format=".3f"),
             ],
@@ -156,8 +165,94 @@ def _marks(rows: list[dict[str, Any]], bounds: list[tuple[str, float]]) -> Any:
     return alt.layer(marks, *lines)
 
 
+def _round_sizes(most: int) -> list[int]:
+    """Three sizes for a legend: 1, 10, 100 for up to 300 people."""
+    found = [low for low, _ in _bins(most)]
+    return sorted({found[0], found[len(found) // 2], found[-1]})
+
+
 def _at(along: str) -> Any:
     return alt.X("at:Q") if along == "x" else alt.Y("at:Q")
+
+
+@checked
+def information(
+    found: Measurement, attribute: str | None = None, *, t: float | None = None, l_value: float | None = None
+) -> Any:
+    """What each class tells in bits, by both of Bezzi's measures, against the average and against bounds (Bezzi 2010, Figs. 1 to 4).
+
+    I1 is how far the class is from what was expected, which t bounds; I2 how much less uncertain it is, which l bounds.
+
+    Args:
+        found: what `dv.measure` gave
+        attribute: one of several sensitive attributes; by default the one whose distribution leaks most
+        t: a bound for I1, in bits
+        l_value: an entropy l; a class may take H - log2 l bits by I2
+
+    Examples:
+        >>> import pyarrow as pa
+        >>> import divulge as dv
+        >>> people = pa.table({"zip": ["1", "2"], "disease": ["flu", "cold"]})
+        >>> measured = dv.measure(people, quasi_identifiers="zip", sensitive="disease")
+        >>> chart = dv.charts.information(measured, t=0.5, l_value=1.5)
+    """
+    if (t is not None and t < 0) or (l_value is not None and l_value < 1):
+        raise BadInput("t must be a number of at least 0, and l_value of at least 1")
+    attribute = _attribute(found, attribute)
+    belief = found.beliefs[attribute]
+    surprise, specific = belief.surprise, metrics.specific_information(belief)
+    held = metrics.conditions_of(found, attribute, t=t, l_value=l_value)
+    finite = np.flatnonzero(np.isfinite(surprise))
+    order = finite[np.argsort(-surprise[finite], kind="stable")][:_MOST_BARS]
+    keys = [found.contingency.class_key(int(belief.classes[at])) for at in order.tolist()]
+    labels = labels_of((values.class_name(key) for key in keys), most=44)
+    kinds = ["I1, surprise", "I2, fall of uncertainty"]
+    rows = [
+        {"class": label, "bits": float(numbers[at]), "kind": kind}
+        for label, at in zip(labels, order.tolist(), strict=True)
+        for kind, numbers in zip(kinds, (surprise, specific), strict=True)
+    ]
+    bounds: list[dict[str, Any]] = [{"at": held.average_surprise, "line": "average"}]
+    bounds += [] if t is None else [{"at": t, "line": f"t = {t:g}"}]
+    bounds += (
+        [] if l_value is None else [{"at": held.prior_entropy - float(np.log2(l_value)), "line": f"l = {l_value:g}"}]
+    )
+    lines = [bound["line"] for bound in bounds]
+    bars = (
+        alt.Chart(data_of(rows), width=WIDTH, height=alt.Step(11))
+        .mark_bar()
+        .encode(
+            y=alt.Y("class:N", sort=None, title=None, scale=alt.Scale(paddingInner=0.3)),
+            yOffset=alt.YOffset("kind:N", sort=None, scale=alt.Scale(domain=kinds)),
+            x=alt.X("bits:Q", title=f"bits that the class tells about {readable(attribute, 30)}"),
+            color=alt.Color("kind:N", title=None, scale=alt.Scale(domain=kinds, range=[ACCENT, SEVERAL[2]])),
+            tooltip=[
+                alt.Tooltip("class:N", title="class"),
+                alt.Tooltip("kind:N", title="measure"),
+                alt.Tooltip("bits:Q", title="bits", format=".4f"),
+            ],
+        )
+    )
+    rules = (
+        alt.Chart(data_of(bounds))
+        .mark_rule(color=INK, strokeWidth=1.5)
+        .encode(
+            x="at:Q",
+            strokeDash=alt.StrokeDash(
+                "line:N", title=None, scale=alt.Scale(domain=lines, range=[[2, 2], [6, 3], [1, 0]][: len(lines)])
+            ),
+            tooltip=[alt.Tooltip("line:N", title="line"), alt.Tooltip("at:Q", title="bits", format=".4f")],
+        )
+    )
+    infinite = len(surprise) - len(finite)
+    return finished(
+        alt.layer(bars, rules),
+        f"How many bits each class tells about {readable(attribute, 40)}",
+        shown_of(len(order), found.class_count, "classes", "that surprise most") if not infinite else "",
+        f"{infinite:,} classes hold a value that nobody expected: infinitely surprising, and not shown."
+        if infinite
+        else "",
+    )
 
 
 @checked
@@ -207,16 +302,17 @@ def before_and_after(found: metrics.OneClass, attribute: str | None = None) -> A
         )
     )
     gone = sum(shift.after == 0 for shift in shares)
-    told = f"{found.size:,} {'person' if found.size == 1 else 'people'}; {gone:,} of {len(shares):,} values can be ruled out."
+    told = f"{counted(found.size, 'person', 'people')}; {gone:,} of {len(shares):,} values can be ruled out."
     return finished(chart, readable(found.name, 120), told)
 
 
 @checked
-def class_sizes(found: Measurement) -> Any:
-    """How many people have a class of each size to themselves: the smaller the class, the fewer they hide among.
+def class_sizes(found: Measurement, before: Measurement | None = None) -> Any:
+    """How many people share their class with so many others: the smaller the class, the fewer they hide among.
 
     Args:
         found: what `dv.measure` gave
+        before: the same people before they were made to look alike, in grey beside it
 
     Examples:
         >>> import pyarrow as pa
@@ -224,32 +320,43 @@ def class_sizes(found: Measurement) -> Any:
         >>> people = pa.table({"zip": ["1", "2"], "disease": ["flu", "cold"]})
         >>> chart = dv.charts.class_sizes(dv.measure(people, quasi_identifiers="zip"))
     """
-    sizes = found.contingency.sizes
-    if not len(sizes):
+    shown = {"before": before, "published": found} if before is not None else {"now": found}
+    most = max((int(each.contingency.sizes.max(initial=0)) for each in shown.values()), default=0)
+    if not most:
         raise BadInput("the table has no rows, so it has no classes")
     rows = []
-    for low, high in _bins(int(sizes.max())):
-        inside = sizes[(sizes >= low) & (sizes <= high)]
-        label = f"{low:,}" if low == high else f"{low:,} to {high:,}"
-        rows.append({"size": label, "people": int(inside.sum()), "classes": len(inside)})
-    while rows and not rows[-1]["classes"]:
-        rows.pop()
+    for low, high in _bins(most):
+        label = f"{low:,}" if low == high else f"{low:,}-{high:,}"
+        for when, each in shown.items():
+            inside = each.contingency.sizes[(each.contingency.sizes >= low) & (each.contingency.sizes <= high)]
+            rows.append({"size": label, "when": when, "people": int(inside.sum()), "classes": len(inside)})
+    colours = {"now": ACCENT, "before": BEFORE, "published": ACCENT}
+    legend = alt.Legend() if before is not None else None
+    colour = alt.Color(
+        "when:N",
+        title=None,
+        legend=legend,
+        scale=alt.Scale(domain=list(shown), range=[colours[when] for when in shown]),
+    )
     chart = (
         alt.Chart(data_of(rows), width=WIDTH, height=HEIGHT)
         .mark_bar()
         .encode(
-            x=alt.X("size:N", sort=None, title="people in the class", axis=alt.Axis(labelAngle=0)),
-            y=alt.Y("people:Q", title="people in classes of that size", axis=alt.Axis(format=",")),
-            color=alt.condition(alt.datum.size == "1", alt.value(WARNING), alt.value(ACCENT)),
+            x=alt.X("size:N", sort=None, title="people in the class", axis=alt.Axis(labelAngle=-40)),
+            xOffset=alt.XOffset("when:N", sort=None, scale=alt.Scale(domain=list(shown))),
+            y=alt.Y("people:Q", title="people in classes of that size", axis=alt.Axis(format=",d", tickMinStep=1)),
+            color=colour,
             tooltip=[
                 alt.Tooltip("size:N", title="people in the class"),
-                alt.Tooltip("classes:Q", title="classes", format=","),
-                alt.Tooltip("people:Q", title="people in them", format=","),
+                alt.Tooltip("when:N", title="when"),
+                alt.Tooltip("classes:Q", title="classes", format=",d"),
+                alt.Tooltip("people:Q", title="people in them", format=",d"),
             ],
         )
     )
+    sizes = found.contingency.sizes
     alone = int((sizes == 1).sum())
-    told = f"{int(sizes.sum()):,} people in {len(sizes):,} classes; {alone:,} are alone in theirs."
+    told = f"{counted(int(sizes.sum()), 'person', 'people')} in {counted(len(sizes), 'class', 'classes')}, {alone:,} alone in theirs."
     return finished(chart, "How many people look alike", told, _which(len(sizes), found))
 
 

@@ -46,11 +46,10 @@ def save(chart: Any, path: str | os.PathLike[str]) -> Path:
     target = check_path(path)
     content = _written(chart, target.suffix.lower())
     try:
-        with tempfile.NamedTemporaryFile(dir=target.parent, prefix=f".{target.name}.", delete=False) as file:
-            partial = Path(file.name)
-            file.write(content)
-        partial.chmod(0o666 & ~_umask())
-        partial.replace(target)
+        with tempfile.TemporaryDirectory(dir=target.parent, prefix=".divulge-") as folder:
+            partial = Path(folder) / target.name
+            partial.write_bytes(content)
+            partial.replace(target)
     except OSError as error:
         raise BadInput(f"the chart cannot be written to {target}: {error.strerror}") from None
     return target
@@ -77,12 +76,6 @@ def check_path(path: str | os.PathLike[str]) -> Path:
     if not target.parent.is_dir():
         raise BadInput(f"the chart cannot be written to {target}: there is no folder {target.parent}")
     return target
-
-
-def _umask() -> int:
-    current = os.umask(0)
-    os.umask(current)
-    return current
 
 
 def _specification(chart: Any) -> dict[str, Any]:

@@ -31,18 +31,20 @@ def distances(found: papers.Comparison) -> Any:
             x=alt.X("way:Q", title="way from prior to target"),
             y=alt.Y("mean:Q", title="mean distance", scale=alt.Scale(type="symlog")),
             color=alt.Color(
-                "distance:N", title=None, scale=alt.Scale(domain=names, range=_cycled(SEVERAL, len(names)))
+                "distance:N",
+                title=None,
+                scale=alt.Scale(domain=names, range=[SEVERAL[at % len(SEVERAL)] for at in range(len(names))]),
             ),
             strokeDash=alt.StrokeDash(
-                "distance:N", title=None, scale=alt.Scale(domain=names, range=_cycled(DASHES, len(names)))
+                "distance:N",
+                title=None,
+                scale=alt.Scale(
+                    domain=names, range=[DASHES[(at + at // len(SEVERAL)) % len(DASHES)] for at in range(len(names))]
+                ),
             ),
         )
     )
     return finished(chart, "Distances as belief moves from prior to target")
-
-
-def _cycled(values: Any, count: int) -> list[Any]:
-    return [values[place % len(values)] for place in range(count)]
 
 
 results.chart_of.register(papers.Comparison)(distances)

@@ -35,8 +35,9 @@ _CONFIG: dict[str, Any] = {
     },
     "axis": {
         "gridColor": GRID, "gridWidth": 1, "domain": False, "ticks": False, "labelColor": INK, "labelFontSize": 11, "labelPadding": 6,
-        "labelLimit": 0, "titleColor": MUTED, "titleFontSize": 11.5, "titleFontWeight": 400, "titlePadding": 10,
+        "labelLimit": 0, "labelFlush": False, "titleColor": MUTED, "titleFontSize": 11.5, "titleFontWeight": 400, "titlePadding": 10,
     },
+    "axisQuantitative": {"tickCount": 6},
     "axisBand": {"grid": False},
     "legend": {
         "labelColor": INK, "labelFontSize": 11, "labelLimit": 0, "titleColor": MUTED, "titleFontSize": 11, "titleFontWeight": 400,
@@ -103,6 +104,15 @@ def labels_of(values: Iterable[Any], most: int = 38) -> list[str]:
             label = f"{plain} ({times})"
         found[label] = None
     return list(found)
+
+
+def counted(count: int, one: str, many: str) -> str:
+    """1 record, 2 records.
+
+    >>> counted(1, "record", "records"), counted(2000, "record", "records")
+    ('1 record', '2,000 records')
+    """
+    return f"1 {one}" if count == 1 else f"{count:,} {many}"
 
 
 def shown_of(shown: int, of: int, what: str, chosen: str) -> str:

@@ -1,0 +1,258 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Pictures of releases: what coarser tables cost and what they tell, and the groups of anatomized ones."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from typing import Any
+
+import altair as alt
+
+from divulge import anatomy, metrics, publish, results, search
+from divulge.api.anatomize import AnatomizedRelease
+from divulge.api.query import ReleaseCheck
+from divulge.charts.classes import class_sizes, leakages
+from divulge.charts.theme import (
+    ACCENT,
+    BEFORE,
+    HEIGHT,
+    HOLDS,
+    INK,
+    WARNING,
+    WIDTH,
+    counted,
+    data_of,
+    finished,
+    readable,
+    shown_of,
+)
+from divulge.errors import BadInput
+from divulge.values import checked
+
+_MOST_POINTS = 3_000
+_MOST_SIZES = 24
+_LEVELS = {
+    "alpha": "whose record it is",
+    "beta": "a sensitive value",
+    "gamma": "a whole record",
+    "delta": "shift of belief",
+}
+
+
+@checked
+def front(found: search.Front, other: search.Front | None = None) -> Any:
+    """What each combination of levels loses against what it tells; the line joins those that none beats in both.
+
+    Args:
+        found: what `dv.tradeoff` gave
+        other: the same table with another metric; then both metrics are the axes, and colour is what is lost
+
+    Examples:
+        >>> import pyarrow as pa
+        >>> import divulge as dv
+        >>> people = pa.table({"zip": ["4761", "4762", "4791", "4792"]})
+        >>> chart = dv.charts.front(dv.tradeoff(people, "k_anonymity", quasi_identifiers="zip"))
+    """
+    if other is not None:
+        return _two_leakages(found, other)
+    points = [point for point in found.points if math.isfinite(point.leakage) and math.isfinite(point.value)]
+    behind = [point for point in points if not point.on_front]
+    step = -(-max(len(behind), 1) // _MOST_POINTS)
+    shown = [*(point for point in points if point.on_front), *behind[::step]]
+    rows = [
+        {
+            "x": point.leakage,
+            "y": point.value,
+            "levels": _levels(point),
+            "left": point.suppressed,
+            "classes": point.classes,
+            "kind": "front" if point.on_front else "beaten",
+        }
+        for point in sorted(shown, key=lambda point: point.leakage)
+    ]
+    base = alt.Chart(data_of(rows), width=WIDTH, height=HEIGHT).encode(
+        x=alt.X("x:Q", title=_in_words(found), scale=alt.Scale(zero=False, nice=True)),
+        y=alt.Y("y:Q", title=_lost(found), scale=alt.Scale(zero=True)),
+        tooltip=[
+            alt.Tooltip("levels:N", title="levels"),
+            alt.Tooltip("x:Q", title=found.metric.replace("_", " "), format=".4~f"),
+            alt.Tooltip("y:Q", title=found.objective.replace("_", " "), format=".4~f"),
+            alt.Tooltip("left:Q", title="people left out", format=",d"),
+            alt.Tooltip("classes:Q", title="classes", format=",d"),
+        ],
+    )
+    beaten = base.transform_filter("datum.kind == 'beaten'").mark_point(filled=True, color=BEFORE, opacity=0.7, size=28)
+    on_front = base.transform_filter("datum.kind == 'front'").mark_line(
+        color=ACCENT, interpolate="step-after", point=alt.OverlayMarkDef(color=ACCENT, filled=True, size=60)
+    )
+    lost = len(found.points) - len(points)
+    return finished(
+        alt.layer(beaten, on_front),
+        "What is lost, and what is told",
+        "Each mark is one choice of levels; the line joins those that no other beats in both.",
+        shown_of(len(rows), len(points), "choices", "on the line, and some of the others"),
+        f"{lost:,} choices have no finite number and are not shown." if lost else "",
+    )
+
+
+def _levels(point: Any) -> str:
+    return ", ".join(f"{readable(name)} {level}" for name, level in point.levels.items())
+
+
+def _in_words(found: search.Front) -> str:
+    metric = metrics.find_metric(found.metric)
+    about = f" of {readable(found.attribute, 30)}" if found.attribute else ""
+    unit = f", {metric.unit}" if metric.unit else ""
+    return (
+        f"{found.metric.replace('_', ' ')}{about}{unit} ({'higher' if metric.worse == 'high' else 'lower'} tells more)"
+    )
+
+
+def _lost(found: search.Front) -> str:
+    return f"{found.objective.replace('_', ' ')} (what is lost)"
+
+
+def _two_leakages(found: search.Front, other: search.Front) -> Any:
+    """Both metrics as axes."""
+    if found.objective != other.objective:
+        raise BadInput(
+            f"one front is by {found.objective} and the other by {other.objective}", hint="draw both by the same"
+        )
+    beside = {tuple(point.levels.items()): point for point in other.points}
+    pairs = [(point, beside.get(tuple(point.levels.items()))) for point in found.points]
+    both = [
+        (point, match)
+        for point, match in pairs
+        if match is not None and math.isfinite(point.leakage) and math.isfinite(match.leakage)
+    ]
+    if not both:
+        raise BadInput("the two fronts have no choice of levels in common", hint="draw them for the same table")
+    both = sorted(both, key=lambda pair: not (pair[0].on_front or pair[1].on_front))
+    rows = [
+        {
+            "x": point.leakage, "y": match.leakage, "lost": point.value, "levels": _levels(point),
+            "kind": "on a front" if point.on_front or match.on_front else "beaten",
+        }
+        for point, match in both[:_MOST_POINTS]
+    ]  # fmt: skip
+    kinds = ["on a front", "beaten"]
+    chart = (
+        alt.Chart(data_of(rows), width=WIDTH, height=HEIGHT)
+        .mark_point(filled=True, opacity=0.85, stroke=INK, strokeWidth=0.4)
+        .encode(
+            x=alt.X("x:Q", title=_in_words(found), scale=alt.Scale(zero=False, nice=True)),
+            y=alt.Y("y:Q", title=_in_words(other), scale=alt.Scale(zero=False, nice=True)),
+            color=alt.Color("lost:Q", title=_lost(found), scale=alt.Scale(range=["#d8e6ea", ACCENT])),
+            shape=alt.Shape("kind:N", title=None, scale=alt.Scale(domain=kinds, range=["diamond", "circle"])),
+            size=alt.Size("kind:N", legend=None, scale=alt.Scale(domain=kinds, range=[110, 40])),
+            tooltip=[
+                alt.Tooltip("levels:N", title="levels"),
+                alt.Tooltip("x:Q", title=found.metric.replace("_", " "), format=".4~f"),
+                alt.Tooltip("y:Q", title=other.metric.replace("_", " "), format=".4~f"),
+                alt.Tooltip("lost:Q", title=found.objective.replace("_", " "), format=".4~f"),
+            ],
+        )
+    )
+    told = "Each mark is one choice of levels; the darker, the more is lost."
+    told += " Diamonds: no other choice beats them in loss and in one of the two."
+    return finished(
+        chart,
+        "What is told by two measures, and what is lost",
+        told,
+        shown_of(len(rows), len(both), "choices", "on a front, and some of the others"),
+    )
+
+
+# --- anatomized -------------------------------------------------------------------------------------------------------
+@checked
+def groups(found: AnatomizedRelease | ReleaseCheck) -> Any:
+    """The groups of an anatomized release: how many there are of each size, and what they let somebody guess, against what is promised.
+
+    Where rows stayed on disk or on a cluster, or only the published tables are at hand, sizes are told as a range.
+
+    Args:
+        found: what `dv.anatomize` or `dv.check_anatomized` gave
+
+    Examples:
+        >>> import pyarrow as pa
+        >>> import divulge as dv
+        >>> people = pa.table({"age": [30, 33, 45, 42], "job": ["T", "E", "E", "T"], "salary": [45, 60, 47, 50]})
+        >>> chart = dv.charts.groups(dv.anatomize(people, sensitive="salary", beta="1/2"))
+    """
+    if isinstance(found, AnatomizedRelease):
+        summary, whole = found.summary, found.groups.only
+        count, smallest, largest = summary.groups, summary.smallest, summary.largest
+        sizes = None if whole is None else Counter(whole.sizes.tolist())
+    else:
+        count, smallest, largest, sizes = found.groups, found.smallest, found.largest, None
+    panels = [_reached(found.levels, found.model)]
+    if sizes:
+        panels.insert(0, _sizes(sizes))
+    told = f"{counted(count, 'group', 'groups')} of {smallest:,} to {largest:,} records."
+    return finished(
+        alt.hconcat(*panels, spacing=40),
+        "What the groups hide",
+        f"{told} Bars: the most that a group lets somebody guess, or believe more than before; the black mark: what is promised.",
+    )
+
+
+def _sizes(sizes: Counter[int]) -> Any:
+    width = -(-(max(sizes) - min(sizes) + 1) // _MOST_SIZES)
+    start = min(sizes)
+    found: Counter[int] = Counter()
+    for size, count in sizes.items():
+        found[start + (size - start) // width * width] += count
+    rows = [
+        {"size": f"{low:,}" if width == 1 else f"{low:,} to {low + width - 1:,}", "groups": found[low]}
+        for low in range(start, max(found) + 1, width)
+    ]
+    return (
+        alt.Chart(data_of(rows), width=max(130, 22 * len(rows)), height=180)
+        .mark_bar()
+        .encode(
+            x=alt.X(
+                "size:N", sort=None, title="records in the group", axis=alt.Axis(labelAngle=0 if width == 1 else -60)
+            ),
+            y=alt.Y("groups:Q", title="groups", axis=alt.Axis(format=",d", tickMinStep=1)),
+            tooltip=[alt.Tooltip("size:N", title="records"), alt.Tooltip("groups:Q", title="groups", format=",d")],
+        )
+    )
+
+
+def _reached(levels: anatomy.Reached, model: anatomy.AlphaBetaGammaDelta) -> Any:
+    rows = []
+    for name, words in _LEVELS.items():
+        level, bound = float(getattr(levels, name)), float(getattr(model, name))
+        kind = "no promise" if bound >= 1 else "breaks the promise" if name in model.broken_by(levels) else "holds"
+        rows.append(
+            {"level": f"{words} ({name})", "reached": level, "bound": bound if bound < 1 else None, "kind": kind}
+        )
+    kinds = ["holds", "breaks the promise", "no promise"]
+    seen = [kind for kind in kinds if any(row["kind"] == kind for row in rows)]
+    colours = dict(zip(kinds, (HOLDS, WARNING, BEFORE), strict=True))
+    base = alt.Chart(data_of(rows), width=240, height=alt.Step(34)).encode(
+        y=alt.Y("level:N", sort=None, title=None),
+        tooltip=[
+            alt.Tooltip("level:N", title="what is guessed"),
+            alt.Tooltip("reached:Q", title="reached", format=".4f"),
+            alt.Tooltip("bound:Q", title="promised", format=".4f"),
+        ],
+    )
+    bars = base.mark_bar(size=12).encode(
+        x=alt.X("reached:Q", title="probability", scale=alt.Scale(domain=[0, 1])),
+        color=alt.Color("kind:N", title=None, scale=alt.Scale(domain=seen, range=[colours[kind] for kind in seen])),
+    )
+    return alt.layer(bars, base.mark_tick(color=INK, thickness=2, size=22).encode(x="bound:Q"))
+
+
+@results.chart_of.register
+def _of_release(found: publish.GeneralizedRelease, **options: Any) -> Any:
+    if found.after.beliefs:
+        return leakages(found.verdict, **options)
+    return class_sizes(found.after, before=found.before, **options)
+
+
+results.chart_of.register(search.Front)(front)
+results.chart_of.register(AnatomizedRelease)(groups)
+results.chart_of.register(ReleaseCheck)(groups)

@@ -1,0 +1,406 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What pictures show: the numbers behind the marks against hand counts and the papers, what is left out and said, and texts that attack."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import divulge as dv
+from divulge.errors import BadInput
+from tests.metrics.golden import ENTRIES, from_rows
+
+# Afifi et al. 2018, Table 1: Heart 5, Cancer 3, Flu 1 of nine.
+PATIENTS = pa.table(
+    {
+        "zip": ["476**"] * 3 + ["4790*"] * 3 + ["476**"] * 3,
+        "age": ["2*"] * 3 + [">=40"] * 3 + ["3*"] * 3,
+        "disease": ["Heart"] * 3 + ["Flu", "Heart", "Cancer"] + ["Heart", "Cancer", "Cancer"],
+    }
+)
+QI = ["zip", "age"]
+ROLES: dict[str, Any] = {"quasi_identifiers": QI, "sensitive": "disease"}
+ALICE = dv.dossier.Record.of({"N": "Alice", "A": "20", "P": "123", "Z": "94305"})
+# p = {N, A, P, Z}: Table 1 of Whang and Garcia-Molina style records; without weights leakage is 2 |r & p| / (|r| + |p|).
+SEEN = [
+    dv.dossier.Record.of({"N": "Alice", "A": "20"}, id="shop"),
+    dv.dossier.Record.of({"N": "Alice", "P": "123"}, id="bank"),
+    dv.dossier.Record.of({"N": "Alice", "Z": "99999"}, id="forum"),
+]
+MERGED = dv.dossier.Resolve("N")
+DECOYS = dv.dossier.candidates_of([dv.dossier.Record.of({"N": "Alice", "A": "99"}, id="decoy")])
+
+
+def data(chart: Any) -> list[dict[str, Any]]:
+    """Every row of data in a chart, of all its layers and panels."""
+    found: list[dict[str, Any]] = []
+
+    def collect(node: Any) -> None:
+        if isinstance(node, dict):
+            if isinstance(values := node.get("data", {}), dict) and "values" in values:
+                found.extend(values["values"])
+            for key, inner in node.items():
+                if key == "datasets":
+                    for rows in inner.values():
+                        found.extend(rows)
+                else:
+                    collect(inner)
+        elif isinstance(node, list):
+            for inner in node:
+                collect(inner)
+
+    collect(chart.to_dict())
+    return found
+
+
+def told(chart: Any) -> str:
+    """Title and sentences below it."""
+    title = chart.to_dict()["title"]
+    return " ".join([*title["text"], *title.get("subtitle", [])])
+
+
+def entropy(*shares: float) -> float:
+    return -sum(share * math.log2(share) for share in shares if share)
+
+
+PRIOR = entropy(5 / 9, 3 / 9, 1 / 9)
+
+
+def test_each_class_stands_where_its_leakages_are() -> None:
+    rows = {row["class"]: row for row in data(dv.charts.leakages(dv.measure(PATIENTS, **ROLES)))}
+    # Heart 3 of 3: (4/9, -3/9, -1/9) from the prior.
+    heart = rows["zip=476**, age=2*"]
+    assert (heart["x"], heart["y"], heart["people"]) == pytest.approx((math.sqrt(16 + 9 + 1) / 9, PRIOR, 3))
+    # One of each: (-2/9, 0, 2/9).
+    mixed = rows["zip=4790*, age=>=40"]
+    assert (mixed["x"], mixed["y"]) == pytest.approx((math.sqrt(8) / 9, abs(PRIOR - math.log2(3))))
+    assert len(rows) == 3
+
+
+def test_promises_are_lines_and_what_is_beyond_them_is_marked() -> None:
+    policy = {"distribution_leakage": 0.4, "entropy_leakage": 1.0, "k_anonymity": 2}
+    rows = data(dv.check(PATIENTS, policy, **ROLES).chart())
+    assert sorted(row["at"] for row in rows if "at" in row) == [0.4, 1.0]
+    marks = {row["class"]: row["mark"] for row in rows if "mark" in row}
+    # L_D of the class of cancers: (-2/9, 3/9, -1/9).
+    assert math.sqrt(4 + 9 + 1) / 9 > 0.4
+    assert marks == {
+        "zip=476**, age=2*": "breaks a promise",
+        "zip=476**, age=3*": "breaks a promise",
+        "zip=4790*, age=>=40": "keeps the promises",
+    }
+
+
+def test_a_class_shows_every_value_also_those_that_vanish() -> None:
+    one = dv.measure(PATIENTS, **ROLES).of_class(zip="476**", age="3*")
+    rows = {(row["value"], row["when"]): row["share"] for row in data(one.chart())}
+    shares = {"Heart": (5 / 9, 1 / 3), "Cancer": (3 / 9, 2 / 3), "Flu": (1 / 9, 0.0)}
+    for value, (before, after) in shares.items():
+        assert (rows[value, "before"], rows[value, "in this class"]) == pytest.approx((before, after))
+    assert len(rows) == 6
+    assert "3 people; 1 of 3 values can be ruled out." in told(one.chart())
+
+
+def test_many_values_are_gathered_and_the_rest_is_said_and_sums_to_one() -> None:
+    people = pa.table({"zip": ["1"] * 50 + ["2"], "v": [f"v{i}" for i in range(50)] + ["v0"]})
+    one = dv.measure(people, quasi_identifiers="zip", sensitive="v").of_class(zip="2")
+    rows = data(one.chart())
+    assert sum(row["share"] for row in rows if row["when"] == "before") == pytest.approx(1)
+    assert sum(row["share"] for row in rows if row["when"] == "in this class") == pytest.approx(1)
+    assert {row["value"] for row in rows} >= {"v0", "35 more values"}
+    assert len(rows) == 2 * 16
+
+
+def test_information_is_that_of_the_paper() -> None:
+    entries = [entry for entry in ENTRIES if re.match(r"001\.ex\.I[12]\.", entry["id"])]
+    found = from_rows(entries[0]["inputs"])
+    rows = data(dv.charts.information(found, t=0.5, l_value=1.5))
+    drawn = {(row["class"].removeprefix("y="), row["kind"][:2]): row["bits"] for row in rows if "bits" in row}
+    expected = {(entry["id"].split(".")[3], entry["id"].split(".")[2]): entry["exact"] for entry in entries}
+    assert drawn == pytest.approx(expected, abs=1e-9)
+    lines = {row["line"]: row["at"] for row in rows if "line" in row}
+    # The average of I1 over the classes of 4, 4, 2 and 2 people; H(W) of 1 in 12 others less log2 l.
+    average = (
+        sum(
+            people * expected[name, "I1"]
+            for name, people in zip(sorted({n for n, _ in expected}), (4, 4, 2, 2), strict=True)
+        )
+        / 12
+    )
+    assert lines == pytest.approx(
+        {"average": average, "t = 0.5": 0.5, "l = 1.5": entropy(1 / 12, 11 / 12) - math.log2(1.5)}, abs=1e-9
+    )
+
+
+def test_people_are_counted_by_the_size_of_their_class() -> None:
+    people = pa.table({"zip": ["1", "2", "3", "3"] + ["4"] * 7})
+    rows = data(dv.charts.class_sizes(dv.measure(people, quasi_identifiers="zip")))
+    assert {row["size"]: (row["people"], row["classes"]) for row in rows} == {
+        "1": (2, 2),
+        "2": (2, 1),
+        "3-4": (0, 0),
+        "5-9": (7, 1),
+    }
+
+
+def test_sizes_of_a_release_stand_beside_those_before() -> None:
+    people = pa.table({"zip": ["4761", "4762", "4791", "4792"]})
+    release = dv.generalize(
+        people, policy={"k_anonymity": 2}, quasi_identifiers="zip", hierarchies={"zip": {"prefix": [3]}}
+    )
+    rows = {(row["size"], row["when"]): row["people"] for row in data(release.chart())}
+    assert rows == {("1", "before"): 4, ("1", "published"): 0, ("2", "before"): 0, ("2", "published"): 4}
+
+
+PERSONS = pa.table({"a": ["1", "1", "2", "2"], "b": ["1", "2", "1", "2"], "c": ["1", "1", "1", "2"]})
+
+
+def test_sets_show_their_share_of_what_names_a_person() -> None:
+    chart = dv.rank(PERSONS, quasi_identifiers=["a", "b", "c"], up_to=2, threshold=0.9).chart()
+    rows = {row["set"]: row for row in data(chart) if "set" in row}
+    # H(a) = H(b) = 1 of log2 4 = 2 bits; a and b together name everybody.
+    assert rows["a"]["rate"] == pytest.approx(0.5)
+    assert (rows["a + b"]["rate"], rows["a + b"]["kind"]) == (pytest.approx(1), "identifies")
+    assert rows["c"]["rate"] == pytest.approx(entropy(1 / 4, 3 / 4) / 2)
+    assert [row["at"] for row in data(chart) if "at" in row] == [0.9]
+
+
+def test_what_one_must_know_is_a_band_over_all_sets() -> None:
+    rows = data(dv.charts.known_columns(dv.rank(PERSONS, quasi_identifiers=["a", "b", "c"], up_to=2)))
+    by_size = {row["columns"]: (row["low"], row["middle"], row["high"], row["sets"]) for row in rows}
+    # Alone by c: the last. By a + b: all. By a + c and b + c: the two who share the value that the last one has.
+    assert by_size == {1: (0, 0, 0.25, 3), 2: (0.5, 0.5, 1, 3), 3: (1, 1, 1, 1)}
+    assert "not counted" not in told(
+        dv.charts.known_columns(dv.rank(PERSONS, quasi_identifiers=["a", "b", "c"], up_to=2))
+    )
+    ranked = dv.rank(PERSONS, quasi_identifiers=["a", "b", "c"], up_to=1)
+    assert "Sets of 2 to 2 columns were not counted; all 3 are one set." in told(dv.charts.known_columns(ranked))
+    with pytest.raises(BadInput, match="not every set was counted"):
+        dv.charts.known_columns(dv.rank(PERSONS, quasi_identifiers=["a", "b"], prune=True))
+
+
+def test_growing_sets_are_a_line() -> None:
+    rows = data(dv.growing(PERSONS, quasi_identifiers=["c", "a", "b"]).chart())
+    assert [(row["columns"], row["middle"]) for row in rows] == [(1, 0.25), (2, 0.5), (3, 1.0)]
+
+
+def test_the_front_is_where_nothing_is_better_in_both() -> None:
+    people = pa.table({"zip": ["4761", "4762", "4791", "4792"]})
+    found = dv.tradeoff(people, "k_anonymity", quasi_identifiers="zip", hierarchies={"zip": {"prefix": [3]}})
+    rows = data(found.chart())
+    # As the example of dv.tradeoff works out.
+    assert sorted((row["x"], round(row["y"], 3), row["kind"]) for row in rows) == [
+        (1, 0, "front"), (2, 0.333, "front"), (4, 1, "front"),
+    ]  # fmt: skip
+    other = dv.tradeoff(people, "uniques", quasi_identifiers="zip", hierarchies={"zip": {"prefix": [3]}})
+    both = data(dv.charts.front(found, other))
+    assert sorted((row["x"], row["y"]) for row in both) == [(1, 4), (2, 0), (4, 0)]
+
+
+def test_the_front_says_how_many_choices_it_leaves_out() -> None:
+    from dataclasses import replace
+
+    people = pa.table({"zip": ["4761", "4762", "4791", "4792"]})
+    found = dv.tradeoff(people, "k_anonymity", quasi_identifiers="zip")
+    many = replace(found, points=(*found.points, *[replace(found.points[0], on_front=False)] * 9_000))
+    chart = dv.charts.front(many)
+    assert len(data(chart)) <= 3_000 + len(found.points)
+    assert re.search(rf"Shown are the [\d,]+ of {9_000 + len(found.points):,} choices on the line", told(chart))
+
+
+def test_distributions_before_and_after() -> None:
+    people = pa.table({"zip": ["4761", "4762", "4791", "4791", "5000"]})
+    policy = {"k_anonymity": 2, "suppression": 0.2, "hierarchies": {"zip": {"prefix": [2]}}}
+    release = dv.generalize(people, policy=policy, quasi_identifiers="zip")
+    chart = dv.charts.distributions(release)
+    rows = data(chart)
+    shares = {row["value"]: row["share"] for row in rows}
+    assert shares == pytest.approx({"4761": 0.2, "4762": 0.2, "4791": 0.4, "5000": 0.2, "47**": 0.8})
+    assert "1 of 5 people were left out." in told(chart)
+
+
+def test_groups_show_sizes_and_levels_against_promises() -> None:
+    people = pa.table({"age": [30, 33, 45, 42], "job": ["T", "E", "E", "T"], "salary": [45, 60, 47, 50]})
+    release = dv.anatomize(people, sensitive="salary", beta="1/2", tables=2)
+    rows = data(release.chart())
+    assert {row["size"]: row["groups"] for row in rows if "groups" in row} == {"2": 2}
+    levels = {row["level"]: (row["reached"], row["bound"], row["kind"]) for row in rows if "level" in row}
+    assert levels["a sensitive value (beta)"] == (0.5, 0.5, "holds")
+    assert levels["whose record it is (alpha)"][1:] == (None, "no promise")
+
+
+def test_a_timeline_rises_and_falls_by_what_records_say() -> None:
+    rows = {row["record"]: row for row in data(dv.dossier.timeline(SEEN, ALICE, operator=MERGED).chart())}
+    # 2 |r & p| / (|r| + |p|) of what is merged so far.
+    assert rows["shop"]["leakage"] == pytest.approx(2 * 2 / (2 + 4))
+    assert rows["bank"]["leakage"] == pytest.approx(2 * 3 / (3 + 4))
+    assert rows["forum"]["leakage"] == pytest.approx(2 * 3 / (4 + 4))
+    assert [rows[name]["kind"] for name in ("shop", "bank", "forum")] == ["tells more", "tells more", "misleads"]
+
+
+def test_disinformation_shows_what_it_brings_and_costs() -> None:
+    chosen = dv.dossier.choose_disinformation(SEEN[:1], ALICE, DECOYS, budget=2, operator=MERGED)
+    rows = data(chosen.chart())
+    # {N, A, A'} against {N, A, P, Z}.
+    assert {row["when"]: row["leakage"] for row in rows if "when" in row} == pytest.approx(
+        {"before": 4 / 6, "with the chosen records": 4 / 7}
+    )
+    assert [(row["record"], row["cost"]) for row in rows if "cost" in row] == [("decoy", 2)]
+    assert [row["at"] for row in rows if "at" in row] == pytest.approx([4 / 7])
+
+
+def test_records_people_and_labels_are_bars() -> None:
+    rows = data(dv.dossier.set_leakage(SEEN, ALICE).chart())
+    assert sorted(row["value"] for row in rows) == pytest.approx([2 * 1 / 6, 4 / 6, 4 / 6])
+    rows = data(dv.dossier.attack(SEEN[:2], ALICE, MERGED).chart())
+    assert [row["value"] for row in rows] == pytest.approx([6 / 7])
+
+
+# --- texts that attack, and what is large or missing --------------------------------------------------------------------
+HOSTILE = [
+    "</script><script>alert(1)</script>", "a.b", "a[0]", "a\\'b\"c", "datum.x", "{'signal': 'alert(1)'}", "\x00\x1b[31m", "\u202eevil",
+    "é" * 300, "", " ", "null", "line\nbreak", "<svg onload=alert(1)>", "&lt;", "${1}", "%s",
+]  # fmt: skip
+
+
+def hostile() -> Iterator[Any]:
+    column = "bad.col[0]'\"\\</script>\u202e"
+    cells = [text for text in HOSTILE for _ in range(2)] + [None, None]
+    people = pa.table({column: cells, "s\n[1].x": cells[::-1]})
+    roles: dict[str, Any] = {"quasi_identifiers": [column], "sensitive": "s\n[1].x"}
+    found = dv.measure(people, **roles)
+    yield found.chart()
+    yield found.of_class(**{column: "</script><script>alert(1)</script>"}).chart()
+    yield dv.charts.class_sizes(found)
+    yield dv.charts.information(found, t=1)
+    yield dv.check(people, {"distribution_leakage": 0.1}, **roles).chart()
+    yield dv.rank(people, **roles).chart()
+    yield dv.charts.known_columns(dv.rank(people, **roles))
+    yield dv.charts.distributions(dv.generalize(people, policy={"k_anonymity": 2}, **roles))
+    yield dv.tradeoff(people, "k_anonymity", **roles).chart()
+    bad = [dv.dossier.Record.of({"N": text or "x"}, id=f"{text}{at}") for at, text in enumerate(HOSTILE)]
+    yield dv.dossier.timeline(bad, ALICE, operator=MERGED).chart()
+    yield dv.dossier.set_leakage(bad, ALICE).chart()
+
+
+def test_no_text_of_a_table_becomes_a_name_or_a_program(tmp_path: Path) -> None:
+    ours = re.compile(r"[a-z]\w*")
+    for number, chart in enumerate(hostile()):
+        specification = chart.to_dict()
+        text = json.dumps({key: value for key, value in specification.items() if key != "datasets"})
+        assert all(ours.fullmatch(name) for name in re.findall(r'"field": "([^"]*)"', text))
+        assert '"signal"' not in text
+        assert "alert(1)" not in "".join(re.findall(r'"(?:expr|filter|test|labelExpr)": "[^"]*"', text))
+        assert "</script" not in dv.charts.as_json(chart)
+        svg = dv.charts.save(chart, tmp_path / f"{number}.svg").read_text(encoding="utf-8")
+        assert "<script" not in svg
+        assert "onload=alert(1)>" not in svg.replace("&gt;", "")
+        assert not re.search("[\x00-\x08\x0b\x0c\x0e-\x1f\u202a-\u202e]", svg)
+
+
+def test_values_that_look_alike_stay_apart() -> None:
+    people = pa.table({"zip": ["1"] * 4, "s": ["x" * 100, "x" * 101, "null", None]})
+    one = dv.measure(people, quasi_identifiers="zip", sensitive="s").of_class(zip="1")
+    assert len({row["value"] for row in data(one.chart())}) == 4
+
+
+def test_thousands_of_classes_are_thinned_and_it_is_said() -> None:
+    people = pa.table({"n": list(range(5_000)), "s": ["a", "b"] * 2_500})
+    found = dv.measure(people, quasi_identifiers="n", sensitive="s")
+    assert len(data(found.chart())) == 2_000
+    assert "Shown are the 2,000 of 5,000 classes that give away most." in told(found.chart())
+    assert "Shown are the 20 of 5,000 classes that surprise most." in told(dv.charts.information(found))
+
+
+def test_a_table_without_rows_says_so() -> None:
+    empty = PATIENTS.slice(0, 0)
+    with pytest.raises(BadInput, match=r"no (rows|classes|sensitive)"):
+        dv.measure(empty, **ROLES).chart()
+    with pytest.raises(BadInput, match="no rows"):
+        dv.charts.class_sizes(dv.measure(empty, quasi_identifiers=QI))
+
+
+def test_a_result_without_a_picture_says_so() -> None:
+    with pytest.raises(BadInput, match="there is no picture of a Profile"):
+        dv.profile(PATIENTS).chart()
+
+
+@pytest.fixture(scope="module")
+def every() -> dict[str, Any]:
+    """One of each kind of picture."""
+    found = dv.measure(PATIENTS, **ROLES)
+    ranked = dv.rank(PERSONS, quasi_identifiers=["a", "b", "c"], sensitive=[])
+    release = dv.generalize(PATIENTS, policy={"k_anonymity": 3}, **ROLES)
+    return {
+        "leakages": dv.check(PATIENTS, {"distribution_leakage": 0.4}, **ROLES).chart(),
+        "before_and_after": found.of_class(zip="476**", age="2*").chart(),
+        "class_sizes": dv.charts.class_sizes(found),
+        "information": dv.charts.information(found, t=0.5, l_value=1.5),
+        "sets": ranked.chart(),
+        "known_columns": dv.charts.known_columns(ranked),
+        "distributions": dv.charts.distributions(release),
+        "front": dv.tradeoff(PATIENTS, "entropy_leakage", **ROLES).chart(),
+        "groups": dv.anatomize(PATIENTS, beta="5/9", **ROLES).chart(),
+        "timeline": dv.dossier.timeline(SEEN, ALICE, operator=MERGED).chart(),
+        "disinformation": dv.dossier.choose_disinformation(SEEN, ALICE, DECOYS, budget=2, operator=MERGED).chart(),
+        "records": dv.dossier.set_leakage(SEEN, ALICE).chart(),
+        "distances": dv.compare_distances(pairs=2, steps=10).chart(),
+    }
+
+
+FILES = {"as_json", "check_path", "drawing_script", "save"}
+
+
+def test_every_kind_of_picture_is_here(every: dict[str, Any]) -> None:
+    assert set(every) == set(dv.charts.__all__) - FILES
+
+
+@pytest.mark.parametrize("name", sorted(set(dv.charts.__all__) - FILES))
+def test_every_picture_is_drawn(name: str, every: dict[str, Any], tmp_path: Path) -> None:
+    svg = dv.charts.save(every[name], tmp_path / "x.svg").read_text(encoding="utf-8")
+    assert svg.startswith("<svg")
+    assert "NaN" not in svg
+    drawn = dv.charts.save(every[name], tmp_path / "x.png").read_bytes()
+    assert drawn.startswith(b"\x89PNG")
+    assert len(drawn) > 5_000
+
+
+def test_a_page_asks_nobody_for_anything(every: dict[str, Any], tmp_path: Path) -> None:
+    page = dv.charts.save(every["leakages"], tmp_path / "x.HTML").read_text(encoding="utf-8")
+    assert "default-src 'none'" in page
+    assert "unsafe-eval" not in page
+    assert page.count("<script") == 3
+    assert "src=" not in page.partition("<script>")[0]
+
+
+def test_a_picture_appears_whole_or_not_at_all(
+    every: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    target = tmp_path / "x.svg"
+    target.write_text("before", encoding="utf-8")
+    monkeypatch.setattr(Path, "replace", lambda *_: (_ for _ in ()).throw(OSError(28, "No space left on device")))
+    with pytest.raises(BadInput, match=r"cannot be written to .*: No space left on device"):
+        dv.charts.save(every["leakages"], target)
+    assert target.read_text(encoding="utf-8") == "before"
+    assert [path.name for path in tmp_path.iterdir()] == ["x.svg"]
+
+
+@pytest.mark.parametrize(
+    ("name", "told_of_it"),
+    [
+        ("x.gif", "a chart cannot be written as '.gif'. use .svg, .png or .html"),
+        ("x", "a chart cannot be written to 'x', whose name has no ending. use .svg, .png or .html"),
+        ("nowhere/x.svg", "the chart cannot be written to nowhere/x.svg: there is no folder nowhere"),
+    ],
+)
+def test_a_name_that_cannot_be_is_one_clear_line(name: str, told_of_it: str) -> None:
+    with pytest.raises(BadInput) as error:
+        dv.charts.save(dv.measure(PATIENTS, **ROLES).chart(), name)
+    assert str(error.value) == told_of_it
