@@ -21,10 +21,12 @@ import pyarrow as pa
 from divulge.engines import SparkEngine
 from tests.engines.spark_documents import anatomized, measured, released
 
+_JAVA_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+"""Tables are tiny and Java starts anew for each run: code that is compiled well, or memory that is swept by many, does not pay."""
 SETTINGS = {
-    "spark.sql.shuffle.partitions": "4",
-    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",
-    "spark.executor.extraJavaOptions": "-XX:TieredStopAtLevel=1",
+    "spark.sql.shuffle.partitions": "2",  # as few as still have to be merged
+    "spark.driver.extraJavaOptions": _JAVA_OPTIONS,
+    "spark.executor.extraJavaOptions": _JAVA_OPTIONS,
 }
 
 

@@ -7,6 +7,7 @@ complete without being loaded, and columns are those of the table that stands on
 
 from __future__ import annotations
 
+import functools
 import importlib
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -48,6 +49,12 @@ class Flag(NamedTuple):
     """Whether the library's name for it, alone in a message, means the option; the name of a metric means the metric."""
 
 
+@functools.cache
+def _command(name: str) -> Any:
+    """A command as Typer builds it from its module: once, because a refusal asks for its options again."""
+    return get_command(importlib.import_module(f"divulge.cli.{name}").app)
+
+
 class Program(TyperGroup):
     """Every command by its name and one line about it, without its module."""
 
@@ -61,7 +68,7 @@ class Program(TyperGroup):
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002 - as list_commands
         """The command, whose module is imported now."""
-        return get_command(importlib.import_module(f"divulge.cli.{cmd_name}").app) if cmd_name in self.listed else None
+        return _command(cmd_name) if cmd_name in self.listed else None
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """The command that a line begins with, or an error that names the nearest."""
