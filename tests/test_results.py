@@ -67,6 +67,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Result]:
         levels,
         hierarchies.cover(PEOPLE, levels.hierarchies),
         release,
+        release.explain(),
         anatomized,
         dv.reseal(folder),
         anatomized.attack(),
@@ -102,8 +103,8 @@ def _about_records() -> list[Result]:
 
 NAMES = (
     "Alternatives AnatomizedRelease Applied Attack Attacks Built Comparison Coverage CutColumn Dip Disinformation Enhancement "
-    "Enhancements Estimate Figure3 Front GeneralizedRelease Growth Increment Leakage Measurement OneClass PeopleLeakage Perturbed Profile "
-    "Ranking ReleaseCheck Resealed Run SetLeakage Simulation Table5 Timeline Timings Verdict WithoutLabels"
+    "Enhancements Estimate Explanation Figure3 Front GeneralizedRelease Growth Increment Leakage Measurement OneClass PeopleLeakage "
+    "Perturbed Profile Ranking ReleaseCheck Resealed Run SetLeakage Simulation Table5 Timeline Timings Verdict WithoutLabels"
 ).split()
 
 

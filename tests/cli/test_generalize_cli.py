@@ -50,6 +50,25 @@ def test_flags_and_the_json_document(table: str, tmp_path: Path) -> None:
         assert document["after"][part] == again[part]
 
 
+def test_the_price_of_each_promise(table: str) -> None:
+    """With k alone the worst class has two of one disease and one of another: H = .9183 bits, in the table 1.3516; so 0.4333 is needed."""
+    asked = ("generalize", table, *ROLES, *RULES, "--k-anonymity", "3", "--entropy-leakage", "0.3")
+    first, second, *_ = run_cli(*asked).out.splitlines()
+    assert first.startswith("Beware: zip, age: every value became one")
+    assert "entropy_leakage of disease <= 0.4334 instead of 0.3" in second
+    told = run_cli(*asked, "--json").json()["explanation"]
+    by_k, by_leakage = told["promises"]
+    assert (by_k["promise"], by_k["binds"], by_k["without"]["saves"]) == ("k_anonymity >= 3", [], 0)
+    assert by_leakage["binds"] == told["wiped_out"] == ["zip", "age"]
+    assert by_leakage["without"]["levels"] == by_k["alone"]["levels"] == {"zip": 1, "age": 2}
+    assert [column["gentler"][0]["bound"] for column in told["columns"]] == [0.4334, 0.4334]
+    assert told["exact"]
+    assert run_cli(*asked, "--no-explain", "--json").json()["explanation"] is None
+    short = run_cli(*asked, "--no-explain").out
+    assert short.startswith("Beware: zip, age")
+    assert "What each promise costs" not in short
+
+
 def test_a_dry_run_writes_nothing(table: str, tmp_path: Path) -> None:
     before = names(tmp_path)
     result = run_cli(

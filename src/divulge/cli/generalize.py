@@ -25,7 +25,7 @@ FormatOption = Annotated[
 ForceOption = Annotated[bool, Option("--force", help="Replace the release that is there.")]
 SeedOption = Annotated[int | None, Option(help="Fixes the order of the rows, for tests; else a secret.", min=0)]
 _WRITING = ("out", "format_", "seed", "force")
-_SEARCHING = ("method", "time_limit", "optima", "nodes", "plain", "leave_out", "dry_run")
+_SEARCHING = ("method", "time_limit", "optima", "nodes", "plain", "leave_out", "dry_run", "no_explain")
 _WITH_PARETO = "with --pareto, which publishes nothing and looks at one level per column"
 
 
@@ -102,9 +102,10 @@ def generalize(
     format_: FormatOption = None,
     seed: SeedOption = None,
     dry_run: Annotated[
-        bool, Option("--dry-run", help="Search and report, and say if --out could not be written; write nothing.")
+        bool, Option("--dry-run", help="Search and report, and say if --out could not be written.")
     ] = False,
     force: ForceOption = False,
+    no_explain: Annotated[bool, Option("--no-explain", help="Do not work out what each promise costs.")] = False,
     joint: options.JointOption = False,
     json_: options.JsonOption = False,
     promises: tuple[Promise, ...] = (),
@@ -154,7 +155,9 @@ def generalize(
     written = None
     if out is not None and not dry_run:
         written = release.write(out, format=format_, force=force, seed=seed)
-    options.tell(release, json_=json_, written=written)
+    with options.progress_bar("what each promise costs") as progress:
+        explanation = None if no_explain else release.explain(progress=progress)
+    options.tell(release, json_=json_, written=written, explanation=explanation)
 
 
 def _hierarchies(

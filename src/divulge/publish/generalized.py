@@ -11,7 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from divulge import metrics
+from divulge import metrics, search
 from divulge.belief import Assumptions
 from divulge.count import Contingency, Nulls, Request, count_in_memory
 from divulge.engines import OwnEngine
@@ -139,6 +139,27 @@ class GeneralizedRelease(Release):
     def settings(self) -> Mapping[str, Any]:
         """Everything that the numbers depend on."""
         return self.after.settings
+
+    def explain(self, *, progress: Callable[[int, int], None] | None = None) -> search.Explanation:
+        """What each promise costs, which one keeps each column coarse, and what would buy it back.
+
+        Asked of the search on the counts that are there, as often as their number allows, so that large tables get fewer answers that are
+        proved; what is not says so.
+
+        Args:
+            progress: Called after each question with how many are done and how many there are.
+        """
+        own = {name: levels for name, levels in self.hierarchies.items() if name not in self.suggestions}
+        boxes = partial(
+            search.mondrian,
+            self.original.people,
+            self.policy.promises,
+            hierarchies={} if self.plan.method == "columns" else own,
+            protections=self.policy.protections,
+            beliefs=self.before.beliefs,
+            population=self.original.people.population,
+        )
+        return search.explain(self.plan, boxes=boxes, settings=self.settings, frame=self.frame, progress=progress)
 
     def parts(self, seed: int | None) -> list[ReleasePart]:
         """The one table, in an order that tells nothing."""

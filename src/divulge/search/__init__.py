@@ -8,8 +8,9 @@ from divulge.search.front import Front, pareto_front
 from divulge.search.mondrian import mondrian
 from divulge.search.objectives import OBJECTIVES, ObjectiveName, UserFunction
 from divulge.search.plan import Box, Plan, Recoding, published
+from divulge.search.price import Explanation, explain, ruin_of
 
 __all__ = [
-    "OBJECTIVES", "Box", "Cuts", "Front", "NothingFits", "ObjectiveName", "Plan", "Recoding", "UserFunction", "mondrian",
-    "optimal_cuts", "pareto_front", "published", "search",
+    "OBJECTIVES", "Box", "Cuts", "Explanation", "Front", "NothingFits", "ObjectiveName", "Plan", "Recoding", "UserFunction",
+    "explain", "mondrian", "optimal_cuts", "pareto_front", "published", "ruin_of", "search",
 ]  # fmt: skip

@@ -146,7 +146,7 @@ def diagnose(judge: Judge, *, proved: bool) -> Diagnosis:
         proved=proved,
         nearest=tuple(_nearest(rule, value, lattice.named(node)) for rule, (value, node) in reached.items()),
         together=() if reached else _together(judge),
-        suppression=None if fewest is None else _outwards(fewest[0] / judge.rollup.people),
+        suppression=None if fewest is None else rounded_outwards(fewest[0] / judge.rollup.people),
         suppression_levels={} if fewest is None else lattice.named(fewest[1]),
         columns=tuple(_columns_in_the_way(judge)),
         in_the_way=_class_in_the_way(judge, lattice.top if fewest is None else fewest[1]),
@@ -200,7 +200,7 @@ def _together(judge: Judge) -> tuple[Nearest, ...]:
 
 def _relaxed(rule: Rule, value: float) -> Rule:
     """The rule with a bound that this value keeps, in four digits."""
-    bound = _outwards(value, up=rule.metric.worse == "high", strict=rule.metric.strict)
+    bound = rounded_outwards(value, up=rule.metric.worse == "high", strict=rule.metric.strict)
     return replace(rule, promise=replace(rule.promise, bound=bound))
 
 
@@ -209,10 +209,10 @@ def _nearest(rule: Rule, value: float, levels: Mapping[str, int]) -> Nearest:
     return Nearest(relaxed.text, relaxed.promise.bound, levels)
 
 
-def _outwards(value: float, *, up: bool = True, strict: bool = False) -> float:
+def rounded_outwards(value: float, *, up: bool = True, strict: bool = False) -> float:
     """Four digits, rounded to the safe side; whole numbers stay.
 
-    >>> _outwards(0.123456), _outwards(30162.0, up=False), _outwards(2.58699, up=False)
+    >>> rounded_outwards(0.123456), rounded_outwards(30162.0, up=False), rounded_outwards(2.58699, up=False)
     (0.1235, 30162.0, 2.586)
     """
     if value == 0:

@@ -86,8 +86,8 @@ def solve(
 def exhaust(seen: SearchState) -> float:
     """Look at nodes until none is left that could be better; returns the least cost a node not looked at could still have."""
     problem = seen.problem
-    shape = problem.rollup.lattice.shape
-    bounds = problem.objective.bounds().reshape(-1)
+    shape = problem.region.shape
+    bounds = problem.objective.bounds()[tuple(map(slice, shape))].reshape(-1)
     counted = not np.isfinite(bounds[0])
     # Where the cost is known only after counting, nodes stand in the order of how far up they are.
     heights = [np.arange(size) / max(size - 1, 1) for size in shape]
@@ -169,4 +169,5 @@ def plan_of(seen: SearchState, lowest: float) -> Plan:
         settings=judge.settings | {"suppression": judge.suppression, "objective": problem.objective.name},
         optima=tuple(lattice.named(node) for node in ties) if seen.keep_ties else (),
         nodes=tuple(seen.nodes),
+        problem=problem,
     )

@@ -59,8 +59,7 @@ def mondrian(
             f"relaxed parts may come to share a label, and {', '.join(loose)} can get worse when classes merge",
             hint="use strict parts",
         )
-    cutter = _Cutter(judge, axes)
-    return _plan(cutter, cutter.run(), strict=strict)
+    return BoxProblem(judge, axes, strict).solve()
 
 
 def _axes(
@@ -78,12 +77,20 @@ def _axes(
 
 
 @dataclass(frozen=True, eq=False)
-class _Cutter:
+class BoxProblem:
+    """Promises to keep, and the columns to cut."""
+
     judge: Judge
     axes: tuple[Axis, ...]
+    strict: bool
+
+    def solve(self) -> Plan:
+        """Cut, and make a plan of the boxes."""
+        return _plan(self, self.run())
 
     @property
     def people(self) -> Floats:
+        """People in each raw class."""
         return self.judge.rollup.sizes
 
     def run(self) -> Ints:
@@ -100,6 +107,7 @@ class _Cutter:
             active = arrays.lay_out(*arrays.renumber(part[members], int(part.max()) + 1), members)
 
     def classes(self, part: Ints) -> Classes:
+        """The parts as classes."""
         return Classes((), part, arrays.sum_by_id(part, self.people))
 
     def _cut_once(self, active: Members, part: Ints) -> tuple[Ints, Bools]:
@@ -182,7 +190,7 @@ def _with(numbers: Ints, places: Ints, new: Ints) -> Ints:
     return changed
 
 
-def _plan(cutter: _Cutter, part: Ints, *, strict: bool) -> Plan:
+def _plan(cutter: BoxProblem, part: Ints) -> Plan:
     rollup, people = cutter.judge.rollup, cutter.people
     parts = arrays.lay_out(part, int(part.max()) + 1)
     written = [axis.written(parts) for axis in cutter.axes]
@@ -205,15 +213,16 @@ def _plan(cutter: _Cutter, part: Ints, *, strict: bool) -> Plan:
         lattice=0,
         checked=0,
         gap=float("inf"),
-        settings=cutter.judge.settings | {"strict": strict},
+        settings=cutter.judge.settings | {"strict": cutter.strict},
         boxes=tuple(
             Box(tuple(label for label, _ in box), tuple(span for _, span in box), int(size))
             for box, size in zip(zip(*written, strict=True), sizes, strict=True)
         ),
+        problem=cutter,
     )
 
 
-def _refuse_broken_by_labels(cutter: _Cutter, recoding: Recoding, parts: int) -> int:
+def _refuse_broken_by_labels(cutter: BoxProblem, recoding: Recoding, parts: int) -> int:
     """How many classes the labels make; parts that share all labels become one, which must keep the promises too."""
     values = [len(labels) for labels in recoding.labels]
     of_raw, first = arrays.class_ids(recoding.codes, values, rows=len(recoding.kept))

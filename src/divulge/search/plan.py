@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import isfinite
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -21,6 +21,10 @@ from divulge.count import Cells, Contingency, Domain, build_cells
 from divulge.hierarchy import Hierarchy, Labels
 from divulge.search.judge import Candidate
 from divulge.search.lattice import Rollup, held
+
+if TYPE_CHECKING:
+    from divulge.search.mondrian import BoxProblem
+    from divulge.search.problem import SearchProblem
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,6 +90,8 @@ class Plan:
     """All solutions of the same value, where they were asked for."""
     nodes: tuple[CheckedNode, ...] = field(default=(), repr=False)
     """Every node that was looked at, where that was asked for."""
+    problem: SearchProblem | BoxProblem | None = field(default=None, repr=False)
+    """What was solved, so that more can be asked of it."""
 
     def published(self, contingency: Contingency) -> Contingency:
         """The counts of the release."""

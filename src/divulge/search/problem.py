@@ -6,7 +6,8 @@ from __future__ import annotations
 import heapq
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -26,11 +27,22 @@ class SearchProblem:
 
     judge: Judge
     objective: Objective
+    ceiling: Node | None = None
+    """The highest level that each column may have; None: that of the lattice."""
 
     @property
     def rollup(self) -> Rollup:
         """The counts."""
         return self.judge.rollup
+
+    @cached_property
+    def region(self) -> Lattice:
+        """The part of the lattice that is searched; levels have the same numbers in both."""
+        lattice = self.rollup.lattice
+        if self.ceiling is None:
+            return lattice
+        cut = zip(lattice.ladders, self.ceiling, strict=True)
+        return Lattice(tuple(replace(ladder, levels=ladder.levels[: high + 1]) for ladder, high in cut))
 
 
 @dataclass(eq=False)
@@ -46,6 +58,10 @@ class SearchState:
     keep_nodes: bool = False
     deadline: float = np.inf
     """On the clock of time.monotonic()."""
+    most_nodes: float = np.inf
+    """How many nodes may be looked at."""
+    rival: Candidate | None = None
+    """Where it is given: stop at the first solution that is better than this one."""
     best: Candidate | None = None
     cost: float = np.inf
     ties: list[Node] = field(default_factory=list)
@@ -55,7 +71,8 @@ class SearchState:
     @property
     def out_of_time(self) -> bool:
         """Whether to stop."""
-        return time.monotonic() >= self.deadline
+        beaten = self.rival is not None and self.best is not self.rival
+        return beaten or self.checked >= self.most_nodes or time.monotonic() >= self.deadline
 
     @property
     def threshold(self) -> float:
@@ -139,7 +156,7 @@ class _Explorer:
 
     @property
     def lattice(self) -> Lattice:
-        return self.seen.problem.rollup.lattice
+        return self.seen.problem.region
 
     def look(self, node: Node) -> tuple[bool, float, float]:
         """Check a node once."""
@@ -223,13 +240,15 @@ class _Explorer:
         while seen.best is not None and seen.best is not best:
             best = seen.best
             for finer in sorted(self.lattice.finer_neighbours(best.node)):
-                if finer not in self.looked and seen.problem.objective.bound(finer) <= seen.cost + seen.slack:
+                dear = seen.problem.objective.bound(finer) > seen.cost + seen.slack
+                inside = all(level < levels for level, levels in zip(finer, self.lattice.shape, strict=True))
+                if finer not in self.looked and inside and not dear and seen.checked < seen.most_nodes:
                     self.look(finer)
 
 
 def explore(seen: SearchState) -> float:
     """Search until the time is up or the gap is closed; returns the least cost a node not looked at could still have."""
-    columns = len(seen.problem.rollup.lattice.shape)
+    columns = len(seen.problem.region.shape)
     explorer = _Explorer(seen, np.empty((0, columns), dtype=np.int64))
     bottom = (0,) * columns
     explorer.up.push(seen.problem.objective.floor(seen.problem.rollup.classes(bottom)), bottom)

@@ -27,6 +27,7 @@ from divulge.views.measurement import (
     promises_document,
     settings_sentence,
 )
+from divulge.views.price import explanation_document, explanation_parts, warning_parts
 from divulge.views.words import bullet, grid, heading, noted, number, people, percent
 
 _EXAMPLES = 3
@@ -40,9 +41,12 @@ _MEANINGS = {
 
 
 @results.text_of.register(publish.GeneralizedRelease)
-def release_text(release: publish.GeneralizedRelease, *, written: Path | None = None) -> RenderableType:
+def release_text(
+    release: publish.GeneralizedRelease, *, written: Path | None = None, explanation: search.Explanation | None = None
+) -> RenderableType:
     """What was done to each column, what it does to the promises, what it costs, and where it lies."""
     parts: list[RenderableType] = [
+        *warning_parts(release.plan, explanation),
         Text(f"{release.before.settings['source']}: {release.before.rows:,} rows, {people(release.before.people)}"),
         heading("What was done"),
         *(bullet(sentence) for sentence in _columns(release)),
@@ -50,6 +54,7 @@ def release_text(release: publish.GeneralizedRelease, *, written: Path | None = 
         _promises(release),
         heading("What it costs"),
         *(bullet(sentence) for sentence in _costs(release)),
+        *(() if explanation is None else explanation_parts(explanation)),
     ]
     named = ", but for those that the policy protects by name" if release.policy.protections else ""
     parts += _on_request(release)
@@ -139,7 +144,9 @@ def _costs(release: publish.GeneralizedRelease) -> Iterator[str]:
 
 
 @results.document_of.register(publish.GeneralizedRelease)
-def release_document(release: publish.GeneralizedRelease, *, written: Path | None = None) -> dict[str, Any]:
+def release_document(
+    release: publish.GeneralizedRelease, *, written: Path | None = None, explanation: search.Explanation | None = None
+) -> dict[str, Any]:
     """Everything `divulge generalize --json` prints; before and after as `divulge measure --json` prints them."""
     plan = release.plan
     document = {
@@ -151,6 +158,7 @@ def release_document(release: publish.GeneralizedRelease, *, written: Path | Non
         "checked": plan.checked,
         "method": plan.method,
         "promises": promises_document(release.verdict),
+        "explanation": None if explanation is None else explanation_document(explanation),
         "chosen_hierarchies": {name: dict(item.spec) for name, item in release.suggestions.items()},
         "published_as_is": list(release.plain),
         "alone": alone_document(release.alone),
