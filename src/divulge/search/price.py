@@ -31,7 +31,7 @@ from divulge.search.mondrian import BoxProblem
 from divulge.search.objectives import find_objective, shown
 from divulge.search.plan import Plan
 from divulge.search.problem import TIE, SearchProblem, SearchState, explore
-from divulge.search.rules import Rule, compile_rules
+from divulge.search.rules import Rule
 
 SHARES = (0.005, 0.01, 0.02, 0.05)
 """How many may be left out, to see what that would buy."""
@@ -236,7 +236,8 @@ def _demands(judge: Judge) -> tuple[_Demand, ...]:
 
 def _with_rules(judge: Judge, rules: Sequence[Rule]) -> Judge:
     """The same under other rules; where none is left, one that every class keeps."""
-    return replace(judge, rules=tuple(rules) or compile_rules([Promise.make("k_anonymity", 1)], {}))
+    size = next(metric for metric in metrics.IDENTITY if metric.absorbing and not metric.needs_population)
+    return replace(judge, rules=tuple(rules) or (Rule(Promise(size, 0.0), None),))
 
 
 @dataclass(eq=False)
