@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import isfinite
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -19,12 +19,8 @@ from divulge import arrays
 from divulge.arrays import Bools, Ints
 from divulge.count import Cells, Contingency, Domain, build_cells
 from divulge.hierarchy import Hierarchy, Labels
-from divulge.search.judge import Candidate
+from divulge.search.judge import Candidate, Judge
 from divulge.search.lattice import Rollup, held
-
-if TYPE_CHECKING:
-    from divulge.search.mondrian import BoxProblem
-    from divulge.search.problem import SearchProblem
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,6 +62,14 @@ class CheckedNode:
     """The promise in the way."""
 
 
+class Problem(Protocol):
+    """What a plan solves: a search for levels, or the cutting of boxes."""
+
+    @property
+    def judge(self) -> Judge:
+        """Holds what may be published against the promises."""
+
+
 @dataclass(frozen=True, eq=False)
 class Plan:
     """What to publish, and how it was found."""
@@ -90,7 +94,7 @@ class Plan:
     """All solutions of the same value, where they were asked for."""
     nodes: tuple[CheckedNode, ...] = field(default=(), repr=False)
     """Every node that was looked at, where that was asked for."""
-    problem: SearchProblem | BoxProblem | None = field(default=None, repr=False)
+    problem: Problem | None = field(default=None, repr=False)
     """What was solved, so that more can be asked of it."""
 
     def published(self, contingency: Contingency) -> Contingency:
