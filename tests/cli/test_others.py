@@ -9,9 +9,12 @@ from pathlib import Path
 from typing import get_args, get_type_hints
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from divulge.api import anatomize as api_anatomize
 from divulge.api import generalize as api_generalize
+from divulge.api.perturbed import surprise_allowed
 from divulge.cli import anatomize as cli_anatomize
 from divulge.cli import generalize as cli_generalize
 from divulge.metrics import METRICS
@@ -88,6 +91,37 @@ def test_perturbed_takes_the_joint_distribution(tmp_path: Path) -> None:
     by_position = run_cli("perturbed", str(original), str(published), "--columns", "age", "--json").json()
     # By position 50 stands for 30, and 31 for 30, 40, 50.
     assert by_position["mutual_information"] == pytest.approx(1.5 - 0.75 * math.log2(3))
+
+
+def test_perturbed_tells_what_is_behind_changed_values(tmp_path: Path) -> None:
+    # Four people of 30 and four of 40; one of each four changes sides. All of 30 have flu, all of 40 have cold.
+    original, published = tmp_path / "o.csv", tmp_path / "p.csv"
+    original.write_text("age,ill\n" + "30,flu\n" * 4 + "40,cold\n" * 4, encoding="utf-8")
+    published.write_text("age\n" + "30\n" * 3 + "40\n" * 4 + "30\n", encoding="utf-8")
+    asked = ("perturbed", str(original), str(published), "--columns", "age", "--sensitive", "ill", "--epsilon")
+    document = run_cli(*asked, str(math.log(3)), "--json").json()
+    kept = 1 - (0.75 * math.log2(4 / 3) + 0.25 * 2)  # 1 - H(1/4)
+    told = document["attributes"]["ill"]
+    assert [told["entropy"], told["information_of_original"]] == [1, 1]
+    assert [told["mutual_information"], told["surprise"], told["specific_information"]] == pytest.approx([kept] * 3)
+    # A coin that lies once in four times keeps epsilon = ln 3 and reaches its bound.
+    assert document["surprise_of_original"] == pytest.approx(kept)
+    assert document["surprise_bound"] == pytest.approx(math.log2(3) * (3 - 1) / (3 + 1))
+    assert "by chance" in run_cli(*asked, "0.5").out
+    assert "by chance" not in run_cli(*asked, "1.2").out
+    assert run_cli(*asked, "0").code == 2
+
+
+@given(st.lists(st.floats(0.05, 1), min_size=2, max_size=4), st.data())
+def test_no_mechanism_with_that_epsilon_shows_more_bits(weights: list[float], data: st.DataObject) -> None:
+    rows = [data.draw(st.lists(st.floats(0.05, 1), min_size=3, max_size=3)) for _ in weights]
+    channel = [[cell / sum(row) for cell in row] for row in rows]
+    prior = [weight / sum(weights) for weight in weights]
+    ratios = [a[s] / b[s] for a in channel for b in channel for s in range(3)]
+    epsilon = math.log(max(ratios))
+    mixed = [sum(p * row[s] for p, row in zip(prior, channel, strict=True)) for s in range(3)]
+    surprise = max(sum(p * math.log2(p / q) for p, q in zip(row, mixed, strict=True)) for row in channel)
+    assert surprise <= surprise_allowed(epsilon) + 1e-12
 
 
 @pytest.mark.parametrize(

@@ -27,6 +27,15 @@ def perturbed(
             autocompletion=program.columns,
         ),
     ],
+    sensitive: Annotated[
+        list[str] | None,
+        Option(
+            metavar="COLUMNS",
+            help="Attributes of the original about which the published values tell something.",
+            rich_help_panel="Roles",
+            autocompletion=program.columns,
+        ),
+    ] = None,
     key: Annotated[
         Text,
         Option(
@@ -36,16 +45,27 @@ def perturbed(
             autocompletion=program.columns,
         ),
     ] = None,
+    epsilon: Annotated[
+        float | None,
+        Option(
+            metavar="NUMBER",
+            help="Of the differential privacy promised for each value: the bits it allows, beside those measured.",
+            rich_help_panel="Adversary",
+        ),
+    ] = None,
     worst: Annotated[int, Option(help="How many of the worst classes to tell.", min=0)] = 10,
     json_: JsonOption = False,
 ) -> None:
     """Measure what published values tell about the original ones, from their joint distribution.
 
     \b
-    Example:
+    Examples:
       divulge perturbed original.csv published.csv --columns age,income --key id
+      divulge perturbed original.csv published.csv --columns age --sensitive disease --epsilon 1
     """
     from divulge.table import read, split_names
 
-    names = split_names(read(original), columns)
-    tell(dv.perturbed(original, published, columns=names, key=key), json_=json_, worst=worst)
+    table = read(original)
+    names, about = (split_names(table, given) for given in (columns, sensitive or []))
+    found = dv.perturbed(original, published, columns=names, sensitive=about, key=key, epsilon=epsilon)
+    tell(found, json_=json_, worst=worst)

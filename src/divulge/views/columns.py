@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import astuple, fields
 from pathlib import Path
 from typing import Any
@@ -191,6 +191,7 @@ def perturbed_text(found: Perturbed, *, worst: int = 10) -> RenderableType:
             f"The worst class gives {number(document['specific_information'])} bits "
             f"and leaves {number(document['conditional_entropy'])}."
         ),
+        *(bullet(told) for told in _behind_perturbed(found)),
         heading("The worst classes"),
         *(
             bullet(
@@ -201,6 +202,23 @@ def perturbed_text(found: Perturbed, *, worst: int = 10) -> RenderableType:
             for place, item in enumerate(document["worst"], start=1)
         ),
     )
+
+
+def _behind_perturbed(found: Perturbed) -> Iterator[str]:
+    """What the published values tell about sensitive attributes, and the surprise beside what epsilon allows."""
+    for name, behind in found.attributes.items():
+        yield (
+            f"About {name} they give {number(behind.mutual_information)} of {number(behind.entropy)} bits on average "
+            f"(the original would give {number(behind.information_of_original)}), at most {number(behind.surprise.max())} (I1) "
+            f"or {number(behind.specific_information.max())} (I2) in one class."
+        )
+    most = float(found.surprise_of_original.max())
+    if (bound := found.surprise_bound) is not None:
+        above = "; this table was not made so, or shows by chance more than the mechanism gives" if most > bound else ""
+        yield (
+            f"Epsilon {number(found.settings['epsilon'])} for each value allows {number(bound)} bits of surprise; "
+            f"measured are at most {number(most)} ({number(found.mutual_information)} on average){above}."
+        )
 
 
 @results.document_of.register(Perturbed)
@@ -215,12 +233,31 @@ def perturbed_document(found: Perturbed, *, worst: int = 10) -> dict[str, Any]:
         "mutual_information": found.mutual_information,
         "conditional_entropy": float(found.conditional_entropy.min()),
         "specific_information": float(found.specific_information.max()),
+        "surprise_of_original": float(found.surprise_of_original.max()),
+        "surprise_bound": found.surprise_bound,
+        "attributes": {
+            name: {
+                "entropy": behind.entropy,
+                "mutual_information": behind.mutual_information,
+                "information_of_original": behind.information_of_original,
+                "surprise": float(behind.surprise.max()),
+                "specific_information": float(behind.specific_information.max()),
+            }
+            for name, behind in found.attributes.items()
+        },
         "worst": [
             {
                 "class": found.contingency.class_key(int(index)),
                 "size": int(found.contingency.sizes[index]),
                 "conditional_entropy": float(found.conditional_entropy[index]),
                 "specific_information": float(found.specific_information[index]),
+                "attributes": {
+                    name: {
+                        "surprise": float(behind.surprise[index]),
+                        "specific_information": float(behind.specific_information[index]),
+                    }
+                    for name, behind in found.attributes.items()
+                },
             }
             for index in order
         ],
@@ -233,6 +270,11 @@ def perturbed_rows(found: Perturbed) -> pa.Table:
     counted = found.contingency
     keys = {key.name: counted.key_column(position) for position, key in enumerate(counted.keys)}
     numbers = {"conditional_entropy": found.conditional_entropy, "specific_information": found.specific_information}
+    for name, behind in found.attributes.items():
+        numbers |= {
+            f"surprise of {name}": behind.surprise,
+            f"specific_information of {name}": behind.specific_information,
+        }
     return pa.table({**keys, "size": counted.sizes, **numbers})
 
 
