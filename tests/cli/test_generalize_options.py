@@ -135,6 +135,9 @@ def test_the_trade_off_as_data(table: str) -> None:
     assert 3 in {point["leakage"] for point in front}
     assert (front[-1]["leakage"], front[-1]["value"]) == (9, 1)
     assert "20 combinations of levels" in run_cli(*asked).out
+    two = run_cli(*asked, "--pareto", "entropy_leakage", "--json").json()
+    assert (two["metric"], two["further"]) == ("k_anonymity", ["entropy_leakage"])
+    assert [point["further"] for point in two["points"] if point["levels"] == {"zip": 4, "age": 3}] == [[0]]
     narrowed = run_cli(*asked, "--k-anonymity", "3", "--json").json()
     assert min(point["leakage"] for point in narrowed["points"]) == 3
     for ignored in (("--method", "mondrian"), ("--out", "x"), ("--optima",), ("--time-limit", "9")):

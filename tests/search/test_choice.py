@@ -149,36 +149,42 @@ def test_protections_that_cannot_be_meant() -> None:
         )
 
 
-@given(
-    rows=tables(),
-    metric=st.sampled_from(["entropy_leakage", "distribution_leakage", "k_anonymity", "mutual_information"]),
-)
+LEAKAGES = ["entropy_leakage", "distribution_leakage", "k_anonymity", "mutual_information"]
+
+
+@given(rows=tables(), names=st.lists(st.sampled_from(LEAKAGES), min_size=1, max_size=3, unique=True))
 @settings(deadline=None, max_examples=25)
-def test_the_front(rows: list[Any], metric: str) -> None:
-    front = pareto_front(counted(rows), HIERARCHIES, metric)
+def test_the_front(rows: list[Any], names: list[str]) -> None:
+    front = pareto_front(counted(rows), HIERARCHIES, names)
     table = world(rows)
-    promise = Promise.make(metric, 0)
-    sign = 1 if promise.metric.worse == "high" else -1
+    promises = [Promise.make(name, 0) for name in names]
+    signs = [1 if promise.metric.worse == "high" else -1 for promise in promises]
     expected = {}
     for levels in table.nodes():
         classes = metrics_oracle.group(table.generalized(levels), table.keys)
         item = oracle.Published(levels, [row for members in classes for row in members], [])
-        expected[str(levels)] = (
-            round(sign * table.numbers(classes, promise)[0], 9),
-            round(oracle.geometric(table, item), 9),
-        )
+        leakages = [table.numbers(classes, promise)[0] for promise in promises]
+        risks = (sign * leakage for sign, leakage in zip(signs, leakages, strict=True))
+        expected[str(levels)] = tuple(round(number, 9) for number in (oracle.geometric(table, item), *risks))
     found = {str(dict(point.levels)): point for point in front.points}
     assert found.keys() == expected.keys()
-    for name, (risk, cost) in expected.items():
-        assert (sign * found[name].leakage, found[name].value) == pytest.approx((risk, cost), abs=1e-8)
-        beaten = any(r <= risk and c <= cost and (r, c) != (risk, cost) for r, c in expected.values())
-        assert found[name].on_front is not beaten
+    for node, numbers in expected.items():
+        point = found[node]
+        risks = (sign * leakage for sign, leakage in zip(signs, (point.leakage, *point.further), strict=True))
+        assert (point.value, *risks) == pytest.approx(numbers, abs=1e-8)
+        others = (other for other in expected.values() if other != numbers)
+        beaten = any(all(a <= b for a, b in zip(other, numbers, strict=True)) for other in others)
+        assert point.on_front is not beaten
     assert [point.value for point in front.front] == sorted(point.value for point in front.front)
 
 
 def test_the_front_of_those_that_keep_a_promise() -> None:
     rows = [{"zip": z, "age": 20, "sex": "f", "disease": d} for z in ("1301", "1302") for d in ("flu", "HIV")]
-    front = pareto_front(counted(rows), HIERARCHIES, "k_anonymity", promises=[Promise.make("k_anonymity", 4)])
+    front = pareto_front(counted(rows), HIERARCHIES, ["k_anonymity"], promises=[Promise.make("k_anonymity", 4)])
     assert {point.leakage for point in front.points} == {4.0}
     assert [dict(point.levels) for point in front.front] == [{"zip": 1, "age": 0, "sex": 0}]
     assert front.to_dict()["points"][0]["on_front"] is True
+    with pytest.raises(BadInput, match="named twice"):
+        pareto_front(counted(rows), HIERARCHIES, ["k_anonymity", "k_anonymity"])
+    with pytest.raises(BadInput, match="needs a metric"):
+        pareto_front(counted(rows), HIERARCHIES, [])

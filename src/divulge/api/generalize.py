@@ -345,11 +345,11 @@ def _search(
     return search.mondrian(contingency, policy.promises, hierarchies=hierarchies, strict=strict, **known)
 
 
-# --- tradeoff(): what every combination of levels would tell and cost, and which none beats in both (Afifi et al. 2018 leave it open)
+# --- tradeoff(): what every combination of levels would tell and cost, and which none beats (Afifi et al. 2018 leave it open)
 @values.checked
 def tradeoff(
     table: Any,
-    metric: str,
+    metric: str | Sequence[str],
     *,
     attribute: str | None = None,
     policy: policies.PolicyLike | None = None,
@@ -366,12 +366,12 @@ def tradeoff(
     announce: Callable[[Mapping[str, Suggestion]], None] | None = None,
     engine: engines.EngineChoice = None,
 ) -> search.Front:
-    """Put every combination of levels that keeps the policy as a point (metric, objective); nothing is written.
+    """Put every combination of levels that keeps the policy as a point (metrics, objective); nothing is written.
 
     Args:
         table: Whatever `read` opens.
-        metric: The name of a metric, such as "entropy_leakage".
-        attribute: The sensitive column that the metric is about; by default the worst of them.
+        metric: The name of a metric, such as "entropy_leakage", or of several: on the front is then what none beats in every number.
+        attribute: The sensitive column that the metrics are about; by default the worst of them.
         policy: What every point keeps: a `Policy`, a mapping with the keys of a policy file, or the path of one.
         quasi_identifiers: As in `generalize`, and so are the other roles; what is given here goes before the policy's own.
         sensitive: The columns whose values must not be learnt.
@@ -408,7 +408,7 @@ def tradeoff(
     found = search.pareto_front(
         original.people,
         levels,
-        metric,
+        [metric] if isinstance(metric, str) else list(metric),
         attribute=attribute,
         objective=objective,
         promises=kept.promises,

@@ -91,10 +91,10 @@ def generalize(
         bool, Option("--nodes", help="Also tell every combination of levels looked at.", rich_help_panel="Search")
     ] = False,
     pareto: Annotated[
-        options.Text,
+        options.Texts,
         Option(
             metavar="METRIC",
-            help="Instead of a release: the best trade-offs of loss and this metric.",
+            help="Instead of a release: the best trade-offs of loss and this metric; repeatable.",
             rich_help_panel="Search",
             autocompletion=program.one_of(program.promised_metrics),
         ),
@@ -122,7 +122,7 @@ def generalize(
     from divulge.views import releases
 
     program.refuse_idle(context, {} if out else {"without --out": _WRITING[1:]})
-    program.refuse_idle(context, {} if pareto is None else {_WITH_PARETO: (*_WRITING, *_SEARCHING)})
+    program.refuse_idle(context, {} if not pareto else {_WITH_PARETO: (*_WRITING, *_SEARCHING)})
     if out is not None:
         publish.refuse_target(out, force=force)
     opened = table.read()
@@ -140,7 +140,7 @@ def generalize(
         "adversary": her,
         "announce": None if json_ else lambda suggestions: options.show(releases.suggestions_text(suggestions)),
     }
-    if pareto is not None:
+    if pareto:
         options.tell(dv.tradeoff(opened, pareto, **common), json_=json_)
         return
     release = dv.generalize(

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The trade-off between leakage and utility over the whole lattice, as data for a chart.
 
-Afifi et al. 2018 leave the trade-off open (sections 2 and 7): every node is a point (a metric, an objective), and the front is made of
-the nodes that none beats in both. Promises and a suppression limit may narrow the field first.
+Afifi et al. 2018 leave the trade-off open (sections 2 and 7): every node is a point (one or more metrics, an objective), and the front is
+made of the nodes that none beats: as good in every number, and better in one. Promises and a suppression limit may narrow the field first.
 """
 
 from __future__ import annotations
@@ -14,17 +14,18 @@ from typing import Any
 
 import numpy as np
 
+from divulge.arrays import Floats
 from divulge.belief import Belief
 from divulge.count import Contingency
 from divulge.errors import BadInput
 from divulge.hierarchy import Hierarchy
 from divulge.policy import Promise, Protection
 from divulge.results import Result
-from divulge.search.judge import all_published, judge_for
+from divulge.search.judge import Candidate, Judge, all_published, judge_for
 from divulge.search.lattice import Lattice, default_beliefs, lattice_of
 from divulge.search.objectives import UserFunction, find_objective, shown
 from divulge.search.problem import TIE
-from divulge.search.rules import compile_rules
+from divulge.search.rules import Rule, compile_rules
 
 MOST_NODES = 100_000
 
@@ -41,6 +42,8 @@ class Point:
     suppressed: int
     classes: int
     on_front: bool
+    further: tuple[float, ...] = ()
+    """The numbers of the further metrics."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -50,9 +53,12 @@ class Front(Result):
     view = "releases"
 
     metric: str
+    """The first; its number is the `leakage` of a point."""
     attribute: str | None
     objective: str
     points: tuple[Point, ...] = field(repr=False)
+    further: tuple[str, ...] = ()
+    """Further metrics, in the order of their numbers in a point."""
     settings: Mapping[str, Any] = field(default_factory=dict, repr=False)
     """Everything that the numbers depend on."""
     notes: tuple[str, ...] = ()
@@ -66,7 +72,7 @@ class Front(Result):
 def pareto_front(
     contingency: Contingency,
     hierarchies: Mapping[str, Hierarchy] | Lattice,
-    metric: str,
+    metrics: Sequence[str],
     *,
     attribute: str | None = None,
     objective: str | UserFunction = "loss",
@@ -75,47 +81,73 @@ def pareto_front(
     suppression: float = 0.0,
     beliefs: Mapping[str, Belief] | None = None,
 ) -> Front:
-    """Every node as a point (metric, objective), those that keep the promises; the front is what none of them beats in both."""
+    """Every node as a point (metrics, objective), those that keep the promises; the front is what none of them beats."""
+    if not metrics:
+        raise BadInput("a trade-off needs a metric", hint="for example entropy_leakage")
+    if repeated := [name for place, name in enumerate(metrics) if name in metrics[:place]]:
+        raise BadInput(f"the metric {repeated[0]!r} is named twice")
     lattice = hierarchies if isinstance(hierarchies, Lattice) else lattice_of(contingency, hierarchies)
     if lattice.size > MOST_NODES:
         raise BadInput(
             f"the lattice has {lattice.size} nodes, more than the {MOST_NODES} of which all are looked at",
             hint="use fewer levels",
         )
-    wanted, promised = Promise.make(metric, 0.0, attribute=attribute), bool(promises or protections)
+    wanted, promised = (
+        [Promise.make(name, 0.0, attribute=attribute) for name in metrics],
+        bool(promises or protections),
+    )
     given = default_beliefs(contingency) if beliefs is None else beliefs
-    measured = compile_rules([wanted], given, has_population=contingency.population is not None)
+    has_population = contingency.population is not None
+    measured = [compile_rules([promise], given, has_population=has_population) for promise in wanted]
     judge = judge_for(
         contingency,
         lattice,
-        promises if promised else [wanted],
+        promises if promised else wanted,
         beliefs=given,
         protections=protections,
         suppression=suppression,
     )
     goal = find_objective(judge.rollup, objective)
-    sign = 1.0 if measured[0].metric.worse == "high" else -1.0
-    found: list[tuple[float, float, Point]] = []
+    found: list[tuple[tuple[float, ...], Point]] = []
     for node in product(*map(range, lattice.shape)):
         candidate = judge.check(node) if promised else all_published(judge.rollup.classes(node))
         if not candidate.feasible:
             continue
-        views = [judge.view(rule.attribute, candidate.classes, candidate.kept)[0] for rule in measured]
-        risk = max(sign * rule.value(view) for rule, view in zip(measured, views, strict=True))  # high is worse
-        cost, leakage = goal.cost(candidate), sign * risk
+        risks = [_risk(judge, rules, candidate) for rules in measured]
+        cost, (leakage, *further) = (
+            goal.cost(candidate),
+            (_sign(rules) * risk for rules, risk in zip(measured, risks, strict=True)),
+        )
         classes, levels = candidate.published_classes, lattice.named(node)
-        point = Point(levels, leakage, shown(goal, cost), candidate.suppressed, classes, on_front=False)
-        found.append((cost, risk, point))
-    return Front(metric, attribute, goal.name, tuple(_mark(found)))
+        point = Point(levels, leakage, shown(goal, cost), candidate.suppressed, classes, False, tuple(further))  # noqa: FBT003
+        found.append(((cost, *risks), point))
+    return Front(metrics[0], attribute, goal.name, tuple(_mark(found)), tuple(metrics[1:]))
 
 
-def _mark(found: list[tuple[float, float, Point]]) -> Iterator[Point]:
-    """The cheapest first, each with whether any other is at least as good in both and better in one."""
-    found = sorted(found, key=lambda item: (item[0], item[1], tuple(item[2].levels.values())))
-    least, cheapest = np.inf, -np.inf
-    for cost, risk, point in found:
-        as_good_as_the_last = cost <= cheapest + TIE and risk <= least + TIE
-        on_front = risk < least - TIE or as_good_as_the_last
-        if on_front:
-            least, cheapest = min(least, risk), cost
-        yield replace(point, on_front=on_front)
+def _sign(rules: Sequence[Rule]) -> float:
+    return 1.0 if rules[0].metric.worse == "high" else -1.0
+
+
+def _risk(judge: Judge, rules: Sequence[Rule], candidate: Candidate) -> float:
+    """The number of a metric, the worst of all attributes; high is worse."""
+    views = [judge.view(rule.attribute, candidate.classes, candidate.kept)[0] for rule in rules]
+    return max(_sign(rules) * rule.value(view) for rule, view in zip(rules, views, strict=True))
+
+
+def _mark(found: list[tuple[tuple[float, ...], Point]]) -> Iterator[Point]:
+    """The cheapest first, each with whether any other is at least as good in every number and better in one."""
+    found = sorted(found, key=lambda item: (item[0], tuple(item[1].levels.values())))
+    numbers = np.array([item[0] for item in found]).reshape(len(found), -1)
+    front = numbers[:0]
+    for own in numbers:  # what beats a point stands before it, or costs the same but for rounding
+        if not _beaten(own, front):
+            front = np.concatenate([front, [own]])
+    for own, (_, point) in zip(numbers, found, strict=True):
+        yield replace(point, on_front=not _beaten(own, front))
+
+
+def _beaten(own: Floats, others: Floats) -> bool:
+    with np.errstate(invalid="ignore"):  # what is infinite in both is no better in either
+        better = others < own - TIE
+    as_good = (others <= own + TIE).all(axis=1)
+    return bool((as_good & better.any(axis=1)).any())

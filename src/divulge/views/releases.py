@@ -211,13 +211,13 @@ def front_text(front: search.Front) -> RenderableType:
     """The trade-off as a table, the cheapest first."""
     about = f" of {front.attribute}" if front.attribute else ""
     columns = list(front.points[0].levels) if front.points else []
-    told = f"{len(front.points):,} combinations of levels, {len(front.front):,} of which none beats in both numbers:"
-    table = grid(
-        front.objective, f"{front.metric}{about}", "left out", "classes", *columns, right=range(4 + len(columns))
-    )
+    both = "all" if front.further else "both"
+    told = f"{len(front.points):,} combinations of levels, {len(front.front):,} of which none beats in {both} numbers:"
+    names = (front.objective, *(f"{name}{about}" for name in (front.metric, *front.further)), "left out", "classes")
+    table = grid(*names, *columns, right=range(len(names) + len(columns)))
     for point in front.front:
-        numbers = (number(point.value), number(point.leakage), f"{point.suppressed:,}", f"{point.classes:,}")
-        table.add_row(*numbers, *map(str, point.levels.values()))
+        numbers = map(number, (point.value, point.leakage, *point.further))
+        table.add_row(*numbers, f"{point.suppressed:,}", f"{point.classes:,}", *map(str, point.levels.values()))
     return Group(Text(told), table, *(bullet(noted(note)) for note in front.notes))
 
 
@@ -225,8 +225,10 @@ def front_text(front: search.Front) -> RenderableType:
 def front_rows(front: search.Front) -> results.Rows:
     """A row for each combination of levels that keeps the promises, the cheapest first."""
     columns = list(front.points[0].levels) if front.points else []
-    names = ("value", "leakage", "suppressed", "classes", "on_front", *(f"level.{name}" for name in columns))
-    return names, [(p.value, p.leakage, p.suppressed, p.classes, p.on_front, *p.levels.values()) for p in front.points]
+    names = ("value", "leakage", *(f"leakage.{name}" for name in front.further), "suppressed", "classes", "on_front")
+    return (*names, *(f"level.{name}" for name in columns)), [
+        (p.value, p.leakage, *p.further, p.suppressed, p.classes, p.on_front, *p.levels.values()) for p in front.points
+    ]
 
 
 @results.text_of.register(Applied)
