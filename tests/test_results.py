@@ -125,6 +125,7 @@ def test_a_result_has_manners(name: str, results: dict[str, Result]) -> None:
         result.view = "x"
     assert result.settings
     assert "frame" not in result.to_dict()
+    assert result._repr_html_().startswith('<div class="divulge note">')
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The manners that all results share: one line for a shell, the text of the command, its JSON document, one table, and a picture.
+"""The manners that all results share: a line for a shell, the text of the command, its JSON document, a table, a picture, a page's part.
 
 A result is a frozen value that knows nothing of how it is shown. The class only names the module of `views` that shows it, which is
 imported when somebody looks: the one late import of the package. There a function for each kind of result is registered with
-`text_of`, with `rows_of` and, where more than the result's own fields is told, with `document_of`; and in `charts`, where it has a
-picture, with `chart_of`.
+`text_of`, with `rows_of` and, where more than the result's own fields or rows is told, with `document_of` and `html_of`; and in `charts`,
+where it has a picture, with `chart_of`.
 """
 
 from __future__ import annotations
@@ -67,6 +67,12 @@ class Result:
         importlib.import_module("divulge.charts")
         return chart_of(self, **options)
 
+    def _repr_html_(self) -> str:
+        """What Jupyter and marimo show: the short answer, its numbers, and the chart."""
+        _load(self)
+        importlib.import_module("divulge.views.summary")
+        return str(html_of(self))
+
 
 @dataclass(frozen=True, repr=False)
 class Several(Result, Generic[Item]):
@@ -117,6 +123,12 @@ def rows_of(result: Any, **_: Any) -> Rows | pa.Table:
 def chart_of(result: Any, **_: Any) -> Any:
     """A result as a picture; a kind that has none says so."""
     raise BadInput(f"there is no picture of a {type(result).__name__}", hint="to_frame() gives its numbers as a table")
+
+
+@functools.singledispatch
+def html_of(result: Any, **_: Any) -> str:
+    """A result as a part of a page; each kind has its own, or the one that all have."""
+    raise InternalError(f"nothing in views/ shows a {type(result).__name__} on a page")
 
 
 def _arrow(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> pa.Table:

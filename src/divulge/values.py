@@ -15,6 +15,7 @@ import re
 import tomllib
 import types
 import typing
+import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Iterable as AnyIterable
 from dataclasses import dataclass
@@ -42,6 +43,29 @@ def as_text(label: Any) -> str | None:
 def class_name(key: Mapping[str, Any]) -> str:
     """A class by the values that make it: zip=476**, age=2*."""
     return ", ".join(f"{name}={'null' if value is None else value}" for name, value in key.items())
+
+
+_UNSEEN = frozenset(("Cc", "Cf", "Cs", "Cn", "Co", "Zl", "Zp", "Zs"))
+"""Controls, marks that turn the direction of writing or have no width, lone surrogates, blanks other than the usual one."""
+
+
+def visible(text: str) -> str:
+    r"""A text for a page or a picture: characters that cannot be seen, or change how others are read, are written out.
+
+    >>> print(visible("x\u202ey\n"))
+    x\u202ey\n
+    """
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(_written_out(letter) if _is_unseen(letter) else letter for letter in text)
+
+
+def _is_unseen(letter: str) -> bool:
+    return letter != " " and unicodedata.category(letter) in _UNSEEN
+
+
+def _written_out(letter: str) -> str:
+    return repr(letter)[1:-1] if letter.isascii() else f"\\u{ord(letter):04x}"
 
 
 def parse_toml(text: str) -> dict[str, Any]:

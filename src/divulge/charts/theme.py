@@ -9,11 +9,12 @@ a dot or a bracket in a field's name as a path, and never evaluates a value.
 from __future__ import annotations
 
 import textwrap
-import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import altair as alt
+
+from divulge.values import visible
 
 INK, MUTED, GRID = "#1b2a33", "#5d6b73", "#e6ebee"
 ACCENT, WARNING, HOLDS, BEFORE = "#0b5d6e", "#c6511a", "#1a7f5a", "#b4c0c7"
@@ -72,21 +73,11 @@ def readable(value: Any, most: int = 0) -> str:
     >>> readable(None), readable("a" * 9, most=5), len(readable(chr(0x202E)))
     ('null', 'aa…aa', 6)
     """
-    text = "null" if value is None else str(value)
-    text = "".join(_written_out(letter) if _is_invisible(letter) else letter for letter in text)
+    text = "null" if value is None else visible(str(value))
     if most and len(text) > most:
         half = (most - 1) // 2
         text = f"{text[: most - 1 - half]}…{text[len(text) - half :]}"
     return text
-
-
-def _is_invisible(letter: str) -> bool:
-    """Control characters, also those that turn the direction of writing, line ends, lone surrogates."""
-    return unicodedata.category(letter) in ("Cc", "Cf", "Cs", "Zl", "Zp")
-
-
-def _written_out(letter: str) -> str:
-    return repr(letter)[1:-1] if letter.isascii() else f"\\u{ord(letter):04x}"
 
 
 def labels_of(values: Iterable[Any], most: int = 38) -> list[str]:
