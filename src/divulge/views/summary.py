@@ -131,7 +131,7 @@ def listed(names: Sequence[str]) -> Html:
     return Html(", ".join(shown[:-1]) + " and " + shown[-1] if len(shown) > 1 else "".join(shown))
 
 
-def kept(lines: Sequence[Line]) -> Html:
+def kept(lines: Sequence[PromiseLine]) -> Html:
     """How many promises hold."""
     broken = sum(line.holds is False for line in lines)
     if not lines:
@@ -185,7 +185,7 @@ def _short(given: float) -> str:
 
 # --- promises ---------------------------------------------------------------------------------------------------------
 @dataclass(frozen=True)
-class Line:
+class PromiseLine:
     """A promise as a row of the scoreboard."""
 
     name: Any
@@ -196,10 +196,10 @@ class Line:
     why: Any = ""
 
 
-def lines_of(outcomes: Iterable[Outcome]) -> list[Line]:
+def lines_of(outcomes: Iterable[Outcome]) -> list[PromiseLine]:
     """Promises that were judged here."""
     return [
-        Line(
+        PromiseLine(
             _promised(outcome.promise, outcome.attribute, outcome.protects, linked=outcome.linked),
             bound_in_words(outcome.promise),
             float(outcome.value),
@@ -235,7 +235,7 @@ def _why(outcome: Outcome) -> str:
     return f"broken for {people(outcome.breaking_people)} in {classes(outcome.breaking_classes)}"
 
 
-def lines_of_levels(model: anatomy.AlphaBetaGammaDelta, levels: anatomy.Reached) -> list[Line]:
+def lines_of_levels(model: anatomy.AlphaBetaGammaDelta, levels: anatomy.Reached) -> list[PromiseLine]:
     """What an anatomized release promises, and reaches."""
     meanings = {
         "alpha": "how surely the quasi-identifiers of a record can be put together",
@@ -244,13 +244,15 @@ def lines_of_levels(model: anatomy.AlphaBetaGammaDelta, levels: anatomy.Reached)
         "delta": "how far the belief in a sensitive value moves",
     }
     return [
-        Line(name, f"at most {bound}", float(getattr(levels, name)), float(bound), getattr(levels, name) <= bound, told)
+        PromiseLine(
+            name, f"at most {bound}", float(getattr(levels, name)), float(bound), getattr(levels, name) <= bound, told
+        )
         for name, told in meanings.items()
         if (bound := getattr(model, name)) != 1
     ]
 
 
-def scoreboard(lines: Sequence[Line]) -> Html:
+def scoreboard(lines: Sequence[PromiseLine]) -> Html:
     """Every promise: the bar is what was measured, the line across it the bound."""
     rows = [
         html.scoreboard_row(line.name, line.bound, line.measured, line.limit, holds=line.holds, why=line.why)
@@ -338,7 +340,7 @@ def _whole(text: str) -> Html:
 
 
 def _lines(text: str) -> list[Any]:
-    """Line by line: the end of a line is no character to be shown."""
+    """PromiseLine by line: the end of a line is no character to be shown."""
     return [part for line in text.splitlines() for part in (line, Html("\n"))]
 
 
