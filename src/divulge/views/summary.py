@@ -163,20 +163,24 @@ def four_tiles(measurement: Measurement) -> Html:
         guess = max(
             (best_guess(measurement, name) for name in measurement.beliefs), key=lambda each: each.after - each.before
         )
-        leak = max(
-            (scores["entropy_leakage"] for scores in measurement.sensitive.values()), key=lambda score: score.value
-        )
-        average = measurement.beliefs[str(leak.attribute)].mean_surprise
         told = joined(("best guess at ", html.value(guess.attribute), f"; {percent(guess.before)} without the table"))
-        bits = joined(("about ", html.value(leak.attribute), f" told by the worst class; {number(average)} on average"))
-        found += [html.tile(percent(guess.after), told, bad=guess.tells), html.tile(f"{_short(leak.value)} bits", bits)]
+        found += [html.tile(percent(guess.after), told, bad=guess.tells), _bits_tile(measurement)]
     else:
         alone = int(metrics.uniques(whole))
         found.append(html.tile(f"{alone:,}", "alone in their class", bad=alone > 0))
-        if "marketer_risk" in measurement.identity:
-            risk = measurement.identity["marketer_risk"].value
-            found.append(html.tile(percent(risk), "of people found, if everybody is guessed at"))
+        found.append(html.tile(percent(1 / fewest), "the best chance to pick the record of somebody"))
     return html.tiles(*found)
+
+
+def _bits_tile(measurement: Measurement) -> Html:
+    """The uncertainty that the worst class takes away, beside what there was and the average."""
+    leaks = {name: metrics.entropy_leakage(belief) for name, belief in measurement.beliefs.items()}
+    name = max(leaks, key=lambda each: float(leaks[each].max()))
+    belief, at = measurement.beliefs[name], int(leaks[name].argmax())
+    uncertainty = float(belief.prior_entropy[at])
+    average = "" if measurement.survey else f", {number(float(belief.class_share @ leaks[name]))} on average"
+    told = f" changes in the worst class, of {_short(uncertainty)}{average}"
+    return html.tile(f"{_short(float(leaks[name][at]))} bits", joined(("uncertainty about ", html.value(name), told)))
 
 
 def _short(given: float) -> str:
