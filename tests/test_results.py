@@ -70,6 +70,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Result]:
         release.explain(),
         anatomized,
         dv.reseal(folder),
+        dv.report(folder),
         anatomized.attack(),
         *_about_records(),
     ]
@@ -104,7 +105,7 @@ def _about_records() -> list[Result]:
 NAMES = (
     "Alternatives AnatomizedRelease Applied Attack Attacks Built Comparison Coverage CutColumn Dip Disinformation Enhancement "
     "Enhancements Estimate Explanation Figure3 Front GeneralizedRelease Growth Increment Leakage Measurement OneClass PeopleLeakage "
-    "Perturbed Profile Ranking ReleaseCheck Resealed Run SetLeakage Simulation Table5 Timeline Timings Verdict WithoutLabels"
+    "Perturbed Profile Ranking ReleaseCheck Report Resealed Run SetLeakage Simulation Table5 Timeline Timings Verdict WithoutLabels"
 ).split()
 
 

@@ -21,6 +21,7 @@ _NAMES = {
     "api.apply": "apply",
     "api.anatomize": "anatomize",
     "api.query": "query open_release check_anatomized",
+    "api.report": "report",
     "publish": "reseal",
     "papers": "compare_distances",
     "table": "read",

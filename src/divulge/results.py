@@ -12,9 +12,11 @@ from __future__ import annotations
 import functools
 import importlib
 import math
+import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
 from decimal import Decimal
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from divulge.errors import BadInput, InternalError
@@ -67,11 +69,11 @@ class Result:
         importlib.import_module("divulge.charts")
         return chart_of(self, **options)
 
-    def _repr_html_(self) -> str:
+    def _repr_html_(self, **options: Any) -> str:
         """What Jupyter and marimo show: the short answer, its numbers, and the chart."""
         _load(self)
         importlib.import_module("divulge.views.summary")
-        return str(html_of(self))
+        return str(html_of(self, **options))
 
 
 @dataclass(frozen=True, repr=False)
@@ -157,6 +159,17 @@ def as_lines(text: RenderableType, *, width: int = _WIDTH) -> str:
     with target.capture() as captured:
         target.print(text)
     return "\n".join(line.rstrip() for line in captured.get().splitlines())
+
+
+def write_file(target: Path, content: bytes, what: str) -> Path:
+    """Write a picture or a page; whoever reads the file sees all of it or the one before."""
+    try:
+        with tempfile.TemporaryDirectory(dir=target.parent, prefix=".divulge-") as folder:
+            partial = Path(folder) / target.name
+            partial.write_bytes(content)
+            return partial.replace(target)
+    except OSError as error:
+        raise BadInput(f"the {what} cannot be written to {target}: {error.strerror}") from None
 
 
 def plain(value: Any) -> Any:

@@ -54,6 +54,7 @@ CALLS = {
     "dv.perturbed": call(PEOPLE, PEOPLE, columns="zip"),
     "dv.profile": call(PEOPLE),
     "dv.query": call("release", "true"),
+    "dv.report": call(PEOPLE, KEPT, **ROLES),
     "dv.reseal": call("release"),
     "dv.rank": call(PEOPLE, quasi_identifiers=["zip", "age"]),
     "dv.read": call(PEOPLE),

@@ -31,6 +31,7 @@ GOOD: Mapping[str, Sequence[str]] = {
     "query": ("query", "@tables", "age > 30 and main_diagnosis = 'cancer'"),
     "apply": ("apply", "@release", "@t.csv", "--out", "@release-2", "--force"),
     "reseal": ("reseal", "@release"),
+    "report": ("report", "@t.csv", *ROLES, "--leave-out", "ward", "--k-anonymity", "4", "--out", "@report.html"),
     "hierarchy build": ("hierarchy", "build", "@t.csv", "--column", "postal_code,age"),
     "hierarchy cut": ("hierarchy", "cut", "@t.csv", "--column", "age", "--about", "main_diagnosis", "--k-anonymity", "4"),
     "hierarchy check": ("hierarchy", "check", "@t.csv", "--hierarchies", "@levels"),

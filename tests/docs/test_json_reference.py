@@ -31,6 +31,7 @@ RUNS = {
     "divulge generalize": [RELEASE],
     "divulge apply": [RELEASE, "apply r new-patients.csv --suppress-unseen --suppression 1 --out r2"],
     "divulge reseal": [RELEASE, "reseal r"],
+    "divulge report": ["report patients.csv --qi zip,age --sensitive disease --k-anonymity 5"],
     "divulge anatomize": [GROUPS],
     "divulge anatomize --check": [GROUPS, "anatomize a --check --beta 1/4"],
     "divulge query": [GROUPS, "query a \"disease = 'Flu'\""],

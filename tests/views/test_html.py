@@ -89,7 +89,7 @@ def test_a_notebook_shows_a_table_full_of_markup_as_text() -> None:
 
 
 def test_the_rules_of_the_style_sheet_reach_nothing_but_our_parts() -> None:
-    rules = html.asset("page.css").replace("@media print{", "").split("}")
+    rules = html.asset("parts.css").replace("@media print{", "").split("}")
     selectors = [part for rule in rules for part in rule.partition("{")[0].split(",") if "{" in rule]
     assert len(selectors) > 50
     assert [part for part in selectors if not part.strip().startswith((".divulge", "@media"))] == []

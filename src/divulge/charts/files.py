@@ -8,10 +8,10 @@ import functools
 import hashlib
 import json
 import os
-import tempfile
 from pathlib import Path
 from typing import Any
 
+from divulge import results
 from divulge.errors import BadInput
 from divulge.values import checked
 
@@ -44,15 +44,7 @@ def save(chart: Any, path: str | os.PathLike[str]) -> Path:
         'leakage.svg'
     """
     target = check_path(path)
-    content = _written(chart, target.suffix.lower())
-    try:
-        with tempfile.TemporaryDirectory(dir=target.parent, prefix=".divulge-") as folder:
-            partial = Path(folder) / target.name
-            partial.write_bytes(content)
-            partial.replace(target)
-    except OSError as error:
-        raise BadInput(f"the chart cannot be written to {target}: {error.strerror}") from None
-    return target
+    return results.write_file(target, _written(chart, target.suffix.lower()), "chart")
 
 
 @checked

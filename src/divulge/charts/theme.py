@@ -14,7 +14,7 @@ from typing import Any
 
 import altair as alt
 
-from divulge.values import visible
+from divulge import values
 
 INK, MUTED, GRID = "#1b2a33", "#5d6b73", "#e6ebee"
 ACCENT, WARNING, HOLDS, BEFORE = "#0b5d6e", "#c6511a", "#1a7f5a", "#b4c0c7"
@@ -73,7 +73,7 @@ def readable(value: Any, most: int = 0) -> str:
     >>> readable(None), readable("a" * 9, most=5), len(readable(chr(0x202E)))
     ('null', 'aa…aa', 6)
     """
-    text = "null" if value is None else visible(str(value))
+    text = "null" if value is None else values.visible(str(value))
     if most and len(text) > most:
         half = (most - 1) // 2
         text = f"{text[: most - 1 - half]}…{text[len(text) - half :]}"

@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import base64
 import html
+import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from importlib import resources
 from typing import Any, Literal
 
-from divulge.values import visible
+from divulge import values
 from divulge.views.words import number, percent
 
 _BAR = 200
@@ -38,7 +39,7 @@ def escape(text: Any) -> Html:
     told = str(text)
     if told.isascii() and told.isprintable():
         return Html(html.escape(told))
-    letters = ((char, visible(char)) for char in told)
+    letters = ((char, values.visible(char)) for char in told)
     return Html("".join(html.escape(char) if char == shown else _marked(shown) for char, shown in letters))
 
 
@@ -53,7 +54,7 @@ def el(name: str, *children: Any, **attributes: Any) -> Html:
     '<p class="lead">1 &lt; 2 <b>yes</b></p>'
     """
     given = {key.rstrip("_").replace("_", "-"): value for key, value in attributes.items() if value is not None}
-    head = "".join(f' {key}="{html.escape(visible(str(value)))}"' for key, value in given.items())
+    head = "".join(f' {key}="{html.escape(values.visible(str(value)))}"' for key, value in given.items())
     return Html(f"<{name}{head}>{joined(children)}</{name}>")
 
 
@@ -245,11 +246,11 @@ def definitions(given: Mapping[str, Any]) -> Html:
 
 
 # --- pictures ---------------------------------------------------------------------------------------------------------
-def picture(chart: Any) -> Html:
-    """A chart as an image that needs no script: it prints, shows in a notebook, and can run nothing."""
+def picture(specification: str) -> Html:
+    """A chart (Vega-Lite, as JSON) as an image that needs no script: it prints, shows in a notebook, and can run nothing."""
     import vl_convert
 
-    spec = chart.to_dict()
+    spec = json.loads(specification)
     drawn, kind = str(vl_convert.vegalite_to_svg(spec, allowed_base_urls=[])).encode(), "svg+xml"
     if len(drawn) > _HEAVY:
         drawn, kind = bytes(vl_convert.vegalite_to_png(spec, scale=2, allowed_base_urls=[])), "png"
@@ -262,7 +263,7 @@ def title_of(spec: Mapping[str, Any]) -> str:
     """What a chart says it shows."""
     title = spec.get("title", "")
     lines = [title.get(part, ()) for part in ("text", "subtitle")] if isinstance(title, Mapping) else [title]
-    return visible(" ".join(word for line in lines for word in ([line] if isinstance(line, str) else line)))
+    return values.visible(" ".join(word for line in lines for word in ([line] if isinstance(line, str) else line)))
 
 
 @cache

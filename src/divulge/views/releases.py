@@ -49,11 +49,11 @@ def release_text(
         *warning_parts(release.plan, explanation),
         Text(f"{release.before.settings['source']}: {release.before.rows:,} rows, {people(release.before.people)}"),
         heading("What was done"),
-        *(bullet(sentence) for sentence in _columns(release)),
+        *(bullet(sentence) for sentence in columns_in_words(release)),
         heading("What it promises"),
         _promises(release),
         heading("What it costs"),
-        *(bullet(sentence) for sentence in _costs(release)),
+        *(bullet(sentence) for sentence in costs_in_words(release)),
         *(() if explanation is None else explanation_parts(explanation)),
     ]
     named = ", but for those that the policy protects by name" if release.policy.protections else ""
@@ -91,7 +91,7 @@ def _on_request(release: publish.GeneralizedRelease) -> list[RenderableType]:
     return parts
 
 
-def _columns(release: publish.GeneralizedRelease) -> Iterator[str]:
+def columns_in_words(release: publish.GeneralizedRelease) -> Iterator[str]:
     """One sentence per column."""
     roles, recoding = release.original.roles, release.plan.recoding
     published = {key.name: key for key in release.after.contingency.keys}
@@ -126,7 +126,8 @@ def _promises(release: publish.GeneralizedRelease) -> RenderableType:
     return table
 
 
-def _costs(release: publish.GeneralizedRelease) -> Iterator[str]:
+def costs_in_words(release: publish.GeneralizedRelease) -> Iterator[str]:
+    """Loss, people left out, classes; for the publisher alone."""
     plan, before, after = release.plan, release.before, release.after
     if plan.gap and plan.method != "mondrian":
         searched = f", the best of {plan.checked:,} looked at among {plan.lattice:,} combinations"
@@ -334,7 +335,7 @@ def anatomized_text(
         bullet(_most_sentence(summary.groups, release.groups.at_most)),
         *(bullet(note) for note in release.notes),
         heading("The tables"),
-        *(bullet(sentence) for sentence in _tables(release)),
+        *(bullet(sentence) for sentence in tables_in_words(release)),
     ]
     if division.coefficients:
         parts += [heading(f"How closely columns go together ({division.association})"), _coefficients(division)]
@@ -359,7 +360,8 @@ def _most_sentence(groups: int, at_most: int) -> str:
     return f"Whether there are groupings with more groups is open; none that keeps these promises has more than {at_most:,}."
 
 
-def _tables(release: AnatomizedRelease) -> Iterator[str]:
+def tables_in_words(release: AnatomizedRelease) -> Iterator[str]:
+    """Which columns each table holds, and which are in none."""
     for table in release.held.tables:
         kind = "sensitive" if table.sensitive else "quasi-identifiers"
         yield f"{table.name}: {', '.join(table.columns)} ({kind}; {table.rows:,} rows)"

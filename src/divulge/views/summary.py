@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from divulge import anatomy, metrics, publish, results
+from divulge import anatomy, charts, metrics, publish, results
 from divulge.api.anatomize import AnatomizedRelease
 from divulge.api.query import ReleaseCheck
 from divulge.attacks import Attacks
@@ -132,14 +132,16 @@ def listed(names: Sequence[str]) -> Html:
 
 
 def kept(lines: Sequence[PromiseLine]) -> Html:
-    """How many promises hold."""
-    broken = sum(line.holds is False for line in lines)
+    """How many promises hold, and for how many there is the publisher's word alone."""
+    broken, shown = (sum(line.holds is wanted for line in lines) for wanted in (False, True))
     if not lines:
         return Html("")
     if broken:
-        return joined(
-            (" ", el("strong", f"{broken} of {len(lines)} promises {'is' if broken == 1 else 'are'} broken"), ".")
-        )
+        are = "is" if broken == 1 else "are"
+        return joined((" ", el("strong", f"{broken} of {len(lines)} promises {are} broken"), "."))
+    if shown < len(lines):
+        told = f"{shown} of {len(lines)} promises are shown by the files themselves"
+        return joined((" ", el("strong", told, class_="ok"), "; for the others there is the publisher's word."))
     told = "The one promise is kept" if len(lines) == 1 else f"All {len(lines)} promises are kept"
     return joined((" ", el("strong", told, class_="ok"), "."))
 
@@ -197,7 +199,10 @@ class PromiseLine:
     measured: float | None
     limit: float | None
     holds: bool | None
+    """None where nobody can judge it here."""
     why: Any = ""
+    text: str = ""
+    """As a policy writes it."""
 
 
 def lines_of(outcomes: Iterable[Outcome]) -> list[PromiseLine]:
@@ -210,6 +215,7 @@ def lines_of(outcomes: Iterable[Outcome]) -> list[PromiseLine]:
             outcome.promise.bound,
             outcome.holds,
             _why(outcome),
+            outcome.text,
         )
         for outcome in outcomes
     ]
@@ -249,7 +255,13 @@ def lines_of_levels(model: anatomy.AlphaBetaGammaDelta, levels: anatomy.Reached)
     }
     return [
         PromiseLine(
-            name, f"at most {bound}", float(getattr(levels, name)), float(bound), getattr(levels, name) <= bound, told
+            name,
+            f"at most {bound}",
+            float(getattr(levels, name)),
+            float(bound),
+            getattr(levels, name) <= bound,
+            told,
+            f"{name} <= {bound}",
         )
         for name, told in meanings.items()
         if (bound := getattr(model, name)) != 1
@@ -307,13 +319,13 @@ def _card(measurement: Measurement, finding: Finding) -> Html:
 # --- notebooks --------------------------------------------------------------------------------------------------------
 def notebook(*parts: Any) -> str:
     """Parts with their style sheet, whose rules reach nothing but them; any number may stand on one page."""
-    return str(el("div", el("style", Html(html.asset("page.css"))), *parts, class_="divulge note"))
+    return str(el("div", el("style", Html(html.asset("parts.css"))), *parts, class_="divulge note"))
 
 
 def main_picture(result: results.Result) -> Html | None:
     """The picture of a result; None where its kind has none, or nothing in it can be drawn."""
     try:
-        return el("figure", html.picture(result.chart()))
+        return el("figure", html.picture(charts.as_json(result.chart())))
     except BadInput:
         return None
 

@@ -1,0 +1,294 @@
+# SPDX-License-Identifier: Apache-2.0
+"""report(): everything that one page tells about a table, a release or a result, gathered; `views/report` lays it out.
+
+A report can leak what a release hides. One for the public is made from published files alone: the table of a release, measured by
+itself, and its public manifest. It never sees mapping/, an original, or what an adversary was assumed to hold.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Literal
+
+from divulge import answers, engines, publish, results, values
+from divulge import policy as policies
+from divulge import ranking as rankings
+from divulge.api.anatomize import AnatomizedRelease
+from divulge.api.measure import TableOrRelease, check, measure
+from divulge.api.query import check_anatomized, is_anatomized
+from divulge.api.rank import rank
+from divulge.attacks import Attacks
+from divulge.belief import Adversary, adversary_in_force
+from divulge.errors import BadInput, InternalError
+from divulge.metrics import Measurement
+from divulge.policy import Policy, Verdict, guard
+from divulge.results import Result
+from divulge.table import Names, Table, resolve_roles
+
+Audience = Literal["internal", "public"]
+_MOST_RANKED = 7
+"""With more quasi-identifiers than this, a report does not look at every set of them."""
+_ENDINGS = (".html", ".htm")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Report(Result):
+    """What one page tells: `save` writes it as a file that opens anywhere, without a network."""
+
+    view = "report"
+
+    name: str
+    """What it is about, as a reader calls it."""
+    audience: Audience
+    date: dt.date
+    found: Result = field(repr=False)
+    """What was measured, judged or decided."""
+    release: Mapping[str, Any] | None = field(default=None, repr=False)
+    """Of a published release: its public manifest."""
+    alone: guard.Alone | None = None
+    """Who is alone with the columns known that have no role, or are plain."""
+    ranking: rankings.Ranking | None = field(default=None, repr=False)
+    """What each set of quasi-identifiers tells."""
+    attacks: Attacks | None = field(default=None, repr=False)
+    files: Mapping[str, str] = field(default_factory=dict)
+    """The hash (SHA-256) of each file that it was made from."""
+    policy: str | None = None
+    """The policy file that was named."""
+
+    @property
+    def public(self) -> bool:
+        """Whether it is made to be handed out."""
+        return self.audience == "public"
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        """Everything that the numbers depend on."""
+        told: Mapping[str, Any] = getattr(self.found, "settings", {})
+        return told
+
+    @property
+    def measurement(self) -> Measurement | None:
+        """What was measured of the table, if one was."""
+        found = self.found
+        if isinstance(found, publish.GeneralizedRelease):
+            return found.after
+        return found.measurement if isinstance(found, Verdict) else found if isinstance(found, Measurement) else None
+
+    @property
+    def verdict(self) -> Verdict | None:
+        """What was judged, if anything was."""
+        found = self.found
+        return (
+            found.verdict
+            if isinstance(found, publish.GeneralizedRelease)
+            else found
+            if isinstance(found, Verdict)
+            else None
+        )
+
+    def html(self) -> str:
+        """The page: one text that needs nothing beside it."""
+        return self._repr_html_(page=True)
+
+    @values.checked
+    def save(self, path: str | Path) -> Path:
+        """Write the page to a file that ends in .html; whoever reads it sees all of it or the one before."""
+        return results.write_file(report_path(path), self.html().encode(), "report")
+
+
+def report_path(path: str | Path) -> Path:
+    """The name of a report, refused where no report could be written: before the work, not after."""
+    target = Path(path)
+    if target.suffix.lower() not in _ENDINGS:
+        raise BadInput(f"a report is a page, and {str(target)!r} does not end in .html", hint="for example report.html")
+    if not target.parent.is_dir():
+        raise BadInput(f"the report cannot be written to {target}: there is no folder {target.parent}")
+    return target
+
+
+@values.checked
+def report(
+    about: Any,
+    policy: policies.PolicyLike | None = None,
+    *,
+    audience: Audience = "internal",
+    title: str | None = None,
+    date: dt.date | None = None,
+    quasi_identifiers: Names = (),
+    sensitive: Names = (),
+    identifier: Names = (),
+    leave_out: Names = (),
+    plain: Names = (),
+    weight: str | None = None,
+    person: str | None = None,
+    adversary: Adversary | None = None,
+    engine: engines.EngineChoice = None,
+) -> Report:
+    """Gather what one page tells: the verdict, who is at risk and why, what was done, what is not promised, how it was made.
+
+    A report for the public names no value that fewer people share than the promised k, and tells nothing that is not worked out from
+    the published files. So it is made from the folder of a release or from a table that is handed out as it is.
+
+    Args:
+        about: A table, as `read` opens it; the folder of a release; or any result, such as that of `check` or `generalize`.
+        policy: As in `check`: what the table is held against. A release brings its own.
+        audience: "internal" may show values of people and is stamped so; "public" may be handed out.
+        title: What the page is about, as its readers call it; by default the name of the file or folder.
+        date: The date that stands on it; by default today's.
+        quasi_identifiers: As in `check`, and so are the other roles.
+        sensitive: The columns whose values must not be learnt.
+        identifier: Columns that name people.
+        leave_out: Columns that are not to be published.
+        plain: Columns that may be there as they are, although they have no other role.
+        weight: The column that says how many people a row stands for.
+        person: The column that says whose row it is, where people own several.
+        adversary: As in `measure`.
+        engine: As in `read`.
+
+    Examples:
+        >>> import divulge as dv, pyarrow as pa
+        >>> people = pa.table({"zip": ["1", "1", "2"], "disease": ["flu", "cold", "flu"]})
+        >>> report = dv.report(people, {"k_anonymity": 2}, quasi_identifiers="zip", sensitive="disease")
+        >>> report.verdict.holds, report.html()[:15]
+        (False, '<!doctype html>')
+    """
+    roles = {"quasi_identifiers": quasi_identifiers, "sensitive": sensitive, "identifier": identifier}
+    roles |= {"leave_out": leave_out, "plain": plain, "weight": weight, "person": person}
+    given: dict[str, Any] = {name: names for name, names in roles.items() if names}
+    if policy is not None:
+        given["policy"] = policy
+    if adversary is not None:
+        given["adversary"] = adversary
+    her = adversary_in_force(adversary, Policy.of(policy).adversary if policy is not None else None)
+    if audience == "public":
+        _refuse_private(about, her)
+    if isinstance(about, Result):
+        if given:
+            told = f"{next(iter(given))}= has no effect: a {type(about).__name__} says itself what it depends on"
+            raise BadInput(told, hint="leave it out, or give the table")
+        made = _of_result(about, audience)
+    elif is_anatomized(about) or isinstance(about, answers.AnatomizedSource):
+        made = _of_anatomized(about, given, audience, engine)
+    else:
+        made = _of_table(about, given, audience, engine)
+    named = str(policy) if isinstance(policy, str | Path) else None
+    return replace(made, name=title or made.name, date=date or made.date, policy=named)
+
+
+def _refuse_private(about: Any, her: Adversary) -> None:
+    """A public report is a function of published files."""
+    if isinstance(about, Result):
+        told = f"a report for the public is made from published files, and a {type(about).__name__} may know more than they tell"
+        raise BadInput(told, hint="write the release and give its folder, or give the table that is handed out")
+    if isinstance(about, TableOrRelease) and about.release is not None and about.release.private is not None:
+        raise InternalError("a report for the public was to be made from the private part of a release")
+    holds = sorted(set(her.given) - {"nulls", "suppressed"})
+    if holds:
+        told = f"a report for the public is made from published files alone, and {holds[0]}= is none of them"
+        raise BadInput(told, hint="leave it out, or make an internal report")
+
+
+def _of_result(about: Result, audience: Audience) -> Report:
+    source = getattr(about, "settings", {}).get("source", type(about).__name__)
+    name = Path(source).name if isinstance(source, str) else type(about).__name__
+    made = Report(name, audience, _today(), about, frame=about.frame)
+    if isinstance(about, Verdict | publish.GeneralizedRelease):
+        made = replace(made, alone=about.alone)
+    if isinstance(about, AnatomizedRelease) and about.groups.only is not None:
+        made = replace(made, attacks=about.attack())
+    return replace(made, attacks=about) if isinstance(about, Attacks) else made
+
+
+def _of_anatomized(about: Any, given: Mapping[str, Any], audience: Audience, engine: engines.EngineChoice) -> Report:
+    if given:
+        told = f"{next(iter(given))}= has no effect: an anatomized release is held against the levels that it promises"
+        raise BadInput(told, hint="leave it out")
+    found = check_anatomized(about, engine=engine)
+    folder = Path(about) if isinstance(about, str | Path) else None
+    name = "anatomized release" if folder is None else folder.resolve().name
+    document = None if folder is None else publish.read_manifest(folder, handed_out=True)
+    return Report(name, audience, _today(), found, document, files=_sealed(document), frame=found.frame)
+
+
+def _of_table(about: Any, given: Mapping[str, Any], audience: Audience, engine: engines.EngineChoice) -> Report:
+    judged = _opened(about, audience, engine)
+    release = judged.release
+    document = None if release is None else release.document
+    found = _judged(judged, given)
+    measured = found.measurement if isinstance(found, Verdict) else found
+    known = measured.settings["quasi_identifiers"]
+    alone = found.alone if isinstance(found, Verdict) else _alone(judged, known)
+    name = Path(judged.table.source).resolve().name if _is_path(judged.table.source) else judged.table.source
+    files = _sealed(document) if release is not None else _hashed(judged.table)
+    made = Report(name, audience, _today(), found, document, alone, files=files, frame=measured.frame)
+    if 1 < len(known) <= _MOST_RANKED and measured.survey is None and not measured.overlapping:
+        made = replace(
+            made, ranking=rank(judged.table, quasi_identifiers=known, sensitive=measured.settings["sensitive"])
+        )
+    return made
+
+
+def _opened(about: Any, audience: Audience, engine: engines.EngineChoice) -> TableOrRelease:
+    """With the private part of a release, where it lies beside and the report is for its publisher."""
+    if isinstance(about, TableOrRelease):
+        return about
+    folder = about.folder if isinstance(about, answers.GeneralizedSource) else about
+    mine = Path(folder) / publish.FOLDER / publish.NAME if isinstance(folder, str | Path) else None
+    private = mine is not None and audience == "internal" and mine.is_file()
+    return TableOrRelease.of(about, private=private, engine=engine)
+
+
+def _judged(judged: TableOrRelease, given: Mapping[str, Any]) -> Verdict | Measurement:
+    """Held against the promises where there are any that can be judged, else measured."""
+    roles = {name: it for name, it in given.items() if name not in ("policy", "adversary", "leave_out", "plain")}
+    her = given.get("adversary")
+    policy = given.get("policy")
+    kept = Policy() if policy is None else Policy.of(policy)
+    if judged.release is None and (kept.promises or kept.protections):
+        return check(judged, **given)
+    if judged.release is not None and (judged.release.private is not None or kept.promises):
+        try:
+            return check(judged, **given)
+        except BadInput:
+            # A promise that needs what is not here is told as the manifest tells it; what the files show is measured.
+            if kept.promises:
+                raise
+    if policy is not None:
+        named = {role: names for role, names in kept.roles.items() if role not in ("leave_out", "plain")}
+        roles = named | roles
+        her = adversary_in_force(her, kept.adversary)
+    return measure(judged, **roles, adversary=her)
+
+
+def _alone(judged: TableOrRelease, known: Names) -> guard.Alone | None:
+    """Who is alone with every other column of a published table known."""
+    if judged.release is None:
+        return None
+    plain = tuple(name for name in judged.release.document["roles"].get("plain", ()) if judged.table.has(name))
+    return (
+        guard.count_alone(judged.table, resolve_roles(judged.table, quasi_identifiers=known), plain) if plain else None
+    )
+
+
+def _sealed(document: Mapping[str, Any] | None) -> dict[str, str]:
+    return {} if document is None else {name: entry["sha256"] for name, entry in document["files"].items()}
+
+
+def _hashed(table: Table) -> dict[str, str]:
+    path = Path(table.source)
+    if not _is_path(table.source) or not path.is_file():
+        return {}
+    with path.open("rb") as file:
+        return {path.name: hashlib.file_digest(file, "sha256").hexdigest()}
+
+
+def _is_path(source: str) -> bool:
+    return "://" not in source and Path(source).exists()
+
+
+def _today() -> dt.date:
+    return dt.datetime.now(tz=dt.UTC).date()

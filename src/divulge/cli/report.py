@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`divulge report`: one page about a table or a release that can be attached, printed, and opened offline."""
+
+from __future__ import annotations
+
+import datetime as dt
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Any
+
+from typer import Option
+
+import divulge as dv
+from divulge import publish
+from divulge.api.query import is_anatomized
+from divulge.api.report import report_path
+from divulge.cli import options, program
+from divulge.cli.measure import SuppressionOptions, table_or_release
+from divulge.errors import BadInput
+from divulge.policy import Promise
+
+app = options.new_app()
+_AUDIENCES = ("internal", "public")
+
+
+@app.command()
+@options.takes_promises
+@options.takes_groups
+def report(
+    table: options.TableOptions,
+    roles: options.RoleOptions,
+    columns: options.GuardOptions,
+    adversary: options.BeliefOptions,
+    suppression: SuppressionOptions,
+    policy: options.PolicyOption = None,
+    protect: options.ProtectOption = None,
+    out: Annotated[
+        str, Option(metavar="FILE", help="Where to write the page; replaced if it is there.")
+    ] = "report.html",
+    audience: Annotated[
+        str,
+        Option(
+            metavar="WHO",
+            help="internal: may show values of people, and is stamped so. public: made from published files alone.",
+            autocompletion=program.one_of(lambda: list(_AUDIENCES)),
+        ),
+    ] = "internal",
+    title: Annotated[options.Text, Option(help="What the page is about, as its readers call it.")] = None,
+    date: Annotated[
+        options.Text, Option(metavar="YYYY-MM-DD", help="The date that stands on it; else today's.")
+    ] = None,
+    json_: options.JsonOption = False,
+    promises: tuple[Promise, ...] = (),
+) -> None:
+    """Write one page about a table or a release: the verdict, who is at risk and why, what was done, what is not promised.
+
+    \b
+    Examples:
+      divulge report patients.csv --policy divulge.toml --out report.html
+      divulge report release/ --out report.html
+      divulge report release/ --audience public --title "Admissions 2026" --out public.html
+    """
+    report_path(out)
+    if audience not in _AUDIENCES:
+        raise BadInput(f"there is no audience {audience!r}", hint=f"there are: {', '.join(_AUDIENCES)}")
+    shown: dict[str, Any] = {"title": title, "date": _date(date), "audience": audience}
+    if is_anatomized(table.source):
+        if promises or policy or protect or roles != options.RoleOptions() or columns != options.GuardOptions():
+            told = f"{table.source} is an anatomized release, which is held against what it promises: the levels of its groups"
+            raise BadInput(told, hint="Give no promises or roles here")
+        made = dv.report(table.source, **shown, engine=table.chosen_engine())
+    else:
+        mine = Path(table.source) / publish.FOLDER / publish.NAME
+        judged = table_or_release(table, private=audience == "internal" and mine.is_file())
+        kept = options.policy_of(policy, promises, protect=protect, alone_share=columns.alone_share)
+        her = suppression.added_to(adversary.resolve(judged.table.names))
+        named = roles.resolve(judged.table) | columns.resolve(judged.table)
+        made = replace(dv.report(judged, kept, **shown, **named, adversary=her), policy=policy)
+    options.tell(made, json_=json_, written=made.save(out))
+
+
+def _date(given: str | None) -> dt.date | None:
+    try:
+        return None if given is None else dt.date.fromisoformat(given)
+    except ValueError:
+        raise BadInput(f"--date {given!r} is no date", hint="write it like 2026-11-17") from None

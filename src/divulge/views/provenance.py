@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The end of every report: how it was made (settings, versions, hashes), and how to make it again: command, Python, policy file."""
+
+from __future__ import annotations
+
+import platform
+import shlex
+from collections.abc import Mapping
+from typing import Any
+
+from divulge import publish, values
+from divulge.api.report import Report
+from divulge.policy import Promise
+from divulge.version import __version__
+from divulge.views import html, summary
+from divulge.views.html import Html, el
+from divulge.views.measurement import settings_sentence
+
+ROLES = {
+    "quasi_identifiers": "--qi", "sensitive": "--sensitive", "identifier": "--identifier", "leave_out": "--leave-out",
+    "plain": "--plain", "person": "--person", "weight": "--weight",
+}  # fmt: skip
+
+
+def promises(report: Report) -> list[Promise]:
+    """What was promised to everybody."""
+    if report.verdict is not None:
+        return [outcome.promise for outcome in report.verdict.outcomes if not outcome.protects]
+    if report.release is not None and "policy" in report.release:
+        return list(publish.promises_of(report.release))
+    return []
+
+
+def told_settings(report: Report) -> dict[str, Any]:
+    """What the numbers depend on; a public page tells no path."""
+    kept = {
+        name: value
+        for name, value in report.settings.items()
+        if not report.public or name not in ("source", "release", "background")
+    }
+    return dict(kept)
+
+
+def how_made(report: Report) -> Html:
+    """Size, roles, adversary, hashes, versions."""
+    measured, document, settings = report.measurement, report.release, report.settings
+    told: dict[str, Any] = {
+        "about": html.value(report.name),
+        "date": report.date.isoformat(),
+        "audience": report.audience,
+    }
+    if measured is not None:
+        told["size"] = f"{measured.rows:,} rows, {measured.people:,} people, {measured.class_count:,} classes"
+    for role in ROLES:
+        names = settings.get(role) or (document or {}).get("roles", {}).get(role)
+        if names:
+            told[role.replace("_", " ")] = summary.listed([names] if isinstance(names, str) else list(names))
+    if measured is not None:
+        told["adversary"] = settings_sentence(_value_free(settings) if report.public else settings)
+    if document is not None:
+        told["release"] = f"{document['kind']}, rows {document.get('row_order', 'shuffled')}"
+    for name, digest in report.files.items():
+        told[f"SHA-256 of {name}"] = el("code", digest)
+    told["versions"] = f"divulge {__version__}, Python {platform.python_version()}"
+    if document is not None and "versions" in document:
+        told["published with"] = ", ".join(f"{name} {version}" for name, version in document["versions"].items())
+    return el("div", html.definitions(told), class_="card")
+
+
+def _value_free(settings: Mapping[str, Any]) -> dict[str, Any]:
+    return {**settings, "background": {}}
+
+
+def again(report: Report) -> Html:
+    """As a command, from Python, and the policy as a file."""
+    policy = policy_text(report)
+    parts: list[Any] = [
+        el("p", "On the command line:"), el("pre", _command(report)),
+        el("p", "From Python:"), el("pre", _python(report)),
+    ]  # fmt: skip
+    if policy:
+        parts += [el("p", "As a policy file (divulge.toml):"), el("pre", *_by_line(policy))]
+    return el("div", *parts, class_="card")
+
+
+def _by_line(text: str) -> list[Any]:
+    return [part for line in text.splitlines() for part in (line, Html("\n"))]
+
+
+def _source(report: Report) -> str:
+    source = report.settings.get("source")
+    return report.name if report.public or not isinstance(source, str) else source
+
+
+def _command(report: Report) -> str:
+    words = ["divulge", "report", _source(report)]
+    if report.release is None:
+        for role, option in ROLES.items():
+            names = report.settings.get(role)
+            if names:
+                words += [option, names if isinstance(names, str) else ",".join(names)]
+        if report.policy is not None and not report.public:
+            words += ["--policy", report.policy]
+        else:
+            words += [
+                word
+                for promise in dict.fromkeys(promise.text for promise in promises(report))
+                for word in ("--promise", promise)
+            ]
+    words += ["--audience", "public"] if report.public else []
+    return shlex.join([*words, "--out", "report.html"])
+
+
+def _python(report: Report) -> str:
+    given = [repr(_source(report))]
+    if report.release is None:
+        bounds = {
+            promise.metric.name: _whole(promise.bound)
+            for promise in promises(report)
+            if promise.attribute is None and promise.l_value is None
+        }
+        given += (
+            [repr(report.policy)]
+            if report.policy is not None and not report.public
+            else [repr(bounds)]
+            if bounds
+            else []
+        )
+        given += [f"{role}={report.settings[role]!r}" for role in ROLES if report.settings.get(role)]
+    given += ['audience="public"'] if report.public else []
+    return f'dv.report({", ".join(given)}).save("report.html")'
+
+
+def policy_text(report: Report) -> str:
+    """The promises as a policy file; empty where there are none."""
+    tables: dict[str, dict[str, Any]] = {}
+    for promise in promises(report):
+        metric = promise.metric
+        is_twofold = metric.scope == "identity" and promise.text.startswith("identity ")
+        where = "promises.identity" if is_twofold else "promises"
+        if promise.attribute is not None:
+            where = f"promises.attributes.{values.toml_key(promise.attribute)}"
+        bound: Any = _whole(promise.bound)
+        bound = bound if promise.l_value is None else {"c": bound, "l": promise.l_value}
+        tables.setdefault(where, {})[metric.name] = bound
+    if not tables:
+        return ""
+    roles = {role: report.settings.get(role) or (report.release or {}).get("roles", {}).get(role) for role in ROLES}
+    lines = [f"{role} = {values.toml_value(names)}" for role, names in roles.items() if names]
+    for where, bounds in tables.items():
+        lines += ["", f"[{where}]", *(f"{name} = {values.toml_value(bound)}" for name, bound in bounds.items())]
+    return "\n".join(lines)
+
+
+def _whole(bound: float) -> float:
+    """5, not 5.0."""
+    return int(bound) if float(bound).is_integer() else bound
