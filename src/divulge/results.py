@@ -161,6 +161,16 @@ def as_lines(text: RenderableType, *, width: int = _WIDTH) -> str:
     return "\n".join(line.rstrip() for line in captured.get().splitlines())
 
 
+def page_path(path: str | Path) -> Path:
+    """The name of a report, refused where no report could be written: before the work, not after."""
+    target = Path(path)
+    if target.suffix.lower() not in (".html", ".htm"):
+        raise BadInput(f"a report is a page, and {str(target)!r} does not end in .html", hint="for example report.html")
+    if not target.parent.is_dir():
+        raise BadInput(f"the report cannot be written to {target}: there is no folder {target.parent}")
+    return target
+
+
 def write_file(target: Path, content: bytes, what: str) -> Path:
     """Write a picture or a page; whoever reads the file sees all of it or the one before."""
     try:

@@ -32,7 +32,6 @@ from divulge.table import Names, Table, resolve_roles
 Audience = Literal["internal", "public"]
 _MOST_RANKED = 7
 """With more quasi-identifiers than this, a report does not look at every set of them."""
-_ENDINGS = (".html", ".htm")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -97,17 +96,7 @@ class Report(Result):
     @values.checked
     def save(self, path: str | Path) -> Path:
         """Write the page to a file that ends in .html; whoever reads it sees all of it or the one before."""
-        return results.write_file(report_path(path), self.html().encode(), "report")
-
-
-def report_path(path: str | Path) -> Path:
-    """The name of a report, refused where no report could be written: before the work, not after."""
-    target = Path(path)
-    if target.suffix.lower() not in _ENDINGS:
-        raise BadInput(f"a report is a page, and {str(target)!r} does not end in .html", hint="for example report.html")
-    if not target.parent.is_dir():
-        raise BadInput(f"the report cannot be written to {target}: there is no folder {target.parent}")
-    return target
+        return results.write_file(results.page_path(path), self.html().encode(), "report")
 
 
 @values.checked

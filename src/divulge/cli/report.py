@@ -11,9 +11,8 @@ from typing import Annotated, Any
 from typer import Option
 
 import divulge as dv
-from divulge import publish
+from divulge import publish, results
 from divulge.api.query import is_anatomized
-from divulge.api.report import report_path
 from divulge.cli import options, program
 from divulge.cli.measure import SuppressionOptions, table_or_release
 from divulge.errors import BadInput
@@ -60,7 +59,7 @@ def report(
       divulge report release/ --out report.html
       divulge report release/ --audience public --title "Admissions 2026" --out public.html
     """
-    report_path(out)
+    results.page_path(out)
     if audience not in _AUDIENCES:
         raise BadInput(f"there is no audience {audience!r}", hint=f"there are: {', '.join(_AUDIENCES)}")
     shown: dict[str, Any] = {"title": title, "date": _date(date), "audience": audience}
