@@ -13,7 +13,9 @@ import functools
 import importlib
 import math
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field, fields, is_dataclass
 from decimal import Decimal
 from pathlib import Path
@@ -56,7 +58,7 @@ class Result:
     def to_dict(self, **options: Any) -> dict[str, Any]:
         """The JSON document of the command; `options` are those of the view."""
         _load(self)
-        return {str(key): plain(item) for key, item in document_of(self, **options).items()}
+        return {str(key): _with_notes_spoken(key, plain(item)) for key, item in document_of(self, **options).items()}
 
     def to_frame(self, **options: Any) -> Any:
         """One table, as the kind of frame that came in: pandas, Polars, else Arrow; `options` are those of the view."""
@@ -94,8 +96,34 @@ class Several(Result, Generic[Item]):
         return self.items[place]
 
 
+# --- notes speak of arguments in the words of Python; a command that shows a result says them in its own -------------------
+_WORDS: ContextVar[Callable[[str], str]] = ContextVar("words", default=str)
+
+
+def spoken(note: str) -> str:
+    """A note in the words of whoever shows it."""
+    return _WORDS.get()(note)
+
+
+@contextmanager
+def speaking(words: Callable[[str], str]) -> Iterator[None]:
+    """Show results in other words than Python's, as long as this is open."""
+    before = _WORDS.set(words)
+    try:
+        yield
+    finally:
+        _WORDS.reset(before)
+
+
 def _load(result: Result) -> None:
     importlib.import_module(f"divulge.views.{result.view}")
+
+
+def _with_notes_spoken(name: str, item: Any) -> Any:
+    """What a document says, its notes in the words of whoever shows it."""
+    if name == "notes" and isinstance(item, list):
+        return [spoken(note) if isinstance(note, str) else note for note in item]
+    return {key: _with_notes_spoken(key, inner) for key, inner in item.items()} if isinstance(item, dict) else item
 
 
 @functools.singledispatch

@@ -231,17 +231,29 @@ def test_options_without_effect_are_refused(release: Path) -> None:
         dv.check(release, private=True, adversary=dv.Adversary(original=PEOPLE))
 
 
-def test_a_population_of_original_values_is_recoded_by_the_mapping(tmp_path: Path) -> None:
-    ages = pa.table({"age": [21, 22, 31, 32], "disease": ["flu", "cold"] * 2})
+def test_a_population_of_original_values_is_recoded_by_the_mapping(
+    tmp_path: Path, engine: DuckDBEngine | SparkEngine
+) -> None:
+    ages = pa.table({"age": [21, 22, 31, 32, 41, 42], "disease": ["flu", "cold"] * 3})
     levels = {"age": {"intervals": [10]}}
     roles: dict[str, Any] = {"quasi_identifiers": "age", "sensitive": "disease"}
     folder = dv.generalize(ages, policy={"k_anonymity": 2}, hierarchies=levels, **roles).write(tmp_path / "release")
-    # By hand: of the population three are 21 or 22 and two 31 or 32; nobody of the table is 77. No rule knows "old".
-    her = dv.Adversary(population=pa.table({"age": ["21", "21", "22", "31", "32", "77", "old"]}))
-    for found in (dv.measure(folder, adversary=her), dv.measure(folder / "table.parquet", adversary=her, **roles)):
+    # By hand: of the population three are 21 or 22, two 31 or 32, two 41; nobody of the table is 77. No rule knows "old".
+    everybody = ["21", "21", "22", "31", "32", "41", "41", "77", "old"]
+    her = dv.Adversary(population=pa.table({"age": everybody}))
+    table = folder / "table.parquet"
+    for found in (
+        dv.measure(folder, adversary=her, engine=engine), dv.measure(table, adversary=her, engine=engine, **roles)
+    ):  # fmt: skip
         assert found["k_map"].value == 2
+        assert found.settings["population_recoded"] == {"by": str(folder), "left_out": 1}
         assert any("recoded by the mapping" in note and "1 rows" in note for note in found.notes)
     away = tmp_path / "away.parquet"
-    away.write_bytes((folder / "table.parquet").read_bytes())
-    with pytest.raises(BadInput, match="original values and the table published labels"):
-        dv.measure(away, adversary=her, **roles)
+    away.write_bytes(table.read_bytes())
+    numbers = dv.Adversary(population=pa.table({"age": [int(age) for age in everybody[:-1]]}))
+    for hers in (her, numbers):  # the same error wherever the counts are
+        with pytest.raises(BadInput, match="original values and the table published labels"):
+            dv.measure(away, adversary=hers, engine=engine, **roles)
+    labels = dv.Adversary(population=pa.table({"age": ["[20, 30)", "[30, 40)", "[40, 50)"] * 2}))
+    found = dv.measure(away, adversary=labels, engine=engine, **roles)
+    assert (found["k_map"].value, found.settings["population_recoded"]) == (2, None)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import importlib
 import inspect
@@ -240,3 +241,19 @@ def test_promises_stand_in_the_order_of_how_often_they_are_made(name: str) -> No
     shown = [each.name for each in parameters(name) if each.name in names]
     assert shown[:3] == ["k_anonymity", "l_diversity", "t_closeness"]
     assert set(shown) == {metric.name for metric in METRICS if metric.common}
+
+
+def test_the_library_speaks_of_arguments_not_of_options() -> None:
+    """What it says is translated for the command line (`in_flags`), so an option in its texts would be wrong in Python."""
+    package = Path(dv.__file__).parent
+    aside = {"cli", "datasets", "papers"}  # commands themselves, and what is handed to pip
+    found = []
+    for path in package.rglob("*.py"):
+        if path.relative_to(package).parts[0] in aside:
+            continue
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        docs = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+        constants = [node for node in ast.walk(tree) if isinstance(node, ast.Constant) and id(node) not in docs]
+        texts = [node.value for node in constants if isinstance(node.value, str)]
+        found += [f"{path.name}: {text}" for text in texts if re.search(r"(?<![\w`])--[a-z]", text)]
+    assert [each for each in found if "--check`" not in each] == []  # a whole command in backticks

@@ -61,6 +61,26 @@ IDLE = {
     "metrics --markdown --json": "--markdown and --json were both given",
     "query r disease=1 --sum age --average age": "a sum and an average were both asked for",
     "apply r p.csv --out o --suppression 0.5": "--suppression has no effect",
+    **dict.fromkeys(
+        (
+            f"check anatomized {options}"
+            for options in (
+                "--sample 3",
+                "--plain age",
+                "--alone-share 0.5",
+                "--nulls drop",
+                "--suppressed * --as wildcard",
+                "--population p.csv",
+                "--original p.csv",
+                "--rule-out disease=flu",
+                "--joint",
+                "--private",
+                "--qi zip",
+                "--k-anonymity 2",
+            )
+        ),
+        "no effect on an anatomized release",
+    ),
 }
 
 
@@ -74,7 +94,8 @@ def people(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         made = run_cli(*shlex.split(f"generalize p.csv {ROLES} --k-anonymity 2 --out r"))
-    assert made.code == 0, made.err
+        apart = run_cli(*shlex.split(f"anatomize p.csv {ROLES} --beta 1/2 --out anatomized"))
+    assert made.code == apart.code == 0, made.err + apart.err
     return folder
 
 

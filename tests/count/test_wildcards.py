@@ -155,6 +155,9 @@ def test_what_looks_suppressed_is_said(tmp_path: Path) -> None:
         "'*' stands in 25 % of the rows in zip; it counts as a value of its own; say --suppressed '*' --as wildcard if it matches anything",
         "null stands in 25 % of the rows in age; it counts as a value of its own; say --nulls wildcard if it matches anything",
     ]
+    assert [
+        note.partition("; say ")[2] for note in dv.measure(tmp_path / "t.csv", quasi_identifiers=["zip", "age"]).notes
+    ] == ["suppressed={'*': 'wildcard'} if it matches anything", "nulls='wildcard' if it matches anything"]
     for said in (["wildcard", "wildcard"], ["value", "category"]):
         found = run_cli(*command, "--suppressed", "*", "--as", said[0], "--nulls", said[1], "--json").json()
         assert (found["settings"]["suppressed"], found["settings"]["nulls"]) == ({"*": said[0]}, said[1])

@@ -135,7 +135,10 @@ def _measured(judged: TableOrRelease, roles: Roles, her: Adversary, *, joint: bo
         _refuse_beside_wildcards(her, roles, joint=joint)
     everybody, recoded = _population(judged, her, roles)
     found = metrics.measure_request(request, assumptions=assumptions, population=everybody)
-    found = replace(found, notes=(*guard.repeated(source, roles), *found.notes, *recoded))
+    noted = [] if recoded is None else [recoded.text]
+    found = replace(found, notes=(*guard.repeated(source, roles), *found.notes, *noted))
+    if her.population is not None:
+        found = replace(found, settings={**found.settings, "population_recoded": recoded and recoded.setting})
     if release is None:
         return found
     of_itself = [_OF_ITSELF] if "table" in found.settings["prior"].values() else []
@@ -143,22 +146,38 @@ def _measured(judged: TableOrRelease, roles: Roles, her: Adversary, *, joint: bo
     return replace(found, settings={**found.settings, "release": told}, notes=(*found.notes, *of_itself))
 
 
-def _population(judged: TableOrRelease, her: Adversary, roles: Roles) -> tuple[Request | None, list[str]]:
+@dataclass(frozen=True)
+class _Recoded:
+    """A population of original values that got the labels of a release."""
+
+    folder: Path
+    left_out: int
+    """Rows with values that the release does not know."""
+
+    @property
+    def setting(self) -> dict[str, Any]:
+        return {"by": str(self.folder), "left_out": self.left_out}
+
+    @property
+    def text(self) -> str:
+        left_out = f"; {self.left_out:,} rows of it have values that it does not know and were left out"
+        return f"the population was recoded by the mapping of {self.folder}{left_out if self.left_out else ''}"
+
+
+def _population(judged: TableOrRelease, her: Adversary, roles: Roles) -> tuple[Request | None, _Recoded | None]:
     """Her population, with the labels of the release where its mapping lies beside the table and the population holds original values."""
     if her.population is None:
-        return None, []
+        return None, None
     everybody = read_beside(judged.table, her.population)
     as_it_is = metrics.population_request(everybody, roles, her.counted_nulls, people=her.population_count)
     folder = judged.release.folder if judged.release is not None else Path(judged.table.source).parent
     if not (folder / publish.NAME).is_file() or not (folder / publish.FOLDER).is_dir():
-        return as_it_is, []
+        return as_it_is, None
     release = publish.OpenedRelease.read_folder(folder, private=True)
     found = release.recode_table(everybody, roles.quasi_identifiers, her.counted_nulls)
     if found is None:
-        return as_it_is, []
-    told = f"the population was recoded by the mapping of {folder}"
-    left_out = f"; {found[1]:,} rows of it have values that it does not know and were left out" if found[1] else ""
-    return replace(as_it_is, table=found[0]), [told + left_out]
+        return as_it_is, None
+    return replace(as_it_is, table=found[0]), _Recoded(folder, found[1])
 
 
 def _told_of(release: publish.OpenedRelease) -> list[str]:

@@ -10,9 +10,8 @@ from typer import Option
 
 import divulge as dv
 from divulge.api.query import is_anatomized
-from divulge.cli import options
+from divulge.cli import options, program
 from divulge.cli.measure import PrivateOption, SuppressionOptions, table_or_release
-from divulge.errors import BadInput
 from divulge.policy import Promise
 
 app = options.new_app()
@@ -22,6 +21,7 @@ app = options.new_app()
 @options.takes_promises
 @options.takes_groups
 def check(
+    context: typer.Context,
     table: options.TableOptions,
     roles: options.RoleOptions,
     columns: options.GuardOptions,
@@ -44,11 +44,11 @@ def check(
       divulge check release/ --private
     """
     if is_anatomized(table.source):
-        if private or promises or policy or protect or roles != options.RoleOptions() or joint:
-            raise BadInput(
-                f"{table.source} is an anatomized release, which is held against what it promises: the levels of its groups",
-                hint=f"Give no other promises or roles here; divulge anatomize {table.source} --check takes bounds",
-            )
+        used = {*program.options_of(options.TableOptions), "json_"}
+        idle = [parameter.name for parameter in context.command.params if parameter.name not in used]
+        bounds = f"divulge anatomize {table.source} --check takes bounds"
+        why = f"on an anatomized release, which is held against the levels of its groups ({bounds})"
+        program.refuse_idle(context, {why: idle})
         levels = dv.check_anatomized(table.source, engine=table.chosen_engine())
         options.tell(levels, json_=json_)
         if not levels.holds:

@@ -37,6 +37,8 @@ _OTHERWISE_CALLED = {
     "rule": "resolve", "threshold": "probability", "check": "bucket_check",
 }  # fmt: skip
 """Arguments of the library, and the options of commands that set them under another name."""
+_AS_PAIRS = {"suppressed": "--as"}
+"""Mappings that are typed as two options: the key, and then what it stands for."""
 
 
 class Flag(NamedTuple):
@@ -169,6 +171,8 @@ def in_flags(text: str, flags: Mapping[str, Flag]) -> str:
         if flag is None or (found["bare"] and not flag.by_its_name):
             return found[0]
         value = found["value"] or ""
+        if found["name"] in _AS_PAIRS and (pair := re.fullmatch(r"\{(.*): '(\w+)'\}", value)):
+            return f"{flag.written} {pair[1]} {_AS_PAIRS[found['name']]} {pair[2]}"
         if flag.takes is None or found["bare"]:
             return flag.written
         if value in ("", "...") or value.startswith("{"):

@@ -426,15 +426,22 @@ def other_type(name: str, ours: object, theirs: object) -> BadInput:
 _RECODE = "where it holds original values and the table published labels, recode it, or measure the release with its mapping/ beside it"
 
 
-def population_sizes(sample: Contingency, population: Contingency) -> Floats:
-    """For each class of the sample, how many people of the population share its quasi-identifiers."""
+def about_population(error: BadInput) -> BadInput:
+    """What is wrong with a column, where the other table is a population."""
+    return BadInput(f"the population: {error.message}", hint=f"{error.hint}; {_RECODE}")
+
+
+def population_sizes(sample: Contingency, population: Contingency | None) -> Floats:
+    """For each class of the sample, how many people of the population share its quasi-identifiers; None has nobody."""
+    if population is None:
+        raise _too_few(sample, np.zeros(len(sample), dtype=np.int64), np.arange(len(sample)))
     radices: list[int] = []
     codes: list[Ints] = []
     for position, key in enumerate(sample.keys):
         try:
             domain, left, right = align(key, population.keys[position])
         except BadInput as error:
-            raise BadInput(f"the population: {error.message}", hint=f"{error.hint}; {_RECODE}") from None
+            raise about_population(error) from None
         radices.append(len(domain))
         codes.append(np.concatenate([left[sample.codes[position]], right[population.codes[position]]]))
     both = arrays.combined_key(codes, radices, rows=len(sample) + len(population))
@@ -444,13 +451,17 @@ def population_sizes(sample: Contingency, population: Contingency) -> Floats:
     sizes = np.where(known[order][found] == wanted, population.sizes[order][found], 0)
     short = np.flatnonzero(sizes < sample.sizes)
     if len(short):
-        example = sample.class_key(int(short[0]))
-        raise BadInput(
-            f"the population has fewer people than the table in {len(short)} classes, for example {example}: "
-            f"{int(sizes[short[0]])} against {int(sample.sizes[short[0]])}",
-            hint=f"a population table holds everybody the table was drawn from; {_RECODE}",
-        )
+        raise _too_few(sample, sizes, short)
     return sizes.astype(np.float64)
+
+
+def _too_few(sample: Contingency, sizes: Ints, short: Ints) -> BadInput:
+    first = int(short[0])
+    return BadInput(
+        f"the population has fewer people than the table in {len(short)} classes, for example {sample.class_key(first)}: "
+        f"{int(sizes[first])} against {int(sample.sizes[first])}",
+        hint=f"a population table holds everybody the table was drawn from; {_RECODE}",
+    )
 
 
 # --- values of each column --------------------------------------------------------------------------------------------

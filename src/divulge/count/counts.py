@@ -88,7 +88,7 @@ class Counts:
             return self.held
         for mine, yours in zip(self.layout.keys, population.layout.keys, strict=True):
             if mine.type != yours.type and not mine.kind == yours.kind == "number":
-                raise counting.other_type(mine.name, mine.type, yours.type)
+                raise counting.about_population(counting.other_type(mine.name, mine.type, yours.type))
         engine, keys = self.held.engine, self.layout.key_names
         if not engine.sees(population.held) and not population.is_small:
             raise BadInput(

@@ -139,7 +139,7 @@ def suppression_notes(unsaid: Mapping[str | None, Mapping[str, float]], counted:
     """That it was counted as a value, and how to say otherwise; `counted` are rows or people."""
     for text, columns in unsaid.items():
         where = ", ".join(f"{_percent(share)} of the {counted} in {name}" for name, share in columns.items())
-        how = "--nulls wildcard" if text is None else f"--suppressed {shown_text(text)} --as wildcard"
+        how = "nulls='wildcard'" if text is None else f"suppressed={{{shown_text(text)}: 'wildcard'}}"
         what = "null" if text is None else shown_text(text)
         yield f"{what} stands in {where}; it counts as a value of its own; say {how} if it matches anything"
 

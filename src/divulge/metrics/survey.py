@@ -32,7 +32,7 @@ from divulge.count import (
     wildcards,
 )
 from divulge.engines import Held
-from divulge.errors import BadInput, InternalError
+from divulge.errors import InternalError
 from divulge.metrics.catalogue import IDENTITY, SENSITIVE, leading_metric
 from divulge.metrics.identity import Identity
 from divulge.metrics.metric import Metric, worst_first
@@ -252,12 +252,8 @@ def _with_population(plan: SurveyPlan, rows: pa.Table) -> pa.Table:
     if own.num_rows == 0:
         return own
     contingency, class_of_row = plan.layout.assemble_part(own, codings=plan.codings)
-    if register.num_rows == 0:
-        raise BadInput(
-            f"the population has nobody in {len(contingency)} classes of the table, for example {contingency.class_key(0)}",
-            hint="a population table holds everybody the table was drawn from",
-        )
-    sizes = population_sizes(contingency, CountedColumns(plan.layout.keys, ()).assemble(register))
+    everybody = CountedColumns(plan.layout.keys, ()).assemble(register) if register.num_rows else None
+    sizes = population_sizes(contingency, everybody)
     return own.append_column(_POPULATION, pa.array(sizes[class_of_row]))
 
 

@@ -381,7 +381,7 @@ def repeated(table: Table, roles: Roles) -> tuple[str, ...]:
     ]
     facts = look_at(table, [column.name for column in columns])
     return tuple(
-        f"{name!r} has {seen.distinct:,} values in {seen.filled:,} rows: did you mean --person {name}?"
+        f"{name!r} has {seen.distinct:,} values in {seen.filled:,} rows: did you mean person={name!r}?"
         for name, seen in facts.items()
         if seen.repeats and may_own_rows(name)
     )

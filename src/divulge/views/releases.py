@@ -59,7 +59,7 @@ def release_text(
     named = ", but for those that the policy protects by name" if release.policy.protections else ""
     parts += _on_request(release)
     if written is None:
-        parts.append(heading("Nothing was written. Name a folder with --out to publish."))
+        parts.append(heading(results.spoken("Nothing was written. Name a folder with out= to publish.")))
     else:
         parts += [
             heading(f"Published in {written}"),
@@ -115,7 +115,8 @@ def columns_in_words(release: publish.GeneralizedRelease) -> Iterator[str]:
     if release.alone is not None:
         yield f"In the release, {release.alone.text}."
     if known := [name for name in release.plain if guard.words_of(name) & guard.QUASI_WORDS]:
-        yield f"{', '.join(known)}: no promise covers what others may know of a person by this; name it with --qi."
+        told = "no promise covers what others may know of a person by this"
+        yield f"{', '.join(known)}: {told}; name it with {results.spoken('quasi_identifiers=')}."
 
 
 def _promises(release: publish.GeneralizedRelease) -> RenderableType:
@@ -333,7 +334,7 @@ def anatomized_text(
     parts: list[RenderableType] = [
         Text(f"{release.source.source}: {summary.records:,} rows in {summary.groups:,} groups of {sizes}"),
         bullet(_most_sentence(summary.groups, release.groups.at_most)),
-        *(bullet(note) for note in release.notes),
+        *(bullet(results.spoken(note)) for note in release.notes),
         heading("The tables"),
         *(bullet(sentence) for sentence in tables_in_words(release)),
     ]
@@ -345,7 +346,7 @@ def anatomized_text(
     if recq is not None:
         parts += [heading("What it still answers"), bullet(_recq_sentence(recq))]
     if written is None:
-        parts.append(heading("Nothing was written. Name a folder with --out to publish."))
+        parts.append(heading(results.spoken("Nothing was written. Name a folder with out= to publish.")))
     else:
         parts += [
             heading(f"Published in {written}"),
@@ -376,7 +377,7 @@ def _coefficients(division: anatomy.Division) -> RenderableType:
         weight = number(weights[pair.left]) if pair.left in weights else ""
         table.add_row(pair.left, weight, pair.right, number(pair.value))
     more = len(division.coefficients) - _SHOWN_PAIRS
-    return Group(table, Text(f"... and {more} more (--json has them all)", style="dim")) if more > 0 else table
+    return Group(table, Text(f"... and {more} more, which the JSON document has", style="dim")) if more > 0 else table
 
 
 def _levels(model: anatomy.AlphaBetaGammaDelta, levels: anatomy.Reached) -> RenderableType:

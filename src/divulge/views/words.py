@@ -13,7 +13,7 @@ from rich.padding import Padding
 from rich.table import Table as Grid
 from rich.text import Text
 
-from divulge import values
+from divulge import results, values
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
@@ -63,8 +63,8 @@ def heading(text: str) -> RenderableType:
 
 
 def noted(note: str) -> str:
-    """A note as a sentence."""
-    return f"Note: {note}" if note.endswith("?") else f"Note: {note}."
+    """A note as a sentence, in the words of whoever shows it."""
+    return f"Note: {results.spoken(note)}{'' if note.endswith('?') else '.'}"
 
 
 def bullet(sentence: str, mark: str = "-") -> RenderableType:
