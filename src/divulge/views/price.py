@@ -13,6 +13,7 @@ from divulge import results, search
 from divulge.search import Explanation
 from divulge.views.words import bullet, classes, grid, heading, noted, number, people, percent
 
+_BOXES = "method='mondrian'"
 _GOOD = 0.1
 """Advice that saves less than this part of what is lost is no advice."""
 
@@ -67,12 +68,12 @@ def _instead(found: Explanation) -> Iterator[str]:
             told = f"{found.objective} {_value(instead)}, {people(instead.suppressed)} left out"
             kept = [name for name in found.wiped_out if instead.levels[name] < _levels(found)[name]]
             saved = f"; something of {', '.join(kept)} is kept" if kept else ""
-            yield f"--suppression {share:g} (up to {percent(share)}): {told}{saved}."
+            yield f"{results.spoken(f'suppression={share:g}')} (up to {percent(share)}): {told}{saved}."
     if found.suppression and not any(instead.saves > 0 for instead in found.suppression.values()):
         yield f"Leaving out up to {percent(max(found.suppression))} would buy nothing."
     if found.boxes is not None:
         better = "" if found.boxes.saves > 0 else ", no better"
-        yield f"--method mondrian: loss {number(found.boxes.value)}{better} ({classes(found.boxes.classes)})."
+        yield f"{results.spoken(_BOXES)}: loss {number(found.boxes.value)}{better} ({classes(found.boxes.classes)})."
 
 
 def _levels(found: Explanation) -> dict[str, int]:
@@ -103,9 +104,9 @@ def _advice(found: Explanation) -> Iterator[str]:
     shares = [(share, each) for share, each in found.suppression.items() if each.saves > _GOOD * abs(found.value)]
     if shares:
         share, instead = shares[0]
-        yield f"--suppression {share:g} ({found.objective} {number(instead.value)})"
+        yield f"{results.spoken(f'suppression={share:g}')} ({found.objective} {number(instead.value)})"
     if found.boxes is not None and found.boxes.saves > _GOOD * found.loss:
-        yield f"--method mondrian (loss {number(found.boxes.value)})"
+        yield f"{results.spoken(_BOXES)} (loss {number(found.boxes.value)})"
 
 
 @results.document_of.register(Explanation)
