@@ -122,7 +122,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "latin.csv").write_bytes("a,b\nKöln,1\n".encode("latin-1"))
     (folder / "nulls.csv").write_text("a,b\n,1\n,2\n", encoding="utf-8")
     header = (folder / "t.csv").read_text(encoding="utf-8").partition("\n")[0]
-    (folder / "strange.csv").write_text(f"{header}\nx,99999,99,m,cancer,ward 1\n", encoding="utf-8")
+    (folder / "strange.csv").write_text(f"{header}\nx,99999,old,m,cancer,ward 1\n", encoding="utf-8")
     with contextlib.closing(sqlite3.connect(folder / "two.sqlite")) as database:
         database.execute("CREATE TABLE a (x)")
         database.execute("CREATE TABLE b (x)")

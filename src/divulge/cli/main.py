@@ -140,14 +140,14 @@ def _completion(wanted: str, shell: str | None = None) -> None:
 def _run_command(arguments: list[str]) -> int:
     import typer
 
+    from divulge import results
     from divulge.cli.program import NAME, Program, in_flags
-    from divulge.results import speaking
 
     # Newer typers carry a click of their own, so click's base error is found as an ancestor of BadParameter.
     usage_error: Any = typer.BadParameter.__mro__[2]
     program = Program(COMMANDS, OPTIONS)
     try:
-        with speaking(lambda note: in_flags(note, program.flags(arguments))):
+        with results.speaking(lambda note: in_flags(note, program.flags(arguments))):
             result = program.main(arguments, prog_name=NAME, standalone_mode=False)
     except typer.Exit as leaving:
         return leaving.exit_code
