@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import divulge as dv
 from divulge.count import Contingency, count
 from divulge.errors import BadInput, Infeasible
 from divulge.metrics import Metric
@@ -94,6 +95,82 @@ def test_as_good_as_the_best_of_all_divisions(
     assert found.original_information == pytest.approx(information(given_people, [[age] for age in ages]), abs=1e-9)
 
 
+Neighbour = tuple[int, str, str]
+neighbours = st.lists(
+    st.tuples(st.integers(0, 5), st.sampled_from("fm"), st.sampled_from("abc")), min_size=2, max_size=16
+)
+CLASSES = [metric for metric in ALONE if metric.name in ("k_anonymity", "l_diversity", "surprise", "entropy_leakage")]
+
+
+@pytest.mark.parametrize("beside", [False, True], ids=["alone", "beside sex"])
+@given(given_people=neighbours, metric=st.sampled_from(CLASSES), data=st.data())
+@settings(deadline=None, max_examples=60)
+def test_given_cut_points_and_columns_beside(
+    beside: bool,  # noqa: FBT001 - a parameter
+    given_people: list[Neighbour],
+    metric: Metric[Any],
+    data: st.DataObject,
+) -> None:
+    """Of all divisions that have the cuts to keep and no others than these and those allowed; each class is a range and a sex."""
+    promise = data.draw(promises_about(metric))
+    ages = sorted({age for age, _, _ in given_people})
+    points = st.lists(st.sampled_from(ages[1:]), unique=True) if len(ages) > 1 else st.just([])
+    keep, among = data.draw(points), data.draw(st.none() | points)
+    people = [((age, sex) if beside else (age, ""), disease) for age, sex, disease in given_people]
+    n, table = len(people), Counter(disease for _, disease in people)
+
+    def classes(ranges: Sequence[Sequence[int]]) -> list[Counter[str]]:
+        found: dict[tuple[int, str], Counter[str]] = {}
+        for (age, sex), disease in people:
+            number = next(i for i, part in enumerate(ranges) if age in part)
+            found.setdefault((number, sex), Counter())[disease] += 1
+        return list(found.values())
+
+    def bits(ranges: Sequence[Sequence[int]]) -> float:
+        return sum(
+            c / n * log2(c / sum(inside.values()) / (table[d] / n))
+            for inside in classes(ranges)
+            for d, c in inside.items()
+        )
+
+    def fits(ranges: Sequence[Sequence[int]]) -> bool:
+        cuts = {part[0] for part in ranges[1:]}
+        if not set(keep) <= cuts or (among is not None and not cuts <= {*among, *keep}):
+            return False
+        if promise.metric.scope == "identity":
+            return min(sum(inside.values()) for inside in classes(ranges)) >= promise.bound
+        value, _ = oracle.sensitive(classes(ranges))[promise.metric.name]
+        return bool(promise.metric.holds(value, promise.bound))
+
+    columns = dict(zip(("age", "sex", "disease"), zip(*given_people, strict=True), strict=True))
+    source = opened(pa.table({name: list(column) for name, column in columns.items()}))
+    contingency = count(source, resolve_roles(source, quasi_identifiers=["age", "sex"], sensitive="disease"))
+    asked: dict[str, Any] = {"keep": keep, "among": among, "beside": ["sex"] if beside else []}
+    fitting = [ranges for ranges in divisions(ages, len(ages)) if fits(ranges)]
+    if not fitting:
+        with pytest.raises(Infeasible):
+            optimal_cuts(contingency, [promise], column="age", attribute="disease", **asked)
+        return
+    found = optimal_cuts(contingency, [promise], column="age", attribute="disease", **asked)
+    ranges = [[age for age in ages if part.low <= age <= part.high] for part in found.ranges]
+    assert ranges in fitting
+    assert found.information == pytest.approx(max(map(bits, fitting)), abs=1e-9)
+    assert found.original_information == pytest.approx(bits([[age] for age in ages]), abs=1e-9)
+
+
+def test_a_cut_point_that_nobody_has_is_kept_as_it_was_given() -> None:
+    people = table_of([(20, "a"), (21, "b"), (60, "a"), (61, "a")])
+    asked: dict[str, Any] = {"about": "disease", "policy": {"k_anonymity": 1}}
+    assert dv.cut(people, "age", keep=[50], among=[50], **asked).rule == {"cuts": [50]}
+    assert dv.cut(people, "age", among=["21"], **asked).rule == {"cuts": [21]}
+    with pytest.raises(BadInput, match="has nobody on one side"):
+        dv.cut(people, "age", keep=[20], **asked)
+    with pytest.raises(BadInput, match="is no cut point"):
+        dv.cut(people, "age", keep=["x"], **asked)
+    with pytest.raises(BadInput, match="beside itself"):
+        dv.cut(people, "age", beside="age", **asked)
+
+
 def test_an_order_for_text() -> None:
     table = pa.table({"age": ["low", "high", "middle", "low"], "disease": ["a", "b", "a", "a"]})
     k = [Promise.make("k_anonymity", 1)]
@@ -158,5 +235,17 @@ def test_the_heuristic_of_the_paper_is_beaten_by_the_true_optimum() -> None:
     assert found.cut_points == cuts
     assert found.original_information == pytest.approx(0.3357, abs=5e-5)
     assert found.information < 0.34
+    asked: dict[str, Any] = {"about": "marital-status", "policy": dv.Policy(promises)}
+    everything = ["age", "sex", "race", "education"]
+    four = dv.cut(adult, "age", most=4, against=everything, **asked).cuts
+    assert four.whole_loss == pytest.approx(0.695, abs=5e-4)
+    # Below A2, whose only cut is at 50: the ranges between are chosen anew, and the level above stays as it is.
+    below = dv.cut(adult, "age", keep=[50], against=everything, **asked)
+    assert 50 in below.rule["cuts"]
+    assert 0.09 < below.cuts.information <= best + 0.01
+    assert dv.cut(adult, "age", among=[50], **asked).cuts.information == pytest.approx(0.09, abs=5e-3)
+    # Sex beside it leaves room for wider ranges only, which still tell more than A2's.
+    with_sex = dv.cut(adult, "age", beside="sex", **asked).cuts
+    assert with_sex.information > 0.1666 - 5e-5
     free = optimal_cuts(contingency, promises, column="age", attribute="marital-status")
     assert best < free.information < found.original_information

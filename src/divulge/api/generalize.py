@@ -61,6 +61,10 @@ def cut(
     policy: policies.PolicyLike,
     most: int | None = None,
     order: Sequence[str] | None = None,
+    keep: Sequence[float | str] = (),
+    among: Sequence[float | str] | None = None,
+    beside: Names = (),
+    against: Names = (),
     adversary: Adversary | None = None,
 ) -> CutColumn:
     """Find the ranges of a column that keep the policy's promises one by one and keep the most information about a sensitive column.
@@ -72,6 +76,11 @@ def cut(
         policy: The promises that each range keeps: a `Policy`, a mapping with the keys of a policy file, or the path of one.
         most: The most ranges; by default as many as the promises allow.
         order: The values of a text column from low to high.
+        keep: Cut points that the ranges must have, such as those of a coarser level.
+        among: The only cut points that they may have, beside those to keep, such as those of a finer level.
+        beside: Other quasi-identifiers, published as they are: every class of a range and these keeps the promises, and what they tell
+            together is kept the highest.
+        against: Further quasi-identifiers; with these, the result tells which share of what all of them tell is lost (eq. 4 of the paper).
         adversary: As in `measure`; what is said here goes before the policy's own.
 
     Examples:
@@ -84,7 +93,10 @@ def cut(
     if kept.protections:
         raise BadInput("cut points are sought for everybody, and the policy protects chosen people or values")
     source = read(table)
-    roles = resolve_roles(source, quasi_identifiers=[column], sensitive=[about])
+    names = resolve_roles(source, quasi_identifiers=beside).quasi_identifiers
+    if column in names:
+        raise BadInput(f"{column!r} is cut, so it cannot stand beside itself")
+    roles = resolve_roles(source, quasi_identifiers=[column, *names], sensitive=[about])
     her = adversary_in_force(adversary, kept.adversary)
     assumptions, nulls = Assumptions.of(her, source, roles), her.without_wildcards()
     contingency = count(source, roles, nulls=nulls)
@@ -97,20 +109,41 @@ def cut(
     merging = assumptions.as_joint(contingency)
     name, attribute = roles.quasi_identifiers[0], roles.sensitive[0]
     found = search.optimal_cuts(
-        contingency, kept.promises, column=name, attribute=attribute, most=most, order=order, beliefs=before.beliefs
+        contingency,
+        kept.promises,
+        column=name,
+        attribute=attribute,
+        most=most,
+        order=order,
+        keep=keep,
+        among=among,
+        beside=names,
+        beliefs=before.beliefs,
     )
-    rule = _rule(found, contingency.keys[0], order)
+    rule = _rule(found, contingency.keys[0], order, given=(*keep, *(among or ())))
     settings = {**before.settings, "prior_weights": dict(merging.prior_weights), "most": most}
+    settings |= {"keep": list(keep), "among": None if among is None else list(among)}
+    if against:
+        every = dict.fromkeys([name, *names, *resolve_roles(source, quasi_identifiers=against).quasi_identifiers])
+        whole = count(source, resolve_roles(source, quasi_identifiers=[*every], sensitive=[about]), nulls=nulls)
+        found = replace(found, whole_information=search.information_of(whole, attribute))
+        settings |= {"against": [*every]}
     levels = build_hierarchy(name, rule, contingency.keys[0].labels)
     return CutColumn(found, rule, levels, settings, merging.notes, frame=source.frame)
 
 
-def _rule(cuts: search.Cuts, domain: Domain, order: Sequence[str] | None) -> dict[str, Any]:
-    """Cut points for numbers, which fit any number; else every value with the range it lies in."""
+def _rule(
+    cuts: search.Cuts, domain: Domain, order: Sequence[str] | None, *, given: Sequence[float | str] = ()
+) -> dict[str, Any]:
+    """Cut points for numbers, which fit any number, as they were given; else every value with the range it lies in."""
     if not cuts.cut_points:
         return {"suppress": True}
     if domain.kind == "number" and order is None:
-        return {"cuts": [int(point) if float(point).is_integer() else float(point) for point in cuts.cut_points]}
+        as_given = {
+            next((label for label in domain.labels if label >= float(point)), None): float(point) for point in given
+        }
+        points = [float(as_given.get(point, point)) for point in cuts.cut_points]
+        return {"cuts": [int(point) if point.is_integer() else point for point in points]}
     texts = [str(as_text(label)) for label in domain.labels]
     texts = texts if order is None else [text for text in order if text in texts]
     rows: dict[str, list[str]] = {}

@@ -142,6 +142,10 @@ def build(
     options.tell(built, json_=json_, text={"most": most}, written=written)
 
 
+def _points(text: str | None) -> list[str] | None:
+    return None if text is None else [point.strip() for point in text.split(",") if point.strip()]
+
+
 @app.command()
 @options.takes_promises
 @options.takes_groups
@@ -171,6 +175,34 @@ def cut(
     ranges: Annotated[
         int | None, Option(help="The most ranges; any number if not given.", min=1, rich_help_panel="Search")
     ] = None,
+    keep: Annotated[
+        options.Text,
+        Option(
+            metavar="POINTS", help="Cut points to keep, as 30,60: those of a coarser level.", rich_help_panel="Search"
+        ),
+    ] = None,
+    among: Annotated[
+        options.Text,
+        Option(metavar="POINTS", help="Cut only at these points: those of a finer level.", rich_help_panel="Search"),
+    ] = None,
+    beside: Annotated[
+        options.Text,
+        Option(
+            metavar="COLUMNS",
+            help="Quasi-identifiers published as they are beside the ranges.",
+            rich_help_panel="Roles",
+            autocompletion=program.columns,
+        ),
+    ] = None,
+    against: Annotated[
+        options.Text,
+        Option(
+            metavar="COLUMNS",
+            help="Also tell the share lost of what these tell together.",
+            rich_help_panel="Roles",
+            autocompletion=program.columns,
+        ),
+    ] = None,
     out: Annotated[Path | None, Option(help="Where to write the hierarchy: a .csv file, or a folder.")] = None,
     to: ToOption = "arx",
     force: ForceOption = False,
@@ -185,12 +217,25 @@ def cut(
       divulge hierarchy cut patients.csv --column age --about disease --ranges 4 --surprise 0.5 --k-anonymity 5 --out age.csv
     """
     from divulge.api import hierarchies as work
+    from divulge.table import split_names
 
     program.refuse_idle(context, _idle(out=out, json_=json_))
     opened, promised = table.read(), options.policy_of(policy, promises)
     her = adversary.resolve(opened.names, order_of=column)
     scale = adversary.orders(opened.names).get(column)
-    found = dv.cut(opened, column, about=about, policy=promised, most=ranges, order=scale, adversary=her)
+    found = dv.cut(
+        opened,
+        column,
+        about=about,
+        policy=promised,
+        most=ranges,
+        order=scale,
+        keep=_points(keep) or (),
+        among=_points(among),
+        beside=split_names(opened, [beside]) if beside else (),
+        against=split_names(opened, [against]) if against else (),
+        adversary=her,
+    )
     written = [] if out is None else work.write_to({column: found.hierarchy}, out, to=to, force=force)
     options.tell(found, json_=json_, text={"most": most}, written=written)
 

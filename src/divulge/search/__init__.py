@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Generalization: which levels, boxes or columns to publish so that promises hold and as little as possible is lost."""
 
-from divulge.search.cut_points import Cuts, optimal_cuts
+from divulge.search.cut_points import Cuts, information_of, optimal_cuts
 from divulge.search.diagnosis import NothingFits
 from divulge.search.exact import search
 from divulge.search.front import Front, pareto_front
@@ -12,5 +12,5 @@ from divulge.search.price import Explanation, explain, ruin_of
 
 __all__ = [
     "OBJECTIVES", "Box", "Cuts", "Explanation", "Front", "NothingFits", "ObjectiveName", "Plan", "Recoding", "UserFunction",
-    "explain", "mondrian", "optimal_cuts", "pareto_front", "published", "ruin_of", "search",
+    "explain", "information_of", "mondrian", "optimal_cuts", "pareto_front", "published", "ruin_of", "search",
 ]  # fmt: skip

@@ -27,6 +27,8 @@ from divulge.search.rules import Rule, compile_rules
 from divulge.values import as_text
 
 _TIE = 1e-12
+_MOST_CELLS = 2_000_000
+"""Values times classes beside times sensitive values: each range looks at them."""
 
 
 @dataclass(frozen=True)
@@ -51,6 +53,10 @@ class Cuts:
     """I(X~;W) of the ranges, in bits."""
     original_information: float
     """I(X;W) of the column as it is."""
+    beside: tuple[str, ...] = ()
+    """Quasi-identifiers that are published beside the ranges; both numbers are of all of them together."""
+    whole_information: float | None = None
+    """I(X;W) of all quasi-identifiers as they are, which no generalization exceeds (eq. 4), where they were named."""
 
     @property
     def cut_points(self) -> tuple[Any, ...]:
@@ -60,12 +66,22 @@ class Cuts:
     @property
     def information_loss(self) -> float:
         """The share of the column's own information that the ranges lose."""
-        return 1.0 - self.information / self.original_information if self.original_information > 0 else 0.0
+        return _lost(self.information, self.original_information)
+
+    @property
+    def whole_loss(self) -> float | None:
+        """The share of what all quasi-identifiers tell that the ranges lose."""
+        return None if self.whole_information is None else _lost(self.information, self.whole_information)
 
     def document(self) -> dict[str, Any]:
         """For JSON."""
         ranges = [{**asdict(item), "low": as_text(item.low), "high": as_text(item.high)} for item in self.ranges]
-        return {**asdict(self), "ranges": ranges, "information_loss": self.information_loss}
+        losses = {"information_loss": self.information_loss, "whole_loss": self.whole_loss}
+        return {**asdict(self), "ranges": ranges, **losses}
+
+
+def _lost(kept: float, whole: float) -> float:
+    return 1.0 - kept / whole if whole > 0 else 0.0
 
 
 def optimal_cuts(
@@ -76,11 +92,16 @@ def optimal_cuts(
     attribute: str,
     most: int | None = None,
     order: Sequence[str] | None = None,
+    keep: Sequence[Any] = (),
+    among: Sequence[Any] | None = None,
+    beside: Sequence[str] = (),
     beliefs: Mapping[str, Belief] | None = None,
 ) -> Cuts:
     """The ranges of `column`, `most` at most, that keep every promise and the most information about `attribute`.
 
-    `order` gives the order of a text column's values from low to high. `beliefs` are those of the contingency's own classes.
+    `order` gives the order of a text column's values from low to high. There is a cut at each point of `keep`, and else only at those of
+    `among`: a finer level keeps the cuts of a coarser one, which has none of its own. With columns `beside`, promises are kept by every
+    class of a range and these, and the information is that of both. `beliefs` are those of the contingency's own classes.
     """
     if attribute not in contingency.cells:
         raise BadInput(
@@ -89,7 +110,8 @@ def optimal_cuts(
         )
     if most is not None and most < 1:
         raise BadInput(f"at most {most} ranges", hint="at least one range holds everybody")
-    line = _Line.of(contingency, column, order, default_beliefs(contingency) if beliefs is None else beliefs)
+    given = default_beliefs(contingency) if beliefs is None else beliefs
+    line = _Line.of(contingency, column, order, given, beside=beside)
     rules = compile_rules(promises, line.beliefs, has_population=line.population is not None)
     for rule in rules:
         if rule.looks_at != "class":
@@ -99,10 +121,15 @@ def optimal_cuts(
     gains = np.full((len(line), len(line)), -np.inf)
     for first in range(len(line)):
         gains[first, first:] = np.where(line.allowed(first, rules), line.information(first, attribute), -np.inf)
+    for place in (line.place(point) for point in keep):
+        gains[:place, place:] = -np.inf
+    if among is not None:
+        gains[np.setdiff1d(np.arange(1, len(line)), [line.place(point) for point in (*among, *keep)])] = -np.inf
     bounds = _best_ranges(gains, most)
     if bounds is None:
+        these = " with these cuts" if len(keep) or among is not None else ""
         raise Infeasible(
-            f"no division of {column!r} into {'ranges' if most is None else f'at most {most} ranges'} keeps "
+            f"no division of {column!r} into {'ranges' if most is None else f'at most {most} ranges'}{these} keeps "
             f"{' and '.join(rule.text for rule in rules)} in every range",
             hint=_why_not(line, rules),
         )
@@ -111,20 +138,27 @@ def optimal_cuts(
         for first, last in bounds
     )
     original = sum(float(line.information(value, attribute)[0]) for value in range(len(line)))
-    return Cuts(column, attribute, ranges, sum(item.information for item in ranges), original)
+    return Cuts(column, attribute, ranges, sum(item.information for item in ranges), original, tuple(beside))
+
+
+def information_of(contingency: Contingency, attribute: str) -> float:
+    """I(X;W) of all counted columns as they are."""
+    return default_beliefs(contingency)[attribute].mutual_information
 
 
 @dataclass(frozen=True, eq=False)
 class _Line:
     """The counts of one column, value by value in their order."""
 
+    column: str
     labels: tuple[Any, ...]
     sizes: Floats
+    """By value, and by class of the columns beside, of which there is one where there are none."""
     population: Floats | None
     population_estimated: bool
     beliefs: Mapping[str, Belief]
     tables: Mapping[str, Floats]
-    """For each belief: mass by value of the column and value of the attribute."""
+    """For each belief: mass by value of the column, class of those beside, and value of the attribute."""
     counts: Mapping[str, Floats]
     """The same for each attribute, without background knowledge."""
     priors: Mapping[str, Floats]
@@ -132,25 +166,49 @@ class _Line:
 
     @classmethod
     def of(
-        cls, contingency: Contingency, column: str, order: Sequence[str] | None, beliefs: Mapping[str, Belief]
+        cls,
+        contingency: Contingency,
+        column: str,
+        order: Sequence[str] | None,
+        beliefs: Mapping[str, Belief],
+        *,
+        beside: Sequence[str] = (),
     ) -> _Line:
         names = [key.name for key in contingency.keys]
-        if column not in names:
-            raise BadInput(f"{column!r} is not among the counted columns", hint=nearest(column, names))
+        for name in (column, *beside):
+            if name not in names:
+                raise BadInput(f"{name!r} is not among the counted columns", hint=nearest(name, names))
         domain = contingency.keys[names.index(column)]
         rank = _ranks(domain, order)
         codes = rank[contingency.codes[names.index(column)]]
         values = len(domain)
+        other, others = _numbered(contingency, beside)
+        codes = codes * others + other
+        most = max((len(item.cells.domain) for item in beliefs.values()), default=1)
+        if values * others * most > _MOST_CELLS:
+            raise BadInput(
+                f"{values:,} values beside {others:,} classes of {', '.join(beside)} are too many",
+                hint="name fewer columns beside",
+            )
+        if others > 1 and any(item.prior.row is not None for item in beliefs.values()):
+            raise BadInput(
+                "a prior that depends on columns is not looked at beside others", hint="leave one of them out"
+            )
+
+        def by_place(numbers: Floats) -> Floats:
+            return arrays.sum_by_id(codes, numbers, values * others).reshape(values, others)
 
         def table(cells: Cells, raw_class: Ints) -> Floats:
             place = codes[raw_class] * len(cells.domain) + cells.value
-            return arrays.sum_by_id(place, cells.mass, values * len(cells.domain)).reshape(values, -1)
+            width = values * others * len(cells.domain)
+            return arrays.sum_by_id(place, cells.mass, width).reshape(values, others, -1)
 
         behind = contingency.population
         return cls(
+            column=column,
             labels=tuple(domain.labels[i] for i in np.argsort(rank)),
-            sizes=arrays.sum_by_id(codes, contingency.sizes.astype(np.float64), values),
-            population=None if behind is None else arrays.sum_by_id(codes, behind, values),
+            sizes=by_place(contingency.sizes.astype(np.float64)),
+            population=None if behind is None else by_place(behind),
             population_estimated=contingency.population_estimated,
             beliefs=beliefs,
             tables={name: table(item.cells, item.classes[item.cells.class_index]) for name, item in beliefs.items()},
@@ -165,18 +223,33 @@ class _Line:
     def __len__(self) -> int:
         return len(self.labels)
 
+    def place(self, point: Any) -> int:
+        """The first value of the range that begins at a cut point."""
+        texts = [as_text(label) for label in self.labels]
+        number = as_number(str(point))
+        if str(point) in texts:
+            place = texts.index(str(point))
+        elif number is not None and all(isinstance(label, (int, float)) for label in self.labels):
+            place = int(np.searchsorted(np.array(self.labels, dtype=np.float64), number))
+        else:
+            told = f"{str(point)!r} is no cut point of {self.column!r}"
+            raise BadInput(told, hint=nearest(str(point), [str(text) for text in texts]))
+        if not 0 < place < len(self):
+            raise BadInput(f"a cut of {self.column!r} at {point} has nobody on one side", hint="leave it out")
+        return place
+
     def allowed(self, first: int, rules: Sequence[Rule]) -> Bools:
-        """Which of the ranges from the first value to each later one keep every promise."""
+        """Which of the ranges from the first value to each later one keep every promise, with all that is beside."""
         fine: Bools = np.ones(len(self) - first, dtype=bool)
-        views: dict[str, Belief] = {}
+        others = self.sizes.shape[1]
+        views: dict[str | None, tuple[Identity | Belief, Ints]] = {}
         for rule in rules:
-            if rule.attribute is None:
-                fine &= ~rule.broken(rule.values(self._identity(first)))
-                continue
             if rule.attribute not in views:
-                views[rule.attribute] = self._belief(rule.attribute, first)
-            view = views[rule.attribute]
-            fine[view.classes] &= ~rule.broken(rule.values(view))
+                views[rule.attribute] = (
+                    self._identity(first) if rule.attribute is None else self._belief(rule.attribute, first)
+                )
+            view, classes = views[rule.attribute]
+            fine[classes[rule.broken(rule.values(view))] // others] = False
         return fine
 
     def information(self, first: int, attribute: str) -> Floats:
@@ -184,19 +257,25 @@ class _Line:
         table = self.counts[attribute]
         ranges = np.cumsum(table[first:], axis=0)
         with np.errstate(divide="ignore", invalid="ignore"):
-            ratio = ranges / ranges.sum(axis=1, keepdims=True) / (table.sum(axis=0) / table.sum())
-            bits = np.where(ranges > 0, ranges * np.log2(ratio), 0.0).sum(axis=1) / table.sum()
+            ratio = ranges / ranges.sum(axis=2, keepdims=True) / (table.sum(axis=(0, 1)) / table.sum())
+            bits = np.where(ranges > 0, ranges * np.log2(ratio), 0.0).sum(axis=(1, 2)) / table.sum()
         return np.maximum(np.asarray(bits, dtype=np.float64), 0.0)
 
-    def _identity(self, first: int) -> Identity:
-        sizes = np.cumsum(self.sizes[first:])
-        behind = None if self.population is None else np.maximum(np.cumsum(self.population[first:]), sizes)
-        return Identity(sizes, np.ones(len(sizes)), float(np.log2(self.sizes.sum())), behind, self.population_estimated)
+    def _identity(self, first: int) -> tuple[Identity, Ints]:
+        """One class for each range and class beside, and which these are."""
+        sizes = np.cumsum(self.sizes[first:], axis=0).reshape(-1)
+        present = np.flatnonzero(sizes)
+        sizes, behind = sizes[present], None
+        if self.population is not None:
+            behind = np.maximum(np.cumsum(self.population[first:], axis=0).reshape(-1)[present], sizes)
+        people = float(np.log2(self.sizes.sum()))
+        return Identity(sizes, np.ones(len(sizes)), people, behind, self.population_estimated), present
 
-    def _belief(self, attribute: str, first: int) -> Belief:
-        """One class per range; background knowledge can leave some without a value."""
+    def _belief(self, attribute: str, first: int) -> tuple[Belief, Ints]:
+        """The same; background knowledge can leave some without a value."""
         belief = self.beliefs[attribute]
-        ranges = np.cumsum(self.tables[attribute][first:], axis=0)
+        table = self.tables[attribute]
+        ranges = np.cumsum(table[first:], axis=0).reshape(-1, table.shape[2])
         rows, values = np.nonzero(ranges)
         present, start = np.unique(rows, return_index=True)
         cells = Cells(belief.cells.domain, np.append(start, len(rows)), values, ranges[rows, values])
@@ -204,7 +283,18 @@ class _Line:
         if attribute in self.priors:
             prior = replace(prior, weights=np.cumsum(self.priors[attribute][first:], axis=0)[present], keys=())
             prior = replace(prior, row=np.arange(len(present)))
-        return Belief(cells, prior, belief.ground, present, belief.recursive_l)
+        return Belief(cells, prior, belief.ground, present, belief.recursive_l), present
+
+
+def _numbered(contingency: Contingency, columns: Sequence[str]) -> tuple[Ints, int]:
+    """The combination of these columns that each class has, and how many there are."""
+    if not columns:
+        return np.zeros(len(contingency), dtype=np.int64), 1
+    names = [key.name for key in contingency.keys]
+    places = [names.index(name) for name in columns]
+    codes = [contingency.codes[place] for place in places]
+    ids, first = arrays.class_ids(codes, [len(contingency.keys[place]) for place in places], rows=len(contingency))
+    return ids, len(first)
 
 
 def _prior_table(prior: PriorBelief, domain: Domain, rank: Ints, *, by_number: bool) -> Floats:

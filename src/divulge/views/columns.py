@@ -21,7 +21,7 @@ from divulge.api.perturbed import Perturbed
 from divulge.api.profile import Profile
 from divulge.hierarchy import Hierarchy
 from divulge.values import as_text, toml_key, toml_value
-from divulge.views.words import bullet, class_name, grid, heading, noted, number, people, written_text
+from divulge.views.words import bullet, class_name, grid, heading, noted, number, people, percent, written_text
 
 _NULL = "(null)"
 
@@ -360,11 +360,15 @@ def cut_text(found: CutColumn, *, written: Sequence[Path] = (), most: int = 10) 
         table.add_row(str(as_text(item.low)), str(as_text(item.high)), f"{item.people:,}", number(item.information))
     limit = found.settings.get("most")
     others = "no other division" if limit is None else f"no other division into at most {limit:,} ranges"
+    beside = f" with {', '.join(cuts.beside)} beside it" if cuts.beside else ""
     told = (
-        f"{cuts.column} in {len(cuts.ranges):,} ranges tells {number(cuts.information)} bits about {cuts.attribute}, "
+        f"{cuts.column} in {len(cuts.ranges):,} ranges{beside} tells {number(cuts.information)} bits about {cuts.attribute}, "
         f"of {number(cuts.original_information)} as it is; {others} that keeps the promises tells more."
     )
     parts: list[RenderableType] = [Text(told), table, *(bullet(noted(note)) for note in found.notes)]
+    if cuts.whole_information is not None and cuts.whole_loss is not None:
+        whole = f"{', '.join(found.settings['against'])} together tell {number(cuts.whole_information)} bits"
+        parts.insert(1, Text(f"{whole} as they are: {percent(cuts.whole_loss)} of that is lost."))
     if "cuts" in found.rule:
         rule = f"{toml_key(cuts.column)} = {toml_value(dict(found.rule))}"
         parts += [heading("For the [hierarchies] of a policy file"), Text(rule)]
