@@ -153,7 +153,7 @@ def _path(name: str, value: Any) -> str:
 
 def _returned(members: dict[str, Any]) -> str:
     """The classes that functions return and that have no public name: a user meets them all the same."""
-    public = {id(value) for room in ("dossier", "papers", "datasets") for value in _members(room).values()}
+    public = {id(value) for room in ("charts", "dossier", "papers", "datasets") for value in _members(room).values()}
     public |= {id(getattr(dv, name)) for name in dir(dv)}
     # Arguments are checked by a function around each, which has the names of another module.
     functions = [inspect.unwrap(value) for value in members.values() if inspect.isfunction(value)]

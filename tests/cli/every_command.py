@@ -19,6 +19,7 @@ GOOD: Mapping[str, Sequence[str]] = {
     "demo": ("demo", "--out", "@demo", "--rows", "200"),
     "profile": ("profile", "@t.csv"),
     "measure": ("measure", "@t.csv", *ROLES, "--t", "0.5"),
+    "measure --class": ("measure", "@t.csv", *ROLES, "--class", "postal_code=47600", "--class", "age=21", "--class", "sex=m"),
     "measure --classes": ("measure", "@t.csv", *ROLES, "--classes"),
     "rank": ("rank", "@t.csv", *ROLES, "--sensitive", "ward", "--set", "sex,age"),
     "rank --growing": ("rank", "@t.csv", *ROLES, "--growing"),

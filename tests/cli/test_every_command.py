@@ -232,7 +232,7 @@ def test_options_stand_in_parts_of_the_help_that_have_a_place(name: str) -> None
         output = {
             each.name for each in parameters(name) if each.param_type_name == "option" and each.rich_help_panel is None
         }
-        assert output <= {"json_", "timeline", "without", "out", "table5", "figure", "seeds"}
+        assert output <= {"chart", "json_", "timeline", "without", "out", "table5", "figure", "seeds"}
 
 
 @pytest.mark.parametrize("name", ["check", "generalize", "hierarchy cut"])

@@ -24,6 +24,7 @@ SHOPS = "--database shops.json --reference me.json"
 # What to run for each section; the last command's document is compared.
 RUNS = {
     "divulge measure": ["measure patients.csv --qi sex --sensitive disease"],
+    "divulge measure --class": ["measure patients.csv --qi sex --sensitive disease --class sex=female"],
     "divulge check": ["check patients.csv --qi zip,age --sensitive disease --k-anonymity 5"],
     "divulge profile": ["profile patients.csv"],
     "divulge rank": ["rank patients.csv --qi zip,age --sensitive disease"],

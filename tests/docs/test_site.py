@@ -20,7 +20,7 @@ from divulge.cli.main import COMMANDS
 from tests.docs.test_links import PRIVATE
 
 ROOT = Path(__file__).parents[2]
-PUBLIC_ROOMS = {"datasets", "dossier", "papers"}
+PUBLIC_ROOMS = {"charts", "datasets", "dossier", "papers"}
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("site")]  # built once
 

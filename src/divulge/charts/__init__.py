@@ -3,9 +3,9 @@
 
 from divulge.charts.classes import before_and_after, class_sizes, information, leakages
 from divulge.charts.columns import distributions, known_columns, sets
+from divulge.charts.dossiers import disinformation, records, timeline
 from divulge.charts.files import as_json, check_path, drawing_script, save
 from divulge.charts.papers import distances
-from divulge.charts.records import disinformation, records, timeline
 from divulge.charts.releases import front, groups
 
 __all__ = [

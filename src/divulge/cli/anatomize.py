@@ -22,6 +22,7 @@ from divulge.cli.options import (
     takes_groups,
     tell,
 )
+from divulge.cli.pictures import ChartOption, Pictures
 from divulge.cli.program import columns, options_of, refuse_idle
 
 app = new_app()
@@ -159,6 +160,7 @@ def anatomize(
     ] = False,
     dry_run: Annotated[bool, Option("--dry-run", help="Divide, group and report; write nothing.")] = False,
     force: Annotated[bool, Option("--force", help="Replace the release that is there.")] = False,
+    chart: ChartOption = None,
     json_: JsonOption = False,
 ) -> None:
     """Publish a table as several tables, tied together only by groups of records: exit code 3 if no grouping keeps the bounds.
@@ -170,8 +172,9 @@ def anatomize(
       divulge anatomize s3a://bucket/people/ --engine spark --sensitive salary --beta 1/20 --out /shared/release/
     """
     refuse_idle(context, _idle(check=check, out=out, queries=queries))
+    drawing = Pictures.of(chart, ("groups",))
     if check:
-        _check(table, model.given(), sensitive or [], json_=json_)
+        _check(table, model.given(), sensitive or [], json_=json_, drawing=drawing)
         return
     from divulge import anatomy, publish
     from divulge.api.anatomize import refuse_in_chunks
@@ -199,6 +202,7 @@ def anatomize(
     attacks = release.attack() if attack else None
     written = None if out is None or dry_run else release.write(out, force=force, format=format_)
     tell(release, json_=json_, recq=recq, attacks=attacks, written=written)
+    drawing.draw({"groups": release.chart}, json_=json_)
 
 
 _ENGINE = ("source", "engine", "memory_limit", "temp_directory", "master", "remote")
@@ -215,9 +219,12 @@ def _idle(*, check: bool, out: Path | None, queries: int | None) -> dict[str, tu
     return {**idle, **({"with --queries 0": ("workload",)} if queries == 0 else {})}
 
 
-def _check(table: TableOptions, bounds: dict[str, str], sensitive: list[str], *, json_: bool) -> None:
+def _check(
+    table: TableOptions, bounds: dict[str, str], sensitive: list[str], *, json_: bool, drawing: Pictures
+) -> None:
     found = dv.check_anatomized(table.source, sensitive=sensitive, engine=table.chosen_engine(), **bounds)
     tell(found, json_=json_)
+    drawing.draw({"groups": found.chart}, json_=json_)
     if not found.holds:
         raise typer.Exit(1)
 

@@ -12,6 +12,7 @@ import divulge as dv
 from divulge.api.query import is_anatomized
 from divulge.cli import options, program
 from divulge.cli.measure import PrivateOption, SuppressionOptions, table_or_release
+from divulge.cli.pictures import ChartOption, Pictures
 from divulge.policy import Promise
 
 app = options.new_app()
@@ -32,6 +33,7 @@ def check(
     sample: Annotated[int, Option(help="How many of the classes that break a promise to name.", min=0)] = 10,
     joint: options.JointOption = False,
     private: PrivateOption = False,
+    chart: ChartOption = None,
     json_: options.JsonOption = False,
     promises: tuple[Promise, ...] = (),
 ) -> None:
@@ -44,16 +46,19 @@ def check(
       divulge check release/ --private
     """
     if is_anatomized(table.source):
-        used = {*program.options_of(options.TableOptions), "json_"}
+        used = {*program.options_of(options.TableOptions), "chart", "json_"}
         idle = [parameter.name for parameter in context.command.params if parameter.name not in used]
         bounds = f"divulge anatomize {table.source} --check takes bounds"
         why = f"on an anatomized release, which is held against the levels of its groups ({bounds})"
         program.refuse_idle(context, {why: idle})
+        drawing = Pictures.of(chart, ("groups",))
         levels = dv.check_anatomized(table.source, engine=table.chosen_engine())
         options.tell(levels, json_=json_)
+        drawing.draw({"groups": levels.chart}, json_=json_)
         if not levels.holds:
             raise typer.Exit(1)
         return
+    drawing = Pictures.of(chart, ("leakages", "class_sizes"))
     judged = table_or_release(table, private=private)
     opened = judged.table
     kept = options.policy_of(policy, promises, protect=protect, alone_share=columns.alone_share)
@@ -61,5 +66,8 @@ def check(
     named = roles.resolve(opened) | columns.resolve(opened)
     verdict = dv.check(judged, kept, **named, joint=joint, adversary=her, sample=sample)
     options.tell(verdict, json_=json_, text={"sample": sample})
+    drawing.draw(
+        {"leakages": verdict.chart, "class_sizes": lambda: dv.charts.class_sizes(verdict.measurement)}, json_=json_
+    )
     if not verdict.holds:
         raise typer.Exit(1)

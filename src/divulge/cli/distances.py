@@ -8,7 +8,8 @@ from typing import Annotated
 from typer import Option
 
 import divulge as dv
-from divulge.cli.options import JsonOption, Text, new_app, tell
+from divulge.cli.options import JsonOption, new_app, tell
+from divulge.cli.pictures import ChartOption, Pictures
 
 app = new_app()
 
@@ -18,7 +19,7 @@ def distances(
     values: Annotated[int, Option(help="How many values the distributions have.", min=2)] = 5,
     pairs: Annotated[int, Option(help="How many random pairs of distributions.", min=2)] = 2000,
     seed: Annotated[int, Option(help="The same seed draws the same pairs.")] = 0,
-    chart: Annotated[Text, Option(metavar="FILE", help="Write the curves as .svg, .png or .html.")] = None,
+    chart: ChartOption = None,
     json_: JsonOption = False,
 ) -> None:
     """Compare distances between distributions for sensitivity and independence (Afifi et al. 2018, Fig. 1).
@@ -27,7 +28,7 @@ def distances(
     Example:
       divulge distances --chart distances.svg
     """
+    drawing = Pictures.of(chart, ("distances",))
     comparison = dv.compare_distances(values=values, pairs=pairs, seed=seed)
-    if chart is not None:
-        dv.charts.save(comparison.chart(), chart)
     tell(comparison, json_=json_)
+    drawing.draw({"distances": comparison.chart}, json_=json_)

@@ -25,6 +25,7 @@ from divulge.cli.dossier_options import (
     warn_about_labels,
 )
 from divulge.cli.options import JsonOption, Text, Texts, emit_json, new_app, progress_bar, show, takes_groups, tell
+from divulge.cli.pictures import ChartOption, Pictures
 from divulge.cli.program import options_of, refuse_idle
 from divulge.errors import BadInput
 from divulge.results import Result
@@ -62,6 +63,7 @@ def leakage(
     ] = "exact",
     timeline: Annotated[bool, Option("--timeline", help="Also how the leakage grew, record by record.")] = False,
     without: Annotated[bool, Option("--without", help="Also what keeping a label back would have brought.")] = False,
+    chart: ChartOption = None,
     json_: JsonOption = False,
 ) -> None:
     """Measure how much one record, many records or a published table tell about a person.
@@ -80,12 +82,17 @@ def leakage(
         )
     only_many = (*options_of(AdversaryOptions, CostOptions), "timeline", "without")
     refuse_idle(context, {} if database else {f"with {named[0]}": only_many})
+    refuse_idle(context, {"with --record, of which there is no picture": ("chart",)} if record else {})
+    kinds = [name for name, asked in (("timeline", timeline), ("labels", without), ("records", True)) if asked]
+    drawing = Pictures.of(chart, kinds)
     refuse_idle(context, {} if table.table else {f"with {named[0]}": options_of(ReleaseOptions)})
     refuse_idle(context, adversary.idle)
     refuse_idle(context, {} if adversary.merges else {"without --resolve or --link": options_of(CostOptions)})
     options = replace(measure.read(), method=method)  # type: ignore[arg-type]
     if table.table:
-        tell(table.measure(reference, options), json_=json_)
+        people = table.measure(reference, options)
+        tell(people, json_=json_)
+        drawing.draw({"records": people.chart}, json_=json_)
         return
     if record:
         held, truth = dv.dossier.read_record(record), dv.dossier.read_record(reference)
@@ -99,7 +106,7 @@ def leakage(
     explain = without or (not json_ and adversary.merges and len(records) <= EXPLAINED)
     with progress_bar("linking records"):
         found = dv.dossier.attack(records, truth, operator, measure=options)
-        kept = dv.dossier.without(records, truth, operator=operator, measure=options) if explain else ()
+        kept = dv.dossier.without(records, truth, operator=operator, measure=options) if explain else None
     steps = None
     if timeline:
         with progress_bar("timeline") as bar:
@@ -108,9 +115,11 @@ def leakage(
     found = adversary.with_files(found)
     if json_:
         graph = adversary.merge(records, options.equivalence)[1] if adversary.merges else None
-        emit_json(found.to_dict(graph=graph, kept=kept, steps=steps))
+        emit_json(found.to_dict(graph=graph, kept=kept or (), steps=steps))
     else:
-        show(found.text(kept=kept, steps=steps))
+        show(found.text(kept=kept or (), steps=steps))
+    pictured = {"records": found, "timeline": steps, "labels": kept}
+    drawing.draw({kind: each.chart for kind, each in pictured.items() if each is not None}, json_=json_)
 
 
 @app.command()
@@ -196,6 +205,7 @@ def release(
     ],
     measure: MeasureOptions,
     adversary: AdversaryOptions,
+    chart: ChartOption = None,
     json_: JsonOption = False,
 ) -> None:
     """Compare what releasing one record or another would add to the leakage.
@@ -205,6 +215,7 @@ def release(
       divulge dossier release --database shops.json --reference p.json --resolve N+C,N+P --release card1=u.json --release card2=v.json
     """
     refuse_idle(context, adversary.idle)
+    drawing = Pictures.of(chart, ("records",))
     records, options = dv.dossier.read_database(database), measure.read()
     offered = {name: dv.dossier.read_record(path) for name, path in named_files(alternatives).items()}
     adversary.warn_about_labels([*records, *offered.values()])
@@ -212,6 +223,7 @@ def release(
     found = dv.dossier.compare(records, truth, offered, operator=operator, measure=options)
     warn_about_labels(options, [*records, *offered.values(), truth])
     tell(adversary.with_files(found), json_=json_)
+    drawing.draw({"records": found.chart}, json_=json_)
 
 
 @app.command()
@@ -242,6 +254,7 @@ def disinform(
     steps: Annotated[
         int, Option(help="How many choices the method bounded may measure.", min=1, rich_help_panel="Search")
     ] = 1000,
+    chart: ChartOption = None,
     json_: JsonOption = False,
 ) -> None:
     """Find the disinformation that lowers the leakage most for a budget.
@@ -254,6 +267,7 @@ def disinform(
     refuse_idle(context, adversary.idle if candidates or adversary.resolve else {})
     refuse_idle(context, {} if candidates else {"without --candidates": ("cost", "method", "steps")})
     refuse_idle(context, {} if method == "bounded" else {"without --method bounded": ("steps",)})
+    drawing = Pictures.of(chart, ("disinformation",))
     records, truth, options = dv.dossier.read_database(database), dv.dossier.read_record(reference), measure.read()
     adversary.warn_about_labels(records)
     if not candidates and (adversary.link or adversary.augment or adversary.er != "swoosh"):
@@ -271,6 +285,7 @@ def disinform(
             rule = adversary.match_rule()
             found = dv.dossier.plan_disinformation(records, truth, rule=rule, budget=budget, measure=options)
     tell(adversary.with_files(found), json_=json_)
+    drawing.draw({"disinformation": found.chart}, json_=json_)
 
 
 @app.command()

@@ -13,6 +13,7 @@ import divulge as dv
 from divulge import search
 from divulge.belief import Adversary
 from divulge.cli import options, program
+from divulge.cli.pictures import ChartOption, Makers, Pictures
 from divulge.policy import Policy, Promise
 
 app = options.new_app()
@@ -107,6 +108,7 @@ def generalize(
     force: ForceOption = False,
     no_explain: Annotated[bool, Option("--no-explain", help="Do not work out what each promise costs.")] = False,
     joint: options.JointOption = False,
+    chart: ChartOption = None,
     json_: options.JsonOption = False,
     promises: tuple[Promise, ...] = (),
 ) -> None:
@@ -123,6 +125,7 @@ def generalize(
 
     program.refuse_idle(context, {} if out else {"without --out": _WRITING[1:]})
     program.refuse_idle(context, {} if not pareto else {_WITH_PARETO: (*_WRITING, *_SEARCHING)})
+    drawing = Pictures.of(chart, ("front",) if pareto else ("leakages", "class_sizes", "distributions"))
     if out is not None:
         publish.refuse_target(out, force=force)
     opened = table.read()
@@ -141,7 +144,9 @@ def generalize(
         "announce": None if json_ else lambda suggestions: options.show(releases.suggestions_text(suggestions)),
     }
     if pareto:
-        options.tell(dv.tradeoff(opened, pareto, **common), json_=json_)
+        front = dv.tradeoff(opened, pareto, **common)
+        options.tell(front, json_=json_)
+        drawing.draw({"front": front.chart}, json_=json_)
         return
     release = dv.generalize(
         opened,
@@ -158,6 +163,12 @@ def generalize(
     with options.progress_bar("what each promise costs") as progress:
         explanation = None if no_explain else release.explain(progress=progress)
     options.tell(release, json_=json_, written=written, explanation=explanation)
+    makers: Makers = {
+        "leakages": release.chart,
+        "class_sizes": lambda: dv.charts.class_sizes(release.after, before=release.before),
+        "distributions": lambda: dv.charts.distributions(release),
+    }
+    drawing.draw(makers, json_=json_)
 
 
 def _hierarchies(

@@ -16,6 +16,7 @@ import divulge as dv
 from divulge import publish
 from divulge.api.measure import TableOrRelease
 from divulge.cli import options, program
+from divulge.cli.pictures import ChartOption, Makers, Pictures
 from divulge.errors import BadInput
 
 app = options.new_app()
@@ -126,8 +127,17 @@ def measure(
             autocompletion=program.one_of(program.metric_names),
         ),
     ] = None,
+    class_: Annotated[
+        options.Texts,
+        Option(
+            "--class",
+            metavar="COLUMN=VALUE",
+            help="Instead: one class in full, by its value in each quasi-identifier. Repeatable.",
+        ),
+    ] = None,
     joint: options.JointOption = False,
     private: PrivateOption = False,
+    chart: ChartOption = None,
     json_: options.JsonOption = False,
 ) -> None:
     """Measure every metric of a table, or of a release by its folder, and name the classes that are worst.
@@ -136,7 +146,7 @@ def measure(
     Examples:
       divulge measure patients.csv --qi zip,age --sensitive disease
       divulge measure patients.csv --about age --given zip,disease --json
-      divulge measure release/ --private
+      divulge measure patients.csv --qi zip,age --sensitive disease --class zip=47605 --class age=30 --chart class.svg
     """
     from divulge import metrics
 
@@ -145,6 +155,8 @@ def measure(
         context, {"with --classes and without --json": ("worst", "by", "t", "l_value")} if alone else {}
     )
     program.refuse_idle(context, {"with --worst 0": ("by",)} if not worst else {})
+    program.refuse_idle(context, {"with --class": ("classes", "worst", "by", "t", "l_value")} if class_ else {})
+    drawing = Pictures.of(chart, _kinds(one=bool(class_), bounded=t is not None or l_value is not None))
     if (l_value is not None and not 1 <= l_value < math.inf) or (t is not None and not 0 <= t < math.inf):
         raise BadInput("--l must be a number of at least 1, and --t of at least 0")
     judged = table_or_release(table, private=private)
@@ -155,6 +167,11 @@ def measure(
         joint=joint,
         adversary=suppression.added_to(adversary.resolve(opened.names)),
     )
+    if class_:
+        one = measurement.of_class(**_class_values(class_, [key.name for key in measurement.contingency.keys]))
+        options.tell(one, json_=json_)
+        drawing.draw({"before_and_after": one.chart}, json_=json_)
+        return
     asked = t is not None or l_value is not None
     if asked and not measurement.beliefs:
         raise BadInput("--t and --l are about a sensitive attribute, and none was measured")
@@ -170,6 +187,32 @@ def measure(
     else:
         also: dict[str, Any] = {"classes": classes} if json_ else {}
         options.tell(measurement, json_=json_, worst=worst, by=by, conditions=held, **also)
+    makers: Makers = {
+        "leakages": measurement.chart,
+        "class_sizes": lambda: dv.charts.class_sizes(measurement),
+        "information": lambda: dv.charts.information(measurement, t=t, l_value=l_value),
+    }
+    drawing.draw(makers, json_=json_ or alone)
+
+
+def _kinds(*, one: bool, bounded: bool) -> tuple[str, ...]:
+    """The pictures of a measurement, the main one first: with t or l the one that shows them."""
+    if one:
+        return ("before_and_after",)
+    return ("information", "leakages", "class_sizes") if bounded else ("leakages", "class_sizes", "information")
+
+
+def _class_values(given: list[str], names: list[str]) -> dict[str, str]:
+    """The value of each quasi-identifier; a name may hold = itself, and then the longest one is meant."""
+    found: dict[str, str] = {}
+    for text in given:
+        name = max((name for name in names if text.startswith(f"{name}=")), key=len, default=text.partition("=")[0])
+        if "=" not in text:
+            raise BadInput(f"--class {text} does not say COLUMN=VALUE", hint=f"for example --class {names[0]}=...")
+        if name in found:
+            raise BadInput(f"--class names {name!r} twice", hint="a class has one value of each quasi-identifier")
+        found[name] = text[len(name) + 1 :]
+    return found
 
 
 def _roles(roles: options.RoleOptions, opened: Any, about: str | None, given: list[str] | None) -> dict[str, Any]:

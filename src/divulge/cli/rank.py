@@ -10,6 +10,7 @@ from typer import Option
 
 import divulge as dv
 from divulge.cli import options, program
+from divulge.cli.pictures import ChartOption, Pictures
 
 if TYPE_CHECKING:
     from divulge.belief import Adversary
@@ -66,6 +67,7 @@ def rank(
         int, Option(help="With --growing: by how many attributes the sets grow.", min=1, rich_help_panel="Search")
     ] = 1,
     most: Annotated[int, Option(help="How many combinations to show on a terminal.", min=1)] = 15,
+    chart: ChartOption = None,
     json_: options.JsonOption = False,
 ) -> None:
     """Rank quasi-identifiers by their own risk, by what they add to the others, and in combinations.
@@ -83,11 +85,12 @@ def rank(
         else {"without --growing": ("every",)},
     )
     program.refuse_idle(context, {"with --json": ("most",)} if json_ else {})
+    drawing = Pictures.of(chart, ("known_columns",) if growing else ("sets", "known_columns"))
     opened = table.read()
     given = roles.resolve(opened)
     her = adversary.resolve(opened.names)
     if growing:
-        _growing(opened, given, her, every=every, json_=json_)
+        _growing(opened, given, her, every=every, json_=json_, drawing=drawing)
         return
     from divulge.table import split_names
 
@@ -105,9 +108,12 @@ def rank(
             progress=progress,
         )
     options.tell(ranking, json_=json_, text={"most": most})
+    drawing.draw({"sets": ranking.chart, "known_columns": lambda: dv.charts.known_columns(ranking)}, json_=json_)
 
 
-def _growing(opened: Table, given: dict[str, Any], her: Adversary, *, every: int, json_: bool) -> None:
+def _growing(
+    opened: Table, given: dict[str, Any], her: Adversary, *, every: int, json_: bool, drawing: Pictures
+) -> None:
     from divulge.errors import BadInput
 
     if given["person"] is not None:
@@ -125,3 +131,4 @@ def _growing(opened: Table, given: dict[str, Any], her: Adversary, *, every: int
             progress=progress,
         )
     options.tell(found, json_=json_)
+    drawing.draw({"known_columns": found.chart}, json_=json_)

@@ -13,7 +13,7 @@ import numpy as np
 from divulge import values
 from divulge.belief import Belief
 from divulge.count import Contingency
-from divulge.errors import BadInput, nearest
+from divulge.errors import BadInput, listed, nearest
 from divulge.metrics.metric import Metric
 from divulge.results import Result
 from divulge.values import as_text
@@ -85,10 +85,11 @@ def find_class(contingency: Contingency, asked: Mapping[str, Any], *, among: int
     for name in asked:
         if name not in names:
             raise BadInput(f"{name!r} is no quasi-identifier, and makes no class", hint=nearest(name, names))
-    missing = [name for name in names if name not in asked]
-    if missing:
-        told = " and ".join(map(repr, missing))
-        raise BadInput(f"a class has a value of every quasi-identifier, and {told} is not said", hint="name it too")
+    for key in contingency.keys:
+        if key.name not in asked:
+            told = f"a class has a value of each quasi-identifier, and that of {key.name!r} is not said"
+            known = listed(["null" if label is None else label for label in key.labels], most=6)
+            raise BadInput(told, hint=f"it is one of {known}")
     left = np.ones(len(contingency), dtype=bool)
     for key, codes in zip(contingency.keys, contingency.codes, strict=True):
         wanted = [code for code, label in enumerate(key.labels) if _is(label, asked[key.name])]
