@@ -199,9 +199,11 @@ def test_the_front_is_where_nothing_is_better_in_both() -> None:
     assert sorted((row["x"], round(row["y"], 3), row["kind"]) for row in rows) == [
         (1, 0, "front"), (2, 0.333, "front"), (4, 1, "front"),
     ]  # fmt: skip
-    other = dv.tradeoff(people, "uniques", quasi_identifiers="zip", hierarchies={"zip": {"prefix": [3]}})
-    both = data(dv.charts.front(found, other))
-    assert sorted((row["x"], row["y"]) for row in both) == [(1, 4), (2, 0), (4, 0)]
+    two = dv.tradeoff(people, ["k_anonymity", "uniques"], quasi_identifiers="zip", hierarchies={"zip": {"prefix": [3]}})
+    # All four alone, then pairs, then all together.
+    assert sorted((row["x"], row["y"], round(row["lost"], 3)) for row in data(two.chart())) == [
+        (1, 4, 0), (2, 0, 0.333), (4, 0, 1),
+    ]  # fmt: skip
 
 
 def test_the_front_says_how_many_choices_it_leaves_out() -> None:

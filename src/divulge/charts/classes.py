@@ -139,7 +139,7 @@ def _marks(rows: list[dict[str, Any]], bounds: list[tuple[str, float]]) -> Any:
     most = max([row["people"] for row in rows], default=1)
     marks = (
         alt.Chart(data_of(rows), width=WIDTH, height=HEIGHT)
-        .mark_point(filled=True, opacity=0.6, stroke="white", strokeWidth=0.5)
+        .mark_point(filled=True, opacity=0.7, stroke="white", strokeWidth=0.5)
         .encode(
             **axes,
             size=alt.Size(

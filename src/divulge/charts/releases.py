@@ -27,7 +27,6 @@ from divulge.charts.theme import (
     readable,
     shown_of,
 )
-from divulge.errors import BadInput
 from divulge.values import checked
 
 _MOST_POINTS = 3_000
@@ -41,12 +40,13 @@ _LEVELS = {
 
 
 @checked
-def front(found: search.Front, other: search.Front | None = None) -> Any:
+def front(found: search.Front) -> Any:
     """What each combination of levels loses against what it tells; the line joins those that none beats in both.
+
+    Of several metrics the first two are the axes, and colour is what is lost.
 
     Args:
         found: what `dv.tradeoff` gave
-        other: the same table with another metric; then both metrics are the axes, and colour is what is lost
 
     Examples:
         >>> import pyarrow as pa
@@ -54,8 +54,8 @@ def front(found: search.Front, other: search.Front | None = None) -> Any:
         >>> people = pa.table({"zip": ["4761", "4762", "4791", "4792"]})
         >>> chart = dv.charts.front(dv.tradeoff(people, "k_anonymity", quasi_identifiers="zip"))
     """
-    if other is not None:
-        return _two_leakages(found, other)
+    if found.further:
+        return _two_leakages(found)
     points = [point for point in found.points if math.isfinite(point.leakage) and math.isfinite(point.value)]
     behind = [point for point in points if not point.on_front]
     step = -(-max(len(behind), 1) // _MOST_POINTS)
@@ -72,7 +72,7 @@ def front(found: search.Front, other: search.Front | None = None) -> Any:
         for point in sorted(shown, key=lambda point: point.leakage)
     ]
     base = alt.Chart(data_of(rows), width=WIDTH, height=HEIGHT).encode(
-        x=alt.X("x:Q", title=_in_words(found), scale=alt.Scale(zero=False, nice=True)),
+        x=alt.X("x:Q", title=_in_words(found.metric, found.attribute), scale=alt.Scale(zero=False, nice=True)),
         y=alt.Y("y:Q", title=_lost(found), scale=alt.Scale(zero=True)),
         tooltip=[
             alt.Tooltip("levels:N", title="levels"),
@@ -100,67 +100,58 @@ def _levels(point: Any) -> str:
     return ", ".join(f"{readable(name)} {level}" for name, level in point.levels.items())
 
 
-def _in_words(found: search.Front) -> str:
-    metric = metrics.find_metric(found.metric)
-    about = f" of {readable(found.attribute, 30)}" if found.attribute else ""
+def _in_words(name: str, attribute: str | None) -> str:
+    metric = metrics.find_metric(name)
+    about = f" of {readable(attribute, 30)}" if attribute else ""
     unit = f", {metric.unit}" if metric.unit else ""
-    return (
-        f"{found.metric.replace('_', ' ')}{about}{unit} ({'higher' if metric.worse == 'high' else 'lower'} tells more)"
-    )
+    return f"{name.replace('_', ' ')}{about}{unit} ({'higher' if metric.worse == 'high' else 'lower'} tells more)"
 
 
 def _lost(found: search.Front) -> str:
     return f"{found.objective.replace('_', ' ')} (what is lost)"
 
 
-def _two_leakages(found: search.Front, other: search.Front) -> Any:
-    """Both metrics as axes."""
-    if found.objective != other.objective:
-        raise BadInput(
-            f"one front is by {found.objective} and the other by {other.objective}", hint="draw both by the same"
-        )
-    beside = {tuple(point.levels.items()): point for point in other.points}
-    pairs = [(point, beside.get(tuple(point.levels.items()))) for point in found.points]
-    both = [
-        (point, match)
-        for point, match in pairs
-        if match is not None and math.isfinite(point.leakage) and math.isfinite(match.leakage)
+def _two_leakages(found: search.Front) -> Any:
+    """The first two metrics as axes."""
+    names = (found.metric, found.further[0])
+    points = [
+        point for point in found.points if all(map(math.isfinite, (point.leakage, point.further[0], point.value)))
     ]
-    if not both:
-        raise BadInput("the two fronts have no choice of levels in common", hint="draw them for the same table")
-    both = sorted(both, key=lambda pair: not (pair[0].on_front or pair[1].on_front))
+    shown = sorted(points, key=lambda point: not point.on_front)[:_MOST_POINTS]
+    kinds = ["beaten by none", "beaten"]
     rows = [
         {
-            "x": point.leakage, "y": match.leakage, "lost": point.value, "levels": _levels(point),
-            "kind": "on a front" if point.on_front or match.on_front else "beaten",
+            "x": point.leakage, "y": point.further[0], "lost": point.value, "levels": _levels(point),
+            "kind": kinds[0] if point.on_front else kinds[1],
         }
-        for point, match in both[:_MOST_POINTS]
+        for point in reversed(shown)
     ]  # fmt: skip
-    kinds = ["on a front", "beaten"]
+    titles = [name.replace("_", " ") for name in names]
     chart = (
         alt.Chart(data_of(rows), width=WIDTH, height=HEIGHT)
         .mark_point(filled=True, opacity=0.85, stroke=INK, strokeWidth=0.4)
         .encode(
-            x=alt.X("x:Q", title=_in_words(found), scale=alt.Scale(zero=False, nice=True)),
-            y=alt.Y("y:Q", title=_in_words(other), scale=alt.Scale(zero=False, nice=True)),
+            x=alt.X("x:Q", title=_in_words(names[0], found.attribute), scale=alt.Scale(zero=False, nice=True)),
+            y=alt.Y("y:Q", title=_in_words(names[1], found.attribute), scale=alt.Scale(zero=False, nice=True)),
             color=alt.Color("lost:Q", title=_lost(found), scale=alt.Scale(range=["#d8e6ea", ACCENT])),
             shape=alt.Shape("kind:N", title=None, scale=alt.Scale(domain=kinds, range=["diamond", "circle"])),
             size=alt.Size("kind:N", legend=None, scale=alt.Scale(domain=kinds, range=[110, 40])),
             tooltip=[
                 alt.Tooltip("levels:N", title="levels"),
-                alt.Tooltip("x:Q", title=found.metric.replace("_", " "), format=".4~f"),
-                alt.Tooltip("y:Q", title=other.metric.replace("_", " "), format=".4~f"),
+                alt.Tooltip("x:Q", title=titles[0], format=".4~f"),
+                alt.Tooltip("y:Q", title=titles[1], format=".4~f"),
                 alt.Tooltip("lost:Q", title=found.objective.replace("_", " "), format=".4~f"),
             ],
         )
     )
-    told = "Each mark is one choice of levels; the darker, the more is lost."
-    told += " Diamonds: no other choice beats them in loss and in one of the two."
+    others = ", ".join(name.replace("_", " ") for name in found.further[1:])
     return finished(
         chart,
         "What is told by two measures, and what is lost",
-        told,
-        shown_of(len(rows), len(both), "choices", "on a front, and some of the others"),
+        "Each mark is one choice of levels; the darker, the more is lost.",
+        "Diamonds: no other choice is as good in every number and better in one.",
+        shown_of(len(rows), len(found.points), "choices", "that none beats, and some of the others"),
+        f"Not shown, and counted all the same: {others}." if others else "",
     )
 
 

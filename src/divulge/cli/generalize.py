@@ -19,9 +19,7 @@ from divulge.policy import Policy, Promise
 app = options.new_app()
 FormatOption = Annotated[
     Literal["csv", "parquet", "arrow"] | None,
-    Option(
-        "--format", help="How the table is written; as it came, if it can be, else Parquet. Spark does not write Arrow."
-    ),
+    Option("--format", help="How the table is written; as it came, else Parquet. Spark writes no Arrow."),
 ]
 ForceOption = Annotated[bool, Option("--force", help="Replace the release that is there.")]
 SeedOption = Annotated[int | None, Option(help="Fixes the order of the rows, for tests; else a secret.", min=0)]
