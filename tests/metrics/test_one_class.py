@@ -58,8 +58,8 @@ def test_numbers_and_nulls_are_meant_by_their_text_too() -> None:
     measured = dv.measure(people, quasi_identifiers="age", sensitive="s")
     for asked in (30, "30", 30.0):
         assert measured.of_class(age=asked).size == 2
-    for asked in (None, "null"):
-        assert measured.of_class(age=asked).size == 1
+    for nothing in (None, "null"):
+        assert measured.of_class(age=nothing).size == 1
     both = dv.measure(pa.table({"a": ["null", None, None]}), quasi_identifiers="a")
     assert (both.of_class(a="null").size, both.of_class(a=None).size) == (1, 2)
 
