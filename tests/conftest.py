@@ -7,7 +7,7 @@ import gc
 import importlib.util
 import shutil
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -25,9 +25,14 @@ FEW_EXAMPLES = 5
 settings.register_profile("quick", max_examples=FEW_EXAMPLES)
 
 
-@pytest.hookimpl(tryfirst=True)  # before tests are deselected by their marks
-def pytest_collection_modifyitems(config: pytest.Config, items: Sequence[pytest.Item]) -> None:
-    """Mark tests by what they need, so that nobody has to remember to, and keep together what shares a Spark or a server."""
+@pytest.hookimpl(
+    wrapper=True, tryfirst=True
+)  # marks before tests are deselected by them, order after they are shuffled
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> Iterator[None]:
+    """Mark tests by what they need, so that nobody has to remember to, and keep together what shares a Spark or a server.
+
+    Side by side, what takes long comes first: one test of half a minute that begins last would keep all other processes waiting.
+    """
     quick = config.getoption("--hypothesis-profile") == "quick"
     for item in items:
         if isinstance(item, pytest.Function):
@@ -38,6 +43,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: Sequence[pytest.
                 item.add_marker(pytest.mark.xdist_group(name))
             if quick:
                 _draw_few(item)
+    yield
+    if hasattr(config, "workerinput"):
+        items.sort(key=lambda item: not {"xdist_group", "slow"} & {mark.name for mark in item.iter_markers()})
 
 
 def _asked(item: pytest.Function) -> set[str]:

@@ -164,7 +164,7 @@ def test_what_needs_all_rows_in_memory_is_refused(chunked: OwnEngine) -> None:
 
 
 def test_two_sensitive_columns_and_regions_as_parquet(chunked: OwnEngine, tmp_path: Path) -> None:
-    table = people()
+    table = people(320)
     asked: dict[str, Any] = {"sensitive": ["job", "pay"], "quasi_identifiers": ["age", "sex"], "locality": True}
     release = dv.anatomize(table, **asked, **BOUNDS, seed=5, engine=chunked)
     folder = release.write(tmp_path / "out")

@@ -111,7 +111,7 @@ def draw(seed: int) -> Case:
 def seeds(request: pytest.FixtureRequest, *, quick: bool) -> Iterable[int]:
     """Many in memory, where the recount is the question; few elsewhere, where one takes ten times as long, or a hundred times."""
     place = request.node.callspec.params.get("engine", "memory") if hasattr(request.node, "callspec") else "memory"
-    return range(min({"memory": 60, "limit": 12, "spark": 3}[place], 12 if quick else 60))
+    return range(min({"memory": 60, "limit": 12, "spark": 2}[place], 12 if quick else 60))
 
 
 def shares(members: Sequence[Mapping[str, str]]) -> list[float]:

@@ -191,16 +191,16 @@ PEOPLE = pa.table(
 )
 
 
-@pytest.mark.parametrize(
-    "roles", [{}, {"sensitive": "s"}, {"sensitive": ["s", "t"]}, {"sensitive": "s", "person": "who"}]
-)
+@pytest.mark.parametrize("roles", [{}, {"sensitive": ["s", "t"]}, {"sensitive": "s", "person": "who"}])
 def test_a_ranking_is_the_same_everywhere(engine: DuckDBEngine | SparkEngine, roles: dict[str, Any]) -> None:
     if isinstance(engine, SparkEngine):
         engine.collect_limit = 0
     elif engine.cell_limit is not None:
         engine.cell_limit = 0
-    expected = dv.rank(PEOPLE, quasi_identifiers=list("abc"), up_to=2, **roles).to_dict()
-    found = dv.rank(PEOPLE, quasi_identifiers=list("abc"), up_to=2, **roles, engine=engine).to_dict()
+    # Spark takes seconds for each combination: three of them, not seven.
+    ranked = list("ab") if isinstance(engine, SparkEngine) else list("abc")
+    expected = dv.rank(PEOPLE, quasi_identifiers=ranked, up_to=2, **roles).to_dict()
+    found = dv.rank(PEOPLE, quasi_identifiers=ranked, up_to=2, **roles, engine=engine).to_dict()
     assert found["rows"] == 40
     for one, other in zip(found["combinations"], expected["combinations"], strict=True):
         assert one["columns"] == other["columns"]

@@ -87,7 +87,7 @@ def rule_of(promise: Promise, counted: Contingency, distance: str) -> tuple[Rule
 
 @pytest.mark.parametrize("metric", ALONE, ids=named)
 @given(parts=counts(classes=5, least=2, most=6), data=st.data(), distance=st.sampled_from(["equal", "ordered"]))
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=25)
 def test_what_a_breaking_class_owes(metric: Metric[Any], parts: Counts, data: st.DataObject, distance: str) -> None:
     """However a breaking class is divided, the parts that keep the promise hold no more people than are not owed."""
     promise = data.draw(promises_about(metric))
