@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from divulge import answers, engines, publish, results, values
+from divulge import answers, engines, publish, results, search, values
 from divulge import policy as policies
 from divulge import ranking as rankings
 from divulge.api.anatomize import AnatomizedRelease
@@ -53,6 +53,8 @@ class Report(Result):
     ranking: rankings.Ranking | None = field(default=None, repr=False)
     """What each set of quasi-identifiers tells."""
     attacks: Attacks | None = field(default=None, repr=False)
+    explanation: search.Explanation | None = field(default=None, repr=False)
+    """The price of each promise."""
     files: Mapping[str, str] = field(default_factory=dict)
     """The hash (SHA-256) of each file that it was made from."""
     policy: str | None = None
@@ -187,6 +189,8 @@ def _of_result(about: Result, audience: Audience) -> Report:
     made = Report(name, audience, _today(), about, frame=about.frame)
     if isinstance(about, Verdict | publish.GeneralizedRelease):
         made = replace(made, alone=about.alone)
+    if isinstance(about, publish.GeneralizedRelease):
+        made = replace(made, explanation=about.explain())
     if isinstance(about, AnatomizedRelease) and about.groups.only is not None:
         made = replace(made, attacks=about.attack())
     return replace(made, attacks=about) if isinstance(about, Attacks) else made

@@ -61,7 +61,12 @@ def demo(
     columns = dv.profile(folder / "patients.csv")
     release = dv.generalize(folder / "patients.csv", policy=policy, suppression=0.01)
     published = release.write(folder / "release", force=True)
+    reports = [
+        dv.report(verdict, title="generalized.csv").save(folder / "report-before.html"),
+        dv.report(release, title="the release").save(folder / "report.html"),
+    ]
     written = [*_write(folder, after), str(folder / "divulge.toml"), str(folder / "demo.json"), str(folder / "release")]
+    written += map(str, reports)
     document = {
         "settings": {"rows": rows, "seed": seed},
         "raw": before.to_dict(worst=3),
@@ -115,5 +120,6 @@ def _tell(columns: Any, before: Any, verdict: Any, release: Any, files: list[str
         release,
         "",
         "Written: " + ", ".join(files),
+        f"Open in a browser: {files[-1]} (the release), {files[-2]} (the usual attempt). They need no network.",
         f"Next: divulge rank {files[0]} --qi zip,age,sex,occupation --sensitive diagnosis; divulge --help lists the commands.",
     )

@@ -245,6 +245,11 @@ def definitions(given: Mapping[str, Any]) -> Html:
     return el("dl", *pairs)
 
 
+def by_line(text: str) -> list[Html | str]:
+    """A text of several lines: the end of a line is no character to be shown."""
+    return [part for place, line in enumerate(text.splitlines()) for part in (Html("\n" if place else ""), line)]
+
+
 # --- pictures ---------------------------------------------------------------------------------------------------------
 def picture(specification: str) -> Html:
     """A chart (Vega-Lite, as JSON) as an image that needs no script: it prints, shows in a notebook, and can run nothing."""

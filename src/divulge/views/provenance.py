@@ -75,59 +75,64 @@ def again(report: Report) -> Html:
     """As a command, from Python, and the policy as a file."""
     policy = policy_text(report)
     parts: list[Any] = [
-        el("p", "On the command line:"), el("pre", _command(report)),
-        el("p", "From Python:"), el("pre", _python(report)),
+        el("p", "On the command line:"), el("pre", *html.by_line(_command(report))),
+        el("p", "From Python:"), el("pre", *html.by_line(_python(report))),
     ]  # fmt: skip
     if policy:
-        parts += [el("p", "As a policy file (divulge.toml):"), el("pre", *_by_line(policy))]
+        parts += [el("p", "As a policy file (divulge.toml):"), el("pre", *html.by_line(policy))]
     return el("div", *parts, class_="card")
 
 
-def _by_line(text: str) -> list[Any]:
-    return [part for line in text.splitlines() for part in (line, Html("\n"))]
-
-
 def _source(report: Report) -> str:
-    source = report.settings.get("source")
+    """Where it was read; to the public, its name."""
+    release = report.found if isinstance(report.found, publish.Release) else None
+    source = report.settings.get("source") if release is None else release.source.source
     return report.name if report.public or not isinstance(source, str) else source
 
 
+def _roles(report: Report) -> dict[str, list[str]]:
+    """The columns of each role."""
+    told: Any = report.settings
+    if isinstance(report.found, publish.GeneralizedRelease):
+        own = report.found.original.roles
+        told = {role: getattr(own, role) for role in ROLES}
+    found = {role: told.get(role) for role in ROLES}
+    return {role: [names] if isinstance(names, str) else list(names) for role, names in found.items() if names}
+
+
 def _command(report: Report) -> str:
-    words = ["divulge", "report", _source(report)]
-    if report.release is None:
-        for role, option in ROLES.items():
-            names = report.settings.get(role)
-            if names:
-                words += [option, names if isinstance(names, str) else ",".join(names)]
-        if report.policy is not None and not report.public:
-            words += ["--policy", report.policy]
-        else:
-            words += [
-                word
-                for promise in dict.fromkeys(promise.text for promise in promises(report))
-                for word in ("--promise", promise)
-            ]
-    words += ["--audience", "public"] if report.public else []
-    return shlex.join([*words, "--out", "report.html"])
+    flags = [word for role, names in _roles(report).items() for word in (ROLES[role], ",".join(names))]
+    if report.policy is not None and not report.public:
+        flags += ["--policy", report.policy]
+    else:
+        texts = dict.fromkeys(promise.text for promise in promises(report))
+        flags += [word for text in texts for word in ("--promise", text)]
+    tail = [*(["--audience", "public"] if report.public else []), "--out", "report.html"]
+    if isinstance(report.found, publish.GeneralizedRelease):
+        share = report.found.policy.suppression
+        flags += ["--suppression", f"{share:g}"] if share else []
+        first = shlex.join(["divulge", "generalize", _source(report), *flags, "--out", "release"])
+        return f"{first}\n{shlex.join(['divulge', 'report', 'release', *tail])}"
+    if report.release is not None or isinstance(report.found, publish.Release):
+        flags = []
+    return shlex.join(["divulge", "report", _source(report), *flags, *tail])
 
 
 def _python(report: Report) -> str:
-    given = [repr(_source(report))]
-    if report.release is None:
-        bounds = {
-            promise.metric.name: _whole(promise.bound)
-            for promise in promises(report)
-            if promise.attribute is None and promise.l_value is None
-        }
-        given += (
-            [repr(report.policy)]
-            if report.policy is not None and not report.public
-            else [repr(bounds)]
-            if bounds
-            else []
-        )
-        given += [f"{role}={report.settings[role]!r}" for role in ROLES if report.settings.get(role)]
-    given += ['audience="public"'] if report.public else []
+    bounds = {
+        promise.metric.name: _whole(promise.bound)
+        for promise in promises(report)
+        if promise.attribute is None and promise.l_value is None
+    }
+    policy = repr(report.policy) if report.policy is not None and not report.public else repr(bounds) if bounds else ""
+    roles = [f"{role}={names!r}" for role, names in _roles(report).items()]
+    last = ['audience="public"'] if report.public else []
+    if isinstance(report.found, publish.GeneralizedRelease):
+        given = [repr(_source(report)), f"policy={policy}", *roles, f"suppression={report.found.policy.suppression:g}"]
+        return f'release = dv.generalize({", ".join(given)})\ndv.report(release).save("report.html")'
+    if report.release is not None or isinstance(report.found, publish.Release):
+        policy, roles = "", []
+    given = [repr(_source(report)), *([policy] if policy else []), *roles, *last]
     return f'dv.report({", ".join(given)}).save("report.html")'
 
 

@@ -13,7 +13,7 @@ import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from divulge import charts, metrics, publish, results, values
+from divulge import charts, metrics, publish, results, search, values
 from divulge.api.anatomize import AnatomizedRelease
 from divulge.api.query import ReleaseCheck
 from divulge.api.report import Report
@@ -196,9 +196,8 @@ def _sections(report: Report) -> Iterator[tuple[str, Html]]:
         yield "Against the policy", _against(report, lines)
     if measured is not None:
         yield "Who is at risk", _at_risk(report, measured, lens)
-        if report.ranking is not None and (drawn := _chart(report.ranking)):
-            lead = "What each set of columns tells whoever knows it; people whom it leaves alone can be found by it."
-            yield "How much must one know?", joined((el("p", lead, class_="lead"), el("div", drawn, class_="card")))
+        if known := _how_much_known(report):
+            yield "How much must one know?", known
     if done := _done(report):
         yield "What was done", done
     if cost := _cost(report):
@@ -307,6 +306,15 @@ def _chart_by(draw: Any, found: Any) -> Html | None:
     return el("figure", html.picture(spec), Html(f'<script type="application/json">{spec}</script>'), class_="live")
 
 
+def _how_much_known(report: Report) -> Html | None:
+    if report.ranking is None:
+        return None
+    drawn = [_chart_by(charts.known_columns, report.ranking), _chart_by(charts.sets, report.ranking)]
+    lead = "An adversary may know fewer of these columns, or others. What sets of them tell whoever knows them:"
+    figures = [el("div", each, class_="card") for each in drawn if each]
+    return joined((el("p", lead, class_="lead"), *figures)) if figures else None
+
+
 # --- what was done, and what it cost ----------------------------------------------------------------------------------
 def _done(report: Report) -> Html | None:
     found, document = report.found, report.release
@@ -350,13 +358,46 @@ def _cost(report: Report) -> Html | None:
             summary.lines_of(found.verdict.outcomes), before.outcomes, found.verdict.outcomes, strict=True
         )
     ]
+    drawn = _chart_by(charts.distributions, found)
     return joined(
         (
             html.bullets(*releases.costs_in_words(found)),
+            _price(report.explanation) if report.explanation is not None else None,
+            el("div", drawn, class_="card") if drawn else None,
             el("h3", "What it bought"),
             el("div", html.table(("promise", "before", "after", "bound"), rows), class_="card"),
         )
     )
+
+
+def _price(found: search.Explanation) -> Html:
+    """What would change without each promise, with more people left out, or with boxes."""
+
+    def row(name: Any, instead: Any, does: str) -> Html:
+        value = number(instead.value) if instead.exact else f"{number(instead.value)} or better"
+        told = f"saves {number(instead.saves)}" if instead.saves > 0 else "saves nothing"
+        return html.price_row(name, does, [value], told)
+
+    rows = [html.price_row("as asked", "keeps every promise", [number(found.value)], "", now=True)]
+    rows += [
+        row(
+            joined(("without ", html.value(price.promise))),
+            price.without,
+            f"{', '.join(price.binds)} finer" if price.binds else "no change",
+        )
+        for price in found.promises
+    ]
+    rows += [
+        row(f"with up to {percent(share)} left out", instead, f"{people(instead.suppressed)} left out")
+        for share, instead in found.suppression.items()
+    ]
+    if found.boxes is not None and found.objective == "loss":
+        rows.append(row("Mondrian", found.boxes, f"{found.boxes.classes:,} boxes"))
+    head = ("release", "what it does", found.objective, "")
+    table = html.rows_of_parts(head, rows, caption="What each promise costs", numbers=[2])
+    lead = "The release that keeps all promises, and what would change without each of them, or by another way. "
+    lead += f"{found.objective}: the lower, the more is kept."
+    return joined((el("h3", "What each promise costs"), el("p", lead, class_="lead"), el("div", table, class_="card")))
 
 
 def _number(given: float) -> Any:
@@ -493,7 +534,7 @@ def _three_risks(report: Report, measured: Measurement | None) -> tuple[str, str
     risks = [
         f"{score.metric.name.replace('_', ' ')} {percent(score.value)} ({score.metric.plain})"
         for score in measured.identity.values()
-        if score.metric.unit == "probability" and (score.metric.absorbing or score.metric.of_table is not None)
+        if score.metric.unit == "probability" and "record" in score.metric.plain
     ]
     inferring = [
         joined(

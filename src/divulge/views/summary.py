@@ -352,12 +352,7 @@ def _frame(result: results.Result) -> Html:
 
 
 def _whole(text: str) -> Html:
-    return el("details", el("summary", "all of it, as text"), el("pre", *_lines(text)))
-
-
-def _lines(text: str) -> list[Any]:
-    """PromiseLine by line: the end of a line is no character to be shown."""
-    return [part for line in text.splitlines() for part in (line, Html("\n"))]
+    return el("details", el("summary", "all of it, as text"), el("pre", *html.by_line(text)))
 
 
 @results.html_of.register(Measurement)
