@@ -62,7 +62,7 @@ docs: $(VENV)/dev.stamp ## build the documentation into site/
 	@echo "open site/index.html"
 
 shots: $(VENV)/dev.stamp ## take pictures of reports at phone, desktop and print size into build/shots
-	@$(PY) -m tests.browser.shots
+	@$(PY) -m tests.views.shots
 
 lock: ## write requirements.lock anew, from the newest versions that fit
 	@echo "Resolving into a fresh environment (a few minutes)"

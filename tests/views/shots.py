@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import divulge as dv
-from tests.browser import browser as driver
+from tests.views import browser as driver
 
 FOLDER = Path("build") / "shots"
 ROLES: dict[str, Any] = {

@@ -14,7 +14,7 @@ import pytest
 
 import divulge as dv
 from divulge.values import visible
-from tests.browser import browser as driver
+from tests.views import browser as driver
 from tests.views.test_html import EVIL
 
 pytestmark = [
