@@ -92,9 +92,9 @@ def test_promises_are_lines_and_what_is_beyond_them_is_marked() -> None:
     # L_D of the class of cancers: (-2/9, 3/9, -1/9).
     assert math.sqrt(4 + 9 + 1) / 9 > 0.4
     assert marks == {
-        "zip=476**, age=2*": "breaks a promise",
-        "zip=476**, age=3*": "breaks a promise",
-        "zip=4790*, age=>=40": "keeps the promises",
+        "zip=476**, age=2*": "beyond a dashed line",
+        "zip=476**, age=3*": "beyond a dashed line",
+        "zip=4790*, age=>=40": "within the dashed lines",
     }
 
 
@@ -226,6 +226,13 @@ def test_distributions_before_and_after() -> None:
     shares = {row["value"]: row["share"] for row in rows}
     assert shares == pytest.approx({"4761": 0.2, "4762": 0.2, "4791": 0.4, "5000": 0.2, "47**": 0.8})
     assert "1 of 5 people were left out." in told(chart)
+
+
+def test_shares_of_a_weighted_column_sum_to_one() -> None:
+    people = pa.table({"zip": ["1", "1", "2", "2"], "s": ["a", "b", "a", "a"], "w": [10, 30, 30, 30]})
+    release = dv.generalize(people, policy={"k_anonymity": 2}, quasi_identifiers="zip", sensitive="s", weight="w")
+    rows = data(dv.charts.distributions(release, "s"))  # the same before and after, and Altair keeps it once
+    assert {row["value"]: row["share"] for row in rows} == pytest.approx({"a": 0.7, "b": 0.3})
 
 
 def test_groups_show_sizes_and_levels_against_promises() -> None:

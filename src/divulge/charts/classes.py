@@ -72,7 +72,7 @@ def leakages(found: Measurement | Verdict, attribute: str | None = None) -> Any:
             "x": float(distribution[at]),
             "y": float(entropy[at]),
             "people": int(people[at]),
-            "mark": "breaks a promise" if beyond[at] else "keeps the promises",
+            "mark": "beyond a dashed line" if beyond[at] else "within the dashed lines",
         }
         for at in order.tolist()
     ]
@@ -130,7 +130,7 @@ def _marks(rows: list[dict[str, Any]], bounds: list[tuple[str, float]]) -> Any:
             "y:Q", title="change of uncertainty in bits (entropy leakage)", scale=alt.Scale(domain=[0, far["y"] * 1.05])
         ),
     }
-    kinds = ["keeps the promises", "breaks a promise"]
+    kinds = ["within the dashed lines", "beyond a dashed line"]
     colour: Any = alt.value(ACCENT)
     shape: Any = alt.value("circle")
     if bounds:

@@ -257,7 +257,8 @@ def _shares(found: publish.GeneralizedRelease, column: str) -> tuple[Shares, Sha
     recoding = found.plan.recoding
     if column not in recoding.columns:
         before, after = people.cells[column], found.after.contingency.cells[column]
-        return _counted(before.domain, before.marginal, total), _counted(after.domain, after.marginal, total)
+        mass = float(before.marginal.sum())  # of survey weights, where there are any
+        return _counted(before.domain, before.marginal, mass), _counted(after.domain, after.marginal, mass)
     place = recoding.columns.index(column)
     domain, values = people.keys[place], people.codes[place]
     labels, codes, kept = recoding.labels[place], recoding.codes[place], recoding.kept
