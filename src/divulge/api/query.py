@@ -76,11 +76,22 @@ def open_release(
         >>> [dv.query(opened, f"job = '{job}'").estimate for job in ("Teacher", "Doctor")]
         [3.0, 1.0]
     """
+    opened = isinstance(release, answers.AnatomizedSource | answers.GeneralizedSource | AnatomizedRelease)
+    found = None if opened else manifests_of(release)
+    generalized = found is not None and found.public["kind"] == "generalized"
+    columns = [
+        name for name, value in {"group": group != anatomy.GROUP, "count": count != anatomy.COUNT}.items() if value
+    ]
+    if columns and (opened or found is not None):
+        told = f"{columns[0]}= has no effect: this release says itself what its columns are"
+        raise BadInput(told, hint="Leave it out; it is for tables that another tool wrote")
+    if hierarchies is not None and not generalized:
+        told = "hierarchies= has no effect: only a generalized release that is opened here has labels"
+        raise BadInput(told, hint="Leave it out")
     if isinstance(release, answers.AnatomizedSource | answers.GeneralizedSource):
         return release
     if isinstance(release, AnatomizedRelease):
         return answers.AnatomizedSource(release.published, release.model.texts())
-    found = manifests_of(release)
     if found is not None and found.public["kind"] == "generalized":
         document, private = found.public, found.private
         folder, described, engine = Path(release), document["table"], DuckDBEngine()

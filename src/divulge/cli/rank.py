@@ -85,6 +85,7 @@ def rank(
         else {"without --growing": ("every",)},
     )
     program.refuse_idle(context, {"with --json": ("most",)} if json_ else {})
+    program.refuse_idle(context, {"on a ranking, which counts rows, or people with --person": ("weight",)})
     drawing = Pictures.of(chart, ("known_columns",) if growing else ("sets", "known_columns"))
     opened = table.read()
     given = roles.resolve(opened)
