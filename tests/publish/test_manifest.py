@@ -92,6 +92,23 @@ def test_public_numbers_are_those_of_the_published_file(release: Path) -> None:
     assert load(release / "mapping" / "manifest.json")["rows"]["original"] == ROWS
 
 
+@pytest.mark.parametrize("promise", [{"l_diversity": 2}, {"alpha": 0.6}, {"entropy_leakage": 1.0}])
+def test_a_promise_about_chosen_values_is_told_without_its_number(promise: dict[str, float], tmp_path: Path) -> None:
+    """Chosen values are measured as an attribute of their own, which the published table by itself does not have."""
+    table = pa.table({"zip": ["1", "1", "2", "2"], "disease": ["flu", "cold"] * 2})
+    chosen = dv.Protection.make(promise, attribute="disease", values=["flu"])
+    asked: dict[str, Any] = {"policy": {"k_anonymity": 2}, "quasi_identifiers": "zip", "sensitive": "disease"}
+    folder = dv.generalize(table, **asked, protections=[chosen]).write(tmp_path / "release")
+    everybody, values = load(folder / "manifest.json")["verdict"]
+    assert (everybody["shown_by"], everybody["value"]) == ("files", 2)
+    assert (values["attribute"], values["holds"], values["shown_by"], values["value"]) == (
+        "disease = flu",
+        True,
+        "publisher",
+        None,
+    )
+
+
 def test_every_key_that_is_written_is_declared(releases: Path) -> None:
     for kind in ("generalized", "anatomized", "applied"):
         schema = schemas()[f"{kind}-2"]

@@ -316,6 +316,10 @@ def public_verdict(
     def by_files(item: Mapping[str, Any]) -> Promise | None:
         promise = None if item["protects"] else promises.get(item["promise"])
         attribute = item["attribute"]
+        if (
+            attribute is not None and attribute not in alone.beliefs
+        ):  # chosen values, which are measured as an attribute of their own
+            return None
         if promise is None or needs_publisher(promise, attribute, roles=roles, background=background):
             return None
         return replace(promise, attribute=attribute)
