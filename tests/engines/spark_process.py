@@ -26,7 +26,11 @@ _JAVA_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 SETTINGS = {
     "spark.sql.shuffle.partitions": "2",  # as few as still have to be merged
     "spark.driver.extraJavaOptions": _JAVA_OPTIONS,
-    "spark.executor.extraJavaOptions": _JAVA_OPTIONS,
+}
+_SEVERAL_PROCESSES = {
+    "spark.sql.shuffle.partitions": "4",  # more than there are executors: one of them may be killed
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",
+    "spark.executor.extraJavaOptions": "-XX:TieredStopAtLevel=1",
 }
 
 
@@ -120,7 +124,7 @@ def main() -> None:
             "spark.connect.grpc.binding.address": "127.0.0.1",
             "spark.connect.grpc.binding.port": port,
         }
-        engine = SparkEngine(master="local-cluster[2,1,1024]", config=SETTINGS | connect)
+        engine = SparkEngine(master="local-cluster[2,1,1024]", config=SETTINGS | _SEVERAL_PROCESSES | connect)
     answer({"ready": kind})
     serve(engine)
 
