@@ -63,6 +63,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Result]:
         dv.compare_distances(pairs=2, steps=10),
         dv.apply(folder, PEOPLE, place / "later"),
         dv.query(folder, "disease = 'flu'"),
+        dv.utility(PEOPLE, release, queries=5),
         dv.check_anatomized(anatomized.write(place / "anatomized")),
         levels,
         hierarchies.cover(PEOPLE, levels.hierarchies),
@@ -105,7 +106,8 @@ def _about_records() -> list[Result]:
 NAMES = (
     "Alternatives AnatomizedRelease Applied Attack Attacks Built Comparison Coverage CutColumn Dip Disinformation Enhancement "
     "Enhancements Estimate Explanation Figure3 Front GeneralizedRelease Growth Increment Leakage Measurement OneClass PeopleLeakage "
-    "Perturbed Profile Ranking ReleaseCheck Report Resealed Run SetLeakage Simulation Table5 Timeline Timings Verdict WithoutLabels"
+    "Perturbed Profile Ranking ReleaseCheck Report Resealed Run SetLeakage Simulation Table5 Timeline Timings Utility Verdict "
+    "WithoutLabels"
 ).split()
 
 

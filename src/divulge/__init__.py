@@ -22,6 +22,7 @@ _NAMES = {
     "api.anatomize": "anatomize",
     "api.query": "query open_release check_anatomized",
     "api.report": "report",
+    "api.utility": "utility",
     "publish": "reseal",
     "papers": "compare_distances",
     "table": "read",

@@ -20,6 +20,7 @@ from divulge.api.query import query as query
 from divulge.api.rank import growing as growing
 from divulge.api.rank import rank as rank
 from divulge.api.report import report as report
+from divulge.api.utility import utility as utility
 from divulge.belief import Adversary as Adversary
 from divulge.engines import DuckDBEngine as DuckDBEngine
 from divulge.engines import SparkEngine as SparkEngine

@@ -18,17 +18,18 @@ from divulge.anatomy import (
     AlphaBetaGammaDelta,
     Anatomized,
     Asn,
+    CodedTables,
     Query,
     RowCodes,
     Slppa,
     Workload,
     associations,
+    estimator,
     recq,
     recq_of,
 )
 from divulge.anatomy.methods import anatomize
 from divulge.anatomy.rows import rows_of
-from divulge.anatomy.utility import estimator
 from divulge.errors import BadInput, Infeasible
 from tests.anatomy.checker import Drawn, drawn
 from tests.anatomy.literature import CASES, PEOPLE, QUASI_IDENTIFIERS, expected, table_1
@@ -51,8 +52,8 @@ def test_the_papers_query_and_its_error() -> None:
     grouped, whole = anatomized_table_1(), anatomized_table_1([PEOPLE])
     true = int(question().matches(table_1()).sum())
     assert true == 1
-    assert estimator(grouped)(question()) == Fraction(expected("5.1-query-grouped"))
-    assert estimator(whole)(question()) == Fraction(expected("5.1-query-ungrouped"))
+    assert estimator(CodedTables.of(grouped))(question()) == Fraction(expected("5.1-query-grouped"))
+    assert estimator(CodedTables.of(whole))(question()) == Fraction(expected("5.1-query-ungrouped"))
 
 
 def test_a_query_that_nothing_satisfies_is_divided_by_the_floor_and_told() -> None:
@@ -105,7 +106,7 @@ def test_recq_is_what_counting_by_hand_gives(example: Drawn, kind: str, seed: in
     for query in workload.draw(found.rows, names, example.sensitive):
         true, answered = by_hand(found, query)
         errors.append(float(abs(true - answered) / max(true, 1)))
-        assert estimator(found)(query) == pytest.approx(float(answered), abs=1e-12)
+        assert estimator(CodedTables.of(found))(query) == pytest.approx(float(answered), abs=1e-12)
     measured = recq_of(found, workload)
     assert measured.mean == pytest.approx(sum(errors) / len(errors), abs=1e-12)
     assert measured.median == pytest.approx(sorted(errors)[7], abs=1e-12)

@@ -59,6 +59,7 @@ CALLS = {
     "dv.rank": call(PEOPLE, quasi_identifiers=["zip", "age"]),
     "dv.read": call(PEOPLE),
     "dv.tradeoff": call(PEOPLE, "k_anonymity", **ROLES),
+    "dv.utility": call(PEOPLE, PEOPLE, queries=5),
     "dv.Adversary": call(),
     "dv.DuckDBEngine": call(),
     "dv.Policy": call(),

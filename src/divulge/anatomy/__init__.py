@@ -18,12 +18,28 @@ from divulge.anatomy.model import AlphaBetaGammaDelta, GroupLevels, GroupSummary
 from divulge.anatomy.problem import InfeasibleModel
 from divulge.anatomy.rows import Association, RowCodes, read_rows
 from divulge.anatomy.tables import COUNT, GROUP, Published, check_groups, join_tables, measure_tables
-from divulge.anatomy.utility import Estimator, KeptAssociation, Query, Recq, Workload, associations, recq, recq_of
+from divulge.anatomy.utility import (
+    CodedTable,
+    CodedTables,
+    Coefficients,
+    Estimator,
+    KeptAssociation,
+    Query,
+    Recq,
+    Workload,
+    associations,
+    coefficients_of,
+    estimator,
+    reconstructed_information,
+    recq,
+    recq_of,
+)
 
 __all__ = [
     "COUNT", "GROUP", "LARGER", "Algorithm", "AlphaBetaGammaDelta", "Anatomized", "Anatomy", "Asn", "Association",
-    "Check", "Division", "Estimator", "GroupLevels", "GroupSummary", "Grouping", "HeldTables", "InfeasibleModel",
-    "KeptAssociation", "Linkage", "Method", "Published", "Query", "RandomPermutation", "Reached", "Recq",
-    "RowCodes", "Share", "Slicing", "Slppa", "Workload", "as_share", "associations", "check_groups", "group_table",
-    "join_tables", "measure_tables", "needs_chunks", "read_rows", "recq", "recq_of", "tally",
+    "Check", "CodedTable", "CodedTables", "Coefficients", "Division", "Estimator", "GroupLevels", "GroupSummary",
+    "Grouping", "HeldTables", "InfeasibleModel", "KeptAssociation", "Linkage", "Method", "Published", "Query",
+    "RandomPermutation", "Reached", "Recq", "RowCodes", "Share", "Slicing", "Slppa", "Workload", "as_share",
+    "associations", "check_groups", "coefficients_of", "estimator", "group_table", "join_tables", "measure_tables",
+    "needs_chunks", "read_rows", "reconstructed_information", "recq", "recq_of", "tally",
 ]  # fmt: skip

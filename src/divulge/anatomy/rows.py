@@ -185,6 +185,11 @@ class RowCodes:
         ids, distinct = arrays.renumber(arrays.combined_key(codes, radices, rows=len(self)), math.prod(radices))
         return Tuples(ids.astype(np.int32), distinct)
 
+    def only(self, names: Sequence[str]) -> RowCodes:
+        """Some of the columns."""
+        places = [self._position(name) for name in names]
+        return RowCodes(tuple(self.domains[i] for i in places), tuple(self.codes[i] for i in places))
+
     def take(self, rows: Ints) -> RowCodes:
         """Some of the rows, with the same domains."""
         return RowCodes(self.domains, tuple(column[rows] for column in self.codes))
@@ -214,9 +219,14 @@ def read_rows(table: Table, names: Sequence[str], *, nulls: Nulls = "category") 
 
 def sorted_rows(rows: pa.Table, columns: Sequence[Column]) -> RowCodes:
     """Rows whose columns are called c0, c1, ..., sorted by their values."""
-    coded = [encode(rows.column(f"c{i}"), name=column.name, kind=column.kind) for i, column in enumerate(columns)]
-    found = _narrow(coded)
+    found = coded_rows(rows, columns)
     return found.take(np.lexsort(found.codes[::-1]))
+
+
+def coded_rows(rows: pa.Table, columns: Sequence[Column]) -> RowCodes:
+    """The same in their own order."""
+    coded = [encode(rows.column(f"c{i}"), name=column.name, kind=column.kind) for i, column in enumerate(columns)]
+    return _narrow(coded)
 
 
 def select_rows(table: Table, names: Sequence[str], *, nulls: Nulls) -> str:

@@ -9,19 +9,24 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import combinations
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
+from divulge import arrays
 from divulge.anatomy.methods import Anatomized
 from divulge.anatomy.model import GroupTally, tally
-from divulge.anatomy.rows import RowCodes
-from divulge.arrays import Floats
-from divulge.count import Domain
+from divulge.anatomy.rows import RowCodes, coded_rows, select_rows
+from divulge.anatomy.tables import GroupTable, Published
+from divulge.arrays import Codes, Floats, Ints
+from divulge.count import Domain, encode
 from divulge.errors import BadInput
+from divulge.table import Column, Table, kind_of
 
 # --- workload ---------------------------------------------------------------------------------------------------------
 # Random count queries. Yao et al. 2021, section 6.2, draw 1000 over 1 to 3, 4 to 6 and 7 to 9 quasi-identifiers and do not say how.
@@ -131,11 +136,118 @@ def _some(domain: Domain, share: float, rng: np.random.Generator) -> Mask:
     return mask
 
 
+# --- coded ------------------------------------------------------------------------------------------------------------
+# The tables of a release as codes: ours before it is written, one that is read back, and a release in one table, which is one group.
+@dataclass(frozen=True, eq=False)
+class CodedTable:
+    """One table of a release: the group of each row, and how many records it stands for."""
+
+    rows: RowCodes
+    group: Codes = field(repr=False)
+    times: Ints | None = field(default=None, repr=False)
+    """None: one record each."""
+
+    @property
+    def records(self) -> Ints:
+        """How many records each row stands for."""
+        return np.ones(len(self.rows), dtype=np.int64) if self.times is None else self.times
+
+    def by_group(self, name: str, groups: int) -> GroupTally:
+        """How many records of each group have each value of a column."""
+        codes = self.rows.column(name)
+        return tally(self.group, codes, groups=groups, values=len(self.rows.domain(name)), count=self.times)
+
+
+@dataclass(frozen=True, eq=False)
+class CodedTables:
+    """All tables of a release, which are tied together by the group and by nothing else."""
+
+    tables: tuple[CodedTable, ...]
+    sizes: Ints = field(repr=False)
+    """The records of each group."""
+
+    @classmethod
+    def of(cls, anatomized: Anatomized) -> CodedTables:
+        """A release that has not been written yet."""
+        tables = (CodedTable(anatomized.rows.only(names), anatomized.group) for names in anatomized.tables)
+        return cls(tuple(tables), anatomized.sizes)
+
+    @classmethod
+    def read(cls, published: Published) -> CodedTables:
+        """A release as anybody can read it."""
+        found = [_coded(published, table) for table in published.tables]
+        first = found[0]
+        return cls(tuple(found), arrays.exact_sums(first.group, first.records, int(first.group.max()) + 1))
+
+    @classmethod
+    def of_table(cls, table: Table, names: Sequence[str]) -> CodedTables:
+        """One table that holds everything: its records are one group."""
+        listed = ", ".join(f"c{place}" for place in range(len(names)))
+        found = table.engine.query(
+            f"SELECT {listed}, COUNT(*) AS n FROM ({select_rows(table, names, nulls='category')}) AS r GROUP BY {listed}"
+        )
+        rows = coded_rows(found, [table.column(name) for name in names])
+        order = np.lexsort(rows.codes[::-1])  # the order of a database means nothing
+        times = found.column("n").to_numpy().astype(np.int64)[order]
+        whole = CodedTable(rows.take(order), np.zeros(len(times), dtype=np.int64), times)
+        return cls((whole,), np.array([times.sum()]))
+
+    @property
+    def records(self) -> int:
+        """How many were released."""
+        return int(self.sizes.sum())
+
+    @cached_property
+    def place(self) -> Mapping[str, CodedTable]:
+        """The table of each column, in the order of the release."""
+        return {name: table for table in self.tables for name in table.rows.names}
+
+    def domain(self, name: str) -> Domain:
+        """The values of a column."""
+        return self.place[name].rows.domain(name)
+
+    def counts(self, name: str) -> Floats:
+        """How many records have each value of a column."""
+        table = self.place[name]
+        return arrays.sum_by_id(table.rows.column(name), table.records, len(table.rows.domain(name)))
+
+    def together(self, left: str, right: str) -> Floats:
+        """How many records have each pair of values; where the columns are in two tables, how many are expected to, by eq. 11."""
+        one, other = self.place[left], self.place[right]
+        return _pairs(one, left, right) if one is other else self._expected(one, other, left, right)
+
+    def _expected(self, one: CodedTable, other: CodedTable, left: str, right: str) -> Floats:
+        sizes, shape = self.sizes, (len(one.rows.domain(left)), len(other.rows.domain(right)))
+        total = np.zeros(shape)
+        step = max(_CELLS // max(shape), 1)
+        both = one.by_group(left, len(sizes)), other.by_group(right, len(sizes))
+        for begin in range(0, len(sizes), step):
+            end = min(begin + step, len(sizes))
+            a, b = (_grid(counted, begin, end, width) for counted, width in zip(both, shape, strict=True))
+            total += (a / sizes[begin:end, None]).T @ b
+        return total
+
+
+def _coded(published: Published, table: GroupTable) -> CodedTable:
+    found = published.engine.query(published.tally_query(table))
+    described = dict(published.engine.describe(table.relation))
+    columns = [Column(name, described[name], kind_of(described[name])) for name in table.columns]
+    # Texts, because a number in one file may be a text in another; check_groups has seen that they are the same.
+    _, group = encode(found.column("g").cast(pa.string()), name=published.group, kind="text")
+    return CodedTable(coded_rows(found, columns), group, found.column("n").to_numpy().astype(np.int64))
+
+
+def _pairs(table: CodedTable, left: str, right: str) -> Floats:
+    shape = (len(table.rows.domain(left)), len(table.rows.domain(right)))
+    key = table.rows.column(left).astype(np.int64) * shape[1] + table.rows.column(right)
+    return np.bincount(key, table.times, minlength=shape[0] * shape[1]).reshape(shape).astype(np.float64)
+
+
 # --- reconstruct ------------------------------------------------------------------------------------------------------
 # Two columns in different tables are independent within a group as far as the release tells, so their expected joint count is the
 # sum over groups of (count of a) (count of b) / size: equation 11 of Yao et al. 2021 for all pairs of values at once.
 _CELLS = 2**24
-"""How many cells of the (group, value) grid are held at a time."""
+"""How many cells of the (group, value) grid are held at a time, and of a whole joint distribution."""
 
 
 @dataclass(frozen=True)
@@ -148,29 +260,6 @@ class Coefficients:
     """In bits."""
 
 
-def true_pairs(anatomized: Anatomized, left: str, right: str) -> Floats:
-    """How many records have each pair of values."""
-    rows = anatomized.rows
-    shape = (len(rows.domain(left)), len(rows.domain(right)))
-    key = rows.column(left).astype(np.int64) * shape[1] + rows.column(right)
-    return np.bincount(key, minlength=shape[0] * shape[1]).reshape(shape).astype(np.float64)
-
-
-def expected_pairs(anatomized: Anatomized, left: str, right: str) -> Floats:
-    """How many records are expected to have each pair of values, going by the release."""
-    rows, sizes = anatomized.rows, anatomized.sizes
-    shape = (len(rows.domain(left)), len(rows.domain(right)))
-    total = np.zeros(shape)
-    step = max(_CELLS // max(shape), 1)
-    pair = zip((left, right), shape, strict=True)
-    both = [tally(anatomized.group, rows.column(name), groups=len(sizes), values=values) for name, values in pair]
-    for begin in range(0, len(sizes), step):
-        end = min(begin + step, len(sizes))
-        a, b = (_grid(counted, begin, end, width) for counted, width in zip(both, shape, strict=True))
-        total += (a / sizes[begin:end, None]).T @ b
-    return total
-
-
 def coefficients_of(pairs: Floats, records: int) -> Coefficients:
     """The association that a joint count shows."""
     share = pairs / records
@@ -179,9 +268,9 @@ def coefficients_of(pairs: Floats, records: int) -> Coefficients:
     present = share > 0
     ratio = share[present] / independent[present]
     fewest = min(int((lefts > 0).sum()), int((rights > 0).sum()))
-    square = float((share[present] * ratio).sum()) - 1.0
-    phi2 = min(max(square / (fewest - 1), 0.0), 1.0) if fewest > 1 else 0.0
-    return Coefficients(phi2, max(float((share[present] * np.log2(ratio)).sum()), 0.0))
+    square = arrays.never_negative(float((share[present] * ratio).sum()) - 1.0)
+    phi2 = min(square / (fewest - 1), 1.0) if fewest > 1 else 0.0
+    return Coefficients(phi2, arrays.never_negative(float((share[present] * np.log2(ratio)).sum())))
 
 
 def _grid(counted: GroupTally, begin: int, end: int, width: int) -> Floats:
@@ -219,19 +308,42 @@ class Recq:
         }
 
 
-def estimator(anatomized: Anatomized) -> Estimator:
-    """Equation 11, in memory: for each group, the records that satisfy each table's part, multiplied."""
-    sizes = anatomized.sizes.astype(np.float64)
+class Reading(Protocol):
+    """What the labels of one column say of the values that queries ask for."""
+
+    def part(self, mask: Mask) -> Floats:
+        """For each label, the share of what it stands for that is asked for."""
+
+
+def estimator(release: CodedTables, readings: Mapping[str, Reading] | None = None) -> Estimator:
+    """Equation 11: for each group, the records that satisfy each table's part, multiplied.
+
+    Columns are asked by the values of the release itself, unless a reading says what its labels stand for.
+    """
+    read, sizes = readings or {}, release.sizes.astype(np.float64)
 
     def answer(query: Query) -> float:
         expected = sizes
-        for columns in anatomized.tables:
-            if any(name in query.masks for name in columns):
-                matching = anatomized.group[query.matches(anatomized.rows, columns)]
-                expected = expected * (np.bincount(matching, minlength=len(sizes)) / sizes)
+        for table in release.tables:
+            asked = [name for name in table.rows.names if name in query.masks]
+            if asked:
+                expected = expected * (_satisfying(table, query, asked, read, len(sizes)) / sizes)
         return float(expected.sum())
 
     return answer
+
+
+def _satisfying(
+    table: CodedTable, query: Query, asked: Sequence[str], readings: Mapping[str, Reading], groups: int
+) -> Floats:
+    """The records of each group that are expected to satisfy a table's part."""
+    plain = [name for name in asked if name not in readings]
+    found = np.flatnonzero(query.matches(table.rows, plain))
+    weight = np.ones(len(found)) if table.times is None else table.times[found].astype(np.float64)
+    for name in asked:
+        if name in readings:
+            weight = weight * readings[name].part(query.masks[name])[table.rows.column(name)[found]]
+    return arrays.sum_by_id(table.group[found], weight, groups)
 
 
 def recq(
@@ -257,7 +369,7 @@ def recq_of(anatomized: Anatomized, workload: Workload | None = None) -> Recq:
     divided = {name for columns in anatomized.division.tables for name in columns}
     # In the order of the table, not of the division: releases that divide it differently are asked the same queries.
     names = [name for name in anatomized.rows.names if name in divided]
-    answer = estimator(anatomized)
+    answer = estimator(CodedTables.of(anatomized))
     return recq(anatomized.rows, answer, quasi_identifiers=names, sensitive=anatomized.sensitive, workload=workload)
 
 
@@ -267,8 +379,8 @@ class KeptAssociation:
 
     left: str
     right: str
-    same_table: bool
-    """Then the release holds the pair as it is, and nothing is lost."""
+    exact: bool
+    """The release holds the pair as it is, and nothing is lost."""
     true: Coefficients
     reconstructed: Coefficients
 
@@ -280,11 +392,69 @@ class KeptAssociation:
 
 def associations(anatomized: Anatomized) -> list[KeptAssociation]:
     """The association of every pair of columns, true and reconstructed; sensitive columns included."""
-    table_of = {name: place for place, names in enumerate(anatomized.tables) for name in names}
+    release, rows = CodedTables.of(anatomized), anatomized.rows
+    whole = CodedTable(rows, anatomized.group)
     found = []
-    for left, right in combinations(table_of, 2):
-        true = coefficients_of(true_pairs(anatomized, left, right), len(anatomized.rows))
-        together = table_of[left] == table_of[right]
-        rebuilt = true if together else coefficients_of(expected_pairs(anatomized, left, right), len(anatomized.rows))
+    for left, right in combinations(release.place, 2):
+        true = coefficients_of(_pairs(whole, left, right), len(rows))
+        together = release.place[left] is release.place[right]
+        rebuilt = true if together else coefficients_of(release.together(left, right), len(rows))
         found.append(KeptAssociation(left, right, together, true, rebuilt))
     return found
+
+
+def reconstructed_information(release: CodedTables, quasi_identifiers: Sequence[str], sensitive: str) -> float | None:
+    """I(W;X) in bits, going by the release: of all quasi-identifiers together, within a group independent from table to table.
+
+    None where the joint distribution has too many cells to be worked out.
+    """
+    joint = _Joint.of(release, [name for name in quasi_identifiers if name in release.place])
+    joint = None if joint is None else joint.with_column(release.place[sensitive], [sensitive])
+    if joint is None:
+        return None
+    share, (left, right) = joint.weight / release.records, joint.numbers
+    pairs, _ = arrays.class_ids([left, right], [int(left.max()) + 1, int(right.max()) + 1], rows=len(left))
+    bits = [_entropy(arrays.sum_by_id(ids, share)) for ids in (left, right, pairs)]
+    return arrays.never_negative(bits[0] + bits[1] - bits[2])
+
+
+def _entropy(shares: Floats) -> float:
+    present = shares[shares > 0]
+    return float(-(present * np.log2(present)).sum())
+
+
+@dataclass(frozen=True, eq=False)
+class _Joint:
+    """Combinations of what some tables hold in the same group, and how many records are expected to have each."""
+
+    release: CodedTables
+    group: Ints
+    numbers: tuple[Ints, ...]
+    """What was combined, each numbered."""
+    weight: Floats
+
+    @classmethod
+    def of(cls, release: CodedTables, names: Sequence[str]) -> _Joint | None:
+        """The combinations of some columns, as one thing."""
+        joint: _Joint | None = cls(release, np.arange(len(release.sizes)), (), release.sizes.astype(np.float64))
+        for table in release.tables:
+            asked = [name for name in table.rows.names if name in names]
+            if asked and joint is not None:
+                joint = joint.with_column(table, asked)
+        if joint is None:
+            return None
+        one, _ = arrays.class_ids(joint.numbers, [int(ids.max()) + 1 for ids in joint.numbers], rows=len(joint.group))
+        return cls(release, joint.group, (one,), joint.weight)
+
+    def with_column(self, table: CodedTable, names: Sequence[str]) -> _Joint | None:
+        """With what one more table holds; None where that is too much."""
+        sizes, tuples = self.release.sizes, table.rows.tuples(names)
+        more = tally(table.group, tuples.ids, groups=len(sizes), values=tuples.distinct, count=table.times)
+        start = np.searchsorted(more.group, np.arange(len(sizes) + 1))
+        times = np.diff(start)[self.group]
+        if times.sum() > _CELLS:
+            return None
+        place = arrays.ranges(start[self.group], times)
+        group = np.repeat(self.group, times)
+        numbers = (*(np.repeat(ids, times) for ids in self.numbers), more.value[place])
+        return _Joint(self.release, group, numbers, np.repeat(self.weight, times) * more.count[place] / sizes[group])

@@ -89,7 +89,7 @@ class AnatomizedRelease(publish.Release):
     def published(self) -> anatomy.Published:
         """The tables as whoever gets the release can read them, in memory."""
         hint = "Write the release, and ask it with query(folder, ...)"
-        self._whole("It cannot be asked before it is written", hint=hint)
+        self.whole("It cannot be asked before it is written", hint=hint)
         opened = [table_of(self.engine, f"({table.query})", source=table.name) for table in self.held.tables]
         return replace(self._joined(opened), frame=self.frame)
 
@@ -101,15 +101,15 @@ class AnatomizedRelease(publish.Release):
 
     def recq(self, workload: anatomy.Workload | None = None) -> anatomy.Recq:
         """The relative error of count queries (eq. 13)."""
-        return anatomy.recq_of(self._whole("the error of count queries cannot be measured"), workload)
+        return anatomy.recq_of(self.whole("the error of count queries cannot be measured"), workload)
 
     def associations(self) -> list[anatomy.KeptAssociation]:
         """How closely each pair of columns goes together, in the table and as the release lets it be reconstructed."""
-        return anatomy.associations(self._whole("the reconstruction of associations cannot be measured"))
+        return anatomy.associations(self.whole("the reconstruction of associations cannot be measured"))
 
     def attack(self, effort: attacks.Effort | None = None) -> attacks.Attacks:
         """What the four attacks achieve."""
-        found = attacks.attack_anatomized(self._whole("attacks cannot be measured"), effort=effort)
+        found = attacks.attack_anatomized(self.whole("attacks cannot be measured"), effort=effort)
         return replace(found, settings={"source": self.source.source, **found.settings}, frame=self.frame)
 
     def parts(self, seed: int | None) -> Sequence[publish.ReleasePart]:
@@ -173,7 +173,7 @@ class AnatomizedRelease(publish.Release):
             "read_back_by": written.reader,
         }
 
-    def _whole(self, told: str, *, hint: str = _SAMPLE) -> anatomy.Anatomized:
+    def whole(self, told: str, *, hint: str = _SAMPLE) -> anatomy.Anatomized:
         """All rows, which are in memory where there is one chunk."""
         if self.groups.only is None:
             raise BadInput(f"{told} where the table is too large for memory", hint=hint)

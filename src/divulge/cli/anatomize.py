@@ -11,6 +11,7 @@ import typer
 from typer import Option
 
 import divulge as dv
+from divulge.cli.generalize import TargetOption
 from divulge.cli.options import (
     JsonOption,
     LeaveOutOption,
@@ -150,6 +151,7 @@ def anatomize(
     workload: Annotated[
         Literal["anchored", "range"], Option(help="Queries for the values of a record, or for ranges of values.")
     ] = "anchored",
+    target: TargetOption = None,
     attack: Annotated[bool, Option("--attack", help="Also carry out the four attacks.")] = False,
     check: Annotated[
         bool,
@@ -183,8 +185,8 @@ def anatomize(
     if out is not None and not dry_run:
         publish.refuse_target(out, force=force)
     opened = table.read()
-    if attack or queries:
-        refuse_in_chunks(opened, "neither attacks nor the error of queries")
+    if attack or queries or target:
+        refuse_in_chunks(opened, "neither attacks nor the error of queries nor a model")
     release = dv.anatomize(
         opened,
         sensitive=split_names(opened, sensitive or []),
@@ -201,7 +203,8 @@ def anatomize(
     recq = release.recq(anatomy.Workload(kind=workload, queries=queries)) if measured else None
     attacks = release.attack() if attack else None
     written = None if out is None or dry_run else release.write(out, force=force, format=format_)
-    tell(release, json_=json_, recq=recq, attacks=attacks, written=written)
+    left = None if target is None else dv.utility(release.source, release, target=target, queries=0)
+    tell(release, json_=json_, recq=recq, attacks=attacks, written=written, utility=left)
     drawing.draw({"groups": release.chart}, json_=json_)
 
 
@@ -213,7 +216,7 @@ def _idle(*, check: bool, out: Path | None, queries: int | None) -> dict[str, tu
     if check:
         reading = tuple(name for name in options_of(TableOptions) if name not in _ENGINE)
         roles = ("qi", "identifier", "leave_out", "plain", "nulls")
-        making = ("out", "format_", "seed", "queries", "workload", "attack", "dry_run", "force")
+        making = ("out", "format_", "seed", "queries", "workload", "target", "attack", "dry_run", "force")
         return {"with --check": (*reading, *options_of(MethodOptions), *roles, *making)}
     idle = {} if out else {"without --out": ("format_", "force")}
     return {**idle, **({"with --queries 0": ("workload",)} if queries == 0 else {})}

@@ -23,8 +23,14 @@ FormatOption = Annotated[
 ]
 ForceOption = Annotated[bool, Option("--force", help="Replace the release that is there.")]
 SeedOption = Annotated[int | None, Option(help="Fixes the order of the rows, for tests; else a secret.", min=0)]
+TargetOption = Annotated[
+    options.Text,
+    Option(
+        metavar="COLUMN", help="Tell what is left, and how well a model foretells this.", autocompletion=program.columns
+    ),
+]
 _WRITING = ("out", "format_", "seed", "force")
-_SEARCHING = ("method", "time_limit", "optima", "nodes", "plain", "leave_out", "dry_run", "no_explain")
+_SEARCHING = ("method", "time_limit", "optima", "nodes", "plain", "leave_out", "dry_run", "target", "no_explain")
 _WITH_PARETO = "with --pareto, which publishes nothing and looks at one level per column"
 
 
@@ -104,6 +110,7 @@ def generalize(
         bool, Option("--dry-run", help="Search and report, and say if --out could not be written.")
     ] = False,
     force: ForceOption = False,
+    target: TargetOption = None,
     no_explain: Annotated[bool, Option("--no-explain", help="Do not work out what each promise costs.")] = False,
     joint: options.JointOption = False,
     chart: ChartOption = None,
@@ -160,7 +167,8 @@ def generalize(
         written = release.write(out, format=format_, force=force, seed=seed)
     with options.progress_bar("what each promise costs") as progress:
         explanation = None if no_explain else release.explain(progress=progress)
-    options.tell(release, json_=json_, written=written, explanation=explanation)
+    left = None if target is None else dv.utility(release.source, release, target=target)
+    options.tell(release, json_=json_, written=written, explanation=explanation, utility=left)
     makers: Makers = {
         "leakages": release.chart,
         "class_sizes": lambda: dv.charts.class_sizes(release.after, before=release.before),

@@ -20,9 +20,10 @@ from divulge.count.counting import (
     value_counts,
 )
 from divulge.count.counts import Counts, count_in_memory, whole_classes
+from divulge.count.pairs import PairCounts, count_pairs
 
 __all__ = [
-    "Cells", "Contingency", "CountedColumns", "Counts", "Domain", "Nulls", "Request", "ValueCounts", "ValueNumbers",
-    "align", "build_cells", "count", "count_in_memory", "domain_codes", "encode", "joint_domain", "plain_values",
+    "Cells", "Contingency", "CountedColumns", "Counts", "Domain", "Nulls", "PairCounts", "Request", "ValueCounts", "ValueNumbers",
+    "align", "build_cells", "count", "count_in_memory", "count_pairs", "domain_codes", "encode", "joint_domain", "plain_values",
     "population_sizes", "text_domains", "value_counts", "whole_classes", "wildcards",
 ]  # fmt: skip

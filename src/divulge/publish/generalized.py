@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from divulge import metrics, search
 from divulge.belief import Assumptions
-from divulge.count import Contingency, Nulls, Request, count_in_memory
+from divulge.count import Contingency, Domain, Nulls, Request, count_in_memory
 from divulge.engines import OwnEngine
 from divulge.errors import BadInput
 from divulge.hierarchy import Hierarchy, Suggestion, file_name
@@ -160,6 +160,15 @@ class GeneralizedRelease(Release):
             population=self.original.people.population,
         )
         return search.explain(self.plan, boxes=boxes, settings=self.settings, frame=self.frame, progress=progress)
+
+    def values_of(self, domain: Domain) -> dict[str | None, list[str | None]]:
+        """Which values of a column of the original each label stands for; empty where it is published as it is."""
+        recoding, name = self.plan.recoding, domain.name
+        if name not in recoding.columns or recoding.unchanged[recoding.columns.index(name)]:
+            return {}
+        if self.plan.boxes:
+            return mapping.values_by_box(mapping.placed(self.plan.boxes), recoding.columns.index(name), domain)
+        return mapping.values_by_label(mapping.mapping_of(self.hierarchies[name], self.plan.levels[name]), domain)
 
     def parts(self, seed: int | None) -> list[ReleasePart]:
         """The one table, in an order that tells nothing."""

@@ -148,6 +148,17 @@ def _covered_by_labels(seen: Mapping[str, str | None], unseen: Sequence[str]) ->
     return covered
 
 
+def values_by_label(mapping: Mapped, domain: Domain) -> dict[str | None, list[str | None]]:
+    """Which values of a column each label stands for."""
+    texts = [as_text(label) for label in domain.labels]
+    found: dict[str | None, list[str | None]] = {label: [] for label in mapping.values()}
+    known = extended(domain.name, mapping, texts)
+    for text in texts:
+        if text in known:
+            found.setdefault(known[text], []).append(text)
+    return found
+
+
 def write_types(path: Path, types: Mapping[str, str]) -> None:
     """The types that quasi-identifiers had before they were published as text; they can tell something about values, so they stay here."""
     path.write_text(json.dumps(types, ensure_ascii=False) + "\n", encoding="utf-8")
@@ -191,7 +202,7 @@ class Placed(NamedTuple):
 
 def write_boxes(path: Path, boxes: Sequence[search.Box]) -> None:
     """One entry per class."""
-    document = [{"labels": box.labels, "spans": [_span(span) for span in box.spans]} for box in boxes]
+    document = [{"labels": box.labels, "spans": box.spans} for box in placed(boxes)]
     path.write_text(json.dumps(document, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
@@ -226,6 +237,21 @@ def _level_of(levels: Hierarchy, values: set[str], label: str | None) -> int | N
     """The lowest level whose label holds exactly these values."""
     held = ({v for v, labels in levels.rows.items() if labels[level] == label} for level in range(levels.height + 1))
     return next((level for level, found in enumerate(held) if found - {None} == values), None)
+
+
+def placed(boxes: Sequence[search.Box]) -> tuple[Placed, ...]:
+    """Boxes as they stand in the file."""
+    return tuple(Placed(box.labels, [_span(span) for span in box.spans]) for box in boxes)
+
+
+def values_by_box(boxes: Sequence[Placed], position: int, domain: Domain) -> dict[str | None, list[str | None]]:
+    """Which values of a column each of its labels stands for."""
+    spans = {(box.labels[position], json.dumps(box.spans[position])): box.spans[position] for box in boxes}
+    inside: dict[str | None, Bools] = {}
+    for (label, _), span in spans.items():
+        inside[label] = inside.get(label, np.zeros(len(domain), dtype=bool)) | _holds(domain, span)
+    texts = [as_text(value) for value in domain.labels]
+    return {label: [texts[place] for place in np.flatnonzero(held)] for label, held in inside.items()}
 
 
 def place(boxes: Sequence[Placed], contingency: Contingency, *, unchanged: Sequence[bool]) -> Recoding:

@@ -17,7 +17,7 @@ from typing import Any, Literal, cast
 import numpy as np
 
 from divulge.arrays import Ints
-from divulge.count import Contingency, Nulls, Request, count_in_memory
+from divulge.count import Contingency, Domain, Nulls, Request, count_in_memory
 from divulge.engines import OwnEngine
 from divulge.errors import BadInput
 from divulge.hierarchy import file_name
@@ -224,6 +224,14 @@ class OpenedRelease:
             codes.append(number[column])
             kept &= known[column]
         return Recoding(columns, tuple(labels), tuple(codes), kept, unchanged), strange
+
+    def values_of(self, domain: Domain) -> dict[str | None, list[str | None]]:
+        """Which values of a column of the original each label stands for; empty where it is published as it is."""
+        if domain.name in self.unchanged:
+            return {}
+        if self.boxes:
+            return mapping.values_by_box(self.boxes, self.quasi_identifiers.index(domain.name), domain)
+        return mapping.values_by_label(self.mappings[domain.name], domain)
 
     def recode_table(self, table: Table, asked: Collection[str], nulls: Nulls) -> tuple[Table, int] | None:
         """A table of original values with the labels of the release, and how many rows were left out: it does not know all of their values.

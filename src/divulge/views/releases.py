@@ -17,6 +17,7 @@ from divulge import anatomy, answers, publish, results, search
 from divulge.api.anatomize import AnatomizedRelease
 from divulge.api.apply import Applied
 from divulge.api.query import ReleaseCheck
+from divulge.api.utility import Utility
 from divulge.attacks import Attacks
 from divulge.hierarchy import SUPPRESSED, Suggestion
 from divulge.policy import guard, judge
@@ -28,6 +29,7 @@ from divulge.views.measurement import (
     settings_sentence,
 )
 from divulge.views.price import explanation_document, explanation_parts, warning_parts
+from divulge.views.utility import recq_sentence, utility_document, utility_parts
 from divulge.views.words import bullet, grid, heading, noted, number, people, percent
 
 _EXAMPLES = 3
@@ -42,7 +44,11 @@ _MEANINGS = {
 
 @results.text_of.register(publish.GeneralizedRelease)
 def release_text(
-    release: publish.GeneralizedRelease, *, written: Path | None = None, explanation: search.Explanation | None = None
+    release: publish.GeneralizedRelease,
+    *,
+    written: Path | None = None,
+    explanation: search.Explanation | None = None,
+    utility: Utility | None = None,
 ) -> RenderableType:
     """What was done to each column, what it does to the promises, what it costs, and where it lies."""
     parts: list[RenderableType] = [
@@ -58,6 +64,7 @@ def release_text(
     ]
     named = ", but for those that the policy protects by name" if release.policy.protections else ""
     parts += _on_request(release)
+    parts += [] if utility is None else utility_parts(utility)
     if written is None:
         parts.append(heading(results.spoken("Nothing was written. Name a folder with out= to publish.")))
     else:
@@ -147,7 +154,11 @@ def costs_in_words(release: publish.GeneralizedRelease) -> Iterator[str]:
 
 @results.document_of.register(publish.GeneralizedRelease)
 def release_document(
-    release: publish.GeneralizedRelease, *, written: Path | None = None, explanation: search.Explanation | None = None
+    release: publish.GeneralizedRelease,
+    *,
+    written: Path | None = None,
+    explanation: search.Explanation | None = None,
+    utility: Utility | None = None,
 ) -> dict[str, Any]:
     """Everything `divulge generalize --json` prints; before and after as `divulge measure --json` prints them."""
     plan = release.plan
@@ -166,6 +177,7 @@ def release_document(
         "alone": alone_document(release.alone),
         "notes": list(release.notes),
         "written": None if written is None else str(written),
+        "utility": None if utility is None else utility_document(utility),
         "before": measurement_document(release.before),
         "after": measurement_document(release.after),
     }
@@ -327,6 +339,7 @@ def anatomized_text(
     recq: anatomy.Recq | None = None,
     attacks: Attacks | None = None,
     written: Path | None = None,
+    utility: Utility | None = None,
 ) -> RenderableType:
     """The tables, what they promise and reach, what they still answer, and where they lie."""
     summary, division = release.summary, release.groups.division
@@ -344,7 +357,8 @@ def anatomized_text(
     if attacks is not None:
         parts += [heading("What an adversary achieves"), *_attacks(attacks)]
     if recq is not None:
-        parts += [heading("What it still answers"), bullet(_recq_sentence(recq))]
+        parts += [heading("What it still answers"), bullet(recq_sentence(recq))]
+    parts += [] if utility is None else utility_parts(utility)
     if written is None:
         parts.append(heading(results.spoken("Nothing was written. Name a folder with out= to publish.")))
     else:
@@ -433,16 +447,6 @@ def _attacks(attacks: Attacks) -> Iterator[RenderableType]:
             yield Padding(bullet(f"{told}: {number(value)}"), (0, 0, 0, 2))
 
 
-def _recq_sentence(recq: anatomy.Recq) -> str:
-    fewest, most = recq.workload.quasi_identifiers
-    zero = f" {recq.below_floor} of them match fewer than {recq.workload.floor} records." if recq.below_floor else ""
-    return (
-        f"{recq.queries:,} {recq.workload.kind} count queries over {fewest} to {most} quasi-identifiers and a sensitive value: "
-        f"relative error {percent(recq.mean)} on average, {percent(recq.median)} at the median, {percent(recq.p90)} at the 90th "
-        f"percentile.{zero}"
-    )
-
-
 @results.document_of.register(AnatomizedRelease)
 def anatomized_document(
     release: AnatomizedRelease,
@@ -450,6 +454,7 @@ def anatomized_document(
     recq: anatomy.Recq | None = None,
     attacks: Attacks | None = None,
     written: Path | None = None,
+    utility: Utility | None = None,
 ) -> dict[str, Any]:
     """What `divulge anatomize --json` prints; levels as exact fractions."""
     summary = release.summary
@@ -471,6 +476,7 @@ def anatomized_document(
         "division": _division_document(release.groups.division),
         "attacks": None if attacks is None else attacks_list(attacks),
         "written": None if written is None else str(written),
+        "utility": None if utility is None else utility_document(utility),
     }
 
 
