@@ -19,7 +19,7 @@ from divulge.policy import Policy, Promise
 app = options.new_app()
 FormatOption = Annotated[
     Literal["csv", "parquet", "arrow"] | None,
-    Option("--format", help="How the table is written; as it came, else Parquet. Spark writes no Arrow."),
+    Option("--format", help="As it came, else Parquet. Spark writes no Arrow."),
 ]
 ForceOption = Annotated[bool, Option("--force", help="Replace the release that is there.")]
 SeedOption = Annotated[int | None, Option(help="Fixes the order of the rows, for tests; else a secret.", min=0)]
@@ -99,7 +99,7 @@ def generalize(
         options.Texts,
         Option(
             metavar="METRIC",
-            help="Instead of a release: the best trade-offs of loss and this metric; repeatable.",
+            help="Instead: best trade-offs of loss and this metric. Repeatable.",
             rich_help_panel="Search",
             autocompletion=program.one_of(program.promised_metrics),
         ),
