@@ -434,13 +434,13 @@ class _Measuring:
             # E[I1] against the original's distribution, over all of its people: those who are left out tell nothing.
             after = measure(held, **asked, adversary=Adversary(original=self.original))
             share = self.released.records / self.true.records
-            kept = {name: after.sensitive[name]["average_surprise"].value * share for name in attributes}
+            kept = {name: after.information_about(name)[1] * share for name in attributes}
         found = []
         for name, bits in kept.items():
             if bits is None:
                 notes.append(f"what is left of the information about {name} was not worked out: groups are too large")
             else:
-                found.append(InformationKept(name, before.sensitive[name]["mutual_information"].value, bits))
+                found.append(InformationKept(name, before.information_about(name)[0], bits))
         return tuple(found)
 
     def _model(self, task: answers.Task) -> ModelQuality:

@@ -135,6 +135,11 @@ class Measurement(Result):
         known = {*self.identity, *(key for scores in self.sensitive.values() for key in scores)}
         raise BadInput(f"{name!r} was not measured", hint=nearest(name, sorted(known)))
 
+    def information_about(self, attribute: str) -> tuple[float, float]:
+        """What the classes tell of a sensitive attribute on average, in bits: by the table's own distribution, and against the prior."""
+        scores = self.sensitive[attribute]
+        return scores["mutual_information"].value, scores["average_surprise"].value
+
     def per_class(self, name: str, attribute: str | None = None) -> Floats:
         """One number per class; nan for a class that background knowledge excludes."""
         metric: Metric[Any] = find_metric(name, "identity" if attribute is None else "sensitive")

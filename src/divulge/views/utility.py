@@ -107,10 +107,7 @@ def utility_document(found: Utility) -> dict[str, Any]:
                 "right": pair.right,
                 "exact": pair.exact,
                 "cramers_v": {"before": _v(pair.true), "after": _v(pair.reconstructed)},
-                "mutual_information": {
-                    "before": pair.true.mutual_information,
-                    "after": pair.reconstructed.mutual_information,
-                },
+                "bits": {"before": pair.true.mutual_information, "after": pair.reconstructed.mutual_information},
             }
             for pair in found.associations
         ],
