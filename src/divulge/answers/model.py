@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from divulge.anatomy import Anatomized, CodedTable, RowCodes
+from divulge import anatomy
 from divulge.answers.spread import Spread
 from divulge.arrays import Bools, Codes, Floats, Ints
 from divulge.errors import BadInput
@@ -100,7 +100,7 @@ def require_scikit_learn() -> None:
 
 
 def model_of_labels(
-    original: CodedTable, labels: Mapping[str, Ints], spreads: Mapping[str, Spread], task: Task, *, kept: Bools
+    original: anatomy.CodedTable, labels: Mapping[str, Ints], spreads: Mapping[str, Spread], task: Task, *, kept: Bools
 ) -> ModelQuality:
     """Of a release in one table: each row of the original, the labels that it was published under, and whether it was published."""
     target, rows = task.target, original.rows
@@ -117,7 +117,7 @@ def model_of_labels(
     return _cross_validate(before, after, after, weights=weights, published=published, settings=settings)
 
 
-def model_of_groups(release: Anatomized, task: Task, names: Sequence[str]) -> ModelQuality:
+def model_of_groups(release: anatomy.Anatomized, task: Task, names: Sequence[str]) -> ModelQuality:
     """Of an anatomized release: records are put together at random within their groups, which is all that it says.
 
     Groups are dealt into folds as a whole, so that nobody is learnt from and asked about.
@@ -139,7 +139,7 @@ def model_of_groups(release: Anatomized, task: Task, names: Sequence[str]) -> Mo
     return _cross_validate(before, after, before, weights=weights, published=weights, settings=settings)
 
 
-def _features(rows: RowCodes, task: Task, names: Sequence[str]) -> tuple[list[str], dict[str, Any]]:
+def _features(rows: anatomy.RowCodes, task: Task, names: Sequence[str]) -> tuple[list[str], dict[str, Any]]:
     """The columns that the model looks at, and all that it depends on; refused where there is nothing to foretell."""
     target, count = task.target, len(rows.domain(task.target))
     if not 2 <= count <= _MOST_CLASSES:

@@ -17,16 +17,14 @@ from typing import Any, Literal
 
 import numpy as np
 
-from divulge import anatomy, answers, arrays, engines, publish, search, values
-from divulge.anatomy import CodedTables, KeptAssociation
-from divulge.answers import ModelQuality, Spread
+from divulge import anatomy, answers, arrays, count, engines, publish, search, values
 from divulge.api.anatomize import AnatomizedRelease
 from divulge.api.generalize import Hierarchies
 from divulge.api.measure import TableOrRelease, measure
 from divulge.api.query import is_anatomized, open_anatomized
 from divulge.arrays import Bools, Ints
 from divulge.belief import Adversary
-from divulge.count import Contingency, Domain, PairCounts, Request, count_in_memory, count_pairs
+from divulge.count import Contingency, Domain, Request, count_in_memory
 from divulge.errors import BadInput, nearest
 from divulge.hierarchy import Hierarchy, build_hierarchies, load_hierarchies
 from divulge.results import Result
@@ -81,12 +79,12 @@ class Utility(Result):
     published: int
     """Of the release."""
     columns: tuple[ColumnDistance, ...]
-    associations: tuple[KeptAssociation, ...]
+    associations: tuple[anatomy.KeptAssociation, ...]
     """Every pair of columns that was measured."""
     recq: anatomy.Recq | None
     """The relative error of count queries; None where none were asked."""
     information: tuple[InformationKept, ...]
-    model: ModelQuality | None
+    model: answers.ModelQuality | None
     left_out: tuple[str, ...]
     """Columns of the original that the release does not have."""
     settings: Mapping[str, Any]
@@ -180,7 +178,7 @@ class _Opened:
 
     kind: Kind
     source: str
-    held: Table | CodedTables
+    held: Table | anatomy.CodedTables
     """The one table of a generalized release, or of somebody else; or all tables of an anatomized one."""
     roles: Mapping[str, Sequence[str]] = field(default_factory=dict)
     meaning: Meaning = lambda _: None
@@ -252,11 +250,15 @@ def _written(table: Table, folder: Path, hierarchies: Hierarchies | None) -> _Op
 def _anatomized(release: Any) -> _Opened:
     if isinstance(release, AnatomizedRelease):
         whole = release.whole("its utility cannot be measured")
-        coded, sensitive, source = CodedTables.of(whole), whole.sensitive, f"{release.source.source}, anatomized"
+        coded, sensitive, source = (
+            anatomy.CodedTables.of(whole),
+            whole.sensitive,
+            f"{release.source.source}, anatomized",
+        )
     else:
         published = open_anatomized(release)
         anatomy.check_groups(published)
-        whole, coded, sensitive = None, CodedTables.read(published), published.sensitive
+        whole, coded, sensitive = None, anatomy.CodedTables.read(published), published.sensitive
         source = (
             str(release) if isinstance(release, str | Path) else ", ".join(table.source for table in published.tables)
         )
@@ -297,19 +299,19 @@ class _Measuring:
         return cls(original, opened, roles, names)
 
     @cached_property
-    def true(self) -> PairCounts:
+    def true(self) -> count.PairCounts:
         """The original, counted."""
-        return count_pairs(self.original, self.names, wanted=_few_cells)
+        return count.count_pairs(self.original, self.names, wanted=_few_cells)
 
     @cached_property
-    def released(self) -> PairCounts | CodedTables:
+    def released(self) -> count.PairCounts | anatomy.CodedTables:
         """The release, counted: its one table where it is, or all tables as codes."""
-        if isinstance(self.opened.held, CodedTables):
+        if isinstance(self.opened.held, anatomy.CodedTables):
             return self.opened.held
-        return count_pairs(self.opened.held, self.names, wanted=_few_cells)
+        return count.count_pairs(self.opened.held, self.names, wanted=_few_cells)
 
     @cached_property
-    def spreads(self) -> dict[str, Spread]:
+    def spreads(self) -> dict[str, answers.Spread]:
         """What the labels of each column stand for."""
         known, meaning = self._hierarchies(), self.opened.meaning
         domains = {name: self.true.domain(name) for name in self.names}
@@ -368,7 +370,7 @@ class _Measuring:
             frame=self.original.frame,
         )
 
-    def _settings(self, recq: anatomy.Recq | None, model: ModelQuality | None) -> dict[str, Any]:
+    def _settings(self, recq: anatomy.Recq | None, model: answers.ModelQuality | None) -> dict[str, Any]:
         asked = None if recq is None else {**recq.as_json(), "seed": recq.workload.seed, "floor": recq.workload.floor}
         return {
             "original": self.original.source,
@@ -395,7 +397,7 @@ class _Measuring:
         distance = arrays.never_negative(0.5 * float(np.abs(np.append(true, 0.0) - told).sum()))
         return ColumnDistance(name, distance, len(spread.domain), len(spread.labels), spread.read_by)
 
-    def _associations(self) -> tuple[tuple[KeptAssociation, ...], int]:
+    def _associations(self) -> tuple[tuple[anatomy.KeptAssociation, ...], int]:
         """Every pair of columns as the original has it, and as the release lets it be reconstructed over the same values."""
         found, skipped = [], 0
         for left, right in combinations(self.names, 2):
@@ -408,7 +410,7 @@ class _Measuring:
             before = anatomy.coefficients_of(true, self.true.records)
             exact = bool(np.array_equal(told[:-1, :-1], true))
             after = before if exact else anatomy.coefficients_of(told, self.released.records)
-            found.append(KeptAssociation(left, right, exact, before, after))
+            found.append(anatomy.KeptAssociation(left, right, exact, before, after))
         return tuple(found), skipped
 
     def _recq(self, workload: anatomy.Workload) -> anatomy.Recq:
@@ -416,7 +418,7 @@ class _Measuring:
         asked_of = self.roles.quasi_identifiers or set(self.names).difference(self.roles.sensitive)
         names = [name for name in self.names if name in asked_of]
         asked, held = [*names, *self.roles.sensitive], self.opened.held
-        coded = held if isinstance(held, CodedTables) else CodedTables.of_table(held, asked)
+        coded = held if isinstance(held, anatomy.CodedTables) else anatomy.CodedTables.of_table(held, asked)
         answer = anatomy.estimator(coded, self.spreads)
         rows = anatomy.read_rows(self.original, asked)
         return anatomy.recq(rows, answer, quasi_identifiers=names, sensitive=self.roles.sensitive, workload=workload)
@@ -428,7 +430,7 @@ class _Measuring:
             return ()
         asked: dict[str, Any] = {"quasi_identifiers": names, "sensitive": attributes}
         before, held = measure(self.original, **asked), self.opened.held
-        if isinstance(held, CodedTables):
+        if isinstance(held, anatomy.CodedTables):
             kept = {name: anatomy.reconstructed_information(held, names, name) for name in attributes}
         else:
             # E[I1] against the original's distribution, over all of its people: those who are left out tell nothing.
@@ -443,18 +445,18 @@ class _Measuring:
                 found.append(InformationKept(name, before.information_about(name)[0], bits))
         return tuple(found)
 
-    def _model(self, task: answers.Task) -> ModelQuality:
+    def _model(self, task: answers.Task) -> answers.ModelQuality:
         if task.target not in self.names:
             told = f"the target {task.target!r} is not a column of both tables"
             raise BadInput(told, hint=nearest(task.target, self.names))
-        if isinstance(self.opened.held, CodedTables):
+        if isinstance(self.opened.held, anatomy.CodedTables):
             if self.opened.anatomized is None:
                 told = "which rows of the original are in which group is not known, so none can be held back from the model"
                 hint = "Give the release as `anatomize` made it: anatomize(...), or `divulge anatomize --target`"
                 raise BadInput(told, hint=hint)
             return answers.model_of_groups(self.opened.anatomized, task, [*self.names])
         names = list(dict.fromkeys([*self.names, *self.roles.quasi_identifiers]))
-        (whole,) = CodedTables.of_table(self.original, names).tables
+        (whole,) = anatomy.CodedTables.of_table(self.original, names).tables
         labels = self._published_as(whole.rows)
         found = answers.model_of_labels(whole, labels, self.spreads, task, kept=self._kept(labels, self.opened.held))
         told = (
@@ -488,7 +490,7 @@ class _Measuring:
         classes = list(self.roles.quasi_identifiers) or [name for name in labels if not self.spreads[name].exact]
         if not classes:
             return np.ones(rows, dtype=bool)
-        (released,) = CodedTables.of_table(table, classes).tables
+        (released,) = anatomy.CodedTables.of_table(table, classes).tables
         both = [np.concatenate([labels[name], released.rows.column(name)]) + 1 for name in classes]
         ids, _ = arrays.class_ids(both, [len(self.spreads[name].labels) + 1 for name in classes], rows=len(both[0]))
         return np.isin(ids[:rows], ids[rows:])

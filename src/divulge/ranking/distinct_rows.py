@@ -19,8 +19,9 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from divulge import count
 from divulge.arrays import Bools, Ints
-from divulge.count import Domain, Request, plain_values
+from divulge.count import Domain, Request
 from divulge.engines import Held, LinedUp
 from divulge.errors import BadInput, InternalError
 from divulge.table import Column
@@ -89,7 +90,7 @@ def encode_unsorted(cells: pa.ChunkedArray, column: Column) -> Coded:
         if pa.types.is_string(cells.type) and cells.num_chunks:  # not made one array, which ends at 2 GiB of text
             coded = cells.dictionary_encode(null_encoding="encode")  # all pieces share one dictionary
         else:
-            coded = pa.chunked_array([plain_values(cells).dictionary_encode(null_encoding="encode")])
+            coded = pa.chunked_array([count.plain_values(cells).dictionary_encode(null_encoding="encode")])
     except pa.ArrowNotImplementedError:
         raise BadInput(
             f"values of type {cells.type} in column {column.name!r} cannot be told apart",
