@@ -183,7 +183,8 @@ def as_lines(text: RenderableType, *, width: int = _WIDTH) -> str:
     """What a terminal of this width would show, without colour and without the blanks that fill lines up."""
     from rich.console import Console
 
-    target = Console(highlight=False, markup=False, width=width, no_color=True)
+    # A notebook would show what is only to be captured.
+    target = Console(highlight=False, markup=False, width=width, no_color=True, force_jupyter=False)
     with target.capture() as captured:
         target.print(text)
     return "\n".join(line.rstrip() for line in captured.get().splitlines())

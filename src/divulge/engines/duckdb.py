@@ -180,9 +180,7 @@ class DuckDBEngine(DuckDBDialect):
             raise BadInput(
                 f"DuckDB cannot start: {error}", hint=f"Check {' and '.join(given)}" * bool(given)
             ) from error
-        # DuckDB follows a statement only where its own bar is on; that bar itself stays unseen.
-        self._connection.execute("SET enable_progress_bar_print = false")
-        self._connection.execute(f"SET enable_progress_bar = {str(progress is not None).lower()}")
+        _hide_bar(self._connection, follow=progress is not None)
         self._progress, self._preserve_order = progress, preserve_order
         self._numbers = itertools.count(1)
         self._has_stored = False
@@ -512,6 +510,17 @@ def _watch(connection: duckdb.DuckDBPyConnection, progress: Progress, done: thre
         reported = True
     if reported:
         progress(100, 100)
+
+
+def _hide_bar(connection: duckdb.DuckDBPyConnection, *, follow: bool) -> None:
+    """DuckDB follows a statement only where its own bar is on; that bar itself stays unseen."""
+    try:
+        connection.execute("SET enable_progress_bar_print = false")
+        connection.execute(f"SET enable_progress_bar = {str(follow).lower()}")
+    except duckdb.InvalidInputException as error:
+        # In a notebook without ipywidgets the bar is off and cannot even be told to stay so; statements are not followed there.
+        if "ipywidgets" not in str(error):
+            raise
 
 
 def _close(connection: duckdb.DuckDBPyConnection, scratch: Scratch, owner: int) -> None:

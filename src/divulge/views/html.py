@@ -89,7 +89,7 @@ def tiles(*given: Html) -> Html:
     return el("div", *given, class_="tiles")
 
 
-_SAID = {"open": "not judged", "ok": "holds", "bad": "broken"}
+_SAID = {"open": "not shown here", "ok": "holds", "bad": "broken"}
 
 
 def chip(kind: Literal["ok", "bad", "open"], words: str | None = None) -> Html:
@@ -143,7 +143,7 @@ def interval_row(
     name: Any, small: Any, *, point: float, baseline: float | None = None, bound: float | None = None,
     low: float | None = None, high: float | None = None,
 ) -> Html:  # fmt: skip
-    """An estimated share with its interval, what a guess without the table gives, and what the promise allows; all from 0 to 1."""
+    """An estimated share with its interval, another one to compare it with (grey), and what the promise allows; all from 0 to 1."""
     shapes = [_rect("rail", 0, 8, _BAR, 2)]
     if low is not None and high is not None:
         shapes.append(_rect("after", _BAR * low, 6, max(_BAR * (high - low), 2), 6))

@@ -14,6 +14,13 @@ for (const figure of document.querySelectorAll("figure.live")) {
   if (!["hconcat", "vconcat", "concat", "facet", "repeat", "spec"].some((part) => part in spec)) {
     spec.width = "container"; // as wide as the page lets it be, with letters that keep their size
     spec.autosize = { type: "fit-x", contains: "padding" };
+    if (figure.clientWidth < 480) { // no room for a title in the drawing, nor for a legend beside it
+      const title = document.createElement("figcaption");
+      title.textContent = image.alt;
+      image.before(title);
+      delete spec.title;
+      spec.config = { ...spec.config, legend: { ...(spec.config || {}).legend, orient: "bottom", direction: "horizontal" } };
+    }
   }
   vegaEmbed(place, spec, options).then(
     () => { place.firstElementChild.setAttribute("aria-label", image.alt); image.remove(); },

@@ -405,7 +405,7 @@ def _number(given: float) -> Any:
 
 
 def _attacked(found: Attacks) -> Html:
-    lead = "The mark is the success against the person who is worst off; the vermilion line is what was promised."
+    lead = "Coloured: the success against the person who is worst off; grey: on average; the vermilion line is what was promised."
     return joined((el("p", lead, class_="lead"), el("div", summary.attack_rows(found), class_="card")))
 
 

@@ -142,7 +142,9 @@ def kept(lines: Sequence[PromiseLine]) -> Html:
     if shown < len(lines):
         told = f"{shown} of {len(lines)} promises are shown by the files themselves"
         return joined((" ", el("strong", told, class_="ok"), "; for the others there is the publisher's word."))
-    told = "The one promise is kept" if len(lines) == 1 else f"All {len(lines)} promises are kept"
+    told = {1: "The one promise is kept", 2: "Both promises are kept"}.get(
+        len(lines), f"All {len(lines)} promises are kept"
+    )
     return joined((" ", el("strong", told, class_="ok"), "."))
 
 
@@ -423,10 +425,13 @@ def attack_rows(found: Attacks) -> Html:
     """Each attack: its success against the person who is worst off, and the bound."""
     rows = [
         html.interval_row(
-            outcome.attack, f"{outcome.target}; {percent(outcome.mean)} on average",
-            point=float(outcome.worst), baseline=None, bound=float(outcome.bound),
+            outcome.attack,
+            outcome.target,
+            point=float(outcome.worst),
+            baseline=outcome.mean,
+            bound=float(outcome.bound),
         )
         for outcome in found.outcomes
-    ]  # fmt: skip
-    head = ("adversary", "from 0 to 100 %", "succeeds at worst", "anyway", "bound")
+    ]
+    head = ("adversary", "from 0 to 100 %", "succeeds at worst", "on average", "bound")
     return html.rows_of_parts(head, rows, caption="What each attack achieves", numbers=[2, 3, 4])
