@@ -69,6 +69,17 @@ def test_the_price_of_each_promise(table: str) -> None:
     assert "What each promise costs" not in short
 
 
+def test_a_bound_that_everything_keeps_is_no_promise(tmp_path: Path) -> None:
+    """Each of four people has a zip code of their own, which is told or not: under k = 2 it is not, and k = 1 is no promise."""
+    people = tmp_path / "people.csv"
+    people.write_text("zip,disease\n1,flu\n2,cold\n3,flu\n4,cold\n", encoding="utf-8")
+    asked = ("generalize", str(people), "--qi", "zip", "--sensitive", "disease", "--hierarchy", "zip={suppress=true}")
+    told = run_cli(*asked, "--k-anonymity", "2").out
+    assert "What would help most: without k_anonymity >= 2 (loss 0)." in told
+    assert "without k_anonymity >= 2: no gentler bound keeps something of zip (loss 0)." in told
+    assert "k_anonymity >= 1" not in told
+
+
 def test_a_dry_run_writes_nothing(table: str, tmp_path: Path) -> None:
     before = names(tmp_path)
     result = run_cli(

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import product
 from math import floor, log2, prod
 from typing import Any
@@ -19,6 +20,7 @@ from tests import oracle
 
 Row = Mapping[str, Any]
 Levels = dict[str, int]
+Counted = frozenset[tuple[Any, int]]
 Taxonomy = Mapping[str | None, Sequence[str | None]]
 
 # The class's number changes when others leave: it uses the number of classes, the published total or the published marginal.
@@ -88,9 +90,9 @@ class World:
             return oracle.identity([row for members in classes for row in members], self.keys, population=people)[
                 promise.metric.name
             ]
-        counts = [Counter(row[self.sensitive] for row in members) for members in classes]
-        prior = Counter(row[self.sensitive] for row in self.rows)
-        return oracle.sensitive(counts, prior=prior, recursive_l=promise.l_value)[promise.metric.name]
+        counts = tuple(frozenset(Counter(row[self.sensitive] for row in members).items()) for members in classes)
+        prior = frozenset(Counter(row[self.sensitive] for row in self.rows).items())
+        return _sensitive(counts, prior, promise.l_value)[promise.metric.name]
 
     def published(self, levels: Levels, promises: Sequence[Promise], suppression: float) -> Published | None:
         """What a node publishes, or None where it is no solution."""
@@ -122,6 +124,12 @@ class World:
             broken |= {i for i, value in enumerate(each) if not promise.metric.holds(value, promise.bound)}
         kept = [members for i, members in enumerate(classes) if i not in broken]
         return kept, [row for i in sorted(broken) for row in classes[i]]
+
+
+@cache
+def _sensitive(counts: tuple[Counted, ...], prior: Counted, recursive_l: int | None) -> oracle.Result:
+    """The same classes come back under every other bound."""
+    return oracle.sensitive([dict(each) for each in counts], prior=dict(prior), recursive_l=recursive_l)
 
 
 def _kind(promise: Promise) -> str:

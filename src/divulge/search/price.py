@@ -21,11 +21,12 @@ import numpy as np
 
 from divulge import metrics
 from divulge.errors import DivulgeError, InternalError
+from divulge.metrics import Identity
 from divulge.policy import Promise
 from divulge.results import Result
 from divulge.search.diagnosis import rounded_outwards
 from divulge.search.exact import LARGEST_LAID_OUT, exhaust
-from divulge.search.judge import Candidate, Judge
+from divulge.search.judge import Candidate, Judge, all_published
 from divulge.search.lattice import Node
 from divulge.search.mondrian import BoxProblem
 from divulge.search.objectives import find_objective, shown
@@ -79,11 +80,15 @@ class GentlerBound:
 
     promise: str
     """With the new bound."""
+    of: str
+    """The promise as it was made."""
     bound: float
     instead_of: float
     at: Instead
     proved: bool
     """No nearer bound does (in four digits); False: none was found."""
+    given_up: bool
+    """Even the table as it came keeps this bound, in which somebody is alone or a value is certain: that is to do without the promise."""
 
 
 @dataclass(frozen=True)
@@ -367,10 +372,22 @@ class _Pricing:
                 rival, cost = _found(state), state.cost
                 if rival.node[place] < telling:
                     at = self._instead((state, sure))
-                    return GentlerBound(demand.at(bound).text, bound, demand.bound, at, proved and sure)
+                    new, sure = demand.at(bound), proved and sure
+                    given_up = self._is_given_up(new)
+                    return GentlerBound(new.text, demand.text, bound, demand.bound, at, sure, given_up)
             if self.left <= 0:
                 return None
         return None
+
+    def _is_given_up(self, demand: _Demand) -> bool:
+        """Whether the table as it came keeps a promise, though it gives somebody away."""
+        judge = self.problem.judge
+        raw = all_published(judge.rollup.classes((0,) * len(self.best.node)))
+        if not demand.rules[0].metric.holds(_worst(judge, demand, raw), demand.bound):
+            return False
+        views = (judge.view(rule.attribute, raw.classes, raw.kept)[0] for rule in demand.rules)
+        told = (view.sizes if isinstance(view, Identity) else np.diff(view.cells.start) for view in views)
+        return any(len(each) and each.min() <= 1 for each in told)
 
     @property
     def _bounds_are_ordered(self) -> bool:

@@ -47,19 +47,24 @@ def _columns(found: Explanation) -> Iterator[str]:
     unmoved = {name for price in found.promises for name in price.binds}
     if together := [item.column for item in found.columns if item.level and item.column not in unmoved]:
         yield f"{', '.join(together)}: coarse by several promises together; giving up one of them changes nothing."
-    saved: dict[tuple[str, float, float, bool], list[str]] = {}
+    saved: dict[tuple[str, bool, bool, float], list[str]] = {}
     for item in found.columns:
         for bound in item.gentler:
-            terms = (bound.promise, bound.instead_of, bound.at.value, bound.proved)
-            saved.setdefault(terms, []).append(item.column)
-    for (promise, instead_of, value, proved), columns in saved.items():
+            saved.setdefault((_terms(bound), bound.given_up, bound.proved, bound.at.value), []).append(item.column)
+    for (terms, given_up, proved, value), columns in saved.items():
         surely = "the nearest bound that keeps" if proved else "keeps, and a nearer bound may keep,"
+        surely = surely if not given_up else ("no gentler bound keeps" if proved else "a gentler bound may keep, too,")
         told = f"something of {', '.join(columns)} ({found.objective} {number(value)})"
-        yield f"{promise} instead of {number(instead_of)}: {surely} {told}."
+        yield f"{terms}: {surely} {told}."
     lost = [item.column for item in found.columns if item.wiped_out and item.level is not None and not item.gentler]
     if lost:
         untold = " of those looked at" if found.cut_short else ""
         yield f"{', '.join(lost)}: no gentler bound of one promise alone{untold} keeps anything."
+
+
+def _terms(bound: Any) -> str:
+    """A bound that the table as it came keeps is no promise any more."""
+    return f"without {bound.of}" if bound.given_up else f"{bound.promise} instead of {number(bound.instead_of)}"
 
 
 def _instead(found: Explanation) -> Iterator[str]:
@@ -100,7 +105,7 @@ def _advice(found: Explanation) -> Iterator[str]:
     bounds = [bound for item in found.columns for bound in item.gentler]
     if bounds:
         first = min(bounds, key=lambda bound: abs(bound.bound - bound.instead_of) / max(abs(bound.instead_of), 1e-9))
-        yield f"{first.promise} instead of {number(first.instead_of)} ({found.objective} {number(first.at.value)})"
+        yield f"{_terms(first)} ({found.objective} {number(first.at.value)})"
     shares = [(share, each) for share, each in found.suppression.items() if each.saves > _GOOD * abs(found.value)]
     if shares:
         share, instead = shares[0]
