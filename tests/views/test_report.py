@@ -128,6 +128,9 @@ def test_a_report_of_any_result_is_a_page() -> None:
         report = dv.report(result)
         assert headings[type(result).__name__] in report.to_dict()["sections"]
         assert report.html().startswith("<!doctype html>")
+    told = texts(dv.report(release).html())
+    assert "without k_anonymity >= 7" in told  # the price of the promise
+    assert "from the original's distribution on average" in told  # what is left of the data
 
 
 def test_what_a_result_says_itself_is_not_said_again() -> None:

@@ -21,6 +21,7 @@ from divulge.api.anatomize import AnatomizedRelease
 from divulge.api.measure import TableOrRelease, check, measure
 from divulge.api.query import check_anatomized, is_anatomized
 from divulge.api.rank import rank
+from divulge.api.utility import Utility, utility
 from divulge.attacks import Attacks
 from divulge.belief import Adversary, adversary_in_force
 from divulge.errors import BadInput, InternalError
@@ -55,6 +56,8 @@ class Report(Result):
     attacks: Attacks | None = field(default=None, repr=False)
     explanation: search.Explanation | None = field(default=None, repr=False)
     """The price of each promise."""
+    utility: Utility | None = field(default=None, repr=False)
+    """How much of the data is left."""
     files: Mapping[str, str] = field(default_factory=dict)
     """The hash (SHA-256) of each file that it was made from."""
     policy: str | None = None
@@ -190,7 +193,7 @@ def _of_result(about: Result, audience: Audience) -> Report:
     if isinstance(about, Verdict | publish.GeneralizedRelease):
         made = replace(made, alone=about.alone)
     if isinstance(about, publish.GeneralizedRelease):
-        made = replace(made, explanation=about.explain())
+        made = replace(made, explanation=about.explain(), utility=utility(about.source, about))
     if isinstance(about, AnatomizedRelease) and about.groups.only is not None:
         made = replace(made, attacks=about.attack())
     return replace(made, attacks=about) if isinstance(about, Attacks) else made

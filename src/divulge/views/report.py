@@ -25,6 +25,7 @@ from divulge.version import __version__
 from divulge.views import html, provenance, releases, summary
 from divulge.views.html import Html, el, joined
 from divulge.views.summary import Lens, PromiseLine
+from divulge.views.utility import kept_in_words
 from divulge.views.words import number, people, percent
 
 _CARDS = 4
@@ -361,7 +362,7 @@ def _cost(report: Report) -> Html | None:
     drawn = _chart_by(charts.distributions, found)
     return joined(
         (
-            html.bullets(*releases.costs_in_words(found)),
+            html.bullets(*releases.costs_in_words(found), *(kept_in_words(report.utility) if report.utility else ())),
             _price(report.explanation) if report.explanation is not None else None,
             el("div", drawn, class_="card") if drawn else None,
             el("h3", "What it bought"),

@@ -29,14 +29,14 @@ def utility_text(found: Utility) -> RenderableType:
 
 def utility_parts(found: Utility) -> list[RenderableType]:
     """What follows the first line, also below a release."""
-    parts: list[RenderableType] = [heading("How much is left"), *(bullet(told) for told in _sentences(found))]
+    parts: list[RenderableType] = [heading("How much is left"), *(bullet(told) for told in kept_in_words(found))]
     parts += [heading("Distance of each column (total variation, 0 to 1)"), _distances(found)]
     if found.associations:
         parts += [heading("Associations (Cramer's V), those that changed most"), _associations(found)]
     return [*parts, *(bullet(noted(note)) for note in found.notes)]
 
 
-def _sentences(found: Utility) -> Iterator[str]:
+def kept_in_words(found: Utility) -> Iterator[str]:
     """The answer of each question in a sentence."""
     told = found.summary
     yield (
