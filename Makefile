@@ -31,7 +31,7 @@ PYTHON ?= $(shell for candidate in python3 python3.13 python3.12 python3.11; do 
 	$$candidate -c 'import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 11))' 2>/dev/null \
 	&& echo $$candidate && break; done)
 
-.PHONY: help demo test quick lint format bench docs shots lock clean
+.PHONY: help demo test quick lint format bench docs pictures shots lock clean
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -60,6 +60,9 @@ bench: $(VENV)/dev.stamp ## measure speed, as ratios in one run (BENCH=scale: ro
 docs: $(VENV)/dev.stamp ## build the documentation into site/
 	@NO_MKDOCS_2_WARNING=1 $(PY) -m mkdocs build --strict --quiet
 	@echo "open site/index.html"
+
+pictures: $(VENV)/dev.stamp ## draw the pictures of the documentation anew, by the commands that its pages show
+	@$(PY) -m tests.docs.pictures
 
 shots: $(VENV)/dev.stamp ## take pictures of reports at phone, desktop and print size into build/shots
 	@$(PY) -m tests.views.shots

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.docs import pictures
 from tests.docs.blocks import SHELLS, Block, Command, blocks_of, commands_of
 from tests.docs.world import write_world
 from tests.helpers import run_cli
@@ -69,6 +70,22 @@ def test_a_page_does_what_it_says(page: Path, folder: Path, demo: Path) -> None:
         elif block.language in SHELLS:
             for command in commands_of(block, following):
                 run_command(command, where=f"{page.name}:{command.line}")
+    for picture in pictures.shown(page):
+        drawn = folder / pictures.drawn_as(picture)
+        if drawn.exists():
+            assert pictures.told(picture) == pictures.told(drawn), f"{picture.name} is out of date: make pictures"
+
+
+def test_every_picture_is_drawn_by_a_page_that_shows_it_and_is_light() -> None:
+    stored = sorted(pictures.FOLDER.iterdir())
+    pages = {page: page.read_text(encoding="utf-8") for page in PAGES}
+    for picture in stored:
+        name = re.escape(pictures.drawn_as(picture))
+        drawing = rf"^(?:\$ )?divulge [^#]*?--(?:chart|out) (?:\w+=)?{name}\s"
+        assert any(picture in pictures.shown(page) and re.search(drawing, pages[page], re.MULTILINE) for page in PAGES)
+        assert pictures.told(picture)
+        assert picture.stat().st_size < 300_000
+    assert {picture for page in PAGES for picture in pictures.shown(page)} == set(stored)
 
 
 def file_shown(block: Block) -> str:

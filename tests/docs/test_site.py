@@ -1,15 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The site builds without a warning, and its generated pages hold every command and every public name."""
+"""The site builds without a warning, its generated pages hold every command and every public name, and each page is read on a phone, offline."""
 
 from __future__ import annotations
 
+import functools
 import html
+import http.server
 import importlib
 import os
 import re
 import subprocess
 import sys
+import threading
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import typer
@@ -18,6 +23,7 @@ from typer.main import get_command
 import divulge as dv
 from divulge.cli.main import COMMANDS
 from tests.docs.test_links import PRIVATE
+from tests.views import browser as driver
 
 ROOT = Path(__file__).parents[2]
 PUBLIC_ROOMS = {"charts", "datasets", "dossier", "papers"}
@@ -80,3 +86,39 @@ def test_generated_pages_are_rendered_and_name_no_private_module(site: Path, nam
     assert "<blockquote>" not in text, "an example outside a section Examples"
     assert PRIVATE.findall(shown(text)) == []
     assert "Parameters:" in text or name == "commands"
+
+
+class _Silent(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, *_: Any) -> None:
+        """Say nothing."""
+
+
+@pytest.fixture
+def address(site: Path) -> Iterator[str]:
+    """Where the site is served; search, which asks for its index, does not work from a file."""
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(_Silent, directory=str(site)))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}/"
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.mark.skipif(driver.chromium() is None, reason=driver.MISSING)
+@pytest.mark.parametrize("scripts", [True, False], ids=["with scripts", "without"])
+def test_pages_fit_500_pixels_and_ask_nobody_else(site: Path, address: str, scripts: bool) -> None:
+    pytest.importorskip("playwright")
+    names = sorted(path.relative_to(site).as_posix() for path in site.rglob("index.html"))
+    looked_at = ["index.html", "tutorial/index.html", "reference/metrics/index.html"] if scripts else names
+    asked: list[str] = []
+    wide = {}
+    with driver.started() as browser:
+        seen = browser.new_context(viewport={"width": 500, "height": 900}, java_script_enabled=scripts).new_page()
+        seen.on("request", lambda request: asked.append(request.url))
+        for name in looked_at:
+            seen.goto(address + name)
+            reach = seen.evaluate("document.documentElement.scrollWidth")
+            if reach > 500:
+                wide[name] = reach
+    assert len(names) > 30
+    assert wide == {}
+    assert [url for url in asked if not url.startswith((address, "data:", "blob:"))] == []
