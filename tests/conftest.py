@@ -7,6 +7,7 @@ import gc
 import importlib.util
 import shutil
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -21,7 +22,11 @@ MARKS = {"needs_spark": "spark", "postgres": "server"}
 """Fixtures, and the mark of the tests that ask for them, be it through other fixtures."""
 TOGETHER = ("cluster", "needs_spark", "postgres")
 """What starts slowly and is started once: tests that ask for it run in one process, where others run side by side."""
+ELSEWHERE = frozenset({"spark", "server", "public_data", "slow"})
+"""What `make quick` leaves out."""
 FEW_EXAMPLES = 5
+FEW_CASES = 4
+"""Of each test in `make quick`: examples that Hypothesis draws, and cases that a parametrized test lists."""
 settings.register_profile("quick", max_examples=FEW_EXAMPLES)
 
 
@@ -43,6 +48,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
                 item.add_marker(pytest.mark.xdist_group(name))
             if quick:
                 _draw_few(item)
+    if quick:
+        _keep_few_cases(config, items)
     yield
     if hasattr(config, "workerinput"):
         items.sort(key=lambda item: not {"xdist_group", "slow"} & {mark.name for mark in item.iter_markers()})
@@ -65,6 +72,20 @@ def _asked(item: pytest.Function) -> set[str]:
 def quick(request: pytest.FixtureRequest) -> bool:
     """Whether few examples are enough (`make quick`), for tests that draw their examples themselves."""
     return bool(request.config.getoption("--hypothesis-profile") == "quick")
+
+
+def _keep_few_cases(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """The first cases of each test; a test that is asked for by name keeps all of its cases."""
+    if any("::" in asked for asked in config.args):
+        return
+    seen: Counter[str] = Counter()
+    few, others = [], []
+    for item in items:
+        test = item.nodeid.partition("[")[0]
+        seen[test] += not ELSEWHERE & {mark.name for mark in item.iter_markers()}
+        (few if seen[test] <= FEW_CASES else others).append(item)
+    items[:] = few
+    config.hook.pytest_deselected(items=others)
 
 
 def _draw_few(item: pytest.Function) -> None:

@@ -111,6 +111,7 @@ NAMES = (
 ).split()
 
 
+@pytest.mark.slow
 def test_every_kind_of_result_has_an_example(results: dict[str, Result]) -> None:
     assert {kind.__name__ for kind in kinds()} == set(NAMES) == set(results)
 
@@ -141,6 +142,7 @@ def test_a_result_is_one_table_of_the_kind_that_came_in(name: str, results: dict
     assert isinstance(dataclasses.replace(results[name], frame="polars").to_frame(), pl.DataFrame)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [pd.DataFrame, pl.DataFrame])
 def test_every_verb_remembers_the_kind_of_frame(kind: type, tmp_path: Path) -> None:
     frame = PEOPLE.to_pandas() if kind is pd.DataFrame else pl.from_arrow(PEOPLE)

@@ -224,6 +224,7 @@ def test_each_room_has_a_place_in_the_order() -> None:
     assert {room_of(path) for path in package_files()} == set(ORDER)
 
 
+@pytest.mark.slow
 def test_each_room_imports_only_from_rooms_before_it() -> None:
     wrong = [
         item.place
@@ -251,6 +252,7 @@ def test_other_rooms_come_in_through_the_front_door() -> None:
     assert not wrong, "\n".join(["past the front door (export it in the room's __init__.py, or do without):", *wrong])
 
 
+@pytest.mark.slow
 def test_tests_use_the_front_door_where_a_name_is_exported() -> None:
     wrong = []
     for path in source_files():
@@ -385,6 +387,7 @@ def test_files_are_of_one_concept() -> None:
     assert not stale, f"no longer too long, take them off LONGER: {stale}"
 
 
+@pytest.mark.slow
 def test_each_file_opens_with_its_licence_and_its_purpose() -> None:
     bare = []
     for path in source_files():
@@ -406,6 +409,7 @@ def test_names_of_metrics_are_recognised() -> None:
     assert metric_names_in('"itpr"\nx = {"itpr": 1, "k": 2}\ny = "k_anonymity"') == [(2, "itpr"), (3, "k_anonymity")]
 
 
+@pytest.mark.slow
 def test_only_metrics_knows_metrics_by_name() -> None:
     """What others must know of a metric is a field of Metric, so that a new one touches its file, METRICS and its test."""
     found = [

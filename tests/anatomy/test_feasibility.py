@@ -31,6 +31,7 @@ def one_table(qi: list[Any], sa: list[Any], **bounds: Any) -> GroupingProblem:
     return problem_of(rows, tables=[["q"]], sensitive=["s"], model=AlphaBetaGammaDelta(**bounds))
 
 
+@pytest.mark.slow
 def test_partitions_of_table_1() -> None:
     """All 4,140: as many keep each model as the golden file says, by number of groups."""
     problem, models = problem_1(), {case: AlphaBetaGammaDelta(**CASES[case]["inputs"]) for case in BRUTE_FORCE}

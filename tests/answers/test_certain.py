@@ -208,6 +208,7 @@ def _hold(found: Any, table: pa.Table, condition: str, total: str | None) -> Non
     assert found.low <= found.estimate <= found.high, asked
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(RELEASES))
 def test_bounds_of_generalized_releases_hold(seed: int, tmp_path: Path) -> None:
     world = World(seed)
@@ -299,6 +300,7 @@ def test_what_a_label_may_hide_counts_in_the_bounds(tmp_path: Path) -> None:
     assert dv.query(folder, "town = ''").estimate == pytest.approx(4 / 3)
 
 
+@pytest.mark.slow
 def test_a_range_holds_every_number_between_its_ends(tmp_path: Path) -> None:
     table = pa.table({"x": [20.5, 20.6, 29.8, 29.9, 30.0, 31.0], "s": ["a", "b", "a", "b", "a", "b"]})
     folder = _published(tmp_path, table, ["x"], {"x": {"intervals": [10]}}, 2)

@@ -141,6 +141,7 @@ def test_what_is_written_is_not_nested_too_deeply_either() -> None:
         write(parse("age" + " + 1 - 1" * 2000 + " > 1", COLUMNS).tree)
 
 
+@pytest.mark.slow
 def test_a_long_condition_is_no_deep_one(engine: DuckDBEngine) -> None:
     """Of the ages 1, 35 and null, only 35 is for sure none of the odd numbers below 6000 but 35."""
     text = " or ".join(f"age = {number}" for number in range(1, 6000, 2) if number != 35)
@@ -208,6 +209,7 @@ def test_the_complement_of_an_or_over_tables_is_an_and() -> None:
     assert complement(parse("age > 1 and Job = 'x'", COLUMNS).tree, PLACE) is None
 
 
+@pytest.mark.slow
 def test_the_parser_is_loaded_when_a_condition_is_read() -> None:
     """It takes a sixth of a second, which no other command should wait for."""
     program = (

@@ -89,6 +89,7 @@ def test_a_seed_repeats_the_release_whatever_the_order_of_the_rows(tmp_path: Pat
             assert (first / name).read_bytes() == (second / name).read_bytes()
 
 
+@pytest.mark.slow
 def test_without_a_seed_no_two_releases_are_alike(source: Path) -> None:
     orders = {str(decide(source).tables()["quasi_identifiers_1"].to_pylist()) for _ in range(12)}
     assert len(orders) > 8
@@ -196,6 +197,7 @@ def test_a_file_that_is_not_what_was_decided_is_not_published(
     assert names(tmp_path) == before
 
 
+@pytest.mark.slow
 def test_a_release_that_stands_there_is_replaced_only_with_force(source: Path, tmp_path: Path) -> None:
     folder = decide(source).write(tmp_path / "out")
     before = (folder / "manifest.json").read_text(encoding="utf-8")

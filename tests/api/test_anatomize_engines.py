@@ -119,6 +119,7 @@ def four(release: Any) -> tuple[Fraction, ...]:
     return release.levels.alpha, release.levels.beta, release.levels.gamma, release.levels.delta
 
 
+@pytest.mark.slow
 def test_the_release_holds_its_promises_and_all_values(chunked: OwnEngine, tmp_path: Path) -> None:
     table = people().drop_columns(["pay"])
     release = dv.anatomize(table, sensitive="job", tables=2, **BOUNDS, engine=chunked)
@@ -163,6 +164,7 @@ def test_what_needs_all_rows_in_memory_is_refused(chunked: OwnEngine) -> None:
         dv.anatomize(table, sensitive="job", beta="1/3", algorithm="paper", engine=chunked)
 
 
+@pytest.mark.slow
 def test_two_sensitive_columns_and_regions_as_parquet(chunked: OwnEngine, tmp_path: Path) -> None:
     table = people(320)
     asked: dict[str, Any] = {"sensitive": ["job", "pay"], "quasi_identifiers": ["age", "sex"], "locality": True}
@@ -251,6 +253,7 @@ def test_groups_that_lost_a_value_on_the_way_are_not_published(chunked: OwnEngin
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.slow
 def test_a_memory_limit_groups_in_chunks(tmp_path: Path) -> None:
     """100,000 rows at least may come to memory, whatever the limit."""
     rng = np.random.default_rng(1)

@@ -115,6 +115,7 @@ def test_values_that_a_label_covers_are_known(tmp_path: Path) -> None:
     }
 
 
+@pytest.mark.slow
 def test_more_rows_than_the_policy_allows_are_not_left_out(tmp_path: Path) -> None:
     """One of four new rows: the policy allows a quarter, not a fifth; what is said now goes before it."""
     table = later(name=list("wxyz"), zip=["99", "21", "11", "11"], age=[30, 40, 30, 30], disease=["flu"] * 4)
@@ -198,6 +199,7 @@ def test_nulls_follow_the_release(tmp_path: Path) -> None:
     assert rows(applied.folder) == {(None, 30, "flu"): 1, ("2*", 40, "cold"): 1}
 
 
+@pytest.mark.slow
 def test_boxes_of_mondrian(tmp_path: Path) -> None:
     folder = decide(method="mondrian", hierarchies={"zip": ZIP}, policy=Policy(k_anonymity=3)).write(
         tmp_path / "release"
@@ -211,6 +213,7 @@ def test_boxes_of_mondrian(tmp_path: Path) -> None:
     assert dv.apply(folder, outside, tmp_path / "some", unseen="suppress", suppression=0.5).suppressed == 1
 
 
+@pytest.mark.slow
 def test_what_cannot_be_checked_again_is_said(tmp_path: Path) -> None:
     release = decide(
         policy=Policy(k_anonymity=3, t_closeness=1.0, l_diversity=2),
@@ -268,6 +271,7 @@ RULES: dict[str, tuple[dict[str, Any], list[Any], int, dict[Any, str | None]]] =
 """A rule, values of two people, the level that makes them one class, and what other values become; None: the rule does not cover it."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", RULES)
 def test_a_rule_says_what_becomes_of_values_that_nobody_had(kind: str, tmp_path: Path) -> None:
     rule, old, level, expected = RULES[kind]
@@ -287,6 +291,7 @@ def test_a_rule_says_what_becomes_of_values_that_nobody_had(kind: str, tmp_path:
             assert set(rows(dv.apply(folder, new, out).folder)) == {(label, "flu"), (label, "cold")}
 
 
+@pytest.mark.slow
 def test_a_rule_says_which_box_of_mondrian_a_value_lies_in(tmp_path: Path) -> None:
     """Two boxes, 47* and 48*: 475 lies below the first; 491 below none."""
     old = pa.table({"zip": ["476", "471", "483", "484"], "disease": ["flu", "cold"] * 2})
@@ -303,6 +308,7 @@ def test_a_rule_says_which_box_of_mondrian_a_value_lies_in(tmp_path: Path) -> No
 
 
 # --- a release that goes on and on --------------------------------------------------------------------------------------
+@pytest.mark.slow
 def test_everything_that_was_published_is_judged_together(engine: DuckDBEngine | SparkEngine, tmp_path: Path) -> None:
     """A table in four parts: after each, k, l, the classes and the distance to all originals so far are counted by hand."""
     draw = random.Random(12)  # noqa: S311 - a test table
@@ -342,6 +348,7 @@ def test_everything_that_was_published_is_judged_together(engine: DuckDBEngine |
         assert applied.verdict.holds
 
 
+@pytest.mark.slow
 def test_what_is_carried_on(tmp_path: Path) -> None:
     """(1*, 50) is a class of one until three of them come at once; all that is out counts, and the policy's limit goes with it."""
     old = decide(policy=Policy(k_anonymity=3, suppression=0.5)).write(tmp_path / "r")

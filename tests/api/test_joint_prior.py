@@ -272,6 +272,7 @@ def ordered(x: Sequence[float], a: Sequence[float]) -> float:
     return sum(abs(step) for step in apart) / (len(VALUES) - 1)
 
 
+@pytest.mark.slow
 def test_with_an_order_or_with_a_value_ruled_out(seeds: Iterable[int]) -> None:
     """The front again: what else is known of the adversary applies to the merged prior as to any other."""
     for seed in list(seeds)[:40]:
@@ -296,6 +297,7 @@ def test_with_an_order_or_with_a_value_ruled_out(seeds: Iterable[int]) -> None:
             assert point.leakage == pytest.approx(max(leaks)), seed
 
 
+@pytest.mark.slow
 def test_chosen_values_are_protected_from_the_merged_prior(seeds: Iterable[int]) -> None:
     for seed in list(seeds)[:40]:
         case = draw(seed)
@@ -321,6 +323,7 @@ def _between(ends: Sequence[int], age: str) -> bool:
     return ends[0] <= int(age) <= ends[-1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["mondrian", "relaxed-mondrian"])
 def test_boxes_under_a_joint_prior(engine: Any, method: Any, seeds: Iterable[int]) -> None:
     """A label [20, 22] stands for everybody between, whoever is in the box."""
@@ -355,6 +358,7 @@ def _leak_of(measured: Any, number: int) -> float:
     return float(measured.class_table().column("disease.distribution_leakage")[number].as_py())
 
 
+@pytest.mark.slow
 def test_rankings_under_a_joint_prior(engine: Any, seeds: Iterable[int]) -> None:
     for seed in seeds:
         case = draw(seed)

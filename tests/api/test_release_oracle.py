@@ -19,6 +19,7 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 from hypothesis import Phase, event, given, settings
 from hypothesis import strategies as st
 
@@ -246,6 +247,7 @@ def check_order(case: Case, folder: Path, other: Path) -> None:
     assert read(other, case.form) == read(folder, case.form)
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=EXAMPLES, phases=(Phase.explicit, Phase.reuse, Phase.generate))
 @given(cases())
 def test_every_release_keeps_its_promises_and_leaks_nothing(case: Case) -> None:

@@ -9,6 +9,7 @@ from types import FrameType
 from typing import Any
 
 import pyarrow as pa
+import pytest
 
 import divulge as dv
 
@@ -34,6 +35,7 @@ def calls(columns: int, folder: Path) -> int:
     return counted
 
 
+@pytest.mark.slow
 def test_the_work_grows_with_the_columns(tmp_path: Path) -> None:
     """Twice the further columns cost twice as much; they cost four times as much where it is their square."""
     calls(10, tmp_path)  # loads what is loaded once

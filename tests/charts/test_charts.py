@@ -206,6 +206,7 @@ def test_the_front_is_where_nothing_is_better_in_both() -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_the_front_says_how_many_choices_it_leaves_out() -> None:
     from dataclasses import replace
 
@@ -299,6 +300,7 @@ def hostile() -> Iterator[Any]:
     yield dv.dossier.set_leakage(bad, ALICE).chart()
 
 
+@pytest.mark.slow
 def test_no_text_of_a_table_becomes_a_name_or_a_program(tmp_path: Path) -> None:
     ours = re.compile(r"[a-z]\w*")
     for number, chart in enumerate(hostile()):
@@ -320,6 +322,7 @@ def test_values_that_look_alike_stay_apart() -> None:
     assert len({row["value"] for row in data(one.chart())}) == 4
 
 
+@pytest.mark.slow
 def test_thousands_of_classes_are_thinned_and_it_is_said() -> None:
     people = pa.table({"n": list(range(5_000)), "s": ["a", "b"] * 2_500})
     found = dv.measure(people, quasi_identifiers="n", sensitive="s")
@@ -381,6 +384,7 @@ def test_every_picture_is_drawn(name: str, every: dict[str, Any], tmp_path: Path
     assert len(drawn) > 5_000
 
 
+@pytest.mark.slow
 def test_a_page_asks_nobody_for_anything(every: dict[str, Any], tmp_path: Path) -> None:
     page = dv.charts.save(every["leakages"], tmp_path / "x.HTML").read_text(encoding="utf-8")
     assert "default-src 'none'" in page

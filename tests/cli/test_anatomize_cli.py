@@ -100,6 +100,7 @@ def test_without_out_nothing_is_written_and_that_is_said(people: str) -> None:
     assert "Nothing was written. Name a folder with --out to publish." in found.out
 
 
+@pytest.mark.slow
 def test_what_looks_like_an_identifier_is_left_out_and_that_is_said(tmp_path: Path) -> None:
     """Nobody said what the columns are; the names of people and the numbers of the rows must not leave by accident."""
     source = tmp_path / "people.csv"
@@ -116,6 +117,7 @@ def test_what_looks_like_an_identifier_is_left_out_and_that_is_said(tmp_path: Pa
     assert named["left_out"] == dict.fromkeys(["number", "job"], "not named as a quasi-identifier")
 
 
+@pytest.mark.slow
 def test_the_attacks_are_told_beside_the_promise(people: str) -> None:
     document = run_cli(*anatomize(people, *BOUNDS, "--dry-run", "--attack", "--queries", "0", "--json")).json()
     assert [outcome["promise"] for outcome in document["attacks"]] == ["alpha", "beta", "gamma", "delta"]
@@ -126,6 +128,7 @@ def test_the_attacks_are_told_beside_the_promise(people: str) -> None:
     assert "as promised" in text
 
 
+@pytest.mark.slow
 def test_a_release_is_checked_from_its_files(people: str, tmp_path: Path) -> None:
     out = str(tmp_path / "out")
     run_cli(*anatomize(people, *BOUNDS, "--out", out, "--format", "parquet"))
@@ -173,6 +176,7 @@ def test_options_without_effect_are_refused(idle: list[str], reason: str, people
     assert f"has no effect {reason}" in found.err
 
 
+@pytest.mark.slow
 def test_the_most_groups_are_told(people: str) -> None:
     """Three groups exist at these bounds, and no more (golden file of paper 002)."""
     bounds = [
@@ -209,6 +213,7 @@ def test_another_s_release_is_checked_too(tmp_path: Path) -> None:
     assert "alpha 1/2, beta 1, gamma 1/2, delta 1/4" in nothing.err
 
 
+@pytest.mark.slow
 def test_without_bounds_a_release_is_held_against_what_it_promises(people: str, tmp_path: Path) -> None:
     out = tmp_path / "out"
     run_cli(*anatomize(people, *BOUNDS, "--out", str(out)))

@@ -123,6 +123,7 @@ def _read(terminal: int) -> str:
         return ""
 
 
+@pytest.mark.slow
 def test_bash_completes_after_installing_below_home_alone(home: Path) -> None:
     before = set(home.rglob("*"))
     told = divulge(home, "--install-completion", "bash")
@@ -132,6 +133,7 @@ def test_bash_completes_after_installing_below_home_alone(home: Path) -> None:
     assert "disease " in type_into(["bash", "--norc", "-i"], home, KEYS, "disease ")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("zsh") is None, reason="no zsh here: apt-get install zsh")
 def test_zsh_completes(home: Path) -> None:
     divulge(home, "--install-completion", "zsh")
@@ -142,6 +144,7 @@ def test_zsh_completes(home: Path) -> None:
     assert type_into(["zsh", "-i"], home, f"{KEYS}\t", "ease ").endswith("ease ")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("fish") is None, reason="no fish here: apt-get install fish")
 def test_fish_completes(home: Path) -> None:
     divulge(home, "--install-completion", "fish")

@@ -137,6 +137,7 @@ def test_no_command_is_missing_here() -> None:
     assert {call.partition(" --")[0] for call in GOOD} == set(every_command())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", GOOD)
 def test_what_went_well_is_one_object(folder: Path, name: str) -> None:
     shown = called(folder, *GOOD[name], "--json")

@@ -58,6 +58,7 @@ def test_a_mistake_is_one_line_on_standard_error_and_exit_code_2(arguments: list
     assert told in shown.err
 
 
+@pytest.mark.slow
 def test_a_closed_pipe_is_no_error(patients: str) -> None:
     command = f"'{sys.executable}' -m divulge measure {patients} --qi zip,age --sensitive disease | head -1"
     done = subprocess.run(
@@ -76,6 +77,7 @@ def test_a_file_that_cannot_be_written_is_one_line(tmp_path: Path) -> None:
         assert shown.err.startswith("divulge: ")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("as_json", [True, False])
 def test_an_output_that_is_not_utf_8_is_no_error(tmp_path: Path, *, as_json: bool) -> None:
     path = tmp_path / "emoji.csv"

@@ -168,6 +168,7 @@ def test_the_reference_page_is_up_to_date() -> None:
     assert page.read_text(encoding="utf-8") == run_cli("metrics", "--markdown").out
 
 
+@pytest.mark.slow
 def test_the_demo_tells_what_k_anonymity_misses_and_publishes_what_does_not(tmp_path: Path) -> None:
     folder = tmp_path / "demo"
     shown = run_cli("demo", "--out", str(folder))

@@ -120,6 +120,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return place
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", CASES)
 def test_a_result_tells_what_its_command_tells(command: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(folder)
@@ -144,6 +145,7 @@ def test_merging_and_what_else_was_asked_are_options_of_an_attack(
     assert "without" in run_cli(*command).out
 
 
+@pytest.mark.slow
 def test_new_rows_are_told_alike(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(folder)
     found = dv.apply("generalized", "people.csv", "later")

@@ -174,6 +174,7 @@ def tables(lines: Sequence[str], sent: Sequence[Sent]) -> Iterator[tuple[Sent, l
             printed.append(line[indent:])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in GOOD if name != AS_CSV])
 def test_no_table_of_any_command_loses_anything(
     folder: Path, sent: list[Sent], shown: Callable[[Sequence[str]], dict[int, list[str]]], name: str

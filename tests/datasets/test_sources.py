@@ -117,6 +117,7 @@ def source_package_on(shelf: Path) -> PackageFile:
     return PackageFile(package="carrier", version="1.0", kind="source", sha256=digest, member="carrier-1.0/adult.data")
 
 
+@pytest.mark.slow
 def test_a_file_is_taken_out_of_a_wheel(shelf: Path) -> None:
     assert wheel_on(shelf).read() == CONTENT
 
@@ -135,6 +136,7 @@ def test_a_package_without_the_file_is_a_failed_source(shelf: Path) -> None:
         replace(wheel_on(shelf), member="carrier/other.data").read()
 
 
+@pytest.mark.slow
 def test_a_package_out_of_reach_says_so(shelf: Path) -> None:
     absent = replace(wheel_on(shelf), package="absent")
     with pytest.raises(SourceFailed, match=r"No matching distribution found for absent==1.0"):

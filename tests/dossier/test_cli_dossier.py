@@ -238,6 +238,7 @@ def test_resolve_prints_and_writes(write: Write, tmp_path: Path) -> None:
     assert "t and r: the same N+C (a, 9)" in said
 
 
+@pytest.mark.slow
 def test_resolve_by_probability(write: Write) -> None:
     pytest.importorskip("splink")
     records = {}

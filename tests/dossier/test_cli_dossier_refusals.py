@@ -266,6 +266,7 @@ def test_a_bar_is_shown_on_a_terminal_only(monkeypatch: pytest.MonkeyPatch) -> N
     assert seen == [(0, 450), (200, 450), (400, 450)]
 
 
+@pytest.mark.slow
 def test_the_help_leaves_the_dossier_for_its_first_use() -> None:
     program = "import sys; from divulge.cli.main import run; run(['dossier', '--help']); print(*sys.modules)"
     found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)

@@ -215,6 +215,7 @@ def random_database(rng: random.Random) -> list[Record]:
 RANDOM_RULES = ("A", "A,B", "A+B", "A+B,C", "A,B,C", "A+D,B", "D")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("budget", "count"), [(1, 40), (2, 100), (3, 2)])
 def test_what_is_called_optimal_beats_every_release_within_the_budget(budget: int, count: int, *, quick: bool) -> None:
     rng = random.Random(budget)  # noqa: S311 - a seeded test
@@ -253,6 +254,7 @@ def test_where_releases_are_too_many_the_best_found_is_not_called_optimal(monkey
     assert found.lower_bound <= 2 / 7 < found.leakage
 
 
+@pytest.mark.slow
 def test_without_enumeration_the_gap_is_reported_and_honest(monkeypatch: pytest.MonkeyPatch) -> None:
     """A grid of small cases in which two clusters compete for the same strangers."""
     monkeypatch.setattr(plan, "MOST_PLANS", -1)

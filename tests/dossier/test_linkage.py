@@ -102,6 +102,7 @@ def test_a_query_is_seen_from_itself() -> None:
     assert not operator.monotone
 
 
+@pytest.mark.slow
 def test_the_model_is_learnt_from_enough_records() -> None:
     """600 people, every third twice: phone and card agree for one person only; the name has 40 values and typing errors."""
     pytest.importorskip("splink")

@@ -160,6 +160,7 @@ def test_a_population_of_another_engine_is_moved(limited: DuckDBEngine) -> None:
     assert (found.settings["counts"], found.identity["k_map"].value) == ("disk", 2)
 
 
+@pytest.mark.slow
 def test_a_population_is_counted_within_the_memory_limit(tmp_path: Any) -> None:
     """Both are too many for memory; the command says the same as without a limit."""
     paths = [tmp_path / name for name in ("sample.parquet", "everybody.parquet")]

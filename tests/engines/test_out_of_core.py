@@ -87,6 +87,7 @@ def test_spilled_data_is_private_and_goes_away(people: Path, tmp_path: Path) -> 
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_the_command_counts_out_of_core(people: Path, tmp_path: Path) -> None:
     with Spills(tmp_path) as spills:
         document = run_cli(
@@ -118,6 +119,7 @@ def test_options_that_make_no_sense(people: Path, arguments: list[str], told: st
     assert (shown.code, told in shown.err) == (2, True)
 
 
+@pytest.mark.slow
 def test_progress_of_a_statement(people: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(engine_module, "_SECONDS_BETWEEN_LOOKS", 0.001)
     heard: list[tuple[int, int]] = []
@@ -194,6 +196,7 @@ def visits(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "arguments",
     [

@@ -112,6 +112,7 @@ def test_missing_java_is_named(needs_spark: None, tmp_path: Path) -> None:  # no
     assert found.stderr.count("\n") == 1
 
 
+@pytest.mark.slow
 def test_spark_is_imported_only_when_asked_for() -> None:
     program = (
         "import sys, pyarrow as pa, divulge as dv\n"

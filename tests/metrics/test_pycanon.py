@@ -40,6 +40,7 @@ frames = (
 )
 
 
+@pytest.mark.slow
 @given(frames)
 @settings(deadline=None, max_examples=30)
 def test_random_tables(frame: pd.DataFrame) -> None:
@@ -132,6 +133,7 @@ def test_entropy_diversity_is_cut_to_a_whole_number() -> None:
     assert anonymity.entropy_l_diversity(frame, ["q"], ["s"]) == 1
 
 
+@pytest.mark.slow
 def test_entropy_diversity_of_equal_shares_is_cut_too_far() -> None:
     """Eight values, one each: l = 8, which rounding before the cut makes 7."""
     sizes = [

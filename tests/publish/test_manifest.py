@@ -64,6 +64,7 @@ def load(path: Path) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.slow
 def test_the_public_manifest_seals_public_files_and_knows_no_other(release: Path) -> None:
     public, private = load(release / "manifest.json"), load(release / "mapping" / "manifest.json")
     table = (release / "table.csv").read_bytes()
@@ -326,6 +327,7 @@ def using(kind: str, folder: Path, out: Path) -> Callable[[], object]:
     return use
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("private", [False, True], ids=["public", "private"])
 @pytest.mark.parametrize("kind", ["generalized", "mondrian", "anatomized", "applied"])
 @pytest.mark.parametrize("earlier", [False, True], ids=["today", "format 1"])
@@ -353,6 +355,7 @@ def test_mutated_manifests_are_used_or_refused(
     assert refused > (3 if quick else 10)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["original.json", "boxes.json"])
 def test_mutated_private_files_with_the_right_hash(releases: Path, tmp_path: Path, name: str) -> None:
     kind = "mondrian" if name == "boxes.json" else "generalized"
@@ -371,6 +374,7 @@ def test_mutated_private_files_with_the_right_hash(releases: Path, tmp_path: Pat
             survives(use)
 
 
+@pytest.mark.slow
 def test_the_check_agrees_with_another_implementation_of_json_schema(releases: Path) -> None:
     """The published schema is what is checked here, and jsonschema refuses what we refuse."""
     assert (Path(__file__).parents[2] / "docs/reference/manifest.schema.json").read_text(encoding="utf-8") == (
@@ -401,6 +405,7 @@ def test_the_check_agrees_with_another_implementation_of_json_schema(releases: P
 
 
 # --- releases written before ----------------------------------------------------------------------------------------------
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["generalized", "mondrian", "anatomized", "applied"])
 def test_an_earlier_release_opens_and_is_cleaned(kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = Path(shutil.copytree(EARLIER / kind, tmp_path / "release"))

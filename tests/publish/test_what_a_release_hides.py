@@ -84,6 +84,7 @@ def guesses(table: bytes) -> tuple[Counter[str], list[Counter[str]]]:
     return shown, [Counter(way) for each in ways for way in each]
 
 
+@pytest.mark.slow
 def test_no_hash_and_no_size_of_what_is_private(published: list[tuple[dict[str, bytes], Counter[str]]]) -> None:
     """Every guess gives bytes of mapping/original.json; neither their hash nor their size stands in a public file."""
     for public, truth in published:

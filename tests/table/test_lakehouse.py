@@ -69,6 +69,7 @@ def rows(source: object, **how: Any) -> Counter[tuple[str, int]]:
 TRUTH = {("a", 30): 12, ("b", 31): 40}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["delta", "iceberg"])
 @pytest.mark.parametrize("limit", [None, "64MB"])
 def test_what_was_overwritten_is_not_counted(kind: str, limit: str | None, request: pytest.FixtureRequest) -> None:
