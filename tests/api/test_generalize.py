@@ -32,7 +32,8 @@ def test_the_nine_patients_by_hand() -> None:
 def test_a_written_release(tmp_path: Path) -> None:
     folder = patients().write(tmp_path / "out")
     assert names(folder) == ["manifest.json", "mapping", "table.parquet"]
-    assert names(folder / "mapping") == ["age.csv", "manifest.json", "original.json", "types.json", "zip.csv"]
+    private_files = ["age.csv", "manifest.json", "original.json", "rules.json", "types.json", "zip.csv"]
+    assert names(folder / "mapping") == private_files
     assert "47677;4767*" in (folder / "mapping" / "zip.csv").read_text(encoding="utf-8").splitlines()
     assert (folder / "mapping").stat().st_mode & 0o077 == 0
     assert classes(pq.read_table(folder / "table.parquet").to_pylist()) == classes(
@@ -46,7 +47,7 @@ def test_a_written_release(tmp_path: Path) -> None:
     assert private["before"]["identity"]["k_anonymity"] == 1
     assert private["after"]["identity"]["k_anonymity"] == 3
     assert private["after"]["settings"]["prior"] == {"disease": "original"}
-    assert set(private["files"]) == {"age.csv", "zip.csv", "original.json", "types.json"}
+    assert set(private["files"]) == {*private_files} - {"manifest.json"}
     assert (public["rows"], public["row_order"]) == (9, "shuffled with a secret")
     assert public["measured"]["identity"]["k_anonymity"] == 3
     assert set(public["files"]) == {"table.parquet"}

@@ -276,6 +276,7 @@ def test_mondrian(tmp_path: Path) -> None:
         "boxes.json",
         "manifest.json",
         "original.json",
+        "rules.json",
         "types.json",
     ]
 

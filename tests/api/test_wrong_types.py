@@ -79,7 +79,6 @@ CALLS = {
         )
     ),
     "charts.distances": call(dv.compare_distances(pairs=2, steps=10)),
-    "charts.drawing_script": call(),
     "charts.distributions": call(dv.generalize(PEOPLE, policy=KEPT, plain=["age"], **ROLES)),
     "charts.front": call(dv.tradeoff(PEOPLE, "k_anonymity", **ROLES)),
     "charts.groups": call(dv.anatomize(PEOPLE, sensitive="disease", quasi_identifiers=["zip", "age"], beta="1/2")),

@@ -97,7 +97,7 @@ def test_a_dry_run_writes_nothing(people: str, tmp_path: Path) -> None:
 def test_without_out_nothing_is_written_and_that_is_said(people: str) -> None:
     found = run_cli(*anatomize(people, *BOUNDS))
     assert found.code == 0
-    assert "Nothing was written. Name a folder with --out to publish." in found.out
+    assert "Nothing was written. Name a folder with --out DIR to publish." in found.out
 
 
 @pytest.mark.slow

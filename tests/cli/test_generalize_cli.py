@@ -181,9 +181,13 @@ def test_a_seed_gives_the_same_file(table: str, policy: str, tmp_path: Path) -> 
 
 
 def test_apply(table: str, policy: str, tmp_path: Path) -> None:
-    release, out, new = tmp_path / "release", tmp_path / "out", tmp_path / "new.csv"
-    assert run_cli("generalize", table, "--policy", policy, "--out", str(release)).code == 0
+    ruled, release, out, new = (tmp_path / name for name in ("ruled", "release", "out", "new.csv"))
+    assert run_cli("generalize", table, "--policy", policy, "--out", str(ruled)).code == 0
     new.write_text("zip,age,disease\n47677,29,Flu\n99999,29,Flu\n", encoding="utf-8")
+    alone = run_cli("apply", str(ruled), str(new), "--out", str(out))
+    assert (alone.code, "k_anonymity >= 3" in alone.err) == (1, True)  # a prefix knows 99999, who is alone in 9999*
+    listed = ("--hierarchy", f"zip={ruled / 'mapping' / 'zip.csv'}")  # a list of values does not
+    assert run_cli("generalize", table, "--policy", policy, *listed, "--out", str(release)).code == 0
     refused = run_cli("apply", str(release), str(new), "--out", str(out))
     assert (refused.code, refused.out) == (2, "")
     assert "'zip': '99999'" in refused.err

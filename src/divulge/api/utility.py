@@ -452,7 +452,7 @@ class _Measuring:
         if isinstance(self.opened.held, anatomy.CodedTables):
             if self.opened.anatomized is None:
                 told = "which rows of the original are in which group is not known, so none can be held back from the model"
-                hint = "Give the release as `anatomize` made it: anatomize(...), or `divulge anatomize --target`"
+                hint = "Give the release as `anatomize` made it, before it is written: it knows who is in which group"
                 raise BadInput(told, hint=hint)
             return answers.model_of_groups(self.opened.anatomized, task, [*self.names])
         names = list(dict.fromkeys([*self.names, *self.roles.quasi_identifiers]))

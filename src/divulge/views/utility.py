@@ -84,7 +84,7 @@ def _associations(found: Utility) -> RenderableType:
     for pair in pairs[:_SHOWN_PAIRS]:
         table.add_row(pair.left, pair.right, number(_v(pair.true)), number(_v(pair.reconstructed)))
     more = len(pairs) - _SHOWN_PAIRS
-    return Group(table, Text(f"... and {more} more (--json has them all)", style="dim")) if more > 0 else table
+    return Group(table, Text(f"... and {more} more (in the JSON and in the frame)", style="dim")) if more > 0 else table
 
 
 def _v(coefficients: anatomy.Coefficients) -> float:
