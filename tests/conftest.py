@@ -79,7 +79,8 @@ def _keep_few_cases(config: pytest.Config, items: list[pytest.Item]) -> None:
     if any("::" in asked for asked in config.args):
         return
     seen: Counter[str] = Counter()
-    few, others = [], []
+    few: list[pytest.Item] = []
+    others: list[pytest.Item] = []
     for item in items:
         test = item.nodeid.partition("[")[0]
         seen[test] += not ELSEWHERE & {mark.name for mark in item.iter_markers()}
