@@ -53,6 +53,8 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Result]:
     found = [
         dv.measure(PEOPLE, **ROLES),
         dv.measure(PEOPLE, **ROLES).of_class(**{LONG: "4761"}),
+        dv.measure(PEOPLE, **ROLES).bands(),
+        dv.measure(PEOPLE, **ROLES).repair(limit=0.5),
         dv.check(PEOPLE, {"k_anonymity": 2}, **ROLES),
         dv.profile(PEOPLE),
         dv.rank(PEOPLE, quasi_identifiers=[LONG, "age"]),
@@ -106,8 +108,8 @@ def _about_records() -> list[Result]:
 NAMES = (
     "Alternatives AnatomizedRelease Applied Attack Attacks Built Comparison Coverage CutColumn Dip Disinformation Enhancement "
     "Enhancements Estimate Explanation Figure3 Front GeneralizedRelease Growth Increment Leakage Measurement OneClass PeopleLeakage "
-    "Perturbed Profile Ranking ReleaseCheck Report Resealed Run SetLeakage Simulation Table5 Timeline Timings Utility Verdict "
-    "WithoutLabels"
+    "Perturbed Profile Ranking ReleaseCheck Repair Report Resealed RiskBands Run SetLeakage Simulation Table5 Timeline Timings Utility "
+    "Verdict WithoutLabels"
 ).split()
 
 

@@ -7,7 +7,7 @@ import math
 import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 
 import typer
 from typer import Option
@@ -75,6 +75,42 @@ class SuppressionOptions:
         return replace(adversary, suppressed=given)
 
 
+@dataclass(frozen=True)
+class FurtherOptions:
+    """What else is told about the classes, beside every metric."""
+
+    itpr_bands: Annotated[
+        options.Text,
+        Option(
+            metavar="LOW,HIGH",
+            help="How many people are at low, moderate and high risk by ITPR; the paper gives no bounds.",
+        ),
+    ] = None
+    repair: Annotated[
+        Literal["records", "cells"] | None,
+        Option(help="Which records to leave out, or of which a value to repair, so that ITPR falls most; greedy."),
+    ] = None
+    repair_limit: Annotated[float, Option(help="The largest share of people that --repair may touch.")] = 0.05
+
+    def answered(self, measurement: dv.Measurement) -> dict[str, Any]:
+        """Each answer by its name in the document."""
+        found: dict[str, Any] = {}
+        if self.itpr_bands is not None:
+            found["itpr_bands"] = measurement.bands(_bounds(self.itpr_bands))
+        if self.repair is not None:
+            asked: dict[str, Any] = {"how": self.repair, "limit": self.repair_limit}
+            found["repair"] = [measurement.repair(name, **asked) for name in (None, *measurement.beliefs)]
+        return found
+
+
+def _bounds(text: str) -> tuple[float, float]:
+    try:
+        low, high = (float(part) for part in text.split(","))
+    except ValueError:
+        raise BadInput(f"--itpr-bands {text} are not two numbers", hint="such as 0.33,0.67") from None
+    return low, high
+
+
 @app.command()
 @options.takes_groups
 def measure(
@@ -83,6 +119,7 @@ def measure(
     roles: options.RoleOptions,
     adversary: options.BeliefOptions,
     suppression: SuppressionOptions,
+    further: FurtherOptions,
     about: Annotated[
         options.Text,
         Option(
@@ -151,11 +188,11 @@ def measure(
     from divulge import metrics
 
     alone = classes and not json_
-    program.refuse_idle(
-        context, {"with --classes and without --json": ("worst", "by", "t", "l_value")} if alone else {}
-    )
+    in_words = ("worst", "by", "t", "l_value", *program.options_of(FurtherOptions))
+    program.refuse_idle(context, {"with --classes and without --json": in_words} if alone else {})
     program.refuse_idle(context, {"with --worst 0": ("by",)} if not worst else {})
-    program.refuse_idle(context, {"with --class": ("classes", "worst", "by", "t", "l_value")} if class_ else {})
+    program.refuse_idle(context, {"with --class": ("classes", *in_words)} if class_ else {})
+    program.refuse_idle(context, {"without --repair": ("repair_limit",)} if further.repair is None else {})
     drawing = Pictures.of(chart, _kinds(one=bool(class_), bounded=t is not None or l_value is not None))
     if (l_value is not None and not 1 <= l_value < math.inf) or (t is not None and not 0 <= t < math.inf):
         raise BadInput("--l must be a number of at least 1, and --t of at least 0")
@@ -186,6 +223,7 @@ def measure(
         _write_csv(measurement.class_table())
     else:
         also: dict[str, Any] = {"classes": classes} if json_ else {}
+        also["beside"] = further.answered(measurement)
         options.tell(measurement, json_=json_, worst=worst, by=by, conditions=held, **also)
     makers: Makers = {
         "leakages": measurement.chart,

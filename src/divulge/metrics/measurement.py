@@ -37,11 +37,13 @@ from divulge.errors import BadInput, nearest
 from divulge.metrics.catalogue import IDENTITY, SENSITIVE, find_metric
 from divulge.metrics.closeness import recursive_l
 from divulge.metrics.identity import ESTIMATOR, Identity
+from divulge.metrics.itpr import THIRDS, How, Repair, RiskBands, bands_of, repair_of
 from divulge.metrics.metric import TOLERANCE, Metric
 from divulge.metrics.one_class import ClassScore, OneClass, find_class, shares_in
 from divulge.metrics.survey import Answer, Outlook, Question, Survey, answer, survey_classes
 from divulge.results import Result
 from divulge.table import Roles, Table, read_beside, resolve_roles
+from divulge.values import checked
 from divulge.version import __version__
 
 _WHOLE_UNITS = ("people", "classes", "values")
@@ -190,6 +192,31 @@ class Measurement(Result):
     def posterior(self, **values: Any) -> Any:
         """What is believed of every sensitive value before and after a class is known, as the kind of frame that was handed in."""
         return self.of_class(**values).to_frame()
+
+    @checked
+    def bands(self, bounds: tuple[float, float] = THIRDS) -> RiskBands:
+        """How many people are at low, moderate and high risk by ITPR, and what it grows with (Bkakria et al. 2021, section 5).
+
+        The paper leaves the bounds to the data owner; the default, thirds, is ours.
+        """
+        self._has_itpr()
+        return bands_of(self, bounds)
+
+    @checked
+    def repair(self, about: str | None = None, *, how: How = "records", steps: int = 10, limit: float = 0.05) -> Repair:
+        """Which records to leave out ("records"), or of which a value to repair ("cells"), so that ITPR falls most in each step.
+
+        It is ITPR of identity, or `about` a sensitive attribute; `limit` is the largest share of people whose records are touched. Greedy:
+        another choice of as many classes may do better.
+        """
+        self._has_itpr()
+        if about is not None and about not in self.beliefs:
+            raise BadInput(f"{about!r} is not a sensitive attribute here", hint=nearest(about, self.beliefs))
+        return repair_of(self, about, how=how, steps=steps, limit=limit)
+
+    def _has_itpr(self) -> None:
+        if self.overlapping:
+            raise not_told("ITPR")
 
     def class_table(self) -> pa.Table:
         """The same as an Arrow table: the key columns, `size`, then `metric` for identity and `attribute.metric` for the rest."""

@@ -22,14 +22,23 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _SHOWN = 3
+Beside = results.Result | list[results.Result]
+"""What else was asked about the classes: one answer, or one for identity and each sensitive attribute."""
 _AS = {"wildcard": "matches anything", "value": "a value of its own"}
 
 
 @results.text_of.register(Measurement)
-def measurement_text(measurement: Measurement, **story: Any) -> RenderableType:
-    """What is worst and why, then every number, and what the numbers depend on; `story` are the options of story_text."""
+def measurement_text(
+    measurement: Measurement, *, beside: Mapping[str, Beside] | None = None, **story: Any
+) -> RenderableType:
+    """What is worst and why, what else was asked, then every number and what they depend on; `story` are the options of story_text."""
     parts: list[RenderableType] = [
         story_text(measurement, **story),
+        *(
+            found.text()
+            for asked in (beside or {}).values()
+            for found in (asked if isinstance(asked, list) else [asked])
+        ),
         heading("Who is this? (identity)"),
         _scores(measurement.identity),
     ]
@@ -213,8 +222,9 @@ def measurement_document(
     worst: int = 10,
     by: str | None = None,
     conditions: Mapping[str, metrics.Conditions] | None = None,
+    beside: Mapping[str, Beside] | None = None,
 ) -> dict[str, Any]:
-    """Everything `divulge measure --json` prints."""
+    """Everything `divulge measure --json` prints; what was asked `beside` stands under its names, without the settings that are above."""
     document: dict[str, Any] = {
         "rows": measurement.rows,
         "people": measurement.people,
@@ -233,7 +243,15 @@ def measurement_document(
         document["conditions"] = {name: item.document() for name, item in conditions.items()}
     if classes:
         document["class_table"] = measurement.class_records()
+    for name, asked in (beside or {}).items():
+        own = [_own(found, measurement.settings) for found in (asked if isinstance(asked, list) else [asked])]
+        document[name] = own if isinstance(asked, list) else own[0]
     return document
+
+
+def _own(found: results.Result, above: Mapping[str, Any]) -> dict[str, Any]:
+    document = found.to_dict()
+    return {**document, "settings": {name: it for name, it in document["settings"].items() if name not in above}}
 
 
 def _numbers(scores: Mapping[str, metrics.Score]) -> dict[str, float | int]:
