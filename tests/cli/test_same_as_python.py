@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The text of a result is what its command prints, and its document the command's JSON: for every kind that has a command."""
+"""The text of a result is what its command prints, and its document the command's JSON: for every kind that has a command.
+
+Only the names of arguments differ: `out=` in Python is `--out DIR` of a command.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,9 @@ import pytest
 
 import divulge as dv
 from divulge.api import hierarchies
-from divulge.results import Result
+from divulge.cli.main import COMMANDS, OPTIONS
+from divulge.cli.program import Program, in_flags
+from divulge.results import Result, speaking
 from tests.helpers import run_cli
 
 ROLES: dict[str, Any] = {"quasi_identifiers": ["zip", "age"], "sensitive": "disease"}
@@ -124,9 +129,13 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize("command", CASES)
 def test_a_result_tells_what_its_command_tells(command: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(folder)
-    found = CASES[command]()
-    assert run_cli(*shlex.split(command)).out.rstrip("\n") == str(found)
-    assert run_cli(*shlex.split(command), "--json").json() == found.to_dict()
+    found, words = CASES[command](), shlex.split(command)
+    assert "--" not in str(found), "an option of the command line is no word of Python"
+    flags = Program(COMMANDS, OPTIONS).flags(words)
+    with speaking(lambda note: in_flags(note, flags)):
+        told, document = str(found), found.to_dict()
+    assert run_cli(*words).out.rstrip("\n") == told
+    assert run_cli(*words, "--json").json() == document
 
 
 def test_merging_and_what_else_was_asked_are_options_of_an_attack(
