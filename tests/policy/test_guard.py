@@ -15,6 +15,8 @@ import pytest
 
 import divulge as dv
 from divulge.errors import BadInput, BrokenPromise
+from divulge.policy import guard
+from divulge.table import resolve_roles
 from tests.helpers import run_cli
 
 ROWS = 60
@@ -67,6 +69,28 @@ def test_values_that_repeat_count_as_often_as_they_occur(engine: Any) -> None:
     few = ["-" if place % 3 else f"p{place}@b.org" for place in range(ROWS)]  # most distinct values, fewest rows
     found = guards(dv.check(released(n=most, c0=half, c1=few), POLICY, **ASKED, engine=engine))
     assert found["looks_like_identifier"] == ["n"]
+
+
+def test_a_wide_table_of_few_rows_is_read_once_and_judged_alike(engine: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    columns: dict[str, list[Any]] = {f"plain {place}": ["a", None, "b"] * (ROWS // 3) for place in range(4)}
+    columns |= {"ssn": SSN, "number": list(range(ROWS)), "mail": [f"{place}@x.org" for place in range(ROWS)]}
+    table = dv.read(released(**columns), engine=engine)
+    one_by_one = guard.look_at(table, table.names)
+    monkeypatch.setattr(guard, "_AT_ONCE", 3)
+    asked: list[str] = []
+    query = type(table.engine).query
+
+    def listened(own: Any, sql: str, *more: Any) -> pa.Table:
+        asked.append(sql)
+        return query(own, sql, *more)
+
+    monkeypatch.setattr(type(table.engine), "query", listened)
+    assert guard.look_at(table, table.names) == one_by_one
+    assert sum(table.relation in sql for sql in asked) == 1
+    monkeypatch.setattr(guard, "_AT_HAND", ROWS)
+    asked.clear()
+    assert guard.look_at(table, table.names) == one_by_one
+    assert sum(table.relation in sql for sql in asked) > 1
 
 
 @pytest.mark.parametrize(
@@ -129,6 +153,37 @@ def test_places_and_times_that_single_people_out_are_counted_and_refused(engine:
     assert f"with 'lat', 'lon', 'ward' known too, {by_hand} people are alone, of 60" in str(verdict)
     with pytest.raises(BadInput, match=f"{by_hand} people are alone"):
         dv.generalize(table, policy=POLICY, **ASKED, engine=engine)
+
+
+def test_what_is_refused_for_certain_is_refused_before_the_search() -> None:
+    lab = [place / 7 for place in range(40)] + [0.0] * 20  # alone: 39 of 60, as 0.0 is shared
+    searched: list[object] = []
+    asked = {**ASKED, "announce": searched.append}
+    with pytest.raises(BadInput, match="39 people are alone, of 60, whatever becomes of the rest"):
+        dv.generalize(released(lab=lab), policy=POLICY, suppression=0.6, **asked)
+    assert not searched
+    for policy, suppression in (
+        (POLICY, 0.65),
+        (dv.Policy(l_diversity=2), 0.0),
+    ):  # all of them may go; classes may be of one
+        with pytest.raises(BadInput, match=r"people are alone, of \d+ \("):
+            dv.generalize(released(lab=lab), policy=policy, suppression=suppression, **asked)
+    assert len(searched) == 2
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_an_early_refusal_is_what_the_search_would_have_ended_in(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    random = np.random.default_rng(seed)
+    table = released(lab=(random.integers(0, 60, ROWS) / 8).tolist())
+    terms = {"suppression": float(random.choice([0.0, 0.1, 0.3])), **ASKED}
+    policy = dv.Policy(k_anonymity=int(random.integers(2, 20)), alone_share=float(random.choice([0.01, 0.1])))
+    source = dv.read(table)
+    known = resolve_roles(source, **ASKED)
+    early = guard.alone_already(source, known, policy.alone_share, left_out=terms["suppression"])
+    monkeypatch.setattr(guard, "alone_already", lambda *_, **__: [])
+    if early:
+        with pytest.raises(BadInput, match="alone"):
+            dv.generalize(table, policy=policy, **terms)
 
 
 def test_the_share_and_plain_let_columns_through(tmp_path: Path) -> None:

@@ -29,7 +29,7 @@ from divulge.hierarchy import (
     load_hierarchies,
 )
 from divulge.metrics import Measurement
-from divulge.policy import Policy, Protection, choose, guard, judge
+from divulge.policy import Policy, Promise, Protection, choose, guard, judge
 from divulge.results import Result
 from divulge.search import Plan
 from divulge.table import Declared, Names, Roles, Table, own_table, read, resolve_roles
@@ -233,7 +233,11 @@ def generalize(
     given |= {"leave_out": leave_out, "plain": plain}
     roles = roles_of(source, kept, given | {"weight": weight, "person": person})
     guard.refuse([*guard.unasked(source, roles, kept.roles)])
-    original, before = count_original(source, own, roles, adversary_in_force(adversary, kept.adversary), joint=joint)
+    her = adversary_in_force(adversary, kept.adversary)
+    rows_are_people = roles.person is roles.weight is None and her.nulls != "drop"
+    if rows_are_people and any(map(_asks_for_company, kept.promises)):
+        guard.refuse(guard.alone_already(source, roles, kept.alone_share, left_out=kept.suppression))
+    original, before = count_original(source, own, roles, her, joint=joint)
     protected = choose(kept.protections, original.people, before.beliefs)
     levels, suggestions = _levels(original, hierarchies, kept, method=method)
     if suggestions and announce is not None:
@@ -267,6 +271,13 @@ def generalize(
         protected=protected,
         expected=publish.Fingerprint.of(own, f"({original.recoded(plan.recoding)})"),
     )
+
+
+def _asks_for_company(promise: Promise) -> bool:
+    """Whether a class of one person breaks it, because it counts people."""
+    metric = promise.metric
+    counts = metric.scope == "identity" and metric.absorbing and metric.worse == "low" and not metric.needs_population
+    return counts and promise.bound > 1
 
 
 def roles_of(source: Table, policy: Policy, given: Mapping[str, Any]) -> Roles:

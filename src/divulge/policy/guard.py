@@ -11,10 +11,13 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from divulge.errors import BadInput, listed
 from divulge.table import Column, Names, Roles, Table, resolve_roles
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 Guard = Literal["identifier_present", "leave_out_present", "unknown_column", "looks_like_identifier", "alone"]
 NAMES_PEOPLE = frozenset(
@@ -55,8 +58,12 @@ _MAYBE = 0.6
 """An approximate count this far from unique needs no exact one; its error is a few percent."""
 _SELDOM = 0.2
 """Where values repeat more than this, each is matched once: a pattern costs far more than counting."""
+_ROUNDING = 1e-6
+"""29 of 100 rows are no more than 0.29 of them, which a float is a little less than."""
 _AT_ONCE = 200
 """Columns in one statement."""
+_AT_HAND = 2_000_000
+"""Cells of a wide table that are fetched once: a statement binds every column of what it reads, also those that it does not ask for."""
 
 
 @dataclass(frozen=True)
@@ -195,6 +202,21 @@ def alone(
     return told, [GuardFinding("alone", free, why)]
 
 
+def alone_already(table: Table, roles: Roles, share: float, *, left_out: float) -> list[GuardFinding]:
+    """What `alone` will say of any release in whose classes nobody is alone, where the columns without a role suffice for it.
+
+    Who is alone by them stays alone whatever else is known, and whoever else is left out: up to the share `left_out` of the rows.
+    """
+    free = tuple(name for name in without_role(table, roles) if table.column(name).kind != "nested")
+    if not free:
+        return []
+    found = count_alone(table, replace(roles, quasi_identifiers=()), free)
+    if found.people <= (share + left_out) * found.of + _ROUNDING:
+        return []
+    why = f"{found.text}, whatever becomes of the rest ({found.share:.1%}; alone_share allows {share:.1%})"
+    return [GuardFinding("alone", free, why)]
+
+
 def count_alone(table: Table, roles: Roles, columns: Sequence[str]) -> Alone:
     """People who share the quasi-identifiers and these columns with nobody; exact, by one GROUP BY."""
     quote = table.engine.quote
@@ -240,10 +262,10 @@ class Facts:
 
 def objections(table: Table, names: Collection[str]) -> dict[str, str]:
     """Which of these columns must not be published unasked, and why."""
-    facts = look_at(table, names)
+    facts, wanted = look_at(table, names), frozenset(names)
     found = {}
     for column in table.columns:
-        if column.name not in names:
+        if column.name not in wanted:
             continue
         seen = facts.get(column.name)
         why = "holds nested values, which nobody has looked into" if seen is None else identifies(column, seen)
@@ -289,11 +311,25 @@ def words_of(name: str) -> set[str]:
 
 def look_at(table: Table, names: Collection[str]) -> dict[str, Facts]:
     """Facts about columns, nested ones left out: one pass over all of them, and one over the few that may be identifiers."""
-    columns = [column for column in table.columns if column.name in names and column.kind != "nested"]
+    wanted = frozenset(names)
+    columns = [column for column in table.columns if column.name in wanted and column.kind != "nested"]
+    fetched = _at_hand(table, columns)
     found: dict[str, Facts] = {}
     for start in range(0, len(columns), _AT_ONCE):
-        found |= _look(table, columns[start : start + _AT_ONCE])
+        part = columns[start : start + _AT_ONCE]
+        narrow = None if fetched is None else table.engine.lend(fetched.select([column.name for column in part]))
+        found |= _look(replace(table, relation=narrow) if narrow else table, part)
     return found
+
+
+def _at_hand(table: Table, columns: Sequence[Column]) -> pa.Table | None:
+    """The rows of a table of very many columns, where they are few."""
+    if len(columns) <= _AT_ONCE:
+        return None
+    most = _AT_HAND // len(columns)
+    cells = ", ".join(table.engine.quote(column.name) for column in columns)
+    rows = table.engine.query(f"SELECT {cells} FROM {table.relation} LIMIT {most + 1}")
+    return rows if rows.num_rows <= most else None
 
 
 def _look(table: Table, columns: Sequence[Column]) -> dict[str, Facts]:
