@@ -54,6 +54,11 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Result]:
         dv.measure(PEOPLE, **ROLES),
         dv.measure(PEOPLE, **ROLES).of_class(**{LONG: "4761"}),
         dv.measure(PEOPLE, **ROLES).bands(),
+        dv.measure(
+            pa.table({"zip": [1, 1, 2, 2, 3], "disease": ["flu", "cold", "flu", "flu", "cold"]}),
+            quasi_identifiers="zip",
+            sensitive="disease",
+        ).independence(),
         dv.measure(PEOPLE, **ROLES).repair(limit=0.5),
         dv.check(PEOPLE, {"k_anonymity": 2}, **ROLES),
         dv.profile(PEOPLE),
@@ -107,9 +112,9 @@ def _about_records() -> list[Result]:
 
 NAMES = (
     "Alternatives AnatomizedRelease Applied Attack Attacks Built Comparison Coverage CutColumn Dip Disinformation Enhancement "
-    "Enhancements Estimate Explanation Figure3 Front GeneralizedRelease Growth Increment Leakage Measurement OneClass PeopleLeakage "
-    "Perturbed Profile Ranking ReleaseCheck Repair Report Resealed RiskBands Run SetLeakage Simulation Table5 Timeline Timings Utility "
-    "Verdict WithoutLabels"
+    "Enhancements Estimate Explanation Figure3 Front GeneralizedRelease Growth Increment Independence Leakage Measurement OneClass "
+    "PeopleLeakage Perturbed Profile Ranking ReleaseCheck Repair Report Resealed RiskBands Run SetLeakage Simulation Table5 Timeline "
+    "Timings Utility Verdict WithoutLabels"
 ).split()
 
 

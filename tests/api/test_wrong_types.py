@@ -31,6 +31,7 @@ RECORDS = (Record.of({"N": "Alice", "C": "2"}, "r"), Record.of({"N": "Alice", "P
 MERGING = dv.dossier.Resolve("N")
 BATCH = dv.papers.simulate.generate(dv.papers.simulate.Parameters(n=2, records=2), seed=1).batch
 MEASURED = dv.measure(PEOPLE, **ROLES)
+ORDERED = dv.measure(pa.table({"zip": list("11223"), "disease": list("fcffc")}), **ROLES)
 SMALL: dict[str, Any] = {"seeds": [1], "records": 2}
 
 
@@ -73,6 +74,7 @@ CALLS = {
     "charts.before_and_after": call(MEASURED.of_class(zip="1")),
     "charts.check_path": call("picture.svg"),
     "charts.class_sizes": call(MEASURED),
+    "charts.independence": call(ORDERED.independence()),
     "charts.disinformation": call(
         dv.dossier.choose_disinformation(
             RECORDS, ALICE, dv.dossier.candidates_of(RECORDS[:1]), budget=1, operator=MERGING

@@ -21,6 +21,7 @@ GOOD: Mapping[str, Sequence[str]] = {
     "measure": ("measure", "@t.csv", *ROLES, "--t", "0.5"),
     "measure --class": ("measure", "@t.csv", *ROLES, "--class", "postal_code=47600", "--class", "age=21", "--class", "sex=m"),
     "measure --repair": ("measure", "@t.csv", *ROLES, "--itpr-bands", "0.3,0.7", "--repair", "cells", "--repair-limit", "0.1"),
+    "measure --independence": ("measure", "@t.csv", *ROLES, "--independence"),
     "measure --classes": ("measure", "@t.csv", *ROLES, "--classes"),
     "rank": ("rank", "@t.csv", *ROLES, "--sensitive", "ward", "--set", "sex,age"),
     "rank --growing": ("rank", "@t.csv", *ROLES, "--growing"),

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Pictures of results, as Altair charts: `result.chart()` draws the main one, `save` writes any of them as .svg, .png or .html."""
 
-from divulge.charts.classes import before_and_after, class_sizes, information, leakages
+from divulge.charts.classes import before_and_after, class_sizes, independence, information, leakages
 from divulge.charts.columns import distributions, known_columns, sets
 from divulge.charts.dossiers import disinformation, records, timeline
 from divulge.charts.files import as_json, check_path, drawing_script, save
@@ -10,5 +10,5 @@ from divulge.charts.releases import front, groups
 
 __all__ = [
     "as_json", "before_and_after", "check_path", "class_sizes", "disinformation", "distances", "distributions",
-    "drawing_script", "front", "groups", "information", "known_columns", "leakages", "records", "save", "sets", "timeline",
+    "drawing_script", "front", "groups", "independence", "information", "known_columns", "leakages", "records", "save", "sets", "timeline",
 ]  # fmt: skip

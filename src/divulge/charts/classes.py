@@ -360,6 +360,54 @@ def class_sizes(found: Measurement, before: Measurement | None = None) -> Any:
     return finished(chart, "How many people look alike", told, _which(len(sizes), found))
 
 
+@checked
+def independence(found: metrics.Independence) -> Any:
+    """How far the metrics order the classes alike: Spearman's correlation between the different orders, as numbers on colours.
+
+    Args:
+        found: what `measurement.independence(...)` gave
+
+    Examples:
+        >>> import pyarrow as pa
+        >>> import divulge as dv
+        >>> people = pa.table({"zip": ["1", "1", "2", "2", "3"], "disease": ["flu", "cold", "flu", "flu", "cold"]})
+        >>> measured = dv.measure(people, quasi_identifiers="zip", sensitive="disease")
+        >>> chart = dv.charts.independence(measured.independence())
+    """
+    if not found.orders:
+        raise BadInput("every metric is the same in all classes, so none orders them")
+    labels = {
+        order.name: f"{order.name} (+{len(order.metrics) - 1})" if len(order.metrics) > 1 else order.name
+        for order in found.orders
+    }
+    rows = [
+        {"one": labels[one], "other": labels[other], "correlation": found.between(one, other)}
+        for one in labels
+        for other in labels
+    ]
+    axis: dict[str, Any] = {"sort": list(labels.values()), "title": None}
+    base = alt.Chart(data_of(rows), width=alt.Step(34), height=alt.Step(24)).encode(
+        x=alt.X("other:N", axis=alt.Axis(labelAngle=-45), **axis),
+        y=alt.Y("one:N", **axis),
+        tooltip=[
+            alt.Tooltip("one:N", title="metric"),
+            alt.Tooltip("other:N", title="other"),
+            alt.Tooltip("correlation:Q", title="correlation", format=".3f"),
+        ],
+    )
+    scale = alt.Scale(domain=[-1, 0, 1], range=[WARNING, "#ffffff", ACCENT])
+    squares = base.mark_rect().encode(color=alt.Color("correlation:Q", title="correlation", scale=scale))
+    strong = alt.condition("abs(datum.correlation) > 0.6", alt.value("white"), alt.value(INK))
+    numbers = base.mark_text(fontSize=9).encode(text=alt.Text("correlation:Q", format=".2f"), color=strong)
+    about = "identity" if found.attribute is None else readable(found.attribute, 40)
+    return finished(
+        squares + numbers,
+        f"Which metrics say the same about {about}",
+        f"Correlation of the ranks of {counted(found.settings['compared_classes'], 'class', 'classes')}, weighed by "
+        f"{found.settings['weighed_by']}: 1 is the same order, 0 none in common. (+n): n more metrics have the same order.",
+    )
+
+
 def _bins(most: int) -> Iterator[tuple[int, int]]:
     """1, 2, 3 to 4, 5 to 9, 10 to 19, 20 to 49, 50 to 99, and so on."""
     starts = [1, 2, 3, 5]
@@ -381,3 +429,4 @@ def _of_verdict(found: Verdict, **options: Any) -> Any:
 
 
 results.chart_of.register(metrics.OneClass)(before_and_after)
+results.chart_of.register(metrics.Independence)(independence)

@@ -92,6 +92,10 @@ class FurtherOptions:
     ] = None
     repair_limit: Annotated[float, Option(help="The largest share of people that --repair may touch.")] = 0.05
 
+    independence: Annotated[
+        bool, Option("--independence", help="Which metrics order these classes alike, and which add something.")
+    ] = False
+
     def answered(self, measurement: dv.Measurement) -> dict[str, Any]:
         """Each answer by its name in the document."""
         found: dict[str, Any] = {}
@@ -100,6 +104,8 @@ class FurtherOptions:
         if self.repair is not None:
             asked: dict[str, Any] = {"how": self.repair, "limit": self.repair_limit}
             found["repair"] = [measurement.repair(name, **asked) for name in (None, *measurement.beliefs)]
+        if self.independence:
+            found["independence"] = [measurement.independence(name) for name in measurement.beliefs or (None,)]
         return found
 
 
@@ -229,6 +235,7 @@ def measure(
         "leakages": measurement.chart,
         "class_sizes": lambda: dv.charts.class_sizes(measurement),
         "information": lambda: dv.charts.information(measurement, t=t, l_value=l_value),
+        "independence": lambda: measurement.independence(next(iter(measurement.beliefs), None)).chart(),
     }
     drawing.draw(makers, json_=json_ or alone)
 
@@ -237,7 +244,8 @@ def _kinds(*, one: bool, bounded: bool) -> tuple[str, ...]:
     """The pictures of a measurement, the main one first: with t or l the one that shows them."""
     if one:
         return ("before_and_after",)
-    return ("information", "leakages", "class_sizes") if bounded else ("leakages", "class_sizes", "information")
+    usual = ("leakages", "class_sizes", "information", "independence")
+    return tuple(sorted(usual, key=lambda name: name != "information")) if bounded else usual
 
 
 def _class_values(given: list[str], names: list[str]) -> dict[str, str]:

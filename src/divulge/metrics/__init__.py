@@ -5,6 +5,7 @@ from divulge.metrics.average_and_worst import Conditions, conditions_of
 from divulge.metrics.catalogue import IDENTITY, METRICS, find_metric, leading_metric, ordering_metric, ranked_metrics
 from divulge.metrics.dense import DenseSums, Marginal
 from divulge.metrics.identity import Identity, distinction, separation, uniques
+from divulge.metrics.independence import Independence
 from divulge.metrics.information import distribution_leakage, entropy_leakage, mutual_information, specific_information
 from divulge.metrics.itpr import BandsOf, Repair, RiskBands
 from divulge.metrics.measurement import (
@@ -25,7 +26,7 @@ from divulge.metrics.one_class import OneClass, Shift, shares_in
 from divulge.metrics.survey import Answer, Question, answer
 
 __all__ = [
-    "IDENTITY", "METRICS", "TOLERANCE", "Answer", "BandsOf", "Conditions", "Convex", "DenseSums", "Identity", "LooksAt",
+    "IDENTITY", "METRICS", "TOLERANCE", "Answer", "BandsOf", "Conditions", "Convex", "DenseSums", "Identity", "Independence", "LooksAt",
     "Marginal", "Measurement", "Metric", "OneClass", "Question", "RankingTable", "Repair", "RiskBands", "Scope", "Score", "Shift", "answer",
     "as_number", "beliefs_by", "conditions_of", "count_population", "distinction", "distribution_leakage",
     "entropy_leakage", "find_metric", "leading_metric", "measure_counts", "measure_request", "mutual_information",

@@ -37,6 +37,7 @@ from divulge.errors import BadInput, nearest
 from divulge.metrics.catalogue import IDENTITY, SENSITIVE, find_metric
 from divulge.metrics.closeness import recursive_l
 from divulge.metrics.identity import ESTIMATOR, Identity
+from divulge.metrics.independence import Independence, Weighing, independence_of
 from divulge.metrics.itpr import THIRDS, How, Repair, RiskBands, bands_of, repair_of
 from divulge.metrics.metric import TOLERANCE, Metric
 from divulge.metrics.one_class import ClassScore, OneClass, find_class, shares_in
@@ -213,6 +214,23 @@ class Measurement(Result):
         if about is not None and about not in self.beliefs:
             raise BadInput(f"{about!r} is not a sensitive attribute here", hint=nearest(about, self.beliefs))
         return repair_of(self, about, how=how, steps=steps, limit=limit)
+
+    @checked
+    def independence(self, attribute: str | None = None, *, weigh: Weighing = "people") -> Independence:
+        """Which metrics order the classes alike, and which add something: Spearman's correlation, each class as heavy as its people.
+
+        About one sensitive attribute, with the metrics of identity; where there are none, about identity alone.
+        """
+        if attribute is None and len(self.beliefs) == 1:
+            attribute = next(iter(self.beliefs))
+        if attribute not in self.beliefs and (self.beliefs or attribute is not None):
+            told = (
+                "one of several attributes must be named"
+                if attribute is None
+                else f"{attribute!r} is not sensitive here"
+            )
+            raise BadInput(told, hint=nearest(attribute or "", self.beliefs))
+        return independence_of(self, attribute, weigh=weigh)
 
     def _has_itpr(self) -> None:
         if self.overlapping:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is told about all classes together: bands of risk, and which records to leave out or to repair."""
+"""What is told about all classes together: bands of risk, records to leave out or to repair, and which metrics say the same."""
 
 from __future__ import annotations
 
@@ -107,6 +107,61 @@ def repair_document(found: metrics.Repair) -> dict[str, Any]:
 def repair_rows(found: metrics.Repair) -> results.Rows:
     """What is now, as step 0, and each step."""
     return found.table()
+
+
+@results.text_of.register(metrics.Independence)
+def independence_text(found: metrics.Independence) -> RenderableType:
+    """Each order of classes, who shares it, and how far the others are."""
+    about = "identity" if found.attribute is None else found.attribute
+    ranked, weighed = found.settings["compared_classes"], found.settings["weighed_by"]
+    table = grid(
+        "metrics that order the classes alike", "closest other", "correlation", "independence", prose=0, right=[2, 3]
+    )
+    for order in found.orders:
+        numbers = ["" if value is None else f"{value:.3f}" for value in (order.correlation, order.independence)]
+        table.add_row(", ".join(order.metrics), order.closest or "", *numbers)
+    parts: list[RenderableType] = [
+        heading(
+            f"Which metrics say the same about {about}: {len(found.orders)} orders of {ranked:,} classes by "
+            f"{len(found.names)} metrics"
+        ),
+        table,
+    ]
+    if found.two_leakages is not None:
+        told = "Distribution and entropy leakage, which Afifi et al. 2018 chose as independent, correlate by"
+        parts.append(bullet(f"{told} {found.two_leakages:.3f} on these classes."))
+    if found.constant:
+        parts.append(bullet(f"The same in every class, so without an order: {', '.join(found.constant)}."))
+    depends = (
+        f"Spearman's correlation of ranks, higher is worse, weighed by {weighed}; independence is 1 minus the mean absolute "
+        "correlation with the other orders. It is about this table's classes only."
+    )
+    return Group(*parts, Text(depends, style="dim"))
+
+
+@results.document_of.register(metrics.Independence)
+def independence_document(found: metrics.Independence) -> dict[str, Any]:
+    """As part of `divulge measure --json`."""
+    return {
+        "attribute": found.attribute,
+        "orders": list(found.orders),
+        "two_leakages": found.two_leakages,
+        "constant": list(found.constant),
+        "metrics": list(found.names),
+        "correlation": found.correlation.tolist(),
+        "settings": found.settings,
+    }
+
+
+@results.rows_of.register(metrics.Independence)
+def independence_rows(found: metrics.Independence) -> results.Rows:
+    """Every pair of metrics."""
+    return ("metric", "other", "correlation"), [
+        (one, other, float(found.correlation[at, place]))
+        for at, one in enumerate(found.names)
+        for place, other in enumerate(found.names)
+        if place != at
+    ]
 
 
 def _value(value: Any) -> str:
