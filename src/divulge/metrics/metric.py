@@ -66,6 +66,8 @@ class Metric(Generic[View]):
     """Paper and definition."""
     plain: str
     """One sentence for people who do not know the symbol."""
+    formula: str = ""
+    """As it is typed: `frac{}{}`, `sqrt{}`, `_` and `^`, names and signs between spaces; the reference page says what each letter is."""
     per_class: Callable[[View], Floats] | None = None
     of_table: Callable[[View], float] | None = None
     """The table's number where it is not the worst class's, for example an average."""
