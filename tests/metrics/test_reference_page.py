@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from divulge.cli.metrics_page import mathml
 from divulge.metrics import METRICS, Metric
 from divulge.policy import Promise
-from divulge.views.metric_reference import mathml
 from divulge.views.words import number
 
 PAGE = (Path(__file__).parents[2] / "docs" / "reference" / "metrics.md").read_text(encoding="utf-8")

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 from typer import Option
 
 import divulge as dv
+from divulge.cli import metrics_page
 from divulge.cli.options import JsonOption, emit_json, new_app, show
 from divulge.errors import BadInput
-from divulge.views import metric_reference, words
+from divulge.views import words
 
 if TYPE_CHECKING:
     from divulge.metrics import Measurement, Metric
@@ -37,9 +38,9 @@ def metrics(
         emit_json({"metrics": [_facts(metric) for metric in dv.METRICS]})
         return
     if markdown:
-        sys.stdout.write(metric_reference.reference_page(_example()))
+        sys.stdout.write(metrics_page.reference_page(_example()))
         return
-    for scope, heading in metric_reference.SCOPES.items():
+    for scope, heading in metrics_page.SCOPES.items():
         table = words.grid("metric", "symbol", "unit", "as a promise", "meaning", "source", prose=2)
         for metric in dv.METRICS:
             if metric.scope == scope:
@@ -47,7 +48,7 @@ def metrics(
                     metric.name,
                     metric.symbol,
                     metric.unit,
-                    metric_reference.promise_of(metric),
+                    metrics_page.promise_of(metric),
                     metric.plain,
                     metric.source,
                 )
@@ -64,7 +65,7 @@ def _facts(metric: Metric[Any]) -> dict[str, object]:
         "monotone": metric.monotone,
         "per_class": metric.per_class is not None,
         "can_be_promised": metric.kind == "risk",
-        "promise": metric_reference.promise_of(metric),
+        "promise": metrics_page.promise_of(metric),
         "source": metric.source,
         "meaning": metric.plain,
         "formula": metric.formula,
@@ -75,8 +76,8 @@ def _example() -> Measurement:
     """The eight people of the page."""
     import pyarrow as pa
 
-    people = pa.table({"class": list(metric_reference.CLASSES), "value": list(metric_reference.VALUES)})
-    known = metric_reference.POPULATION
+    people = pa.table({"class": list(metrics_page.CLASSES), "value": list(metrics_page.VALUES)})
+    known = metrics_page.POPULATION
     population = pa.table({"class": list(known), "people": list(known.values())})
     adversary = dv.Adversary(population=population, population_count="people")
     return dv.measure(people, quasi_identifiers="class", sensitive="value", adversary=adversary)

@@ -13,9 +13,10 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from divulge.metrics import METRICS, Measurement, Metric
+import divulge as dv
+from divulge.metrics import Measurement, Metric
 from divulge.policy import Promise
-from divulge.views.words import number
+from divulge.views import words
 
 CLASSES, VALUES, POPULATION = "AAAABBCC", "xxyzxxyz", {"A": 8, "B": 6, "C": 4}
 """Eight people: class A has the values of the whole table, B one value only, C the two others."""
@@ -62,7 +63,7 @@ def reference_page(example: Measurement) -> str:
     """The page, from METRICS and the measured example."""
     lines = [_TOP]
     for scope, heading in SCOPES.items():
-        chosen = [metric for metric in METRICS if metric.scope == scope]
+        chosen = [metric for metric in dv.METRICS if metric.scope == scope]
         lines += [f"## {heading}", "", "| metric | symbol | unit | meaning |", "|---|---|---|---|"]
         lines += [_row(metric) for metric in chosen]
         lines.append("")
@@ -100,7 +101,7 @@ def _section(metric: Metric[Any], example: Measurement) -> list[str]:
         "",
         f'<div class="metric">{mathml(metric.formula)}{picture}</div>',
         "",
-        f"In the example: **{number(value)}**.",
+        f"In the example: **{words.number(value)}**.",
         "",
     ]
 
@@ -176,7 +177,7 @@ def _bars(values: Sequence[float], metric: Metric[Any]) -> str:
     lengths = [_LONGEST if math.isinf(each) else max(each, 0.0) / scale * _LONGEST for each in values]
     return _svg(
         [
-            (name, length, number(each), each == worst)
+            (name, length, words.number(each), each == worst)
             for name, length, each in zip(POPULATION, lengths, values, strict=True)
         ]
     )
@@ -189,7 +190,9 @@ def _whole(value: float, metric: Metric[Any], example: Measurement) -> str:
         bits = next(iter(example.beliefs.values())).whole.entropy
     most = {"bits": bits, "people": float(example.people), "classes": float(example.people), "values": len(set(VALUES))}
     limit = most.get(metric.unit, 1.0)
-    return _svg([("", value / limit * _LONGEST, number(value), True), ("at most", _LONGEST, number(limit), False)])
+    return _svg(
+        [("", value / limit * _LONGEST, words.number(value), True), ("at most", _LONGEST, words.number(limit), False)]
+    )
 
 
 def _svg(lines: Sequence[tuple[str, float, str, bool]]) -> str:
