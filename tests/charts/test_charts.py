@@ -186,6 +186,16 @@ def test_what_one_must_know_is_a_band_over_all_sets() -> None:
         dv.charts.known_columns(dv.rank(PERSONS, quasi_identifiers=["a", "b"], prune=True))
 
 
+def test_where_nobody_is_alone_the_band_is_about_the_bits_that_name_people() -> None:
+    """Two of four people share each value of a, and of b too: one bit of the two that name a person; both columns say the same."""
+    pairs = pa.table({"a": ["1", "1", "2", "2"], "b": ["x", "x", "y", "y"]})
+    rows = data(dv.charts.known_columns(dv.rank(pairs, quasi_identifiers=["a", "b"])))
+    assert [(row["columns"], row["low"], row["middle"], row["high"]) for row in rows] == [
+        (1, 0.5, 0.5, 0.5),
+        (2, 0.5, 0.5, 0.5),
+    ]
+
+
 def test_growing_sets_are_a_line() -> None:
     rows = data(dv.growing(PERSONS, quasi_identifiers=["c", "a", "b"]).chart())
     assert [(row["columns"], row["middle"]) for row in rows] == [(1, 0.25), (2, 0.5), (3, 1.0)]

@@ -185,8 +185,11 @@ def test_the_demo_tells_what_k_anonymity_misses_and_publishes_what_does_not(tmp_
     assert document["raw"]["rows"] == 20_000
     assert {path.name for path in folder.iterdir()} == {
         "patients.csv", "generalized.csv", "classes.csv", "leakage.png", "worst-class.png", "divulge.toml", "demo.json",
-        "release",
+        "release", "report.html", "report-before.html",
     }  # fmt: skip
+    page = (folder / "report.html").read_text(encoding="utf-8")
+    told = ("What each promise costs", "from the original", "age, before and after", "How much must one know?")
+    assert [words for words in told if words not in page] == []
     assert all(item["holds"] for item in document["release"]["promises"])
     release = folder / "release" / "table.csv"
     asked = (

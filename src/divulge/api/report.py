@@ -193,7 +193,9 @@ def _of_result(about: Result, audience: Audience) -> Report:
     if isinstance(about, Verdict | publish.GeneralizedRelease):
         made = replace(made, alone=about.alone)
     if isinstance(about, publish.GeneralizedRelease):
+        published = about.original.with_person(about.plan.recoding)
         made = replace(made, explanation=about.explain(), utility=utility(about.source, about))
+        made = replace(made, ranking=_ranked(published, about.after))
     if isinstance(about, AnatomizedRelease) and about.groups.only is not None:
         made = replace(made, attacks=about.attack())
     return replace(made, attacks=about) if isinstance(about, Attacks) else made
@@ -220,12 +222,19 @@ def _of_table(about: Any, given: Mapping[str, Any], audience: Audience, engine: 
     alone = found.alone if isinstance(found, Verdict) else _alone(judged, known)
     name = Path(judged.table.source).resolve().name if _is_path(judged.table.source) else judged.table.source
     files = _sealed(document) if release is not None else _hashed(judged.table)
-    made = Report(name, audience, _today(), found, document, alone, files=files, frame=measured.frame)
-    if 1 < len(known) <= _MOST_RANKED and measured.survey is None and not measured.overlapping:
-        made = replace(
-            made, ranking=rank(judged.table, quasi_identifiers=known, sensitive=measured.settings["sensitive"])
-        )
-    return made
+    ranked = _ranked(judged.table, measured)
+    return Report(name, audience, _today(), found, document, alone, ranking=ranked, files=files, frame=measured.frame)
+
+
+def _ranked(table: Table, measured: Measurement) -> rankings.Ranking | None:
+    """What every set of quasi-identifiers tells, as the measurement counted people and nulls; None where that would be too many sets."""
+    told = measured.settings
+    known = told["quasi_identifiers"]
+    if not 1 < len(known) <= _MOST_RANKED or measured.survey is not None or measured.overlapping:
+        return None
+    nulls = Adversary(nulls=told["nulls"])
+    roles = {"quasi_identifiers": known, "sensitive": told["sensitive"], "person": told["person"]}
+    return rank(table, **roles, adversary=nulls, up_to=len(known))
 
 
 def _opened(about: Any, audience: Audience, engine: engines.EngineChoice) -> TableOrRelease:

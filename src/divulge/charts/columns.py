@@ -138,6 +138,7 @@ def _bars(
 def known_columns(found: ranking.Ranking | ranking.Growth) -> Any:
     """How many people are alone for somebody who knows one, two, three … columns: the middle of all sets of that size, and the range.
 
+    Where nobody is alone, or people own several rows: which share of the bits that name a person the columns give.
     Of growing sets there is one set of each size, so that there is a line and no range.
 
     Args:
@@ -201,8 +202,10 @@ def known_columns(found: ranking.Ranking | ranking.Growth) -> Any:
 
 
 def _alone_or_rate(found: ranking.Ranking | ranking.Growth) -> tuple[Any, str]:
-    """How a set is judged: by the share of people who are alone; where people own several rows, by the bits that name a person."""
-    if found.settings.get("person") is not None:
+    """How a set is judged: by the share of people who are alone; where nobody is, or people own several rows, by bits that name them."""
+    # The set of all columns leaves the most people alone.
+    largest = found.everything if isinstance(found, ranking.Ranking) else found.steps[-1]
+    if found.settings.get("person") is not None or not largest.identity[_UNIQUES]:
         name = metrics.ordering_metric().name
         return (lambda numbers: float(numbers[name])), "share of what names a person"
     return (lambda numbers: float(numbers[_UNIQUES]) / max(found.rows, 1)), "people who are alone with these values"

@@ -90,6 +90,8 @@ class Metric(Generic[View]):
     """A class that keeps a bound still does when others are merged in, so no part of a breaking class keeps it."""
     convex: Convex | None = None
     """What a class that breaks a bound proves about its parts, by convexity."""
+    links: bool = False
+    """The chance that a record is tied to the person whose it is: what reviewers call linkability."""
     leads: bool = False
     """Where nobody says by which metric, classes are listed by this one; one for each scope."""
     common: int = 0

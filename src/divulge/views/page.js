@@ -11,16 +11,25 @@ for (const figure of document.querySelectorAll("figure.live")) {
     tooltip: { disableDefaultStyle: true },
   };
   const spec = JSON.parse(figure.querySelector("script").textContent);
+  const narrow = figure.clientWidth < 480; // no room for a title in the drawing, for a legend or another panel beside it
+  if (narrow && spec.title) {
+    const lines = (part) => [spec.title[part] || []].flat().join(" ");
+    const title = document.createElement("figcaption");
+    const name = document.createElement("b");
+    name.textContent = lines("text");
+    title.append(name, document.createElement("br"), lines("subtitle"));
+    image.before(title);
+    delete spec.title;
+    spec.config.legend = { ...spec.config.legend, orient: "bottom", direction: "vertical", columns: 1 };
+  }
   if (!["hconcat", "vconcat", "concat", "facet", "repeat", "spec"].some((part) => part in spec)) {
     spec.width = "container"; // as wide as the page lets it be, with letters that keep their size
     spec.autosize = { type: "fit-x", contains: "padding" };
-    if (figure.clientWidth < 480) { // no room for a title in the drawing, nor for a legend beside it
-      const title = document.createElement("figcaption");
-      title.textContent = image.alt;
-      image.before(title);
-      delete spec.title;
-      spec.config = { ...spec.config, legend: { ...(spec.config || {}).legend, orient: "bottom", direction: "horizontal" } };
-    }
+  } else if (narrow && spec.hconcat) { // panels below each other, each with the labels that the first one had for all
+    spec.vconcat = spec.hconcat.map((panel) => ({ ...panel, width: figure.clientWidth - 150 }));
+    delete spec.hconcat;
+    const label = (part) => { if (part.encoding?.y?.axis === null) delete part.encoding.y.axis; (part.layer || []).forEach(label); };
+    spec.vconcat.forEach(label);
   }
   vegaEmbed(place, spec, options).then(
     () => { place.firstElementChild.setAttribute("aria-label", image.alt); image.remove(); },

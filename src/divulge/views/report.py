@@ -26,7 +26,7 @@ from divulge.views import html, provenance, releases, summary
 from divulge.views.html import Html, el, joined
 from divulge.views.summary import Lens, PromiseLine
 from divulge.views.utility import kept_in_words
-from divulge.views.words import number, people, percent
+from divulge.views.words import metric_words, number, people, percent
 
 _CARDS = 4
 
@@ -254,7 +254,8 @@ def _published_lines(report: Report, measured: Measurement) -> Iterator[PromiseL
 
 def _against(report: Report, lines: Sequence[PromiseLine]) -> Html:
     broken = sum(line.holds is False for line in lines)
-    told = "Every promise that was judged is kept." if not broken else f"{broken} of {len(lines)} promises are broken."
+    are = "promise is" if len(lines) == 1 else "promises is" if broken == 1 else "promises are"
+    told = f"{broken} of {len(lines)} {are} broken." if broken else "Every promise that was judged is kept."
     lead = f"{told} The line across each bar is the bound, the bar is what was measured."
     findings = report.verdict.findings if report.verdict else ()
     columns = [joined((html.chip("bad", "must not be there"), " ", finding.text, ".")) for finding in findings]
@@ -281,7 +282,7 @@ def _at_risk(report: Report, measured: Measurement, lens: Lens) -> Html:
     return joined(
         (
             el("p", lead, class_="lead"),
-            *(el("div", each, class_="card") for each in drawn if each),
+            _pictures(drawn),
             cards,
             el("p", hidden, class_="lead") if hidden else None,
             html.bullets(*(f"{note}." for note in _notes(report, measured))) if _notes(report, measured) else None,
@@ -307,13 +308,19 @@ def _chart_by(draw: Any, found: Any) -> Html | None:
     return el("figure", html.picture(spec), Html(f'<script type="application/json">{spec}</script>'), class_="live")
 
 
+def _pictures(drawn: Sequence[Html | None]) -> Html | None:
+    """Pictures in cards, as many beside each other as there is room for."""
+    found = [el("div", each, class_="card") for each in drawn if each]
+    return el("div", *found, class_="pictures") if found else None
+
+
 def _how_much_known(report: Report) -> Html | None:
     if report.ranking is None:
         return None
     drawn = [_chart_by(charts.known_columns, report.ranking), _chart_by(charts.sets, report.ranking)]
     lead = "An adversary may know fewer of these columns, or others. What sets of them tell whoever knows them:"
-    figures = [el("div", each, class_="card") for each in drawn if each]
-    return joined((el("p", lead, class_="lead"), *figures)) if figures else None
+    figures = _pictures(drawn)
+    return joined((el("p", lead, class_="lead"), figures)) if figures else None
 
 
 # --- what was done, and what it cost ----------------------------------------------------------------------------------
@@ -533,9 +540,9 @@ def _three_risks(report: Report, measured: Measurement | None) -> tuple[str, str
     fewest, alone = int(whole.sizes.min()), int(metrics.uniques(whole))
     singling = f"{people(alone)} of {measured.people:,} alone in their class; at least {people(fewest)} in each class (k = {fewest})."
     risks = [
-        f"{score.metric.name.replace('_', ' ')} {percent(score.value)} ({score.metric.plain})"
+        f"{metric_words(score.metric.name)} {percent(score.value)} ({score.metric.plain})"
         for score in measured.identity.values()
-        if score.metric.unit == "probability" and "record" in score.metric.plain
+        if score.metric.links
     ]
     inferring = [
         joined(

@@ -23,7 +23,7 @@ from divulge.policy import Outcome, Promise, Verdict
 from divulge.views import html
 from divulge.views.html import Html, el, joined
 from divulge.views.measurement import Finding, worst_classes
-from divulge.views.words import classes, number, people, percent
+from divulge.views.words import classes, metric_words, number, people, percent
 
 _SURE = 0.8
 """A value that is guessed right more often than this is as good as known."""
@@ -225,7 +225,7 @@ def lines_of(outcomes: Iterable[Outcome]) -> list[PromiseLine]:
 
 def _promised(promise: Promise, attribute: str | None, protects: str = "", *, linked: bool = False) -> Html:
     about = attribute or promise.attribute
-    parts: list[Any] = [promise.metric.name.replace("_", " ")]
+    parts: list[Any] = [metric_words(promise.metric.name)]
     parts += [" of ", html.value(about)] if about else []
     parts += [" for ", html.value(protects)] if protects else []
     return joined([*parts, *([" by all rows of a person"] if linked else [])])
@@ -311,11 +311,16 @@ def _card(measurement: Measurement, finding: Finding) -> Html:
         parts += ["Some values of ", name, " are commoner here."]
     else:
         parts += [name, " is as in the whole table."]
-    parts.append(f" {finding.metric.replace('_', ' ').capitalize()}: {number(float(finding.value))}.")
+    parts.append(f" {_capital(metric_words(finding.metric))}: {number(float(finding.value))}.")
     shares = [
         (shift.value, shift.before, shift.after) for shift in (*finding.over_represented[:4], *finding.ruled_out[:3])
     ]
     return html.class_card(html.key_of(finding.key), joined(parts), shares)
+
+
+def _capital(words: str) -> str:
+    """A sentence begins with it; k-anonymity stays so."""
+    return words if words[1:2] == "-" else words.capitalize()
 
 
 # --- notebooks --------------------------------------------------------------------------------------------------------

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -55,6 +56,15 @@ def number(value: float) -> str:
     if float(value).is_integer() and abs(value) < 1e15:
         return f"{int(value):,}"
     return f"{value:.4g}"
+
+
+def metric_words(name: str) -> str:
+    """The name of a metric as people write it.
+
+    >>> metric_words("k_anonymity"), metric_words("entropy_l_diversity"), metric_words("entropy_leakage")
+    ('k-anonymity', 'entropy l-diversity', 'entropy leakage')
+    """
+    return re.sub(r"(?<![a-z])([a-z])_", r"\1-", name).replace("_", " ")
 
 
 def heading(text: str) -> RenderableType:
