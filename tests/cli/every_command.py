@@ -24,6 +24,7 @@ GOOD: Mapping[str, Sequence[str]] = {
     "measure --independence": ("measure", "@t.csv", *ROLES, "--independence"),
     "measure --classes": ("measure", "@t.csv", *ROLES, "--classes"),
     "rank": ("rank", "@t.csv", *ROLES, "--sensitive", "ward", "--set", "sex,age"),
+    "rank --k-anonymity": ("rank", "@t.csv", *ROLES, "--set", "sex,age", "--set", "postal_code,age", "--k-anonymity", "4"),
     "rank --growing": ("rank", "@t.csv", *ROLES, "--growing"),
     "check": ("check", "@release/table.csv", *ROLES[:4], "--k-anonymity", "4", "--l-diversity", "2"),
     "generalize": ("generalize", "@t.csv", *ROLES, "--leave-out", "ward", "--k-anonymity", "4", "--optima", "--nodes", "--dry-run"),

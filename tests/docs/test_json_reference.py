@@ -27,7 +27,10 @@ RUNS = {
     "divulge measure --class": ["measure patients.csv --qi sex --sensitive disease --class sex=female"],
     "divulge check": ["check patients.csv --qi zip,age --sensitive disease --k-anonymity 5"],
     "divulge profile": ["profile patients.csv"],
-    "divulge rank": ["rank patients.csv --qi zip,age --sensitive disease"],
+    "divulge rank": [
+        "rank patients.csv --qi zip,age --sensitive disease",
+        "rank patients.csv --qi zip,age --sensitive disease --set zip,age --k-anonymity 2",
+    ],
     "divulge rank --growing": ["rank patients.csv --qi zip,age --sensitive disease --growing"],
     "divulge generalize": [RELEASE],
     "divulge apply": [RELEASE, "apply r new-patients.csv --suppress-unseen --suppression 1 --out r2"],
