@@ -31,6 +31,7 @@ GOOD: Mapping[str, Sequence[str]] = {
     "generalize --out": ("generalize", "@t.csv", *ROLES, "--leave-out", "ward", "--k-anonymity", "4", "--out", "@new", "--force"),
     "generalize --pareto": ("generalize", "@t.csv", *ROLES, "--pareto", "entropy_leakage"),
     "anatomize": ("anatomize", "@t.csv", *ANATOMY, "--attack", "--out", "@tables-2", "--force", "--seed", "1"),
+    "anatomize --advise": ("anatomize", "@t.csv", *ANATOMY, "--advise", "--queries", "10"),
     "anatomize --check": ("anatomize", "@tables", "--check", "--beta", "1/2"),
     "query": ("query", "@tables", "age > 30 and main_diagnosis = 'cancer'"),
     "apply": ("apply", "@release", "@t.csv", "--out", "@release-2", "--force"),

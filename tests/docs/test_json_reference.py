@@ -37,6 +37,9 @@ RUNS = {
     "divulge reseal": [RELEASE, "reseal r"],
     "divulge report": ["report patients.csv --qi zip,age --sensitive disease --k-anonymity 5"],
     "divulge anatomize": [GROUPS],
+    "divulge anatomize --advise": [
+        "anatomize patients.csv --qi zip,age,sex --sensitive disease --identifier name --advise --queries 10"
+    ],
     "divulge anatomize --check": [GROUPS, "anatomize a --check --beta 1/4"],
     "divulge query": [GROUPS, "query a \"disease = 'Flu'\""],
     "divulge hierarchy build": ["hierarchy build patients.csv --column age"],
