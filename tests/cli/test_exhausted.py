@@ -9,6 +9,7 @@ import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -106,3 +107,15 @@ def test_memory_of_python_that_runs_out(monkeypatch: pytest.MonkeyPatch) -> None
     found = run_cli("measure", "--json")
     assert (found.code, found.err.count("\n")) == (2, 1)
     assert found.json()["error"].startswith("memory ran out: Unable to allocate")
+
+
+def test_a_full_disk_is_told_in_the_words_of_the_system(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def full(*_: Any) -> None:
+        raise OSError(28, "Error writing bytes to file. Detail: [errno 28] No space left on device")
+
+    monkeypatch.setattr("pyarrow.csv.write_csv", full)
+    found = run_cli("demo", "--out", str(tmp_path / "demo"), "--rows", "200")
+    assert (found.code, found.err.splitlines()[-1]) == (
+        2,
+        "divulge: No space left on device. Make room there, or write to another folder",
+    )

@@ -123,7 +123,7 @@ def test_nothing_in_the_table_is_read_around_its_log(kind: str, part: str, reque
     named = PARTS[part](root)
     if named == root:  # Delta keeps its files beside the log
         return
-    with pytest.raises(BadInput, match=r"is a (Delta Lake|Iceberg) table.*Name the table itself"):
+    with pytest.raises(BadInput, match=r"is a table of (Delta Lake|Iceberg).*Name the table itself"):
         read(str(named))
 
 
@@ -135,7 +135,7 @@ def test_logs_that_cannot_be_read_here_are_respected_all_the_same(tmp_path: Path
     (tmp_path / marker).parent.mkdir()
     (tmp_path / marker).write_text("x")
     for named in (tmp_path, tmp_path / "part.parquet"):
-        with pytest.raises(BadInput, match=f"is a {name} table"):
+        with pytest.raises(BadInput, match=f"is a table of {name}"):
             read(named)
 
 

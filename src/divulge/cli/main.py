@@ -7,6 +7,7 @@ does not hold; 2 bad input or usage; 3 nothing can satisfy the request.
 
 from __future__ import annotations
 
+import errno
 import io
 import os
 import sys
@@ -84,8 +85,10 @@ def run(arguments: Sequence[str]) -> int:
         return 0
     except OSError as error:
         # A folder that is not there, a full disk, no permission: the system says it better than a traceback does.
-        told = f"{error.filename}: {error.strerror}" if error.filename and error.strerror else str(error)
-        return _fail(BadInput(told), given)
+        # Arrow puts words of its own around those of the system.
+        what = os.strerror(error.errno) if error.errno else str(error)
+        hint = "Make room there, or write to another folder" if error.errno == errno.ENOSPC else ""
+        return _fail(BadInput(f"{error.filename}: {what}" if error.filename else what, hint=hint), given)
     except MemoryError as error:
         return _fail(_no_memory(str(error)), given)
     except RuntimeError as error:

@@ -37,7 +37,9 @@ def read_lakehouse(found: LogTable, *, source: str, engine: DuckDBEngine) -> Tab
         importlib.import_module(module)
     except ImportError as error:
         hint = f"Install it with: pip install 'divulge[{extra}]'"
-        raise MissingDependency(f"{source} is a {found.format} table: reading it needs {module}", hint=hint) from error
+        raise MissingDependency(
+            f"{source} is a table of {found.format}: reading it needs {module}", hint=hint
+        ) from error
     # Either library has dozens of kinds of errors for a damaged table, most of them not its own.
     try:
         reader = read_rows(Path(source).expanduser().absolute())

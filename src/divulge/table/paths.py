@@ -77,7 +77,7 @@ class LogTable:
         """Why a part of it is not read."""
         named = f"Name the table itself: {self.root}"
         return BadInput(
-            f"{self.root} is a {self.format} table, whose files also hold rows that its log says are gone",
+            f"{self.root} is a table of {self.format}, whose files also hold rows that its log says are gone",
             hint=named
             if self.format in READABLE_LOGS
             else "Copy what it holds now to files of its own, and read those",

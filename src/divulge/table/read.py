@@ -131,7 +131,7 @@ def _read_path(source: str, *, table: str | None, text: TextOptions, engine: Duc
         replace(text, encoding="utf-8").refuse_for("an ARX project says these of itself")
         return read_project(source, encoding=text.encoding).open(engine=engine)
     if (lakehouse := find_lakehouse(source)) is not None:
-        text.refuse_for(f"{source} is a {lakehouse.format} table")
+        text.refuse_for(f"{source} is a table of {lakehouse.format}")
         _refuse_table(table, f"{source} is one table")
         return read_lakehouse(lakehouse, source=source, engine=engine)
     files = find_files(source)
