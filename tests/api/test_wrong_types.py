@@ -42,11 +42,11 @@ def call(*args: Any, **kwargs: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
 
 # Arguments with which each public function works; then they are replaced one by one.
 CALLS = {
-    "dv.advise": call(PEOPLE, sensitive="disease", quasi_identifiers=["zip", "age"], queries=2),
     "dv.anatomize": call(PEOPLE, sensitive="disease", quasi_identifiers=["zip", "age"], beta="1/2"),
     "dv.apply": call("release", PEOPLE, "out", force=True),
     "dv.check": call(PEOPLE, KEPT, **ROLES),
     "dv.check_anatomized": call(GROUPS, sensitive="job", beta=1),
+    "dv.compare": call([PEOPLE, PEOPLE], **ROLES),
     "dv.compare_distances": call(pairs=2, steps=10),
     "dv.cut": call(PEOPLE, "age", about="disease", policy=KEPT),
     "dv.generalize": call(PEOPLE, policy=KEPT, plain=["age"], **ROLES),
@@ -75,6 +75,7 @@ CALLS = {
     "charts.before_and_after": call(MEASURED.of_class(zip="1")),
     "charts.check_path": call("picture.svg"),
     "charts.class_sizes": call(MEASURED),
+    "charts.compared": call(dv.compare([PEOPLE, PEOPLE], **ROLES)),
     "charts.independence": call(ORDERED.independence()),
     "charts.disinformation": call(
         dv.dossier.choose_disinformation(

@@ -37,6 +37,7 @@ BAD = {
     "query": ("query", "@tables", "nobody > 3"),
     "apply": ("apply", "@levels", "@t.csv", "--out", "@no"),
     "reseal": ("reseal", "@levels"),
+    "compare": ("compare", "@t.csv", "--qi", "age"),
     "report": ("report", "@t.csv", "--qi", "age", "--k-anonymity", "2", "--out", "@report.pdf"),
     "hierarchy build": ("hierarchy", "build", "@t.csv", "--column", "age", "--intervals", "wide"),
     "hierarchy cut": ("hierarchy", "cut", "@t.csv", "--column", "ward", "--about", "sex", "--k-anonymity", "2"),

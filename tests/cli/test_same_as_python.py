@@ -44,11 +44,11 @@ CASES: dict[str, Callable[[], Result]] = {
     "check people.csv --qi zip,age --sensitive disease --k-anonymity 2": lambda: dv.check(
         "people.csv", {"k_anonymity": 2}, **ROLES
     ),
+    "compare people.csv published.csv --qi zip,age --sensitive disease": lambda: dv.compare(
+        ["people.csv", "published.csv"], **ROLES
+    ),
     "profile people.csv": lambda: dv.profile("people.csv"),
     "rank people.csv --qi zip,age --sensitive disease": lambda: dv.rank("people.csv", **ROLES),
-    "rank people.csv --qi zip,age --sensitive disease --set zip,age --k-anonymity 2 --hierarchies levels": lambda: (
-        dv.rank("people.csv", **ROLES, sets=[["zip", "age"]], policy={"k_anonymity": 2}, hierarchies="levels")
-    ),
     "rank people.csv --qi zip,age --growing": lambda: dv.growing("people.csv", quasi_identifiers=["zip", "age"]),
     "generalize people.csv --qi zip,age --sensitive disease --pareto k_anonymity --hierarchies levels": lambda: (
         dv.tradeoff("people.csv", "k_anonymity", hierarchies="levels", **ROLES)

@@ -6,9 +6,9 @@ from divulge.charts.columns import distributions, known_columns, sets
 from divulge.charts.dossiers import disinformation, records, timeline
 from divulge.charts.files import as_json, check_path, drawing_script, save
 from divulge.charts.papers import distances
-from divulge.charts.releases import front, groups
+from divulge.charts.releases import compared, front, groups
 
 __all__ = [
-    "as_json", "before_and_after", "check_path", "class_sizes", "disinformation", "distances", "distributions",
+    "as_json", "before_and_after", "check_path", "class_sizes", "compared", "disinformation", "distances", "distributions",
     "drawing_script", "front", "groups", "independence", "information", "known_columns", "leakages", "records", "save", "sets", "timeline",
 ]  # fmt: skip

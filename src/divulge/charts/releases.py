@@ -5,11 +5,13 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import altair as alt
 
 from divulge import anatomy, metrics, publish, results, search
+from divulge.api import compare as comparing
 from divulge.api.anatomize import AnatomizedRelease
 from divulge.api.query import ReleaseCheck
 from divulge.charts.classes import class_sizes, leakages
@@ -24,6 +26,7 @@ from divulge.charts.theme import (
     counted,
     data_of,
     finished,
+    labels_of,
     readable,
     shown_of,
 )
@@ -31,6 +34,8 @@ from divulge.values import checked
 
 _MOST_POINTS = 3_000
 _MOST_SIZES = 24
+_MOST_PANELS, _IN_A_ROW = 6, 3
+_MOVES = ("less than before", "the same", "more than before", "no class here")
 _LEVELS = {
     "alpha": "whose record it is",
     "beta": "a sensitive value",
@@ -237,6 +242,119 @@ def _reached(levels: anatomy.Reached, model: anatomy.AlphaBetaGammaDelta) -> Any
     return alt.layer(bars, base.mark_tick(color=INK, thickness=2, size=22).encode(x="bound:Q"))
 
 
+# --- side by side -----------------------------------------------------------------------------------------------------
+@checked
+def compared(found: comparing.TableComparison) -> Any:
+    """Tables and releases side by side: what each tells by the risks that are promised most, and how many people are better or worse off.
+
+    Args:
+        found: what `dv.compare` gave
+
+    Examples:
+        >>> import pyarrow as pa
+        >>> import divulge as dv
+        >>> people = pa.table({"zip": ["4761", "4762", "4791", "4792"]})
+        >>> chart = dv.charts.compared(dv.compare(people, policies=[{"k_anonymity": 2}], quasi_identifiers="zip"))
+    """
+    shown = [each for each in found if each.measurement is not None]
+    names = dict(zip((each.name for each in shown), labels_of((each.name for each in shown), most=30), strict=True))
+    risks = _promised_most(found.reference)
+    panels = [_one_risk(shown, names, *key, labels=place % _IN_A_ROW == 0) for place, key in enumerate(risks)]
+    rows = [panels[start : start + _IN_A_ROW] for start in range(0, len(panels), _IN_A_ROW)]
+    drawn: list[Any] = [alt.hconcat(*row, spacing=18) for row in rows]
+    if moved := _moved_rows(found, names):
+        drawn.append(_moved(moved))
+    return finished(
+        alt.vconcat(*drawn, spacing=26).resolve_scale(color="independent"),
+        f"What each tells, beside {readable(found.reference.name, 30)}",
+        "Each panel has its own scale; its title says which end tells more. Grey: the reference.",
+        "Below: the people of the reference by their class there and here." if moved else "",
+    )
+
+
+def _promised_most(reference: comparing.ComparedTable) -> list[tuple[str | None, str]]:
+    """The risks to draw: those that lead, then those that are promised most, of identity and of the first sensitive columns."""
+    risks = [(key, score.metric) for key, score in reference.numbers.items() if score.metric.kind == "risk"]
+    order = sorted(
+        (key for key in risks if key[1].leads or key[1].common), key=lambda item: (not item[1].leads, item[1].common)
+    )
+    return [key for key, _ in order][:_MOST_PANELS]
+
+
+def _one_risk(
+    shown: Sequence[comparing.ComparedTable],
+    names: Mapping[str, str],
+    attribute: str | None,
+    name: str,
+    *,
+    labels: bool = False,
+) -> Any:
+    rows = [
+        {
+            "table": names[each.name],
+            "value": score.value if math.isfinite(score.value) else None,
+            "told": f"{score.number:,.4g}",
+            "kind": "reference" if each is shown[0] else "other",
+        }
+        for each in shown
+        if (score := each.numbers.get((attribute, name))) is not None
+    ]
+    order = list(names.values())
+    axis = alt.Axis(labelLimit=0) if labels else None
+    base = alt.Chart(data_of(rows), width=170, height=alt.Step(26)).encode(
+        y=alt.Y("table:N", sort=order, title=None, axis=axis, scale=alt.Scale(domain=order)),
+        x=alt.X(
+            "value:Q", title=_in_words(name, attribute).replace(" (", "\n(").split("\n"), scale=alt.Scale(zero=True)
+        ),
+        tooltip=[alt.Tooltip("table:N", title="table"), alt.Tooltip("told:N", title=name.replace("_", " "))],
+    )
+    colour = alt.Color("kind:N", legend=None, scale=alt.Scale(domain=["reference", "other"], range=[BEFORE, ACCENT]))
+    text = base.mark_text(align="left", dx=4, color=INK).encode(text="told:N")
+    return alt.layer(base.mark_bar(size=14).encode(color=colour), text)
+
+
+def _moved_rows(found: comparing.TableComparison, names: Mapping[str, str]) -> list[dict[str, Any]]:
+    return [
+        {
+            "what": f"{names[other.name]}: {move.metric.name.replace('_', ' ')}"
+            + (f" of {readable(move.attribute, 30)}" if move.attribute else ""),
+            "how": how,
+            "place": place,
+            "people": people,
+            "share": people / move.people,
+        }
+        for other in found.others
+        for move in other.moved
+        if move.metric.leads
+        for place, (how, people) in enumerate(
+            zip(_MOVES, (move.better, move.same, move.worse, move.not_found), strict=True)
+        )
+        if people
+    ]
+
+
+def _moved(rows: list[dict[str, Any]]) -> Any:
+    colours = (HOLDS, BEFORE, WARNING, INK)
+    seen = [how for how in _MOVES if any(row["how"] == how for row in rows)]
+    scale = alt.Scale(domain=seen, range=[colours[_MOVES.index(how)] for how in seen])
+    return (
+        alt.Chart(data_of(rows), width=WIDTH, height=alt.Step(26))
+        .mark_bar(size=14)
+        .encode(
+            y=alt.Y("what:N", sort=None, title=None, axis=alt.Axis(labelLimit=0)),
+            x=alt.X("share:Q", title="share of the people", axis=alt.Axis(format="%"), scale=alt.Scale(domain=[0, 1])),
+            color=alt.Color("how:N", title="their class tells", scale=scale),
+            order=alt.Order("place:Q"),
+            tooltip=[
+                alt.Tooltip("what:N", title="by"),
+                alt.Tooltip("how:N", title="their class tells"),
+                alt.Tooltip("people:Q", title="people", format=",d"),
+                alt.Tooltip("share:Q", title="share", format=".1%"),
+            ],
+        )
+    )
+
+
 @results.chart_of.register
 def _of_release(found: publish.GeneralizedRelease, **options: Any) -> Any:
     if found.after.beliefs:
@@ -245,5 +363,6 @@ def _of_release(found: publish.GeneralizedRelease, **options: Any) -> Any:
 
 
 results.chart_of.register(search.Front)(front)
+results.chart_of.register(comparing.TableComparison)(compared)
 results.chart_of.register(AnatomizedRelease)(groups)
 results.chart_of.register(ReleaseCheck)(groups)

@@ -29,6 +29,7 @@ COMMANDS = {
     "query": "estimate a count, a sum or an average from a release",
     "apply": "publish new rows as an earlier release was published",
     "reseal": "clean the manifest of a release that an earlier version wrote",
+    "compare": "tables, releases or policies side by side: every metric, what is left, who is better off",
     "report": "write one page about a table or a release, to attach, print and open offline",
     "hierarchy": "build, check, convert and show the levels of columns",
     "perturbed": "measure a release whose values were changed at random, against its original",

@@ -5,10 +5,11 @@ from __future__ import annotations
 
 import platform
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from divulge import publish, values
+from divulge.api import compare as comparing
 from divulge.api.report import Report
 from divulge.policy import Promise
 from divulge.version import __version__
@@ -101,6 +102,8 @@ def _roles(report: Report) -> dict[str, list[str]]:
 
 
 def _command(report: Report) -> str:
+    if isinstance(report.found, comparing.TableComparison):
+        return _command_of_comparison(report.found, _roles(report))
     flags = [word for role, names in _roles(report).items() for word in (ROLES[role], ",".join(names))]
     if report.policy is not None and not report.public:
         flags += ["--policy", report.policy]
@@ -118,7 +121,30 @@ def _command(report: Report) -> str:
     return shlex.join(["divulge", "report", _source(report), *flags, *tail])
 
 
+def _command_of_comparison(found: comparing.TableComparison, roles: Mapping[str, Sequence[str]]) -> str:
+    """The tables, or the one table and its policies."""
+    told = found.settings
+    flags = [word for role, names in roles.items() for word in (ROLES[role], ",".join(names))]
+    flags += [word for name in told["policies"] for word in ("--policy", name)]
+    given = [] if told["original"] in (None, found.reference.source) else ["--original", told["original"]]
+    given += [] if told["target"] is None else ["--target", told["target"]]
+    sources = [found.reference.source] if told["applied"] else [each.source for each in found]
+    return shlex.join(["divulge", "compare", *sources, *flags, *given, "--out", "compare.html"])
+
+
+def _python_of_comparison(found: comparing.TableComparison, roles: Mapping[str, Sequence[str]]) -> str:
+    told = found.settings
+    sources = [found.reference.source] if told["applied"] else [each.source for each in found]
+    given = [repr(sources), *([f"policies={told['policies']!r}"] if told["policies"] else [])]
+    given += [] if told["original"] in (None, found.reference.source) else [f"original={told['original']!r}"]
+    given += [f"{role}={names!r}" for role, names in roles.items()]
+    given += [] if told["target"] is None else [f"target={told['target']!r}"]
+    return f'dv.report(dv.compare({", ".join(given)})).save("compare.html")'
+
+
 def _python(report: Report) -> str:
+    if isinstance(report.found, comparing.TableComparison):
+        return _python_of_comparison(report.found, _roles(report))
     bounds = {
         promise.metric.name: _whole(promise.bound)
         for promise in promises(report)

@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Who is better or worse off in one table than in another: people are followed from class to class, and their class's numbers compared.
+
+Classes are found again by the labels of their quasi-identifiers: those that a release gave to the values of the original (Afifi et al.
+2018, Definition 1), or the values themselves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from divulge import arrays, metrics, search, values
+from divulge.arrays import Bools, Floats, Ints
+from divulge.count import Contingency
+from divulge.metrics import Measurement
+
+_NAMED = 3
+"""Classes that are named for each metric, of those that got better and of those that got worse."""
+
+
+@dataclass(frozen=True)
+class ChangedClass:
+    """People of one class of the reference who are in one class of another table."""
+
+    key: Mapping[str, Any]
+    becomes: Mapping[str, Any]
+    people: int
+    before: float
+    after: float
+
+
+@dataclass(frozen=True)
+class PeopleMoved:
+    """How many people are better or worse off by one metric: that of their class in the reference, beside that of their class here."""
+
+    metric: metrics.Metric[Any]
+    attribute: str | None
+    better: int
+    worse: int
+    same: int
+    not_found: int
+    """People without a class here: left out where values were followed, in no class of the same values where not."""
+    classes: tuple[ChangedClass, ...]
+    """Those that changed most, the worse ones first."""
+
+    @property
+    def people(self) -> int:
+        """Everybody who was followed."""
+        return self.better + self.worse + self.same + self.not_found
+
+
+# --- finding classes again --------------------------------------------------------------------------------------------
+def as_it_is(contingency: Contingency) -> search.Recoding:
+    """Every class by its own values."""
+    labels = tuple(tuple(values.as_text(label) for label in key.labels) for key in contingency.keys)
+    names, size = tuple(key.name for key in contingency.keys), len(contingency)
+    return search.Recoding(names, labels, contingency.codes, np.ones(size, dtype=bool), (True,) * len(names))
+
+
+def in_order(contingency: Contingency, names: Sequence[str]) -> Contingency:
+    """The same classes, with their columns in this order."""
+    at = [[key.name for key in contingency.keys].index(name) for name in names]
+    keys, codes = tuple(contingency.keys[place] for place in at), tuple(contingency.codes[place] for place in at)
+    return replace(contingency, keys=keys, codes=codes)
+
+
+def place_of(recoding: search.Recoding, there: Contingency) -> Ints:
+    """The class of another table that has the labels of each class of this one; -1 where none has, or it is left out."""
+    mine, radices = [], []
+    for key in there.keys:
+        place = recoding.columns.index(key.name)
+        known = {values.as_text(label): code for code, label in enumerate(key.labels)}
+        to = np.array([known.get(label, len(key)) for label in recoding.labels[place]], dtype=np.int64)
+        mine.append(to[recoding.codes[place]])
+        radices.append(len(key) + 1)
+    both = [np.concatenate(columns) for columns in zip(there.codes, mine, strict=True)]
+    ids, _ = arrays.class_ids(both, radices, rows=len(there) + len(recoding.kept))
+    found = np.full(int(ids.max(initial=-1)) + 1, -1, dtype=np.int64)
+    found[ids[: len(there)]] = np.arange(len(there))
+    places: Ints = np.where(recoding.kept, found[ids[len(there) :]], -1)
+    return places
+
+
+# --- comparing their numbers ------------------------------------------------------------------------------------------
+@dataclass(frozen=True, eq=False)
+class Followed:
+    """Groups of people, the class of each in the reference, and in another table (-1: none)."""
+
+    people: Ints
+    before: Ints
+    after: Ints
+
+    def merged(self) -> Followed:
+        """Without those who are not in the reference; one group for each pair of classes."""
+        known = self.before >= 0
+        before, after = self.before[known], self.after[known]
+        radices = [int(classes.max(initial=0)) + 2 for classes in (before, after)]
+        pairs, one = arrays.class_ids([before, after + 1], radices, rows=len(before))
+        return Followed(arrays.exact_sums(pairs, self.people[known], len(one)), before[one], after[one])
+
+
+def comparable(here: Measurement, there: Measurement, score: metrics.Score) -> bool:
+    """Whether the number of both depends on the same l and on the same distance between values."""
+    needs = {"recursive_l": score.metric.takes_l, "ground_distance": score.metric.by_distance}
+    told = [[each.settings[name].get(score.attribute) for name in needs if needs[name]] for each in (here, there)]
+    return told[0] == told[1]
+
+
+def people_moved(here: Measurement, there: Measurement, followed: Followed) -> Iterator[PeopleMoved]:
+    """By every risk that classes of both have a number of."""
+    groups = followed.merged()
+    for attribute, scores in [(None, here.identity), *here.sensitive.items()]:
+        others = there.identity if attribute is None else there.sensitive.get(attribute, {})
+        for name, score in scores.items():
+            metric = score.metric
+            if metric.kind == "risk" and metric.per_class and name in others and comparable(here, there, score):
+                yield _by_one(here, there, groups, metric, attribute)
+
+
+def _by_one(
+    here: Measurement, there: Measurement, groups: Followed, metric: metrics.Metric[Any], attribute: str | None
+) -> PeopleMoved:
+    old = here.per_class(metric.name, attribute)[groups.before]
+    new = there.per_class(metric.name, attribute)[np.maximum(groups.after, 0)]
+    found = (groups.after >= 0) & ~np.isnan(old) & ~np.isnan(new)
+    with np.errstate(invalid="ignore"):  # infinite before and after: the same
+        rise = np.where(old == new, 0.0, new - old) * (1.0 if metric.worse == "high" else -1.0)
+    worse, better = found & (rise > metrics.TOLERANCE), found & (rise < -metrics.TOLERANCE)
+
+    def most(which: Bools, size: Floats) -> Iterator[ChangedClass]:
+        for at in np.flatnonzero(which)[metrics.worst_first(size[which], groups.people[which], most=_NAMED)]:
+            keys = (
+                here.contingency.class_key(int(groups.before[at])),
+                there.contingency.class_key(int(groups.after[at])),
+            )
+            yield ChangedClass(*keys, int(groups.people[at]), float(old[at]), float(new[at]))
+
+    def count(which: Bools) -> int:
+        return int(groups.people[which].sum())
+
+    return PeopleMoved(
+        metric, attribute, count(better), count(worse), count(found & ~better & ~worse), count(~found),
+        (*most(worse, rise), *most(better, -rise)),
+    )  # fmt: skip

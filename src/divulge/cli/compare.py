@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`divulge compare`: tables and releases side by side, or what several policies make of one table."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from typer import Argument, Option
+
+import divulge as dv
+from divulge import publish, results
+from divulge.api.query import is_anatomized
+from divulge.cli import options, program
+from divulge.cli.measure import SuppressionOptions, table_or_release
+from divulge.cli.pictures import ChartOption, Pictures
+
+app = options.new_app()
+_NOTHING_GENERALIZED = "with several tables: nothing is generalized"
+
+
+@dataclass(frozen=True)
+class SeveralTables(options.TableOptions):
+    """Where the tables are, and how they are read."""
+
+    source: Annotated[  # type: ignore[assignment]
+        list[str],
+        Argument(
+            metavar="TABLE...",
+            help="Tables as `divulge measure` reads them, and folders of releases; the first is the reference.",
+        ),
+    ]
+
+    def opened(self) -> list[Any]:
+        """All of them; how tables are read says nothing about releases, which say so themselves."""
+        releases = [(Path(source) / publish.NAME).is_file() for source in self.source]
+        told = {item.name: getattr(self, item.name) for item in fields(self) if item.name != "source"}
+        reading = told if all(releases) else {name: told[name] for name in told if name in _ENGINES}
+        return [
+            source
+            if is_anatomized(source)
+            else table_or_release(options.TableOptions(source=source, **(reading if release else told)), private=False)
+            for source, release in zip(self.source, releases, strict=True)
+        ]
+
+
+_ENGINES = ("engine", "memory_limit", "temp_directory", "master", "remote")
+
+
+@app.command()
+@options.takes_groups
+def compare(
+    context: typer.Context,
+    tables: SeveralTables,
+    roles: options.RoleOptions,
+    adversary: options.BeliefOptions,
+    suppression: SuppressionOptions,
+    leave_out: options.LeaveOutOption = None,
+    plain: options.PlainOption = None,
+    policy: Annotated[
+        options.Texts,
+        Option(
+            metavar="FILE",
+            help="Of one table: generalize it under this policy; repeatable. Of several: roles and promises for all.",
+            rich_help_panel="Promises",
+        ),
+    ] = None,
+    target: Annotated[
+        options.Text,
+        Option(
+            metavar="COLUMN",
+            help="Also tell how well a model foretells this from each release.",
+            autocompletion=program.columns,
+        ),
+    ] = None,
+    out: Annotated[
+        options.Text, Option(metavar="FILE", help="Also write it as one page (.html), replaced if it is there.")
+    ] = None,
+    chart: ChartOption = None,
+    json_: options.JsonOption = False,
+) -> None:
+    """Compare tables and releases, or what policies make of one table: every metric, what is left, who is better or worse off.
+
+    \b
+    Examples:
+      divulge compare patients.csv release/ --out compare.html
+      divulge compare a.csv b.csv --qi zip,age --sensitive disease --original patients.csv
+      divulge compare patients.csv --policy k5.toml --policy k20.toml
+    """
+    if out is not None:
+        results.page_path(out)
+    drawing = Pictures.of(chart, ("compared",))
+    if len(tables.source) > 1:
+        program.refuse_idle(context, {_NOTHING_GENERALIZED: ("leave_out", "plain")})
+    opened = tables.opened()
+    first = next((each.table for each in opened if not isinstance(each, str)), None)
+    named = {} if first is None else roles.resolve(first) | options.GuardOptions(leave_out, plain).resolve(first)
+    her = suppression.added_to(adversary.resolve(() if first is None else first.names))
+    found = dv.compare(
+        opened, policies=policy or (), **named, target=target, adversary=her, engine=tables.chosen_engine()
+    )
+    name = f"the comparison of {', '.join(each.name for each in found)}"
+    written = [] if out is None else [dv.report(found, title=name).save(out)]
+    options.tell(found, json_=json_, written=written)
+    drawing.draw({"compared": found.chart}, json_=json_)

@@ -1,0 +1,269 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tables side by side: people who are better or worse off, counted by hand; metrics as `measure` tells them of each alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import divulge as dv
+from divulge.api.compare import ComparedTable, TableComparison
+from divulge.engines import DuckDBEngine, SparkEngine
+from divulge.errors import BadInput, Infeasible
+from tests.charts.test_charts import data
+from tests.helpers import run_cli
+
+# Twelve people: 6 have the flu, 6 a cold.
+ZIPS = ["10"] + ["11"] * 3 + ["20"] * 2 + ["21"] * 4 + ["30"] * 2
+DISEASES = ["flu"] + ["flu", "flu", "cold"] + ["flu", "cold"] + ["cold"] * 4 + ["flu"] * 2
+PEOPLE = pa.table({"zip": ZIPS, "disease": DISEASES})
+ROLES: dict[str, Any] = {"quasi_identifiers": "zip", "sensitive": "disease"}
+LEVELS = {"hierarchies": {"zip": {"prefix": [1]}}}
+K2, K3 = {"k_anonymity": 2, **LEVELS}, {"k_anonymity": 3, "suppression": 0.2, **LEVELS}
+
+
+def moves(other: ComparedTable, name: str, attribute: str | None = None) -> tuple[int, int, int, int]:
+    """People who are better off, worse off, as before, and nowhere."""
+    (found,) = (move for move in other.moved if (move.metric.name, move.attribute) == (name, attribute))
+    assert found.people == found.better + found.worse + found.same + found.not_found
+    return found.better, found.worse, found.same, found.not_found
+
+
+def test_people_through_a_release_by_hand() -> None:
+    """10 and 11 become 1*, 20 and 21 become 2*, 30 becomes 3*: classes of 4, 6 and 2."""
+    found = dv.compare(PEOPLE, policies=[K2], **ROLES)
+    (other,) = found.others
+    assert other.matched_by == "mapping"
+    # 1 -> 4, 3 -> 4, 2 -> 6, 4 -> 6 people; 2 -> 2 of the two at 30.
+    assert moves(other, "k_anonymity") == (10, 0, 2, 0)
+    # Distinct diseases: 1 -> 2 (one person), 2 -> 2 (three), 2 -> 2 (two), 1 -> 2 (four), 1 -> 1 (two).
+    assert moves(other, "l_diversity", "disease") == (5, 0, 7, 0)
+    # The commonest disease: 1 -> 3/4 (one), 2/3 -> 3/4 (three), 1/2 -> 5/6 (two), 1 -> 5/6 (four), 1 -> 1 (two).
+    assert moves(other, "alpha", "disease") == (5, 5, 2, 0)
+    (alpha,) = (move for move in other.moved if move.metric.name == "alpha" and move.attribute)
+    worst = alpha.classes[0]
+    assert (worst.key, worst.becomes, worst.people) == ({"zip": "20"}, {"zip": "2*"}, 2)
+    assert (worst.before, worst.after) == pytest.approx((1 / 2, 5 / 6))
+
+
+def test_people_who_are_left_out_are_neither_better_nor_worse_off() -> None:
+    """Three are needed, and a fifth of twelve may go: the two at 30 do."""
+    found = dv.compare(PEOPLE, policies=[K3], **ROLES)
+    assert found[1].measurement is not None
+    assert found[1].measurement.people == 10
+    assert moves(found[1], "k_anonymity") == (10, 0, 0, 2)
+
+
+def test_a_written_release_is_followed_by_its_mapping(tmp_path: Path) -> None:
+    two = dv.generalize(PEOPLE, policy=K2, **ROLES)
+    three = dv.generalize(PEOPLE, policy=K3, **ROLES)
+    folders = [str(release.write(tmp_path / name)) for name, release in (("two", two), ("three", three))]
+    found = dv.compare([PEOPLE, *folders, two])
+    assert [each.name for each in found] == ["table 1", "two", "three", "table 4"]
+    assert [each.kind for each in found] == ["table", *["generalized"] * 3]
+    assert [moves(each, "k_anonymity") for each in found.others] == [(10, 0, 2, 0), (10, 0, 0, 2), (10, 0, 2, 0)]
+    # From one release to the other: ten are where they were, and two are gone.
+    between = dv.compare(folders, original=PEOPLE)
+    assert between.reference.name == "two"
+    assert moves(between[1], "k_anonymity") == (0, 0, 10, 2)
+    assert between[0].utility is not None
+    assert between[0].utility.summary["rows_left_out"] == 0.0
+    # Without the original and its mapping, by the labels 1*, 2* and 3* themselves.
+    by_values = dv.compare(folders)
+    assert by_values[1].matched_by == "values"
+    assert moves(by_values[1], "k_anonymity") == (0, 0, 10, 2)
+    assert by_values[1].utility is None
+    assert any("the original is not known" in note for note in by_values.notes)
+
+
+def test_tables_are_matched_by_their_values() -> None:
+    """10 gets a second person, 20 loses one, 30 is not there; numbers and texts of the same digits are the same class."""
+    other = pa.table({"zip": [10, 10, 11, 11, 11, 20, 21, 21, 21, 21, 40, 40], "disease": DISEASES})
+    found = dv.compare({"before": PEOPLE, "after": other}, **ROLES)
+    assert [each.name for each in found] == ["before", "after"]
+    assert found[1].matched_by == "values"
+    assert moves(found[1], "k_anonymity") == (1, 2, 7, 2)
+    strange = dv.compare([PEOPLE, pa.table({"zip": ["x"] * 12, "disease": DISEASES})], **ROLES)
+    assert strange[1].moved == ()
+    assert strange[1].unmatched is not None
+    assert "no class has the same values" in strange[1].unmatched
+
+
+def test_a_release_of_other_people_is_not_followed_by_its_mapping(tmp_path: Path) -> None:
+    folder = str(dv.generalize(PEOPLE, policy=K2, **ROLES).write(tmp_path / "release"))
+    others = pa.table({"zip": ["10", *ZIPS[:-1]], "disease": DISEASES})
+    found = dv.compare([others, folder])
+    assert found[1].matched_by is None
+    assert found[1].unmatched is not None
+
+
+def test_metrics_are_those_of_each_alone(tmp_path: Path) -> None:
+    release = dv.generalize(PEOPLE, policy=K2, **ROLES)
+    folder = str(release.write(tmp_path / "release"))
+    found = dv.compare([PEOPLE, folder, release])
+    against = dv.Adversary(original=PEOPLE)
+    alone = [dv.measure(PEOPLE, **ROLES), dv.measure(folder, adversary=against), release.after]
+    for each, measured in zip(found, alone, strict=True):
+        expected: dict[Any, float] = {(None, name): score.value for name, score in measured.identity.items()}
+        expected |= {("disease", name): score.value for name, score in measured.sensitive["disease"].items()}
+        assert {key: score.value for key, score in each.numbers.items()} == pytest.approx(expected)
+    # The files and the plan tell the same.
+    assert {key: score.value for key, score in found[1].numbers.items()} == pytest.approx(
+        {key: score.value for key, score in found[2].numbers.items()}
+    )
+    assert found[1].utility is not None
+    assert found[1].utility.summary == dv.utility(PEOPLE, folder, **ROLES).summary
+
+
+def test_differences_are_against_the_first() -> None:
+    found = dv.compare(PEOPLE, policies=[K2], **ROLES)
+    k = found.difference(found[1], None, "k_anonymity")
+    assert k is not None
+    assert (k.value, k.change) == (1.0, "better")  # 1 person before, 2 now
+    alpha = found.difference(found[1], "disease", "alpha")
+    assert alpha is not None
+    assert (alpha.value, alpha.change) == (0.0, "same")  # those at 30 all have the flu, before and after
+    classes = found.difference(found[1], None, "classes")
+    assert classes is not None
+    assert (classes.value, classes.change) == (-2.0, None)  # a description, no risk
+    # The l of recursive diversity is each table's own: 1 before, 1 now; with one that is given it can be told of any.
+    sharp = pa.table({"zip": ["1", "1"], "disease": ["flu", "cold"]})
+    apart = dv.compare([PEOPLE, sharp], **ROLES)
+    assert apart.difference(apart[1], "disease", "recursive_c_l_diversity") is None
+    same_l = dv.compare([PEOPLE, sharp], **ROLES, adversary=dv.Adversary(recursive_l=2))
+    assert same_l.difference(same_l[1], "disease", "recursive_c_l_diversity") is not None
+
+
+def test_the_picture_shows_the_numbers_and_the_people() -> None:
+    found = dv.compare(PEOPLE, policies=[K2], **ROLES)
+    rows = data(found.chart())
+    people = {row["how"]: row["people"] for row in rows if row.get("what") == "policy 1: k anonymity"}
+    assert people == {"less than before": 10, "the same": 2}
+    told = [(row["table"], row["value"]) for row in rows if row.get("kind") in ("reference", "other")]
+    assert {("table 1", 1.0), ("policy 1", 2.0)} <= set(told)
+
+
+def test_an_anatomized_release_has_levels_and_utility() -> None:
+    people = PEOPLE.append_column("age", pa.array(range(20, 32)))
+    anatomized = dv.anatomize(people, sensitive="disease", quasi_identifiers=["zip", "age"], beta="1/2")
+    found = dv.compare([people, anatomized], quasi_identifiers=["zip", "age"], sensitive="disease")
+    assert found[1].levels == anatomized.levels
+    assert found[1].measurement is None
+    assert found[1].utility is not None
+    assert "groups and no classes" in str(found[1].unmatched)
+    rows = found.to_frame().to_pylist()
+    assert {row["name"] for row in rows if row["kind"] == "level"} == {"alpha", "beta", "gamma", "delta"}
+
+
+def test_a_policy_that_nothing_keeps_is_named_and_the_others_are_told() -> None:
+    found = dv.compare(PEOPLE, policies=[K2, {"k_anonymity": 13}], **ROLES)
+    assert found[2].refused is not None
+    assert "nothing keeps this policy" in str(found)
+    with pytest.raises(Infeasible):
+        dv.compare(PEOPLE, policies=[{"k_anonymity": 13}], **ROLES)
+
+
+def test_several_tables_are_held_against_one_policy() -> None:
+    found = dv.compare([PEOPLE, PEOPLE.slice(1)], policies=[{"k_anonymity": 2, "roles": ROLES}])
+    broken = [[not outcome.holds for outcome in each.verdict.outcomes] for each in found if each.verdict]
+    assert broken == [[True], [False]]
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"tables": [PEOPLE], **ROLES}, "nothing to compare with"),
+        ({"tables": [PEOPLE, PEOPLE], "plain": "zip", **ROLES}, "plain= has no effect"),
+        ({"tables": [PEOPLE, PEOPLE], "policies": [K2, K3], **ROLES}, "several policies"),
+        ({"tables": [PEOPLE, PEOPLE], "target": "disease", **ROLES}, "the original is not known"),
+        ({"tables": PEOPLE, "policies": [{}], **ROLES}, "makes no promise"),
+        ({"tables": PEOPLE, "policies": [K2, {**K2, "roles": {"sensitive": "disease"}}], "quasi_identifiers": "zip"}, "sensitive differ"),
+        ({"tables": [PEOPLE, PEOPLE], "original": PEOPLE, "adversary": dv.Adversary(original=PEOPLE), **ROLES}, "named twice"),
+        ({"tables": [PEOPLE, dv.generalize(PEOPLE, policy=K2, **ROLES)], "quasi_identifiers": "disease"}, "quasi-identifiers differ"),
+        ({"tables": [PEOPLE, dv.generalize(PEOPLE, policy=K2, **ROLES)], "adversary": dv.Adversary(nulls="drop")}, "nulls= has no effect"),
+    ],
+)  # fmt: skip
+def test_mistakes_are_one_sentence(given: dict[str, Any], told: str) -> None:
+    with pytest.raises(BadInput, match=told):
+        dv.compare(given.pop("tables"), **given)
+
+
+def test_every_engine_tells_the_same(engine: DuckDBEngine | SparkEngine) -> None:
+    expected = _numbers(dv.compare(PEOPLE, policies=[K2], **ROLES))
+    found = dv.compare(dv.read(PEOPLE, engine=engine), policies=[K2], **ROLES)
+    assert list(_numbers(found).values()) == pytest.approx(list(expected.values()))
+    assert found.reference.measurement is not None
+    if found.reference.measurement.survey is None:
+        assert moves(found[1], "k_anonymity") == (10, 0, 2, 0)
+    else:
+        assert "stayed where they were counted, so nobody can be followed" in str(found[1].unmatched)
+        assert found[1].moved == ()
+
+
+def _numbers(found: TableComparison) -> dict[Any, float]:
+    return {(each.name, *key): score.value for each in found for key, score in each.numbers.items()}
+
+
+# --- the command ------------------------------------------------------------------------------------------------------
+@pytest.fixture
+def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The twelve people, two policies, and a release."""
+    import pyarrow.csv
+
+    monkeypatch.chdir(tmp_path)
+    pyarrow.csv.write_csv(PEOPLE, tmp_path / "t.csv")
+    head = 'quasi_identifiers = ["zip"]\nsensitive = ["disease"]\n'
+    rule = "[hierarchies.zip]\nprefix = [1]\n"
+    (tmp_path / "k2.toml").write_text(f"{head}[promises]\nk_anonymity = 2\n{rule}", encoding="utf-8")
+    (tmp_path / "k3.toml").write_text(f"{head}[promises]\nk_anonymity = 3\nsuppression = 0.2\n{rule}", encoding="utf-8")
+    assert run_cli("generalize", "t.csv", "--policy", "k2.toml", "--out", "release").code == 0
+    return tmp_path
+
+
+@pytest.mark.usefixtures("files")
+def test_the_command_tells_tables_and_releases() -> None:
+    found = run_cli("compare", "t.csv", "release", "--json").json()
+    assert (found["reference"], found["original"]) == ("t.csv", "t.csv")
+    first, other = found["compared"]
+    assert first["difference"] is None
+    assert (other["identity"]["k_anonymity"], other["difference"]["identity"]["k_anonymity"]) == (2, 1)
+    assert other["change"]["identity"]["k_anonymity"] == "better"
+    assert other["moved"][0]["metric"] == "k_anonymity"
+    assert [other["moved"][0][name] for name in ("better", "worse", "same", "not_found")] == [10, 0, 2, 0]
+    text = run_cli("compare", "t.csv", "release")
+    assert "release against t.csv, the reference and the original." in text.out
+    assert "by the k_anonymity of their class 83% of 12 people are better off, 0% worse" in " ".join(text.out.split())
+
+
+def test_the_command_applies_policies_and_writes_a_page(files: Path) -> None:
+    found = run_cli(
+        "compare", "t.csv", "--policy", "k2.toml", "--policy", "k3.toml", "--out", "c.html", "--chart", "c.svg"
+    )
+    assert found.code == 0, found.err
+    assert "k2.toml, k3.toml against t.csv" in found.out
+    page = Path("c.html").read_text(encoding="utf-8")
+    assert "INTERNAL" in page
+    assert "divulge compare t.csv" in page
+    assert not list(files.glob("*release-*"))
+
+
+@pytest.mark.usefixtures("files")
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["t.csv"], "nothing to compare with"),
+        (["t.csv", "release", "--leave-out", "disease"], "--leave-out has no effect"),
+        (["release", "--policy", "k2.toml"], "is a release"),
+        (["t.csv", "release", "--out", "c.pdf"], "does not end in .html"),
+        (["release", "release", "--delimiter", ";"], "--delimiter has no effect"),
+        (["t.csv", "t.csv", "--qi", "zip", "--target", "disease"], "the original is not known"),
+    ],
+)
+def test_mistakes_on_the_line(words: list[str], told: str) -> None:
+    found = run_cli("compare", *words)
+    assert found.code == 2
+    assert told in found.err
+    assert len(found.err.strip().splitlines()) == 1
