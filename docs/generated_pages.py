@@ -1,15 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The pages that mkdocs makes anew at each build: every command as the program has it, every public name as the code has it.
+"""What mkdocs makes anew at each build: every command as the program has it, every public name and every room as the code has it.
 
 A hook of mkdocs.yml. Signatures and docstrings of the Python pages are read by mkdocstrings, without running anything.
 """
 
 from __future__ import annotations
 
+import ast
 import importlib
 import inspect
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -49,6 +51,37 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     for name, page in PAGES.items():
         files.append(File.generated(config, name, content=page()))
     return files
+
+
+def on_page_markdown(markdown: str, **_: Any) -> str:
+    """Called by mkdocs for each page: figures that would go stale are made from the code."""
+    return markdown.replace("<!-- rooms -->", rooms_table())
+
+
+# --- rooms --------------------------------------------------------------------------------------------------------------
+def rooms_table() -> str:
+    """The rooms in the order that the structure test keeps: what each is for in its own words, and how large it is."""
+    root = Path(__file__).parents[1]
+    order = _assigned("ORDER", ast.parse((root / "tests" / "test_structure.py").read_text(encoding="utf-8")))
+    rooms = [_room(root / "src" / "divulge", name) for name in order if not name.startswith("__")]
+    head = ["| room | what it is for | files | lines | names others may use |", "|---|---|---|---|---|"]
+    return "\n".join([*head, *rooms])
+
+
+def _room(package: Path, name: str) -> str:
+    folder = package / name
+    files = sorted(folder.glob("*.py")) if folder.is_dir() else [folder.with_suffix(".py")]
+    tree = ast.parse(files[0].read_text(encoding="utf-8"))
+    purpose = (ast.get_docstring(tree) or "").partition("\n")[0]
+    lines = sum(len(file.read_text(encoding="utf-8").splitlines()) for file in files)
+    names = len(_assigned("__all__", tree)) or ""
+    return f"| `{name}{'/' if folder.is_dir() else ''}` | {_cell(purpose)} | {len(files)} | {lines:,} | {names} |"
+
+
+def _assigned(name: str, tree: ast.Module) -> tuple[str, ...]:
+    """The names that a file lists under a name; none where it has no such list."""
+    found = (node.value for node in tree.body if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == name)
+    return next((tuple(ast.literal_eval(value)) for value in found), ())
 
 
 # --- commands -----------------------------------------------------------------------------------------------------------

@@ -78,10 +78,11 @@ def test_users_are_told_public_names_only(page: Path) -> None:
 
 
 def test_contributors_find_every_room_and_every_file_that_they_are_told_of() -> None:
-    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    pages = [(ROOT / "CONTRIBUTING.md"), DOCS / "architecture.md", DOCS / "comparison.md"]
+    text, *others = (page.read_text(encoding="utf-8") for page in pages)
     table = "".join(re.findall(r"^\| (.*?) \| ", text, re.MULTILINE))
     rooms = {name.rstrip("/") for name in re.findall(r"`(\w+/?)`", table)}
     assert set(ORDER) - {"__init__", "__main__"} <= rooms
-    told = re.findall(r"`((?:src|tests|docs|benchmarks)/[\w/.]*)`", text)
+    told = re.findall(r"`((?:src|tests|docs|benchmarks)/[\w/.]*)`", "\n".join([text, *others]))
     assert len(told) > 30
     assert [name for name in told if not (ROOT / name.replace("NAME", "check")).exists()] == []

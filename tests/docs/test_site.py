@@ -23,6 +23,7 @@ from typer.main import get_command
 import divulge as dv
 from divulge.cli.main import COMMANDS
 from tests.docs.test_links import PRIVATE
+from tests.test_structure import ORDER
 from tests.views import browser as driver
 
 ROOT = Path(__file__).parents[2]
@@ -86,6 +87,12 @@ def test_generated_pages_are_rendered_and_name_no_private_module(site: Path, nam
     assert "<blockquote>" not in text, "an example outside a section Examples"
     assert PRIVATE.findall(shown(text)) == []
     assert "Parameters:" in text or name == "commands"
+
+
+def test_every_room_is_told_in_its_own_words_and_in_order(site: Path) -> None:
+    rows = re.findall(r"<tr>\s*<td><code>(\w+)/?</code></td>\s*<td>(.+?)</td>", page(site, "architecture"))
+    assert [name for name, _ in rows] == [name for name in ORDER if not name.startswith("__")]
+    assert dict(rows)["count"] == "From rows to counts: the only place before publishing where rows are read."
 
 
 class _Silent(http.server.SimpleHTTPRequestHandler):
