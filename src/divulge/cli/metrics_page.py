@@ -64,7 +64,7 @@ def reference_page(example: Measurement) -> str:
     lines = [_TOP]
     for scope, heading in SCOPES.items():
         chosen = [metric for metric in dv.METRICS if metric.scope == scope]
-        lines += [f"## {heading}", "", "| metric | symbol | unit | meaning |", "|---|---|---|---|"]
+        lines += [f"## {heading}", "", "| metric | symbol | meaning |", "|---|---|---|"]
         lines += [_row(metric) for metric in chosen]
         lines.append("")
         for metric in chosen:
@@ -81,8 +81,10 @@ def promise_of(metric: Metric[Any]) -> str:
 
 def _row(metric: Metric[Any]) -> str:
     name = Promise.name_of(metric)
-    symbol = f"`{metric.symbol}`".replace("|", "\\|") if metric.symbol else ""
-    return f"| [{name}](#{name.replace(' ', '-')}) | {symbol} | {metric.unit} | {metric.plain.replace('|', '&#124;')} |"
+    symbol = f"<code>{html.escape(metric.symbol)}</code>" if metric.symbol else ""
+    shown = name.replace("_", "_<wbr>")  # where a phone may break it
+    cells = [f"[{shown}](#{name.replace(' ', '-')})", symbol, metric.plain]
+    return f"| {' | '.join(cell.replace('|', '&#124;') for cell in cells)} |"
 
 
 def _section(metric: Metric[Any], example: Measurement) -> list[str]:
