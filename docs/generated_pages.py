@@ -7,6 +7,7 @@ A hook of mkdocs.yml. Signatures and docstrings of the Python pages are read by 
 from __future__ import annotations
 
 import ast
+import html
 import importlib
 import inspect
 import re
@@ -117,7 +118,7 @@ def _command(command: Any, name: str) -> str:
         record = parameter.get_help_record(context)
         if record is not None and "--help" not in parameter.opts:
             title = getattr(parameter, "rich_help_panel", None) or f"{parameter.param_type_name}s".capitalize()
-            panels.setdefault(title, []).append(f"| `{_cell(record[0])}` | {_cell(record[1], escape=True)} |")
+            panels.setdefault(title, []).append(f"| {_code(record[0])} | {_cell(record[1], escape=True)} |")
     for title, rows in panels.items():
         lines += [f"| {title} | |", "|---|---|", *rows, ""]
     return "\n".join(lines)
@@ -137,6 +138,11 @@ def _cell(text: str, *, escape: bool = False) -> str:
     """Text that can stand in a cell of a table."""
     line = " ".join(text.split()).replace("|", "\\|")
     return _plain(line) if escape else line
+
+
+def _code(text: str) -> str:
+    """Code in a cell of a table; between backquotes a bar would need a backslash, and show it."""
+    return f"<code>{html.escape(' '.join(text.split())).replace('|', '&#124;')}</code>"
 
 
 def _plain(text: str) -> str:

@@ -89,6 +89,11 @@ def test_generated_pages_are_rendered_and_name_no_private_module(site: Path, nam
     assert "Parameters:" in text or name == "commands"
 
 
+def test_no_page_shows_a_backslash_before_a_bar(site: Path) -> None:
+    pages = {path.parent.name: shown(path.read_text(encoding="utf-8")) for path in site.rglob("index.html")}
+    assert [name for name, text in pages.items() if "\\|" in text] == []
+
+
 def test_every_room_is_told_in_its_own_words_and_in_order(site: Path) -> None:
     rows = re.findall(r"<tr>\s*<td><code>(\w+)/?</code></td>\s*<td>(.+?)</td>", page(site, "architecture"))
     assert [name for name, _ in rows] == [name for name in ORDER if not name.startswith("__")]
