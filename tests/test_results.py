@@ -77,6 +77,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Result]:
         hierarchies.cover(PEOPLE, levels.hierarchies),
         release,
         release.explain(),
+        dv.advise(PEOPLE, sensitive="disease", quasi_identifiers=[LONG, "age"], queries=2),
         anatomized,
         dv.reseal(folder),
         dv.report(folder),
@@ -112,7 +113,7 @@ def _about_records() -> list[Result]:
 
 
 NAMES = (
-    "Alternatives AnatomizedRelease Applied Attack Attacks Built Comparison Coverage CutColumn Dip Disinformation Enhancement "
+    "Advice Alternatives AnatomizedRelease Applied Attack Attacks Built Comparison Coverage CutColumn Dip Disinformation Enhancement "
     "Enhancements Estimate Explanation Figure3 Front GeneralizedRelease Growth Increment Independence Leakage Measurement OneClass "
     "PeopleLeakage Perturbed Profile Ranking ReleaseCheck Repair Report Resealed RiskBands Run SetLeakage Simulation Table5 "
     "TableComparison Timeline "

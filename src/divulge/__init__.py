@@ -19,7 +19,7 @@ _NAMES = {
     "api.perturbed": "perturbed",
     "api.generalize": "generalize tradeoff cut",
     "api.apply": "apply",
-    "api.anatomize": "anatomize",
+    "api.anatomize": "advise anatomize",
     "api.query": "query open_release check_anatomized",
     "api.report": "report",
     "api.utility": "utility",

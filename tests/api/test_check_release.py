@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import divulge as dv
@@ -210,6 +211,31 @@ def test_later_rows_are_not_held_against_promises_of_both_releases(tmp_path: Pat
     found = dv.measure(tmp_path / "later", private=True)
     assert found.settings["prior"] == {"disease": "original"}
     assert found["t_closeness"].value == pytest.approx(1 / 13)
+
+
+def test_later_rows_keep_their_promises_with_all_that_was_published_before(tmp_path: Path) -> None:
+    first = published(tmp_path / "1", {"k_anonymity": 2, "t_closeness": 0.5})
+    dv.apply(first, PEOPLE.slice(0, 4), tmp_path / "2")
+    dv.apply(tmp_path / "2", PEOPLE.slice(0, 1), tmp_path / "3")
+    assert dv.measure(tmp_path / "3")["k_anonymity"].value == 1, "one row by itself"
+    tables = [pq.read_table(tmp_path / name / "table.parquet") for name in ("1", "2", "3")]
+    everything = dv.measure(
+        pa.concat_tables(tables), quasi_identifiers="zip", sensitive="disease",
+        adversary=dv.Adversary(original=pa.concat_tables([PEOPLE, PEOPLE.slice(0, 4), PEOPLE.slice(0, 1)])),
+    )  # fmt: skip
+    verdict = dv.check(tmp_path / "3", private=True)
+    assert {outcome.promise.metric.name: outcome.value for outcome in verdict.outcomes} == {
+        name: pytest.approx(everything[name].value) for name in ("k_anonymity", "t_closeness")
+    }
+    assert (verdict.holds, verdict.settings["release"]["with_earlier"]) == (True, True)
+    assert run_cli("check", str(tmp_path / "3"), "--private").code == 0
+    refused = run_cli("check", str(tmp_path / "3"))
+    assert refused.code == 2
+    assert "--private" in refused.err
+    given = dv.check(tmp_path / "3", {"k_anonymity": 2}, private=True)
+    assert (given.holds, given.settings["release"]["with_earlier"]) == (False, False)
+    assert {outcome.shown_by for outcome in verdict.outcomes} == {"publisher"}
+    assert "every value" in run_cli("query", str(tmp_path / "3"), "zip = 'a'").err
 
 
 def test_an_anatomized_release_is_handed_over_to_its_levels(tmp_path: Path) -> None:

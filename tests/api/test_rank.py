@@ -24,6 +24,8 @@ from divulge.ranking.distinct_rows import Coded, DistinctRows, count_cubes, cove
 from divulge.table import Table, read
 from tests import oracle
 from tests.helpers import run_cli
+from tests.search import drawn
+from tests.search import oracle as search_oracle
 
 ENGINE = DuckDBEngine(threads=1)
 NAMES = ("a", "b", "c", "d")
@@ -237,3 +239,89 @@ def test_growing_on_every_engine(engine: Engine) -> None:
         check(rows, item.columns, item)
     for step in found.steps:
         check(rows, list("abc")[: step.n], step)
+
+
+# --- sets that are made coarser first (Afifi et al. 2018, Fig. 4) -----------------------------------------------------
+PAIRS = (("zip", "age"), ("sex", "zip"), ("age", "sex"))
+
+
+@given(drawn.tables(least=4), st.sampled_from([0.0, 0.3]))
+@settings(max_examples=25, deadline=None)
+def test_each_set_is_made_coarser_and_then_measured(rows: list[dict[str, Any]], suppression: float) -> None:
+    """Levels, classes and leakages against every node, row by row."""
+    policy = dv.Policy(k_anonymity=2, entropy_leakage=1.0, suppression=suppression)
+    roles: dict[str, Any] = {"quasi_identifiers": ["zip", "age", "sex"], "sensitive": "disease"}
+    found = dv.rank(drawn.arrow(rows), **roles, sets=PAIRS, policy=policy, hierarchies=drawn.HIERARCHIES, engine=ENGINE)
+    assert [item.columns for item in found.anonymized] == [*PAIRS]
+    prior = Counter(row["disease"] for row in rows)
+    for item in found.anonymized:
+        world = search_oracle.World(rows, {name: drawn.TAXONOMIES[name] for name in item.columns}, "disease")
+        best = search_oracle.best(world, policy.promises, suppression, "loss")
+        if best is None:
+            assert (item.numbers, item.classes, bool(item.obstacle)) == (None, (), True)
+            continue
+        assert item.loss == pytest.approx(best[0], abs=1e-9)
+        assert item.levels in best[1]
+        published = world.published(item.levels, policy.promises, suppression)
+        assert published is not None
+        classes = oracle.group(published.rows, item.columns)
+        counts = [Counter(row["disease"] for row in members) for members in classes]
+        told = oracle.sensitive(counts, prior=prior)
+        assert item.suppressed == len(published.suppressed)
+        keys = [tuple(members[0][name] for name in item.columns) for members in classes]
+        by_key = {tuple(map(_text, one.values.values())): one for one in item.classes}
+        assert {key: one.people for key, one in by_key.items()} == dict(zip(keys, map(len, classes), strict=True))
+        for name in ("distribution_leakage", "entropy_leakage"):
+            expected = dict(zip(keys, told[name][1] or [], strict=True))
+            measured = {key: one.sensitive["disease"][name] for key, one in by_key.items()}
+            assert measured == pytest.approx(expected, abs=1e-9)
+            assert item.numbers is not None
+            assert item.numbers.sensitive["disease"][name] == pytest.approx(max(expected.values()), abs=1e-9)
+
+
+def _text(value: Any) -> str | None:
+    return None if value is None else str(value)
+
+
+def test_sets_that_are_made_coarser_are_told_everywhere() -> None:
+    """Two of each zip code and one of each age: zip alone keeps k = 2 as it is; with age something must go."""
+    people = pa.table({"zip": list("1122"), "age": ["20", "30", "20", "40"], "disease": ["flu", "cold", "flu", "HIV"]})
+    asked: dict[str, Any] = {"quasi_identifiers": ["zip", "age"], "sensitive": "disease", "policy": {"k_anonymity": 2}}
+    levels = {"zip": {"suppress": True}, "age": {"suppress": True}}
+    found = dv.rank(people, **asked, sets=[["zip"], ["zip", "age"]], hierarchies=levels)
+    alone, both = found.anonymized
+    assert (alone.levels, len(alone.classes), alone.loss) == ({"zip": 0}, 2, 0.0)
+    assert (both.levels, [one.values for one in both.classes]) == (
+        {"zip": 0, "age": 1},
+        [{"zip": "1", "age": "*"}, {"zip": "2", "age": "*"}],
+    )
+    frame = found.to_frame().to_pylist()
+    assert [(row["set"], row["identity.k_anonymity"]) for row in frame if row["anonymized"]] == [
+        ("zip", 2),
+        ("zip + age", 2),
+    ]
+    document = found.to_dict()
+    assert document["anonymized"][1]["classes"][0]["values"] == {"zip": "1", "age": "*"}
+    assert document["settings"]["promises"] == ["k_anonymity >= 2"]
+    drawing = found.chart().to_dict()
+    shown = drawing["datasets"][drawing["vconcat"][0]["data"]["name"]]
+    assert [(row["class"], row["people"]) for row in shown] == [("1", 2), ("2", 2), ("1, *", 2), ("2, *", 2)]
+    assert "zip + age: 2 classes" in str(found)
+    nothing = dv.rank(people, **asked | {"policy": {"k_anonymity": 9}}, sets=[["zip"]])
+    assert "k_anonymity" in nothing.anonymized[0].obstacle
+    assert nothing.anonymized[0].obstacle.splitlines()[0] in str(nothing)
+    assert nothing.to_dict()["anonymized"][0]["loss"] is None
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ({"policy": {"k_anonymity": 2}}, "none was named"),
+        ({"sets": [["zip"]], "hierarchies": {"zip": {"suppress": True}}}, "without a policy"),
+        ({"sets": [["zip"]], "policy": {"k_anonymity": 2}, "hierarchies": {"zap": {"suppress": True}}}, "'zap'"),
+    ],
+)
+def test_what_would_change_nothing_is_refused(arguments: dict[str, Any], told: str) -> None:
+    people = pa.table({"zip": list("1122"), "disease": ["flu", "cold", "flu", "HIV"]})
+    with pytest.raises(BadInput, match=told):
+        dv.rank(people, quasi_identifiers=["zip"], sensitive="disease", **arguments)

@@ -42,6 +42,7 @@ def call(*args: Any, **kwargs: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
 
 # Arguments with which each public function works; then they are replaced one by one.
 CALLS = {
+    "dv.advise": call(PEOPLE, sensitive="disease", quasi_identifiers=["zip", "age"], queries=2),
     "dv.anatomize": call(PEOPLE, sensitive="disease", quasi_identifiers=["zip", "age"], beta="1/2"),
     "dv.apply": call("release", PEOPLE, "out", force=True),
     "dv.check": call(PEOPLE, KEPT, **ROLES),

@@ -49,6 +49,9 @@ CASES: dict[str, Callable[[], Result]] = {
     ),
     "profile people.csv": lambda: dv.profile("people.csv"),
     "rank people.csv --qi zip,age --sensitive disease": lambda: dv.rank("people.csv", **ROLES),
+    "rank people.csv --qi zip,age --sensitive disease --set zip,age --k-anonymity 2 --hierarchies levels": lambda: (
+        dv.rank("people.csv", **ROLES, sets=[["zip", "age"]], policy={"k_anonymity": 2}, hierarchies="levels")
+    ),
     "rank people.csv --qi zip,age --growing": lambda: dv.growing("people.csv", quasi_identifiers=["zip", "age"]),
     "generalize people.csv --qi zip,age --sensitive disease --pareto k_anonymity --hierarchies levels": lambda: (
         dv.tradeoff("people.csv", "k_anonymity", hierarchies="levels", **ROLES)

@@ -27,7 +27,10 @@ RUNS = {
     "divulge measure --class": ["measure patients.csv --qi sex --sensitive disease --class sex=female"],
     "divulge check": ["check patients.csv --qi zip,age --sensitive disease --k-anonymity 5"],
     "divulge profile": ["profile patients.csv"],
-    "divulge rank": ["rank patients.csv --qi zip,age --sensitive disease"],
+    "divulge rank": [
+        "rank patients.csv --qi zip,age --sensitive disease",
+        "rank patients.csv --qi zip,age --sensitive disease --set zip,age --k-anonymity 2",
+    ],
     "divulge rank --growing": ["rank patients.csv --qi zip,age --sensitive disease --growing"],
     "divulge generalize": [RELEASE],
     "divulge apply": [RELEASE, "apply r new-patients.csv --suppress-unseen --suppression 1 --out r2"],
@@ -35,6 +38,9 @@ RUNS = {
     "divulge compare": [RELEASE, "compare patients.csv r"],
     "divulge report": ["report patients.csv --qi zip,age --sensitive disease --k-anonymity 5"],
     "divulge anatomize": [GROUPS],
+    "divulge anatomize --advise": [
+        "anatomize patients.csv --qi zip,age,sex --sensitive disease --identifier name --advise --queries 10"
+    ],
     "divulge anatomize --check": [GROUPS, "anatomize a --check --beta 1/4"],
     "divulge query": [GROUPS, "query a \"disease = 'Flu'\""],
     "divulge hierarchy build": ["hierarchy build patients.csv --column age"],

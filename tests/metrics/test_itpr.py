@@ -170,6 +170,16 @@ def test_leaving_out_ends_where_nothing_helps_and_within_the_limit() -> None:
     assert measured(table).repair(limit=0.01).steps == ()
 
 
+def test_where_many_are_alone_the_text_says_how_many_must_go() -> None:
+    table = pd.DataFrame(
+        {"age": [*range(15), *[99] * 400], "sex": ["f"] * 415, "disease": ["flu", "cold", "hiv", "cold", "flu"] * 83}
+    )
+    found = measured(table).repair()
+    assert (len(found.steps), found.after) == (10, 1)
+    assert "falls below 1 only when none of the 5 people still at it is left there" in " ".join(str(found).split())
+    assert measured(table).repair(steps=15).after < 1
+
+
 def test_what_cannot_be_recomputed_is_refused() -> None:
     table = people(1).assign(owner=[at // 2 for at in range(60)])
     with pytest.raises(BadInput, match="people own several rows"):

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Anatomization: quasi-identifiers and sensitive attributes in separate tables, tied together only by groups of records."""
 
+from divulge.anatomy.advice import Advice, advise
 from divulge.anatomy.chunks import LARGER, Grouping, HeldTables, group_table, needs_chunks
 from divulge.anatomy.division import Division, Linkage
 from divulge.anatomy.methods import (
@@ -36,10 +37,10 @@ from divulge.anatomy.utility import (
 )
 
 __all__ = [
-    "COUNT", "GROUP", "LARGER", "Algorithm", "AlphaBetaGammaDelta", "Anatomized", "Anatomy", "Asn", "Association",
+    "COUNT", "GROUP", "LARGER", "Advice", "Algorithm", "AlphaBetaGammaDelta", "Anatomized", "Anatomy", "Asn", "Association",
     "Check", "CodedTable", "CodedTables", "Coefficients", "Division", "Estimator", "GroupLevels", "GroupSummary",
     "Grouping", "HeldTables", "InfeasibleModel", "KeptAssociation", "Linkage", "Method", "Published", "Query",
-    "RandomPermutation", "Reached", "Recq", "RowCodes", "Share", "Slicing", "Slppa", "Workload", "as_share",
+    "RandomPermutation", "Reached", "Recq", "RowCodes", "Share", "Slicing", "Slppa", "Workload", "advise", "as_share",
     "associations", "check_groups", "coefficients_of", "estimator", "group_table", "join_tables", "measure_tables",
     "needs_chunks", "read_rows", "reconstructed_information", "recq", "recq_of", "tally",
 ]  # fmt: skip

@@ -314,6 +314,73 @@ def anatomize(
     )
 
 
+@values.checked
+def advise(
+    table: Any,
+    *,
+    sensitive: Names,
+    quasi_identifiers: Names = (),
+    identifier: Names = (),
+    leave_out: Names = (),
+    plain: Names = (),
+    alpha: anatomy.Share = 1,
+    beta: anatomy.Share = 1,
+    gamma: anatomy.Share = 1,
+    delta: anatomy.Share = 1,
+    most_tables: int = 4,
+    queries: int = 200,
+    nulls: Nulls = "category",
+    engine: engines.EngineChoice = None,
+) -> anatomy.Advice:
+    """Say which bounds a table allows, what they cost, and into how many tables to divide it (Yao et al. 2021, section 4.4).
+
+    What is proved, what the paper says and what was measured on this table are told apart. Nothing is written.
+
+    Args:
+        table: Whatever `read` opens, small enough for memory.
+        sensitive: As in `anatomize`, like the other roles.
+        quasi_identifiers: The columns that an adversary may know.
+        identifier: Columns that name people.
+        leave_out: Columns that are not published.
+        plain: Columns that are among the quasi-identifiers although they look like identifiers.
+        alpha: Bounds to be judged for each number of tables: this one,
+        beta: this one,
+        gamma: this one,
+        delta: and this one.
+        most_tables: The most tables that are tried.
+        queries: How many count queries the error of each grouping is measured by.
+        nulls: As in `anatomize`.
+        engine: As in `read`.
+
+    Examples:
+        >>> import divulge as dv, pyarrow as pa
+        >>> people = pa.table({"age": [30, 33, 45, 42], "job": ["T", "E", "E", "T"], "salary": [45, 60, 47, 45]})
+        >>> found = dv.advise(people, sensitive="salary")
+        >>> found.least_beta, found.records_per_group
+        (Fraction(1, 2), 2)
+    """
+    source = read(table, engine=engine)
+    refuse_in_chunks(source, "no grouping that is only tried")
+    roles, _ = anatomy_roles(
+        source,
+        quasi_identifiers=quasi_identifiers,
+        sensitive=sensitive,
+        identifier=identifier,
+        leave_out=leave_out,
+        plain=plain,
+    )
+    found = anatomy.advise(
+        anatomy.read_rows(source, (*roles.quasi_identifiers, *roles.sensitive), nulls=nulls),
+        quasi_identifiers=roles.quasi_identifiers,
+        sensitive=roles.sensitive,
+        model=anatomy.AlphaBetaGammaDelta(alpha=alpha, beta=beta, gamma=gamma, delta=delta),
+        most_tables=most_tables,
+        queries=queries,
+        settings={"source": source.source, "sensitive": list(roles.sensitive), "nulls": nulls},
+    )
+    return replace(found, frame=source.frame)
+
+
 def anatomy_roles(
     source: Table,
     *,

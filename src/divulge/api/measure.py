@@ -20,7 +20,7 @@ from divulge.engines import DuckDBEngine, choose_engine
 from divulge.errors import BadInput, InternalError
 from divulge.metrics import Measurement
 from divulge.policy import Policy, Promise, Protection, Verdict, guard, judge
-from divulge.table import Names, Roles, Table, read, read_beside, resolve_roles, table_of
+from divulge.table import Names, Roles, Table, own_table, read, read_beside, resolve_roles, table_of
 
 _TOGETHER = "all rows of a person"
 _OF_ITSELF = (
@@ -282,16 +282,20 @@ def _check_release(
 ) -> Verdict:
     """Hold a release against the promises that are given, else against its own; those that cannot be judged are named."""
     own = not (kept.promises or kept.protections)
-    if own and release.document["kind"] == "applied":
-        told = f"{release.folder} holds later rows: what it promises is kept by the earlier release and these rows together"
-        raise BadInput(told, hint="Give the promises that its table is to keep by itself")
+    together = own and release.document["kind"] == "applied"
+    if together and release.private is None:
+        told = f"{release.folder} holds later rows: what it promises is kept by these and all that was published before together"
+        raise BadInput(
+            told, hint="Judge it with private= (its mapping/ has the others), or give promises for its own table"
+        )
     promises = release.promises if own else kept.promises
-    if own and not promises and not release.protections:
+    if own and not (promises or release.protections or release.unchecked):
         raise BadInput(
             f"{release.folder} promises nothing, so there is nothing to check", hint="for example k_anonymity=5"
         )
     roles, named = _roles_over(judged.table, release, kept, given)
-    measurement = _measured(judged, roles, her, joint=joint or (own and release.document["joint"]))
+    whole = _with_earlier(judged, release, roles) if together else judged
+    measurement = _measured(whole, roles, her, joint=joint or (own and release.document["joint"]))
     obstacle = _Obstacles(release, measurement, her, judged.assumptions(her, roles), own=own)
     reasons = {promise: obstacle.of(promise) for promise in promises}
     held = [promise for promise, why in reasons.items() if not why]
@@ -299,6 +303,7 @@ def _check_release(
     unproved = {promise.text: why for promise, why in reasons.items() if why}
     unproved |= {item.text: why for item in kept.protections if (why := obstacle.of_protection(item))}
     unproved |= dict.fromkeys(release.protections if own else (), "whom it protects, the original alone says")
+    unproved |= dict(item.split(": ", 1) for item in release.unchecked if own)
     verdict = None
     if held or protections:
         protected = policies.choose_measured(protections, measurement)
@@ -309,14 +314,24 @@ def _check_release(
     if verdict is None:
         raise InternalError("a release was neither judged nor refused")
     outcomes = tuple(
-        replace(it, shown_by="publisher" if it.protects else release.shown_by(it.promise, it.attribute))
+        replace(it, shown_by="publisher" if it.protects else release.shown_by(it.promise, it.attribute, own=own))
         for it in verdict.outcomes
     )
     settings = dict(verdict.measurement.settings)
-    settings["release"] = {**settings["release"], "promises": "its own" if own else "given"}
+    said = {"promises": "its own" if own else "given", "with_earlier": together}
+    settings["release"] = {**settings["release"], **said}
     open_ = [f"not judged: {text}: {reason}" for text, reason in unproved.items()]
     notes = (*verdict.measurement.notes, *_told_of(release), *open_)
     return replace(verdict, outcomes=outcomes, measurement=replace(verdict.measurement, settings=settings, notes=notes))
+
+
+def _with_earlier(judged: TableOrRelease, release: publish.OpenedRelease, roles: Roles) -> TableOrRelease:
+    """Later rows and all that was published before them: its promises are kept by both together."""
+    source, engine = own_table(judged.table)
+    rows = table_of(
+        engine, f"({release.all_rows(engine, roles.counted)})", source=f"{release.folder} and what it continues"
+    )
+    return replace(judged, table=replace(rows, frame=source.frame))
 
 
 def _unproved(release: publish.OpenedRelease, unproved: Mapping[str, str], verdict: Verdict | None) -> BadInput:

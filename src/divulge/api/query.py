@@ -100,6 +100,9 @@ def open_release(
         labels = answers.read_labels(engine, table, document, folder, hierarchies=hierarchies)
         left_out = None if private is None else private["rows"]["original"] - private["rows"]["published"]
         return answers.GeneralizedSource(table, labels, left_out, folder)
+    if found is not None and found.public["kind"] == "applied":
+        told = f"{release} holds later rows, and its mapping does not list every value of their labels: no bound would be certain"
+        raise BadInput(told, hint="Ask the release that it continues, or generalize old and new rows together")
     published = open_anatomized(release, group=group, count=count)
     anatomy.check_groups(published)
     return answers.AnatomizedSource(published, _promised(release))

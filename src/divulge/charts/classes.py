@@ -395,9 +395,9 @@ def independence(found: metrics.Independence) -> Any:
             alt.Tooltip("correlation:Q", title="correlation", format=".3f"),
         ],
     )
-    scale = alt.Scale(domain=[-1, 0, 1], range=[WARNING, "#ffffff", ACCENT])
+    scale = alt.Scale(domain=[-1, 0, 1], range=[WARNING, "#ffffff", ACCENT], interpolate="rgb")  # 0 stays pale
     squares = base.mark_rect().encode(color=alt.Color("correlation:Q", title="correlation", scale=scale))
-    strong = alt.condition("abs(datum.correlation) > 0.6", alt.value("white"), alt.value(INK))
+    strong = alt.condition("abs(datum.correlation) > 0.7", alt.value("white"), alt.value(INK))
     numbers = base.mark_text(fontSize=9).encode(text=alt.Text("correlation:Q", format=".2f"), color=strong)
     about = "identity" if found.attribute is None else readable(found.attribute, 40)
     return finished(

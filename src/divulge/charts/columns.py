@@ -13,8 +13,10 @@ from divulge import metrics, publish, ranking, results
 from divulge.charts.theme import (
     ACCENT,
     BEFORE,
+    DASHES,
     HEIGHT,
     INK,
+    SEVERAL,
     WARNING,
     WIDTH,
     counted,
@@ -29,6 +31,7 @@ from divulge.errors import BadInput, nearest
 from divulge.values import as_text, checked
 
 _MOST_SETS = 20
+_MOST_CLASSES = 40
 _MOST_VALUES = 24
 """Bars of one column; further values stand together."""
 _UNIQUES = next(metric.name for metric in metrics.METRICS if metric.of_table is metrics.uniques)
@@ -46,7 +49,7 @@ _LEAKAGES = {
 def sets(found: ranking.Ranking, attribute: str | None = None) -> Any:
     """Each column and the most telling sets of columns: what they say about who somebody is, and what their worst class tells.
 
-    Sets that were given to be compared are shown alone (Afifi et al. 2018, Fig. 4, with the worst class of each set).
+    Sets that were given to be compared are shown alone; with every class where they keep a policy (Afifi et al. 2018, Fig. 4).
 
     Args:
         found: what `dv.rank` gave
@@ -59,6 +62,8 @@ def sets(found: ranking.Ranking, attribute: str | None = None) -> Any:
         >>> chart = dv.charts.sets(dv.rank(people, quasi_identifiers=["zip", "age"]))
     """
     about = _about(found, attribute)
+    if about is not None and any(item.classes for item in found.anonymized):
+        return _published_sets(found, about)
     chosen = found.sets or _most_telling(found)
     names = labels_of((" + ".join(map(readable, item.columns)) for item in chosen), most=46)
     rows = [
@@ -89,6 +94,45 @@ def sets(found: ranking.Ranking, attribute: str | None = None) -> Any:
         "Not every set was counted, only those that can be among the smallest identifying ones."
         if found.pruned
         else "",
+    )
+
+
+def _published_sets(found: ranking.Ranking, about: str) -> Any:
+    """Both leakages of every class of each set, the classes numbered in the order of their values."""
+    chosen = [item for item in found.anonymized if item.classes][: len(SEVERAL)]
+    names = labels_of((" + ".join(map(readable, item.columns)) for item in chosen), most=46)
+    rows = [
+        {
+            "set": label,
+            "number": place,
+            "class": ", ".join(readable(value, 30) for value in one.values.values()),
+            "people": one.people,
+            **{f"v{i}": _finite(one.sensitive[about][name]) for i, name in enumerate(_LEAKAGES)},
+        }
+        for label, item in zip(names, chosen, strict=True)
+        for place, one in enumerate(item.classes[:_MOST_CLASSES], start=1)
+    ]
+    panels = [
+        alt.Chart(data_of(rows), width=WIDTH, height=HEIGHT * 2 // 3)
+        .mark_line(point=True)
+        .encode(
+            x=alt.X("number:O", title="class", axis=alt.Axis(labelAngle=0)),
+            y=alt.Y(f"v{i}:Q", title=title),
+            color=alt.Color("set:N", title=None, scale=alt.Scale(domain=names, range=list(SEVERAL[: len(names)]))),
+            strokeDash=alt.StrokeDash("set:N", scale=alt.Scale(domain=names, range=list(DASHES[: len(names)]))),
+            shape=alt.Shape("set:N", scale=alt.Scale(domain=names)),
+            tooltip=[alt.Tooltip(f"{field}:N") for field in ("set", "class", "people", f"v{i}")],
+        )
+        for i, title in enumerate(_LEAKAGES.values())
+    ]
+    cut = max(len(item.classes) for item in chosen) > _MOST_CLASSES
+    return finished(
+        alt.vconcat(*panels, spacing=24),
+        f"What each class tells about {readable(about, 30)}, set by set",
+        f"Each set was made coarser until it keeps {', '.join(map(readable, found.settings['promises']))}.",
+        "Classes are numbered in the order of their values, so that the same number in two sets is not the same people.",
+        f"Shown: the first {_MOST_CLASSES} classes of each set." if cut else "",
+        shown_of(len(chosen), len(found.anonymized), "sets", "that can keep the promises"),
     )
 
 

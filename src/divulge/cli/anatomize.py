@@ -160,6 +160,9 @@ def anatomize(
             help="TABLE is an anatomized release: hold it against its promises, or the bounds given; exit code 0 or 1.",
         ),
     ] = False,
+    advise: Annotated[
+        bool, Option("--advise", help="Instead: which bounds the table allows in 1 to 4 tables, and what they cost.")
+    ] = False,
     dry_run: Annotated[bool, Option("--dry-run", help="Divide, group and report; write nothing.")] = False,
     force: Annotated[bool, Option("--force", help="Replace the release that is there.")] = False,
     chart: ChartOption = None,
@@ -173,7 +176,7 @@ def anatomize(
       divulge anatomize release/ --check
       divulge anatomize s3a://bucket/people/ --engine spark --sensitive salary --beta 1/20 --out /shared/release/
     """
-    refuse_idle(context, _idle(check=check, out=out, queries=queries))
+    refuse_idle(context, _idle(check=check, advise=advise, out=out, queries=queries))
     drawing = Pictures.of(chart, ("groups",))
     if check:
         _check(table, model.given(), sensitive or [], json_=json_, drawing=drawing)
@@ -185,20 +188,22 @@ def anatomize(
     if out is not None and not dry_run:
         publish.refuse_target(out, force=force)
     opened = table.read()
+    asked: dict[str, Any] = {
+        "sensitive": split_names(opened, sensitive or []),
+        "quasi_identifiers": split_names(opened, qi or []),
+        "identifier": split_names(opened, identifier or []),
+        "leave_out": split_names(opened, leave_out or [], spread=False),
+        "plain": split_names(opened, plain or [], spread=False),
+        "nulls": nulls,
+        **model.given(),
+    }
+    if advise:
+        asked |= {} if queries is None else {"queries": queries}
+        tell(dv.advise(opened, **asked), json_=json_)
+        return
     if attack or queries or target:
         refuse_in_chunks(opened, "neither attacks nor the error of queries nor a model")
-    release = dv.anatomize(
-        opened,
-        sensitive=split_names(opened, sensitive or []),
-        quasi_identifiers=split_names(opened, qi or []),
-        identifier=split_names(opened, identifier or []),
-        leave_out=split_names(opened, leave_out or [], spread=False),
-        plain=split_names(opened, plain or [], spread=False),
-        nulls=nulls,
-        seed=seed,
-        **model.given(),
-        **method.given(),
-    )
+    release = dv.anatomize(opened, seed=seed, **asked, **method.given())
     measured = queries != 0 and release.groups.only is not None
     recq = release.recq(anatomy.Workload(kind=workload, queries=queries)) if measured else None
     attacks = release.attack() if attack else None
@@ -208,16 +213,18 @@ def anatomize(
     drawing.draw({"groups": release.chart}, json_=json_)
 
 
+_MAKING = ("out", "format_", "seed", "workload", "target", "attack", "dry_run", "force")
 _ENGINE = ("source", "engine", "memory_limit", "temp_directory", "master", "remote")
 
 
-def _idle(*, check: bool, out: Path | None, queries: int | None) -> dict[str, tuple[str, ...]]:
+def _idle(*, check: bool, advise: bool, out: Path | None, queries: int | None) -> dict[str, tuple[str, ...]]:
     """What has no effect beside these options, by the reason."""
     if check:
         reading = tuple(name for name in options_of(TableOptions) if name not in _ENGINE)
         roles = ("qi", "identifier", "leave_out", "plain", "nulls")
-        making = ("out", "format_", "seed", "queries", "workload", "target", "attack", "dry_run", "force")
-        return {"with --check": (*reading, *options_of(MethodOptions), *roles, *making)}
+        return {"with --check": (*reading, *options_of(MethodOptions), *roles, *_MAKING, "queries", "advise")}
+    if advise:
+        return {"with --advise": (*options_of(MethodOptions), *_MAKING, "chart")}
     idle = {} if out else {"without --out": ("format_", "force")}
     return {**idle, **({"with --queries 0": ("workload",)} if queries == 0 else {})}
 

@@ -23,6 +23,14 @@ FormatOption = Annotated[
 ]
 ForceOption = Annotated[bool, Option("--force", help="Replace the release that is there.")]
 SeedOption = Annotated[int | None, Option(help="Fixes the order of the rows, for tests; else a secret.", min=0)]
+HierarchiesOption = Annotated[
+    Path | None,
+    Option(
+        metavar="DIR",
+        help="Folder of <column>.csv or *_hierarchy_<column>.csv; or name a rule: --hierarchy 'age={intervals = [5, 10]}'.",
+        rich_help_panel="Search",
+    ),
+]
 TargetOption = Annotated[
     options.Text,
     Option(
@@ -52,14 +60,7 @@ def generalize(
             help="The new folder to publish in, which Spark's workers must share; nothing is written without it.",
         ),
     ] = None,
-    hierarchies: Annotated[
-        Path | None,
-        Option(
-            metavar="DIR",
-            help="Folder of <column>.csv or *_hierarchy_<column>.csv; or name a rule: --hierarchy 'age={intervals = [5, 10]}'.",
-            rich_help_panel="Search",
-        ),
-    ] = None,
+    hierarchies: HierarchiesOption = None,
     suppression: Annotated[
         float | None,
         Option(
@@ -139,7 +140,7 @@ def generalize(
         policy, promises, protect=protect, suppression=suppression, alone_share=columns.alone_share
     )
     given = roles.resolve(opened)
-    levels, her = _hierarchies(opened, kept, given, hierarchies=hierarchies, adversary=adversary)
+    levels, her = levels_and_adversary(opened, kept, given, hierarchies=hierarchies, adversary=adversary)
     common = given | {
         "policy": kept,
         "hierarchies": levels,
@@ -177,7 +178,7 @@ def generalize(
     drawing.draw(makers, json_=json_)
 
 
-def _hierarchies(
+def levels_and_adversary(
     opened: Any, policy: Policy, given: dict[str, Any], *, hierarchies: Path | None, adversary: options.BeliefOptions
 ) -> tuple[dict[str, Any], Adversary]:
     """Hierarchies of quasi-identifiers, and the adversary with the taxonomies of sensitive columns."""

@@ -10,7 +10,10 @@ from typer import Option
 
 import divulge as dv
 from divulge.cli import options, program
+from divulge.cli.generalize import HierarchiesOption, levels_and_adversary
 from divulge.cli.pictures import ChartOption, Pictures
+from divulge.errors import BadInput
+from divulge.policy import Promise
 
 if TYPE_CHECKING:
     from divulge.belief import Adversary
@@ -21,12 +24,14 @@ app = options.new_app()
 
 
 @app.command()
+@options.takes_promises
 @options.takes_groups
 def rank(
     context: typer.Context,
     table: options.TableOptions,
     roles: options.RoleOptions,
     adversary: options.BeliefOptions,
+    policy: options.PolicyOption = None,
     up_to: Annotated[int, Option(help="The largest combination to look at.", min=1, rich_help_panel="Search")] = 3,
     threshold: Annotated[
         float,
@@ -42,11 +47,12 @@ def rank(
         Option(
             "--set",
             metavar="COLUMNS",
-            help="A combination to set side by side with others, as a,b; repeatable.",
+            help="A combination to set side by side with others, as a,b; with promises made coarser first. Repeatable.",
             rich_help_panel="Search",
             autocompletion=program.columns,
         ),
     ] = None,
+    hierarchies: HierarchiesOption = None,
     prune: Annotated[
         bool,
         Option(
@@ -69,27 +75,37 @@ def rank(
     most: Annotated[int, Option(help="How many combinations to show on a terminal.", min=1)] = 15,
     chart: ChartOption = None,
     json_: options.JsonOption = False,
+    promises: tuple[Promise, ...] = (),
 ) -> None:
     """Rank quasi-identifiers by their own risk, by what they add to the others, and in combinations.
 
     \b
     Examples:
       divulge rank patients.csv --qi zip,age,sex --sensitive disease --up-to 3 --threshold 0.8
-      divulge rank survey.parquet --qi 'q*' --up-to 4 --prune
       divulge rank survey.parquet --qi 'q*' --growing --every 10
+      divulge rank patients.csv --qi zip,age,sex --sensitive disease --set zip,age --set age,sex --k-anonymity 5
     """
+    anonymizing = bool(policy or promises)
+    if anonymizing and (growing or not set_):
+        what = "with --growing" if growing else "without --set"
+        raise BadInput(f"promises have no effect {what}", hint="name the sets that shall keep them: --set COLUMNS")
     program.refuse_idle(
         context,
-        {"with --growing": ("up_to", "threshold", "set_", "prune", "most")}
+        {"with --growing": ("up_to", "threshold", "set_", "prune", "most", "hierarchies")}
         if growing
         else {"without --growing": ("every",)},
     )
+    program.refuse_idle(context, {} if anonymizing else {"without a promise": ("hierarchies",)})
     program.refuse_idle(context, {"with --json": ("most",)} if json_ else {})
     program.refuse_idle(context, {"on a ranking, which counts rows, or people with --person": ("weight",)})
     drawing = Pictures.of(chart, ("known_columns",) if growing else ("sets", "known_columns"))
     opened = table.read()
     given = roles.resolve(opened)
-    her = adversary.resolve(opened.names)
+    kept = options.policy_of(policy, promises) if anonymizing else None
+    if kept is None:
+        levels, her = None, adversary.resolve(opened.names)
+    else:
+        levels, her = levels_and_adversary(opened, kept, given, hierarchies=hierarchies, adversary=adversary)
     if growing:
         _growing(opened, given, her, every=every, json_=json_, drawing=drawing)
         return
@@ -105,6 +121,8 @@ def rank(
             up_to=up_to,
             threshold=threshold,
             sets=[split_names(opened, [names]) for names in set_ or []],
+            policy=kept,
+            hierarchies=levels,
             prune=prune,
             progress=progress,
         )
@@ -115,8 +133,6 @@ def rank(
 def _growing(
     opened: Table, given: dict[str, Any], her: Adversary, *, every: int, json_: bool, drawing: Pictures
 ) -> None:
-    from divulge.errors import BadInput
-
     if given["person"] is not None:
         raise BadInput("--growing counts rows, not people", hint="reduce the table to one row per person first")
     her.refuse(

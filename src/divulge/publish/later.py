@@ -53,22 +53,6 @@ class Earlier(OpenedRelease):
         """The share of the people that its policy allowed to leave out."""
         return float(self.document["policy"].get("suppression", 0.0))
 
-    @property
-    def unchecked(self) -> tuple[str, ...]:
-        """Promises that could not be checked any more when its own rows came."""
-        return tuple(self.document.get("unchecked", ()))
-
-    def all_rows(self, engine: OwnEngine, columns: Sequence[str]) -> str:
-        """A query for everything that was published so far, in these columns: its own table, and what was published before it."""
-        listed = ", ".join(map(engine.quote, columns))
-        own = f"SELECT {listed} FROM {self.read(engine).relation}"
-        if not self._has(mapping.EARLIER):
-            return own
-        before = read(self._private(mapping.EARLIER), engine=engine)
-        if strange := [name for name in columns if name not in before.names]:
-            raise BadInput(f"{self.folder / mapping.EARLIER} lacks the column {strange[0]!r}", hint=WHOLE)
-        return f"{own} UNION ALL SELECT {listed} FROM {before.relation}"
-
     def handed_on(
         self, engine: OwnEngine, columns: Sequence[str], masses: Mapping[str, Mapping[str | None, float]]
     ) -> list[StagedFile]:

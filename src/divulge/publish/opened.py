@@ -8,7 +8,7 @@ can show.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -25,7 +25,7 @@ from divulge.policy import Promise
 from divulge.publish import manifest, mapping
 from divulge.publish.files import Format, read_rows, recoded_rows
 from divulge.search import Recoding
-from divulge.table import Roles, Table, own_table, resolve_roles, table_of
+from divulge.table import Roles, Table, own_table, read, resolve_roles, table_of
 from divulge.values import as_text
 
 WHOLE = "Take the release from its publisher, with its mappings"
@@ -170,6 +170,11 @@ class OpenedRelease:
             for promise in item["promises"]
         )
 
+    @property
+    def unchecked(self) -> tuple[str, ...]:
+        """Promises of a release that it continues, which could not be checked any more when its own rows came."""
+        return tuple(self.document.get("unchecked", ()))
+
     @cached_property
     def mappings(self) -> dict[str, mapping.Mapped]:
         """What each value of each quasi-identifier is published as."""
@@ -196,10 +201,24 @@ class OpenedRelease:
         """Its published table."""
         return read_table(engine, self.folder, self.document)
 
-    def shown_by(self, promise: Promise, attribute: str | None) -> Literal["files", "publisher"]:
-        """Who can show that a promise holds: the files, or only the publisher."""
+    def all_rows(self, engine: OwnEngine, columns: Sequence[str]) -> str:
+        """A query for everything that was published so far, in these columns: its own table, and what was published before it."""
+        listed = ", ".join(map(engine.quote, columns))
+        own = f"SELECT {listed} FROM {self.read(engine).relation}"
+        if not self._has(mapping.EARLIER):
+            return own
+        before = read(self._private(mapping.EARLIER), engine=engine)
+        if strange := [name for name in columns if name not in before.names]:
+            raise BadInput(f"{self.folder / mapping.EARLIER} lacks the column {strange[0]!r}", hint=WHOLE)
+        return f"{own} UNION ALL SELECT {listed} FROM {before.relation}"
+
+    def shown_by(self, promise: Promise, attribute: str | None, *, own: bool = True) -> Literal["files", "publisher"]:
+        """Who can show that a promise holds: the files, or only the publisher; `own`: the release makes it itself.
+
+        What later rows promise they keep with all that was published before them, which is not in their files.
+        """
         asked = needs_publisher(promise, attribute, roles=self.document["roles"], background=self.background)
-        return "publisher" if asked else "files"
+        return "publisher" if asked or (own and self.document["kind"] == "applied") else "files"
 
     def recode(self, counted: Contingency) -> tuple[Recoding, dict[str, list[str]]]:
         """The labels of raw classes, by the mappings, and the values of each column that these do not know, whose classes are left out."""

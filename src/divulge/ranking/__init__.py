@@ -3,6 +3,6 @@
 
 from divulge.ranking.growing import Growth, grow
 from divulge.ranking.ranking import Ranking, rank_columns
-from divulge.ranking.score import BESIDE_METRICS, Combination, Numbers
+from divulge.ranking.score import BESIDE_METRICS, AnonymizedSet, Combination, Numbers
 
-__all__ = ["BESIDE_METRICS", "Combination", "Growth", "Numbers", "Ranking", "grow", "rank_columns"]
+__all__ = ["BESIDE_METRICS", "AnonymizedSet", "Combination", "Growth", "Numbers", "Ranking", "grow", "rank_columns"]

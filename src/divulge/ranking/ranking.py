@@ -18,7 +18,7 @@ from divulge.count import Counts, Nulls, Request, count_in_memory
 from divulge.errors import BadInput, nearest
 from divulge.ranking.distinct_rows import hold_distinct_rows, read_distinct_rows
 from divulge.ranking.from_counts import RolledUp, Scorer
-from divulge.ranking.score import Combination, Names, OneByOne, without
+from divulge.ranking.score import AnonymizedSet, Combination, Names, OneByOne, without
 from divulge.results import Result
 from divulge.table import Roles, Table
 
@@ -108,6 +108,8 @@ class Ranking(Result):
     settings: dict[str, Any]
     pruned: Pruned | None = None
     """How many combinations were not counted, where pruning was asked for."""
+    anonymized: tuple[AnonymizedSet, ...] = ()
+    """The sets again, each made coarser until it keeps the policy, where one was given."""
     notes: tuple[str, ...] = ()
 
 

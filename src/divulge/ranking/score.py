@@ -6,12 +6,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 from divulge import metrics
 from divulge.arrays import Ints
 from divulge.belief import Assumptions, Belief
 from divulge.count import Contingency, Counts, Request
-from divulge.metrics import Identity
+from divulge.metrics import Identity, Measurement
 
 Names = tuple[str, ...]
 Numbers = dict[str, float | int]
@@ -34,6 +35,54 @@ class Combination:
     def rate(self) -> float:
         """The discrimination rate: the share of the bits that name a person."""
         return float(self.identity[metrics.ordering_metric().name])
+
+
+@dataclass(frozen=True)
+class PublishedClass:
+    """One class of a set that was made coarser, and how far it moves beliefs."""
+
+    values: dict[str, Any]
+    people: int
+    sensitive: dict[str, Numbers]
+    """Of each sensitive attribute the leakages that a ranking shows; nan where the adversary rules the class out."""
+
+
+@dataclass(frozen=True)
+class AnonymizedSet:
+    """One set of columns, made coarser until it keeps a policy, and then measured (Afifi et al. 2018, Fig. 4)."""
+
+    columns: Names
+    levels: dict[str, int]
+    loss: float | None
+    """From 0 (as it came) to 1 (nothing is told); None where nothing can keep the policy, as `numbers`."""
+    suppressed: int
+    numbers: Combination | None
+    """Of what would be published."""
+    classes: tuple[PublishedClass, ...]
+    """In the order of their values."""
+    obstacle: str = ""
+    """Why nothing keeps the policy."""
+
+    @classmethod
+    def of(
+        cls, columns: Names, levels: Mapping[str, int], loss: float, left_out: int, after: Measurement
+    ) -> AnonymizedSet:
+        """A set that can keep the policy, by what was measured of it."""
+        told = {name: numbers_of(belief) for name, belief in after.beliefs.items()}
+        numbers = Combination(columns, numbers_of(after.identity_view), told)
+        shown = [
+            metric.name for metric in metrics.ranked_metrics("sensitive", "combinations") if metric.looks_at == "class"
+        ]
+        leakages = {about: {name: after.per_class(name, about) for name in shown} for about in after.beliefs}
+        classes = (
+            PublishedClass(
+                after.contingency.class_key(i),
+                int(after.contingency.sizes[i]),
+                {about: {name: float(each[i]) for name, each in named.items()} for about, named in leakages.items()},
+            )
+            for i in range(len(after.contingency))
+        )
+        return cls(columns, dict(levels), loss, left_out, numbers, tuple(classes))
 
 
 @dataclass(frozen=True, eq=False)

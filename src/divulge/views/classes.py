@@ -90,6 +90,9 @@ def repair_text(found: metrics.Repair) -> RenderableType:
         f"Greedy, {changed} in all: each step leaves the least ITPR that one more class can, and another choice of as many "
         f"classes may leave less. It ended because {found.why_ended}."
     )
+    if found.after >= 1 and found.steps:
+        # A class that leaves no entropy has 1 whatever the others are.
+        told += f" It falls below 1 only when none of the {people(found.steps[-1].people_at_worst)} still at it is left there."
     if found.how == "cells":
         told += " A repair is what the table would be if the value were wrong; whether it is, only its owner knows."
     return Group(*parts, table, Text(told, style="dim"))

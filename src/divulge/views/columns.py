@@ -21,7 +21,7 @@ from divulge.api.perturbed import Perturbed
 from divulge.api.profile import Profile
 from divulge.hierarchy import Hierarchy
 from divulge.values import as_text, toml_key, toml_value
-from divulge.views.words import bullet, class_name, grid, heading, noted, number, people, percent, written_text
+from divulge.views.words import bullet, class_name, classes, grid, heading, noted, number, people, percent, written_text
 
 _NULL = "(null)"
 
@@ -84,7 +84,44 @@ def ranking_text(found: ranking.Ranking, *, most: int = 15) -> RenderableType:
         parts.append(bullet(f"none of up to {found.settings['up_to']} attributes"))
     if found.sets:
         parts += [heading("Your sets, side by side"), _combinations(found.sets, found.settings["sensitive"])]
+    if found.anonymized:
+        parts += [*_anonymized(found, most=most)]
     return Group(*parts, *(bullet(noted(note)) for note in found.notes))
+
+
+def _anonymized(found: ranking.Ranking, *, most: int) -> Iterator[RenderableType]:
+    """The sets again, made coarser, and below each its classes in the order of their values."""
+    kept = ", ".join(found.settings["promises"])
+    heads = [*_identity_heads("combinations"), *_sensitive_heads("combinations", found.settings["sensitive"])]
+    table = grid("combination", "levels", "loss", "left out", *heads, right=range(2, len(heads) + 4))
+    for item in found.anonymized:
+        if item.numbers is not None and item.loss is not None:
+            levels = ", ".join(map(str, item.levels.values()))
+            cells = [*_identity_cells(item.numbers.identity, "combinations")]
+            cells += _sensitive_cells(item.numbers.sensitive, "combinations")
+            table.add_row(" + ".join(item.columns), levels, number(item.loss), f"{item.suppressed:,}", *cells)
+    yield heading(f"Your sets, each made coarser until it keeps {kept}")
+    yield table
+    for item in found.anonymized:
+        title = f"{' + '.join(item.columns)}: {classes(len(item.classes))}"
+        yield bullet(f"{' + '.join(item.columns)}: {item.obstacle}") if item.obstacle else heading(title)
+        if item.classes:
+            yield _published_classes(item, most=most)
+        if len(item.classes) > most:
+            yield Text(f"... and {len(item.classes) - most:,} more")
+
+
+def _published_classes(item: ranking.AnonymizedSet, *, most: int) -> RenderableType:
+    leakages = [(about, name) for about, named in item.classes[0].sensitive.items() for name in named]
+    heads = [f"{metrics.find_metric(name, 'sensitive').ranked} {about}" for about, name in leakages]
+    names = ("class", *item.columns, "people", *heads)
+    table = grid(*names, right=[0, *range(len(item.columns) + 1, len(names))])
+    for place, one in enumerate(item.classes[:most], start=1):
+        values = [_NULL if value is None else str(as_text(value)) for value in one.values.values()]
+        told = [one.sensitive[about][name] for about, name in leakages]
+        cells = ("ruled out" if np.isnan(value) else _cell(value) for value in told)
+        table.add_row(f"{place:,}", *values, f"{one.people:,}", *cells)
+    return table
 
 
 @results.document_of.register(ranking.Ranking)
@@ -95,20 +132,22 @@ def ranking_document(found: ranking.Ranking) -> dict[str, Any]:
 
 @results.rows_of.register(ranking.Ranking)
 def ranking_rows(found: ranking.Ranking) -> results.Rows:
-    """A row for each set of attributes: the most identifying first, then all together and the sets that were given."""
-    sets = {item.columns: item for item in (*found.combinations, found.everything, *found.sets)}
+    """A row for each set of attributes: the most identifying first, then all together, the sets that were given, and these made coarser."""
+    sets = {(item.columns, False): item for item in (*found.combinations, found.everything, *found.sets)}
+    sets |= {(item.columns, True): item.numbers for item in found.anonymized if item.numbers is not None}
     smallest = {item.columns for item in found.smallest}
     adds: dict[tuple[str, ...], float] = {(item.attribute,): item.contribution for item in found.attributes}
-    names = ("set", "attributes", "smallest", "adds_to_the_rest", *_number_names(found.everything))
+    names = ("set", "attributes", "anonymized", "smallest", "adds_to_the_rest", *_number_names(found.everything))
     return names, [
         (
             " + ".join(columns),
             len(columns),
-            columns in smallest,
-            adds.get(columns),
+            coarser,
+            not coarser and columns in smallest,
+            None if coarser else adds.get(columns),
             *_numbers_in(item.identity, item.sensitive),
         )
-        for columns, item in sets.items()
+        for (columns, coarser), item in sets.items()
     ]
 
 
