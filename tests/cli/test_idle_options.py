@@ -70,9 +70,12 @@ IDLE = {
     f"rank p.csv {ROLES} --weight age": "--weight has no effect on a ranking",
     **dict.fromkeys(
         (
-            f"check anatomized {options}"
+            f"{command} anatomized {options}"
+            for command in ("check", "report")
             for options in (
-                "--sample 3",
+                *(("--sample 3", "--joint", "--private") if command == "check" else ()),
+                "--delimiter ,",
+                "--encoding latin-1",
                 "--plain age",
                 "--alone-share 0.5",
                 "--nulls drop",
@@ -80,8 +83,6 @@ IDLE = {
                 "--population p.csv",
                 "--original p.csv",
                 "--rule-out disease=flu",
-                "--joint",
-                "--private",
                 "--qi zip",
                 "--k-anonymity 2",
             )

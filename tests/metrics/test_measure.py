@@ -16,7 +16,7 @@ import pytest
 
 import divulge as dv
 from divulge.errors import BadInput
-from divulge.metrics import IDENTITY
+from divulge.metrics import IDENTITY, worst_first
 from divulge.metrics.catalogue import SENSITIVE
 from tests.literature import TABLE_1B, TABLE_2B
 from tests.metrics.drawn import measured
@@ -305,3 +305,14 @@ def test_what_was_not_measured_is_refused() -> None:
 def test_infinite_numbers_stay_numbers() -> None:
     found = measured(TABLE_1B, **PATIENTS)
     assert (found["delta_disclosure"].value, type(found["delta_disclosure"].number)) == (np.inf, float)
+
+
+def test_a_class_without_a_number_is_none_of_the_worst() -> None:
+    """Whoever knows that nobody has flu excludes the class where everybody does."""
+    badness, sizes = np.array([0.5, np.nan, 1.0, np.nan]), np.array([3, 9, 2, 9])
+    assert worst_first(badness, sizes, most=1).tolist() == [2]
+    assert worst_first(badness, sizes, most=3).tolist() == [2, 0]
+    people = pa.table({"zip": ["1", "1", "2", "2"], "disease": ["flu", "flu", "cold", "gout"]})
+    roles: dict[str, Any] = {"quasi_identifiers": "zip", "sensitive": "disease"}
+    found = dv.measure(people, **roles, adversary=dv.Adversary(rule_out={"disease": "flu"}))
+    assert found._repr_html_()

@@ -10,8 +10,8 @@ from typer import Option
 
 import divulge as dv
 from divulge.api.query import is_anatomized
-from divulge.cli import options, program
-from divulge.cli.measure import PrivateOption, SuppressionOptions, table_or_release
+from divulge.cli import options
+from divulge.cli.measure import PrivateOption, SuppressionOptions, refuse_beside_levels, table_or_release
 from divulge.cli.pictures import ChartOption, Pictures
 from divulge.policy import Promise
 
@@ -46,11 +46,7 @@ def check(
       divulge check release/ --private
     """
     if is_anatomized(table.source):
-        used = {*program.options_of(options.TableOptions), "chart", "json_"}
-        idle = [parameter.name for parameter in context.command.params if parameter.name not in used]
-        bounds = f"divulge anatomize {table.source} --check takes bounds"
-        why = f"on an anatomized release, which is held against the levels of its groups ({bounds})"
-        program.refuse_idle(context, {why: idle})
+        refuse_beside_levels(context, table.source, used=("chart", "json_"))
         drawing = Pictures.of(chart, ("groups",))
         levels = dv.check_anatomized(table.source, engine=table.chosen_engine())
         options.tell(levels, json_=json_)

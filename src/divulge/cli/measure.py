@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 import sys
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
@@ -42,6 +43,15 @@ def table_or_release(table: options.TableOptions, *, private: bool) -> TableOrRe
         if value is not None:
             raise BadInput(f"{option} has no effect: {table.source} is a release, which says how its table is read")
     return TableOrRelease.of(table.source, private=private, engine=table.chosen_engine())
+
+
+def refuse_beside_levels(context: typer.Context, source: str, *, used: Collection[str]) -> None:
+    """Refuse options that change nothing where a folder is an anatomized release: those of the command but the engine's and `used`."""
+    about_engine = ("engine", "memory_limit", "temp_directory", "master", "remote")
+    idle = [one.name for one in context.command.params if one.name not in ("source", *about_engine, *used)]
+    bounds = f"divulge anatomize {source} --check takes bounds"
+    why = f"on an anatomized release, which is held against the levels of its groups ({bounds})"
+    program.refuse_idle(context, {why: idle})
 
 
 @dataclass(frozen=True)

@@ -8,13 +8,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
+import typer
 from typer import Option
 
 import divulge as dv
 from divulge import publish, results
 from divulge.api.query import is_anatomized
 from divulge.cli import options, program
-from divulge.cli.measure import SuppressionOptions, table_or_release
+from divulge.cli.measure import SuppressionOptions, refuse_beside_levels, table_or_release
 from divulge.errors import BadInput
 from divulge.policy import Promise
 
@@ -26,6 +27,7 @@ _AUDIENCES = ("internal", "public")
 @options.takes_promises
 @options.takes_groups
 def report(
+    context: typer.Context,
     table: options.TableOptions,
     roles: options.RoleOptions,
     columns: options.GuardOptions,
@@ -64,9 +66,7 @@ def report(
         raise BadInput(f"there is no audience {audience!r}", hint=f"there are: {', '.join(_AUDIENCES)}")
     shown: dict[str, Any] = {"title": title, "date": _date(date), "audience": audience}
     if is_anatomized(table.source):
-        if promises or policy or protect or roles != options.RoleOptions() or columns != options.GuardOptions():
-            told = f"{table.source} is an anatomized release, which is held against what it promises: the levels of its groups"
-            raise BadInput(told, hint="Give no promises or roles here")
+        refuse_beside_levels(context, table.source, used=("out", "audience", "title", "date", "json_"))
         made = dv.report(table.source, **shown, engine=table.chosen_engine())
     else:
         mine = Path(table.source) / publish.FOLDER / publish.NAME

@@ -23,13 +23,13 @@ TOLERANCE = 1e-9
 def worst_first(badness: Floats, sizes: Any, *, most: int) -> Ints:
     """The positions of the largest numbers, largest first; in a tie the larger class goes first, then the first one.
 
-    Numbers that agree to 12 digits are a tie: engines add up in different orders.
+    Numbers that agree to 12 digits are a tie: engines add up in different orders. A class without a number (nan) is none of the worst.
     """
     rounded = np.round(badness, 12)
-    chosen = np.arange(len(rounded))
-    if len(rounded) > most > 0:
-        least = np.partition(rounded, len(rounded) - most)[len(rounded) - most]
-        chosen = np.flatnonzero(rounded >= least)
+    chosen = np.flatnonzero(~np.isnan(rounded))
+    if len(chosen) > most > 0:
+        least = np.partition(rounded[chosen], len(chosen) - most)[len(chosen) - most]
+        chosen = chosen[rounded[chosen] >= least]
     order: Ints = np.lexsort((chosen, -sizes[chosen], -rounded[chosen]))
     return chosen[order[:most]]
 
