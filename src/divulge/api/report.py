@@ -31,8 +31,24 @@ from divulge.results import Result
 from divulge.table import Names, Table, resolve_roles
 
 Audience = Literal["internal", "public"]
+_RELEASE = "the release"
 _MOST_RANKED = 7
 """With more quasi-identifiers than this, a report does not look at every set of them."""
+
+
+@dataclass(frozen=True, eq=False)
+class MadeFrom:
+    """What was given to make a report, as far as somebody could give it again."""
+
+    source: str | None = None
+    """A path or an address; None: something in memory."""
+    title: str | None = None
+    policy: Policy | None = None
+    file: Policy = field(default_factory=Policy)
+    """What of it stands in the file that was named."""
+    adversary: Adversary | None = None
+    options: tuple[str, ...] = ()
+    """On the command line: how the table is read, and what the release was made with."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -62,6 +78,8 @@ class Report(Result):
     """The hash (SHA-256) of each file that it was made from."""
     policy: str | None = None
     """The policy file that was named."""
+    made_from: MadeFrom = field(default=MadeFrom(), repr=False)
+    """What it takes to make it again."""
 
     @property
     def public(self) -> bool:
@@ -140,7 +158,7 @@ def report(
         plain: Columns that may be there as they are, although they have no other role.
         weight: The column that says how many people a row stands for.
         person: The column that says whose row it is, where people own several.
-        adversary: As in `measure`.
+        adversary: As in `measure`. If she holds the original of a release, the report also tells how much of it is left.
         engine: As in `read`.
 
     Examples:
@@ -170,7 +188,10 @@ def report(
     else:
         made = _of_table(about, given, audience, engine)
     named = str(policy) if isinstance(policy, str | Path) else None
-    return replace(made, name=title or made.name, date=date or made.date, policy=named)
+    kept = None if policy is None or Policy.of(policy) == Policy() else Policy.of(policy)
+    source = str(about) if isinstance(about, str | Path) else made.made_from.source
+    again = MadeFrom(source, title, kept, Policy() if named is None or kept is None else kept, adversary)
+    return replace(made, name=title or made.name, date=date or made.date, policy=named, made_from=again)
 
 
 def _refuse_private(about: Any, her: Adversary) -> None:
@@ -202,28 +223,43 @@ def _of_result(about: Result, audience: Audience) -> Report:
 
 
 def _of_anatomized(about: Any, given: Mapping[str, Any], audience: Audience, engine: engines.EngineChoice) -> Report:
+    original, given = _without_original(given)
     if given:
         told = f"{next(iter(given))}= has no effect: an anatomized release is held against the levels that it promises"
         raise BadInput(told, hint="leave it out")
     found = check_anatomized(about, engine=engine)
     folder = Path(about) if isinstance(about, str | Path) else None
-    name = "anatomized release" if folder is None else folder.resolve().name
+    name = _RELEASE if folder is None or audience == "public" else folder.resolve().name
     document = None if folder is None else publish.read_manifest(folder, handed_out=True)
-    return Report(name, audience, _today(), found, document, files=_sealed(document), frame=found.frame)
+    left = None if original is None else utility(original, about, engine=engine)
+    return Report(name, audience, _today(), found, document, utility=left, files=_sealed(document), frame=found.frame)
+
+
+def _without_original(given: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
+    """The original, if one is given, and the rest; of an adversary who holds nothing else nothing is left."""
+    her: Adversary = given.get("adversary") or Adversary()
+    rest = {name: it for name, it in given.items() if name != "adversary"}
+    return her.original, rest | ({"adversary": her} if set(her.given) - {"original"} else {})
 
 
 def _of_table(about: Any, given: Mapping[str, Any], audience: Audience, engine: engines.EngineChoice) -> Report:
-    judged = _opened(about, audience, engine)
+    kept = given.get("policy")
+    her = adversary_in_force(given.get("adversary"), None if kept is None else Policy.of(kept).adversary)
+    judged = _opened(about, audience, engine, private=her.original is None)
     release = judged.release
     document = None if release is None else release.document
     found = _judged(judged, given)
     measured = found.measurement if isinstance(found, Verdict) else found
     known = measured.settings["quasi_identifiers"]
     alone = found.alone if isinstance(found, Verdict) else _alone(judged, known)
-    name = Path(judged.table.source).resolve().name if _is_path(judged.table.source) else judged.table.source
+    source = judged.table.source if _is_path(judged.table.source) else None
+    name = judged.table.source if source is None else Path(source).resolve().name
+    if release is not None and audience == "public":
+        name = _RELEASE  # what its publisher calls the folder is not in the files
     files = _sealed(document) if release is not None else _hashed(judged.table)
-    ranked = _ranked(judged.table, measured)
-    return Report(name, audience, _today(), found, document, alone, ranking=ranked, files=files, frame=measured.frame)
+    made = Report(name, audience, _today(), found, document, alone, files=files, frame=measured.frame)
+    left = None if release is None or her.original is None else utility(her.original, release.folder, engine=engine)
+    return replace(made, ranking=_ranked(judged.table, measured), utility=left, made_from=MadeFrom(source))
 
 
 def _ranked(table: Table, measured: Measurement) -> rankings.Ranking | None:
@@ -237,13 +273,13 @@ def _ranked(table: Table, measured: Measurement) -> rankings.Ranking | None:
     return rank(table, **roles, adversary=nulls, up_to=len(known))
 
 
-def _opened(about: Any, audience: Audience, engine: engines.EngineChoice) -> TableOrRelease:
-    """With the private part of a release, where it lies beside and the report is for its publisher."""
+def _opened(about: Any, audience: Audience, engine: engines.EngineChoice, *, private: bool) -> TableOrRelease:
+    """With the private part of a release, where it lies beside, the report is for its publisher, and no original is given."""
     if isinstance(about, TableOrRelease):
         return about
     folder = about.folder if isinstance(about, answers.GeneralizedSource) else about
     mine = Path(folder) / publish.FOLDER / publish.NAME if isinstance(folder, str | Path) else None
-    private = mine is not None and audience == "internal" and mine.is_file()
+    private = private and mine is not None and audience == "internal" and mine.is_file()
     return TableOrRelease.of(about, private=private, engine=engine)
 
 
@@ -255,7 +291,8 @@ def _judged(judged: TableOrRelease, given: Mapping[str, Any]) -> Verdict | Measu
     kept = Policy() if policy is None else Policy.of(policy)
     if judged.release is None and (kept.promises or kept.protections):
         return check(judged, **given)
-    if judged.release is not None and (judged.release.private is not None or kept.promises):
+    knows_original = adversary_in_force(her, kept.adversary).original is not None
+    if judged.release is not None and (judged.release.private is not None or knows_original or kept.promises):
         try:
             return check(judged, **given)
         except BadInput:

@@ -51,6 +51,10 @@ class ColumnDistance:
     """What says which values a label stands for: value, mapping, hierarchy, as written."""
 
 
+Shares = tuple[tuple[str | None, float], ...]
+"""Values and how many of the original's records have each."""
+
+
 @dataclass(frozen=True)
 class InformationKept:
     """What the quasi-identifiers say about a sensitive column, in bits."""
@@ -89,6 +93,8 @@ class Utility(Result):
     """Columns of the original that the release does not have."""
     settings: Mapping[str, Any]
     notes: tuple[str, ...] = ()
+    shares: Mapping[str, tuple[Shares, Shares]] = field(default_factory=dict, repr=False)
+    """Of each column, the values of the original, and the labels of the release in the order of what they stand for."""
 
     @property
     def summary(self) -> dict[str, float]:
@@ -367,6 +373,7 @@ class _Measuring:
             left_out=tuple(name for name in self.original.names if name not in self.opened.names),
             settings=self._settings(recq, model),
             notes=tuple(notes),
+            shares={name: self._shares(name) for name in self.names},
             frame=self.original.frame,
         )
 
@@ -396,6 +403,16 @@ class _Measuring:
         told = spread.over_values(self.released.counts(name)) / self.released.records
         distance = arrays.never_negative(0.5 * float(np.abs(np.append(true, 0.0) - told).sum()))
         return ColumnDistance(name, distance, len(spread.domain), len(spread.labels), spread.read_by)
+
+    def _shares(self, name: str) -> tuple[Shares, Shares]:
+        spread, whole = self.spreads[name], self.true.records
+        first = np.full(len(spread.labels), len(spread.domain))
+        np.minimum.at(first, spread.label, spread.value)
+        before, after = self.true.counts(name) / whole, self.released.counts(name) / whole
+        return (
+            tuple(zip(spread.domain.labels, before.tolist(), strict=True)),
+            tuple((spread.labels.labels[code], float(after[code])) for code in np.argsort(first, kind="stable")),
+        )
 
     def _associations(self) -> tuple[tuple[anatomy.KeptAssociation, ...], int]:
         """Every pair of columns as the original has it, and as the release lets it be reconstructed over the same values."""

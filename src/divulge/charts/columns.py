@@ -4,12 +4,14 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterable
 from typing import Any
 
 import altair as alt
 import numpy as np
 
 from divulge import metrics, publish, ranking, results
+from divulge.api.utility import Utility
 from divulge.charts.theme import (
     ACCENT,
     BEFORE,
@@ -257,12 +259,12 @@ def _alone_or_rate(found: ranking.Ranking | ranking.Growth) -> tuple[Any, str]:
 
 # --- distributions ----------------------------------------------------------------------------------------------------
 @checked
-def distributions(found: publish.GeneralizedRelease, column: str | None = None) -> Any:
+def distributions(found: publish.GeneralizedRelease | Utility, column: str | None = None) -> Any:
     """How the values of one column are distributed before and after: in the original, and in what is published.
 
     Args:
-        found: what `dv.generalize` gave
-        column: a quasi-identifier or a sensitive column; by default the quasi-identifier that lost the most values
+        found: what `dv.generalize` gave, or `dv.utility` of any release
+        column: a quasi-identifier or a sensitive column; of a utility any published one; by default the one that lost the most values
 
     Examples:
         >>> import pyarrow as pa
@@ -271,25 +273,30 @@ def distributions(found: publish.GeneralizedRelease, column: str | None = None) 
         >>> release = dv.generalize(people, policy={"k_anonymity": 2}, quasi_identifiers="zip")
         >>> chart = dv.charts.distributions(release, "zip")
     """
-    names = [*found.plan.recoding.columns, *found.before.contingency.cells]
+    if isinstance(found, Utility):
+        coarse = names = list(found.shares)
+        kind, all_of, gone, whom = "a published column", found.rows, found.rows - found.published, "records"
+    else:
+        coarse = list(found.plan.recoding.columns)
+        names, kind = [*coarse, *found.before.contingency.cells], "a quasi-identifier or a sensitive column"
+        all_of, gone, whom = int(found.before.contingency.sizes.sum()), found.plan.suppressed, "people"
     if column is None:
-        column = max(found.plan.recoding.columns, key=lambda name: _values_lost(found, name))
+        column = max(coarse, key=lambda name: _values_lost(found, name))
     elif column not in names:
-        raise BadInput(f"{column!r} is neither a quasi-identifier nor sensitive", hint=nearest(column, names))
+        raise BadInput(f"{column!r} is not {kind}", hint=nearest(column, names))
     before, after = _shares(found, column)
-    people = int(found.before.contingency.sizes.sum())
-    left_out = f"{found.plan.suppressed:,} of {people:,} people were left out." if found.plan.suppressed else ""
+    left_out = f"{gone:,} of {all_of:,} {whom} were left out." if gone > 0 else ""
     panels = [
         _histogram(rows, title, colour)
         for rows, title, colour in ((before, "before", BEFORE), (after, "published", ACCENT))
     ]
     chart = alt.hconcat(*panels, spacing=34).resolve_scale(x="shared")
     return finished(
-        chart, f"{readable(column, 40)}, before and after", "Shares of the people in the original.", left_out
+        chart, f"{readable(column, 40)}, before and after", f"Shares of the {whom} in the original.", left_out
     )
 
 
-def _values_lost(found: publish.GeneralizedRelease, column: str) -> float:
+def _values_lost(found: publish.GeneralizedRelease | Utility, column: str) -> float:
     before, after = _shares(found, column)
     return 1 - len(after) / max(len(before), 1)
 
@@ -297,8 +304,11 @@ def _values_lost(found: publish.GeneralizedRelease, column: str) -> float:
 Shares = list[tuple[str, float]]
 
 
-def _shares(found: publish.GeneralizedRelease, column: str) -> tuple[Shares, Shares]:
+def _shares(found: publish.GeneralizedRelease | Utility, column: str) -> tuple[Shares, Shares]:
     """Values and their shares before, labels and theirs after; labels in the order of what they stand for."""
+    if isinstance(found, Utility):
+        original, release = found.shares[column]
+        return _told(original), _told(release)
     people = found.before.contingency
     total = float(people.sizes.sum())
     recoding = found.plan.recoding
@@ -317,6 +327,10 @@ def _shares(found: publish.GeneralizedRelease, column: str) -> tuple[Shares, Sha
         _counted(domain, np.bincount(values, weights=people.sizes, minlength=len(domain)), total),
         [(readable(labels[code]), float(published[code]) / total) for code in sorted(first, key=first.__getitem__)],
     )
+
+
+def _told(shares: Iterable[tuple[str | None, float]]) -> Shares:
+    return [(readable(value), share) for value, share in shares if share > 0]
 
 
 def _counted(domain: Domain, masses: Any, total: float) -> Shares:
@@ -359,3 +373,4 @@ def _histogram(shares: Shares, title: str, colour: str) -> Any:
 
 results.chart_of.register(ranking.Ranking)(sets)
 results.chart_of.register(ranking.Growth)(known_columns)
+results.chart_of.register(Utility)(distributions)

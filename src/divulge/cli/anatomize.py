@@ -11,6 +11,7 @@ import typer
 from typer import Option
 
 import divulge as dv
+from divulge import results
 from divulge.cli.generalize import TargetOption
 from divulge.cli.options import (
     JsonOption,
@@ -23,7 +24,7 @@ from divulge.cli.options import (
     takes_groups,
     tell,
 )
-from divulge.cli.pictures import ChartOption, Pictures
+from divulge.cli.pictures import ChartOption, Pictures, ReportOption, write_report
 from divulge.cli.program import columns, options_of, refuse_idle
 
 app = new_app()
@@ -166,6 +167,7 @@ def anatomize(
     dry_run: Annotated[bool, Option("--dry-run", help="Divide, group and report; write nothing.")] = False,
     force: Annotated[bool, Option("--force", help="Replace the release that is there.")] = False,
     chart: ChartOption = None,
+    report: ReportOption = None,
     json_: JsonOption = False,
 ) -> None:
     """Publish a table as several tables, tied together only by groups of records: exit code 3 if no grouping keeps the bounds.
@@ -177,6 +179,8 @@ def anatomize(
       divulge anatomize s3a://bucket/people/ --engine spark --sensitive salary --beta 1/20 --out /shared/release/
     """
     refuse_idle(context, _idle(check=check, advise=advise, out=out, queries=queries))
+    if report is not None:
+        results.page_path(report)
     drawing = Pictures.of(chart, ("groups",))
     if check:
         _check(table, model.given(), sensitive or [], json_=json_, drawing=drawing)
@@ -210,10 +214,12 @@ def anatomize(
     written = None if out is None or dry_run else release.write(out, force=force, format=format_)
     left = None if target is None else dv.utility(release.source, release, target=target, queries=0)
     tell(release, json_=json_, recq=recq, attacks=attacks, written=written, utility=left)
+    if report is not None:
+        write_report(dv.report(release), report, json_=json_)
     drawing.draw({"groups": release.chart}, json_=json_)
 
 
-_MAKING = ("out", "format_", "seed", "workload", "target", "attack", "dry_run", "force")
+_MAKING = ("out", "format_", "seed", "workload", "target", "attack", "dry_run", "force", "report")
 _ENGINE = ("source", "engine", "memory_limit", "temp_directory", "master", "remote")
 
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -10,10 +11,10 @@ import typer
 from typer import Option
 
 import divulge as dv
-from divulge import search
+from divulge import results, search
 from divulge.belief import Adversary
 from divulge.cli import options, program
-from divulge.cli.pictures import ChartOption, Makers, Pictures
+from divulge.cli.pictures import ChartOption, Makers, Pictures, ReportOption, reading_flags, write_report
 from divulge.policy import Policy, Promise
 
 app = options.new_app()
@@ -38,7 +39,18 @@ TargetOption = Annotated[
     ),
 ]
 _WRITING = ("out", "format_", "seed", "force")
-_SEARCHING = ("method", "time_limit", "optima", "nodes", "plain", "leave_out", "dry_run", "target", "no_explain")
+_SEARCHING = (
+    "method",
+    "time_limit",
+    "optima",
+    "nodes",
+    "plain",
+    "leave_out",
+    "dry_run",
+    "target",
+    "no_explain",
+    "report",
+)
 _WITH_PARETO = "with --pareto, which publishes nothing and looks at one level per column"
 
 
@@ -115,6 +127,7 @@ def generalize(
     no_explain: Annotated[bool, Option("--no-explain", help="Do not work out what each promise costs.")] = False,
     joint: options.JointOption = False,
     chart: ChartOption = None,
+    report: ReportOption = None,
     json_: options.JsonOption = False,
     promises: tuple[Promise, ...] = (),
 ) -> None:
@@ -131,6 +144,9 @@ def generalize(
 
     program.refuse_idle(context, {} if out else {"without --out": _WRITING[1:]})
     program.refuse_idle(context, {} if not pareto else {_WITH_PARETO: (*_WRITING, *_SEARCHING)})
+    program.refuse_idle(context, {} if not report else {"with --report, which tells it": ("no_explain",)})
+    if report is not None:
+        results.page_path(report)
     drawing = Pictures.of(chart, ("front",) if pareto else ("leakages", "class_sizes", "distributions"))
     if out is not None:
         publish.refuse_target(out, force=force)
@@ -170,6 +186,17 @@ def generalize(
         explanation = None if no_explain else release.explain(progress=progress)
     left = None if target is None else dv.utility(release.source, release, target=target)
     options.tell(release, json_=json_, written=written, explanation=explanation, utility=left)
+    if report is not None:
+        made = dv.report(release)
+        made = replace(made, policy=policy, utility=left or made.utility, explanation=explanation)
+        said = her if her.given else None
+        again: dict[str, Any] = {
+            "policy": kept,
+            "file": options.policy_of(policy, ()),
+            "adversary": said,
+            "options": reading_flags(table),
+        }
+        write_report(replace(made, made_from=replace(made.made_from, **again)), report, json_=json_)
     makers: Makers = {
         "leakages": release.chart,
         "class_sizes": lambda: dv.charts.class_sizes(release.after, before=release.before),

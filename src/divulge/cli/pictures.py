@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`--chart [KIND=]FILE`: the pictures that a command can draw beside what it prints; what cannot be drawn is refused before the work."""
+"""`--chart [KIND=]FILE` and `--report FILE`: what a command draws or writes beside its answer; what cannot be is refused before work."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Annotated, Any
 from typer import Option
 
 import divulge as dv
-from divulge.cli.options import Texts, show
+from divulge.cli.options import TableOptions, Text, Texts, show
 from divulge.errors import BadInput, nearest
 
 ChartOption = Annotated[
@@ -48,3 +48,21 @@ class Pictures:
         written = [str(dv.charts.save(chart, path)) for chart, path in drawn]
         if written and not json_:
             show("", f"Drawn: {', '.join(written)}")
+
+
+ReportOption = Annotated[Text, Option(metavar="FILE", help="Also write a page about the release (.html).")]
+
+
+def write_report(made: Any, path: str, *, json_: bool) -> None:
+    """A page beside the answer."""
+    written = made.save(path)
+    if not json_:
+        show("", f"Report: {written}")
+
+
+def reading_flags(table: TableOptions) -> tuple[str, ...]:
+    """How the table is read, as somebody types it; which engine counts does not change a number."""
+    given = {"--table": table.table, "--delimiter": table.delimiter}
+    given |= {"--encoding": None if table.encoding == "utf-8" else table.encoding}
+    header = () if table.header is None else ("--header",) if table.header else ("--no-header",)
+    return (*(word for flag, value in given.items() if value is not None for word in (flag, value)), *header)

@@ -16,6 +16,7 @@ from divulge import publish, results
 from divulge.api.query import is_anatomized
 from divulge.cli import options, program
 from divulge.cli.measure import SuppressionOptions, refuse_beside_levels, table_or_release
+from divulge.cli.pictures import reading_flags
 from divulge.errors import BadInput
 from divulge.policy import Promise
 
@@ -58,7 +59,7 @@ def report(
     \b
     Examples:
       divulge report patients.csv --policy divulge.toml --out report.html
-      divulge report release/ --out report.html
+      divulge report release/ --original patients.csv --out report.html
       divulge report release/ --audience public --title "Admissions 2026" --out public.html
     """
     results.page_path(out)
@@ -66,15 +67,21 @@ def report(
         raise BadInput(f"there is no audience {audience!r}", hint=f"there are: {', '.join(_AUDIENCES)}")
     shown: dict[str, Any] = {"title": title, "date": _date(date), "audience": audience}
     if is_anatomized(table.source):
-        refuse_beside_levels(context, table.source, used=("out", "audience", "title", "date", "json_"))
-        made = dv.report(table.source, **shown, engine=table.chosen_engine())
+        refuse_beside_levels(context, table.source, used=("original", "out", "audience", "title", "date", "json_"))
+        her = adversary.resolve()
+        made = dv.report(table.source, **shown, adversary=her if her.given else None, engine=table.chosen_engine())
     else:
         mine = Path(table.source) / publish.FOLDER / publish.NAME
-        judged = table_or_release(table, private=audience == "internal" and mine.is_file())
         kept = options.policy_of(policy, promises, protect=protect, alone_share=columns.alone_share)
+        held = adversary.original or kept.adversary.original
+        judged = table_or_release(table, private=audience == "internal" and held is None and mine.is_file())
         her = suppression.added_to(adversary.resolve(judged.table.names))
         named = roles.resolve(judged.table) | columns.resolve(judged.table)
-        made = replace(dv.report(judged, kept, **shown, **named, adversary=her), policy=policy)
+        made = replace(dv.report(judged, kept, **shown, **named, adversary=her if her.given else None), policy=policy)
+        again = replace(
+            made.made_from, source=table.source, options=reading_flags(table), file=options.policy_of(policy, ())
+        )
+        made = replace(made, made_from=again)
     options.tell(made, json_=json_, written=made.save(out))
 
 

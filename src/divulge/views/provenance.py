@@ -5,12 +5,16 @@ from __future__ import annotations
 
 import platform
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from divulge import publish, values
 from divulge.api import compare as comparing
+from divulge.api.anatomize import AnatomizedRelease
+from divulge.api.query import ReleaseCheck
 from divulge.api.report import Report
+from divulge.belief import Adversary
 from divulge.policy import Promise
 from divulge.version import __version__
 from divulge.views import html, summary
@@ -21,6 +25,15 @@ ROLES = {
     "quasi_identifiers": "--qi", "sensitive": "--sensitive", "identifier": "--identifier", "leave_out": "--leave-out",
     "plain": "--plain", "person": "--person", "weight": "--weight",
 }  # fmt: skip
+
+
+LEFT = "How much of the data is left, --original TABLE tells."
+PRICE = "What each promise costs is told where a release is made: divulge generalize … --report FILE."
+NO_ATTACKS = (
+    "None: the files do not say which record is in which group, and attacks are counted by that. "
+    "They are tried where a release is made: divulge anatomize … --report FILE."
+)
+_IN_MEMORY = "TABLE"
 
 
 def promises(report: Report) -> list[Promise]:
@@ -73,7 +86,7 @@ def _value_free(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def again(report: Report) -> Html:
-    """As a command, from Python, and the policy as a file."""
+    """As a command, from Python, and the policy as a file; and what none of them tells."""
     policy = policy_text(report)
     parts: list[Any] = [
         el("p", "On the command line:"), el("pre", *html.by_line(_command(report))),
@@ -81,14 +94,23 @@ def again(report: Report) -> Html:
     ]  # fmt: skip
     if policy:
         parts += [el("p", "As a policy file (divulge.toml):"), el("pre", *html.by_line(policy))]
+    if missing := list(_not_told(report)):
+        parts += [el("p", "These lines alone do not make the same page:"), html.bullets(*missing)]
     return el("div", *parts, class_="card")
 
 
 def _source(report: Report) -> str:
-    """Where it was read; to the public, its name."""
+    """Where it was read; a reader of a public page has its files somewhere else."""
+    if report.public and report.release is not None:
+        return "release"
     release = report.found if isinstance(report.found, publish.Release) else None
-    source = report.settings.get("source") if release is None else release.source.source
-    return report.name if report.public or not isinstance(source, str) else source
+    source = report.made_from.source if release is None else release.source.source
+    if source is None and not report.public:
+        told = report.settings.get("source")
+        source = told if isinstance(told, str) and Path(told).exists() else None
+    if source is None or (release is not None and not Path(source).exists()):
+        return _IN_MEMORY
+    return Path(source).name if report.public else source
 
 
 def _roles(report: Report) -> dict[str, list[str]]:
@@ -97,6 +119,8 @@ def _roles(report: Report) -> dict[str, list[str]]:
     if isinstance(report.found, publish.GeneralizedRelease):
         own = report.found.original.roles
         told = {role: getattr(own, role) for role in ROLES}
+    elif isinstance(report.found, AnatomizedRelease):
+        told = {role: getattr(report.found.roles, role, ()) for role in ROLES}
     found = {role: told.get(role) for role in ROLES}
     return {role: [names] if isinstance(names, str) else list(names) for role, names in found.items() if names}
 
@@ -105,20 +129,119 @@ def _command(report: Report) -> str:
     if isinstance(report.found, comparing.TableComparison):
         return _command_of_comparison(report.found, _roles(report))
     flags = [word for role, names in _roles(report).items() for word in (ROLES[role], ",".join(names))]
-    if report.policy is not None and not report.public:
-        flags += ["--policy", report.policy]
-    else:
-        texts = dict.fromkeys(promise.text for promise in promises(report))
-        flags += [word for text in texts for word in ("--promise", text)]
-    tail = [*(["--audience", "public"] if report.public else []), "--out", "report.html"]
+    tail = [*report.made_from.options, *_policy_flags(report), *_adversary_flags(report.made_from.adversary)]
+    last = ["--title", report.made_from.title] if report.made_from.title else []
+    last += ["--date", report.date.isoformat(), "--out", "report.html"]
     if isinstance(report.found, publish.GeneralizedRelease):
         share = report.found.policy.suppression
-        flags += ["--suppression", f"{share:g}"] if share else []
-        first = shlex.join(["divulge", "generalize", _source(report), *flags, "--out", "release"])
-        return f"{first}\n{shlex.join(['divulge', 'report', 'release', *tail])}"
-    if report.release is not None or isinstance(report.found, publish.Release):
+        tail += ["--suppression", f"{share:g}"] if share and report.policy is None else []
+        return shlex.join(["divulge", "generalize", _source(report), *flags, *tail, "--report", "report.html"])
+    if isinstance(report.found, AnatomizedRelease):
+        bounds = [word for line in report.found.model.texts().items() for word in (f"--{line[0]}", str(line[1]))]
+        return shlex.join(["divulge", "anatomize", _source(report), *flags, *bounds, "--report", "report.html"])
+    if report.public:
+        last = ["--audience", "public", *last]
+    if report.release is not None or isinstance(report.found, ReleaseCheck):
         flags = []
-    return shlex.join(["divulge", "report", _source(report), *flags, *tail])
+    return shlex.join(["divulge", "report", _source(report), *flags, *tail, *last])
+
+
+def _policy_flags(report: Report) -> list[str]:
+    """The policy file that was named, and what was promised beside it."""
+    kept = report.made_from.policy
+    if kept is None:
+        given = promises(report) if report.verdict is not None and report.release is None else []
+        return [word for text in dict.fromkeys(each.text for each in given) for word in ("--promise", text)]
+    by_file = report.made_from.file
+    flags = [] if report.policy is None else ["--policy", Path(report.policy).name if report.public else report.policy]
+    flags += [w for each in kept.promises if each not in by_file.promises for w in ("--promise", each.text)]
+    return flags + (["--alone-share", f"{kept.alone_share:g}"] if kept.alone_share != by_file.alone_share else [])
+
+
+_ADVERSARY = {
+    "original": "--original", "prior": "--prior", "rule_out": "--rule-out", "rule_in": "--rule-in", "distances": "--distance",
+    "taxonomies": "--hierarchy", "orders": "--order", "population": "--population", "population_count": "--population-count",
+    "nulls": "--nulls", "recursive_l": "--recursive-l",
+}  # fmt: skip
+
+
+def _adversary_flags(her: Adversary | None) -> list[str]:
+    """What was said of her, as far as a command can say it."""
+    found: list[str] = []
+    for name, given in ({} if her is None else her.given).items():
+        if not _can_be_written(name, given):
+            continue
+        if name == "suppressed":
+            found += [word for text in given for word in ("--suppressed", text)]
+            found += ["--as", next(iter(given.values()))] if given else []
+        elif not isinstance(given, Mapping):
+            found += [_ADVERSARY[name], str(given)]
+        elif name == "orders":
+            found += [word for column, order in given.items() for word in ("--order", f"{column}={','.join(order)}")]
+        else:
+            pairs = ((column, it) for column, them in given.items() for it in ([them] if _is_one(them) else them))
+            found += [word for column, it in pairs for word in (_ADVERSARY[name], f"{column}={it}")]
+    return found
+
+
+def _is_one(given: Any) -> bool:
+    return isinstance(given, str | Path | int | float)
+
+
+def _can_be_written(name: str, given: Any) -> bool:
+    """Whether a command can say it: paths, names and texts, not frames, probabilities or trees."""
+    if not isinstance(given, Mapping):
+        return _is_one(given)
+    several = ("rule_out", "rule_in")
+    if name == "suppressed":
+        return len(set(given.values())) < 2
+    if name == "orders":
+        return not any("," in value for order in given.values() for value in order)
+    if name in several:
+        return all(isinstance(it, str) for them in given.values() for it in ([them] if _is_one(them) else them))
+    return all(isinstance(it, str | Path) for it in given.values())
+
+
+def _not_told(report: Report) -> Iterator[str]:
+    """What has to be given again by whoever makes it again."""
+    found, her = report.found, report.made_from.adversary
+    if isinstance(found, comparing.TableComparison):
+        return
+    if _source(report) == _IN_MEMORY:
+        yield f"The table was in memory; {_IN_MEMORY} stands for a file of it."
+    if report.public and report.release is not None:
+        yield "release stands for the folder with the published files and their manifest."
+    if isinstance(found, publish.GeneralizedRelease):
+        if hierarchies := [name for name in found.hierarchies if name not in found.suggestions]:
+            yield f"Hierarchies were given for {', '.join(hierarchies)}; give them again (--hierarchies or --hierarchy)."
+    elif isinstance(found, AnatomizedRelease):
+        yield "Groups are drawn anew each time, and so are the attacks; other settings of the grouping have to be given again."
+    elif report.made_from.policy is None and not report.made_from.source and report.release is None:
+        yield "It was made from a result in memory; the command measures the table again, and tells a little more."
+    kept = found.policy if isinstance(found, publish.GeneralizedRelease) else report.made_from.policy
+    if kept is not None and [each for each in kept.protections if each not in report.made_from.file.protections]:
+        yield "Promises to chosen people or values have to be given again (--protect, or a policy file)."
+    yield from _adversary_not_told(report, her)
+
+
+def _adversary_not_told(report: Report, her: Adversary | None) -> Iterator[str]:
+    for name, given in ({} if her is None else her.given).items():
+        if not _can_be_written(name, given):
+            yield f"The adversary's {name.replace('_', ' ')} was given as a value of Python that no option of the command takes."
+    if her is None and (assumed := _assumed(report)):
+        yield f"The adversary was not the usual one ({', '.join(assumed)}); give it again."
+
+
+def _assumed(report: Report) -> list[str]:
+    """What of the adversary is not as usual; of a result nobody knows how it was given."""
+    told = report.settings
+    if report.release is not None or report.policy is not None or report.measurement is None:
+        return []
+    by_hand = {name: how for name, how in told.get("prior", {}).items() if how not in ("table", "original")}
+    found = ["prior"] if by_hand else []
+    found += ["background"] if told.get("background") else []
+    found += ["population"] if told.get("population") else []
+    return found + (["nulls"] if told.get("nulls", "category") != "category" else [])
 
 
 def _command_of_comparison(found: comparing.TableComparison, roles: Mapping[str, Sequence[str]]) -> str:
@@ -150,16 +273,37 @@ def _python(report: Report) -> str:
         for promise in promises(report)
         if promise.attribute is None and promise.l_value is None
     }
+    kept, title = report.made_from.policy, report.made_from.title
     policy = repr(report.policy) if report.policy is not None and not report.public else repr(bounds) if bounds else ""
+    if kept is not None and report.policy is None and (kept.protections or len(kept.promises) != len(bounds)):
+        policy = repr("divulge.toml")
     roles = [f"{role}={names!r}" for role, names in _roles(report).items()]
     last = ['audience="public"'] if report.public else []
+    last += [f"title={title!r}"] if title else []
+    last.append(f"date=datetime.date({report.date.year}, {report.date.month}, {report.date.day})")
+    source = "table" if _source(report) == _IN_MEMORY else repr(_source(report))
+    closing = f'{", ".join(last)}).save("report.html")'
     if isinstance(report.found, publish.GeneralizedRelease):
-        given = [repr(_source(report)), f"policy={policy}", *roles, f"suppression={report.found.policy.suppression:g}"]
-        return f'release = dv.generalize({", ".join(given)})\ndv.report(release).save("report.html")'
-    if report.release is not None or isinstance(report.found, publish.Release):
-        policy, roles = "", []
-    given = [repr(_source(report)), *([policy] if policy else []), *roles, *last]
-    return f'dv.report({", ".join(given)}).save("report.html")'
+        given = [source, f"policy={policy}", *roles, f"suppression={report.found.policy.suppression:g}"]
+        return f"release = dv.generalize({', '.join(given)})\ndv.report(release, {closing}"
+    if isinstance(report.found, AnatomizedRelease):
+        given = [source, *roles, *(f"{name}={bound!r}" for name, bound in report.found.model.texts().items())]
+        return f"release = dv.anatomize({', '.join(given)})\ndv.report(release, {closing}"
+    if report.release is not None or isinstance(report.found, ReleaseCheck):
+        roles = []
+        policy = policy if kept is not None else ""
+    her = report.made_from.adversary
+    written = {name: it for name, it in ({} if her is None else her.given).items() if _is_literal(it)}
+    assumed = [f"adversary=dv.Adversary({', '.join(f'{n}={it!r}' for n, it in written.items())})"] if written else []
+    given = [source, *([policy] if policy else []), *roles, *assumed]
+    return f"dv.report({', '.join(given)}, {closing}"
+
+
+def _is_literal(given: Any) -> bool:
+    """Whether its repr is its program text."""
+    if isinstance(given, Mapping):
+        return all(_is_literal(each) for each in (*given, *given.values()))
+    return isinstance(given, str | int | float) or (isinstance(given, list | tuple) and all(map(_is_literal, given)))
 
 
 def policy_text(report: Report) -> str:

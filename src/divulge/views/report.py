@@ -18,6 +18,7 @@ from divulge.api import compare as comparing
 from divulge.api.anatomize import AnatomizedRelease
 from divulge.api.query import ReleaseCheck
 from divulge.api.report import Report
+from divulge.api.utility import Utility
 from divulge.attacks import Attacks
 from divulge.errors import BadInput
 from divulge.metrics import Measurement
@@ -29,7 +30,7 @@ from divulge.views.summary import Lens, PromiseLine
 from divulge.views.utility import kept_in_words
 from divulge.views.words import metric_words, number, people, percent
 
-_CARDS = 4
+_CARDS, _COLUMNS = 4, 4
 
 
 # --- a report as a result ---------------------------------------------------------------------------------------------
@@ -208,6 +209,8 @@ def _sections(report: Report) -> Iterator[tuple[str, Html]]:
         yield "What it cost", cost
     if report.attacks is not None:
         yield "Attacks that were tried", _attacked(report.attacks)
+    elif _is_anatomized(report) and not report.public:
+        yield "Attacks that were tried", el("p", provenance.NO_ATTACKS)
     if not _has_own_sections(report):
         yield "What was found", _found(report)
     yield "What this does not promise", html.bullets(*_not_promised(report))
@@ -361,7 +364,7 @@ def _published_columns(document: Mapping[str, Any], measured: Measurement | None
 def _cost(report: Report) -> Html | None:
     found = report.found
     if not isinstance(found, publish.GeneralizedRelease):
-        return None
+        return _left(report)
     before = judge(found.before, found.policy.promises, protected=found.protected)
     rows = [
         (_plain(line.name), _number(old.value), _number(new.value), _number(new.promise.bound))
@@ -369,16 +372,32 @@ def _cost(report: Report) -> Html | None:
             summary.lines_of(found.verdict.outcomes), before.outcomes, found.verdict.outcomes, strict=True
         )
     ]
-    drawn = _chart_by(charts.distributions, found)
     return joined(
         (
             html.bullets(*releases.costs_in_words(found), *(kept_in_words(report.utility) if report.utility else ())),
             _price(report.explanation) if report.explanation is not None else None,
-            el("div", drawn, class_="card") if drawn else None,
+            _before_and_after(report.utility) if report.utility is not None else None,
             el("h3", "What it bought"),
             el("div", html.table(("promise", "before", "after", "bound"), rows), class_="card"),
         )
     )
+
+
+def _left(report: Report) -> Html | None:
+    """Of a release that was opened: how much of the original is left, where the original is there."""
+    if report.public or (report.release is None and report.utility is None):
+        return None
+    price = [] if _is_anatomized(report) else [provenance.PRICE]
+    if report.utility is None:
+        return html.bullets(provenance.LEFT, *price)
+    return joined((html.bullets(*kept_in_words(report.utility), *price), _before_and_after(report.utility)))
+
+
+def _before_and_after(found: Utility) -> Html | None:
+    """The columns that changed most."""
+    changed = [each for each in found.columns if each.distance > 0 or each.labels != each.values]
+    chosen = sorted(changed, key=lambda each: each.labels / max(each.values, 1))[:_COLUMNS]
+    return _pictures([_chart_by(lambda it, name=each.column: charts.distributions(it, name), found) for each in chosen])
 
 
 def _price(found: search.Explanation) -> Html:

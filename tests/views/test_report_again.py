@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every page says how to make it again: what it says is typed here, and the same page comes out, byte for byte."""
+
+from __future__ import annotations
+
+import html
+import re
+import shlex
+from pathlib import Path
+from typing import Any
+
+import pyarrow.csv
+import pytest
+
+import divulge as dv
+from tests.helpers import run_cli
+from tests.views.test_report import DAY, PATIENTS, ROLES, texts
+
+KEPT: dict[str, Any] = {"k_anonymity": 5}
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """With a table, and releases of it of either kind."""
+    monkeypatch.chdir(tmp_path)
+    pyarrow.csv.write_csv(PATIENTS, "patients.csv")
+    dv.generalize("patients.csv", policy={"k_anonymity": 7}, leave_out="note", **ROLES).write("release", seed=1)
+    dv.anatomize("patients.csv", beta="1/2", leave_out="note", **ROLES, seed=1).write("groups", seed=1)
+    return tmp_path
+
+
+def commands(page: str) -> tuple[str, str]:
+    """The command, and the lines of Python."""
+    command, lines = re.findall(r"<pre>(divulge [^<]+|(?:dv|release)[. ][^<]+)</pre>", page)[:2]
+    return html.unescape(command), html.unescape(lines)
+
+
+def made_again(page: str, about: str) -> tuple[str, str]:
+    """By the command, and by Python."""
+    import datetime as dt
+
+    # A reader of a public page has its files in a folder of another name.
+    command, lines = (
+        text.replace("report release ", f"report {about} ").replace("'release'", repr(about)) for text in commands(page)
+    )
+    found = run_cli(*shlex.split(command)[1:])
+    assert found.code == 0, (command, found.err)
+    typed = Path("report.html").read_text(encoding="utf-8")
+    exec(lines, {"dv": dv, "datetime": dt})  # noqa: S102 - that these lines work is what is tested
+    return typed, Path("report.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize(
+    ("about", "given"),
+    [
+        ("patients.csv", {"policy": KEPT, "plain": "note", **ROLES}),
+        ("patients.csv", {"audience": "public", "title": "Our patients", "policy": KEPT, "plain": "note", **ROLES}),
+        (
+            "patients.csv",
+            {
+                "policy": {**KEPT, "entropy_leakage": 3},
+                "plain": "note",
+                "adversary": dv.Adversary(rule_out={"disease": ["HIV"]}, nulls="drop", recursive_l=2),
+                **ROLES,
+            },
+        ),
+        ("release", {}),
+        ("release", {"audience": "public", "title": "Admissions 2026"}),
+        ("release", {"adversary": dv.Adversary(original="patients.csv")}),
+        ("groups", {}),
+        ("groups", {"audience": "public"}),
+        ("groups", {"adversary": dv.Adversary(original="patients.csv")}),
+    ],
+)
+def test_what_a_page_says_makes_it_again(about: str, given: dict[str, Any]) -> None:
+    page = dv.report(about, **given, date=DAY).html()
+    for again in made_again(page, about):
+        assert texts(again) == texts(page)
+        assert again == page
+
+
+@pytest.mark.slow
+def test_the_command_line_makes_the_page_of_a_release_that_it_makes_itself(folder: Path) -> None:
+    """From the command that is typed, to the page, to the command that stands on it, to the same page."""
+    (folder / "divulge.toml").write_text(
+        'quasi_identifiers = "zip"\nsensitive = "disease"\nleave_out = "note"\nsuppression = 0.1\n[promises]\nk_anonymity = 7\n',
+        encoding="utf-8",
+    )
+    for asked in (
+        ("generalize", "patients.csv", "--policy", "divulge.toml", "--report", "first.html"),
+        ("generalize", "patients.csv", "--qi", "zip", "--sensitive", "disease", "--leave-out", "note", "--k-anonymity", "7",
+         "--suppression", "0.1", "--delimiter", ",", "--report", "first.html"),
+    ):  # fmt: skip
+        assert run_cli(*asked).code == 0
+        page = (folder / "first.html").read_text(encoding="utf-8")
+        assert {"What each promise costs", "What it bought"} <= set(re.findall(r"<h3>([^<]+)</h3>", page))
+        assert "before and after" in page
+        found = run_cli(*shlex.split(commands(page)[0])[1:])
+        assert found.code == 0, found.err
+        assert (folder / "report.html").read_text(encoding="utf-8") == page
+
+
+def test_what_cannot_be_written_down_is_said() -> None:
+    her = dv.Adversary(prior={"disease": {"flu": 0.5, "cold": 0.2, "ulcer": 0.2, "HIV": 0.1}})
+    told = texts(dv.report(PATIENTS, KEPT, plain="note", **ROLES, adversary=her).html())
+    assert "The table was in memory; TABLE stands for a file of it." in told
+    assert "The adversary's prior was given as a value of Python that no option of the command takes." in told
+    measured = dv.measure(PATIENTS, **ROLES, adversary=her)
+    told = texts(dv.report(measured).html())
+    assert "It was made from a result in memory" in told
+    assert "The adversary was not the usual one (prior); give it again." in told
+    release = dv.generalize(PATIENTS, policy=KEPT, leave_out="note", hierarchies={"zip": {"suppress": True}}, **ROLES)
+    assert "Hierarchies were given for zip; give them again" in texts(dv.report(release).html())
+
+
+@pytest.mark.usefixtures("folder")
+def test_the_report_of_an_opened_release_tells_what_is_left_of_the_original() -> None:
+    plain, beside = dv.report("release"), dv.report("release", adversary=dv.Adversary(original="patients.csv"))
+    assert "How much of the data is left, --original TABLE tells." in texts(plain.html())
+    told = texts(beside.html())
+    assert beside.utility == dv.utility("patients.csv", "release")
+    assert "from the original's distribution on average" in told
+    assert "zip, before and after" in beside.html()
+    assert beside.verdict is not None
+    assert [line.holds for line in beside.verdict.outcomes] == [True]
+    grouped = texts(dv.report("groups").html())
+    assert "the files do not say which record is in which group" in grouped
