@@ -30,6 +30,8 @@ IDLE = {
     f"generalize p.csv {ROLES} --k-anonymity 2 --pareto k_anonymity --out o": "--out has no effect with --pareto",
     f"generalize p.csv {ROLES} --k-anonymity 2 --pareto k_anonymity --dry-run": "--dry-run has no effect with --pareto",
     f"generalize p.csv {ROLES} --pareto k_anonymity --method mondrian": "--method has no effect with --pareto",
+    f"generalize p.csv {ROLES} --pareto k_anonymity --suppression 0.1": "has no effect without a promise",
+    f"generalize p.csv {ROLES} --pareto k_anonymity --alone-share 0.1": "--alone-share has no effect with --pareto",
     f"generalize p.csv {ROLES} --pareto k_anonymity --optima": "--optima has no effect with --pareto",
     "hierarchy build p.csv --column age --force": "--force has no effect without --out",
     "hierarchy build p.csv --column age --to anjana": "--to has no effect without --out",

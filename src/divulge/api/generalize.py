@@ -440,6 +440,9 @@ def tradeoff(
     """
     kept = Policy() if policy is None else Policy.of(policy)
     if suppression is not None:
+        if not (kept.promises or kept.protections):
+            told = "suppression= has no effect without a promise: people are left out where one breaks"
+            raise BadInput(told, hint="Give a promise, for example k_anonymity=5, or leave it out")
         kept = replace(kept, suppression=suppression)
     source, own = own_table(read(table, engine=engine))
     given = {"quasi_identifiers": quasi_identifiers, "sensitive": sensitive, "identifier": identifier}

@@ -50,6 +50,7 @@ _SEARCHING = (
     "target",
     "no_explain",
     "report",
+    "alone_share",
 )
 _WITH_PARETO = "with --pareto, which publishes nothing and looks at one level per column"
 
@@ -152,14 +153,13 @@ def generalize(
         publish.refuse_target(out, force=force)
     opened = table.read()
     publish.choose_format(opened, format_)
-    kept = options.policy_of(
-        policy, promises, protect=protect, suppression=suppression, alone_share=columns.alone_share
-    )
+    kept = options.policy_of(policy, promises, protect=protect, alone_share=columns.alone_share)
     given = roles.resolve(opened)
     levels, her = levels_and_adversary(opened, kept, given, hierarchies=hierarchies, adversary=adversary)
     common = given | {
         "policy": kept,
         "hierarchies": levels,
+        "suppression": suppression,
         "objective": objective,
         "joint": joint,
         "adversary": her,

@@ -585,7 +585,6 @@ def policy_of(
     promises: Sequence[Promise] | None,
     *,
     protect: Sequence[str] | None = None,
-    suppression: float | None = None,
     alone_share: float | None = None,
 ) -> Policy:
     """The policy file, if there is one, with the promises and protections of the command line added to its own."""
@@ -594,6 +593,5 @@ def policy_of(
         base,
         promises=(*base.promises, *(promises or ())),
         protections=(*base.protections, *map(Protection.parse, protect or ())),
-        suppression=base.suppression if suppression is None else suppression,
         alone_share=base.alone_share if alone_share is None else alone_share,
     )
