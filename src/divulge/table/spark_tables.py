@@ -135,7 +135,7 @@ def _refuse_remote_log(source: str, engine: SparkEngine) -> None:
 
 def _by_catalog(source: str, form: str) -> BadInput:
     return BadInput(
-        f"{source} is or lies in a {form} table, and Spark would read rows that its log says are gone",
+        f"{source} is or lies in a table of {form}, and Spark would read rows that its log says are gone",
         hint="Name it as a table of a catalog that knows the format, or read it without Spark",
     )
 
