@@ -92,6 +92,13 @@ def test_tables_are_matched_by_their_values() -> None:
     assert "no class has the same values" in strange[1].unmatched
 
 
+def test_a_published_table_is_matched_by_its_labels_where_the_original_has_none_of_them(tmp_path: Path) -> None:
+    folder = dv.generalize(PEOPLE, policy=K2, **ROLES).write(tmp_path / "release")
+    found = dv.compare([str(folder / "table.parquet"), str(folder)], original=PEOPLE)
+    assert found[1].matched_by == "values"
+    assert moves(found[1], "k_anonymity") == (0, 0, 12, 0)
+
+
 def test_a_release_of_other_people_is_not_followed_by_its_mapping(tmp_path: Path) -> None:
     folder = str(dv.generalize(PEOPLE, policy=K2, **ROLES).write(tmp_path / "release"))
     others = pa.table({"zip": ["10", *ZIPS[:-1]], "disease": DISEASES})

@@ -81,6 +81,7 @@ def offered(line: str, monkeypatch: pytest.MonkeyPatch) -> list[str]:
         ("divulge check t.csv --person a", ["age"], ["zip"]),
         ("divulge check t.csv --weight a", ["age"], ["zip"]),
         ("divulge anatomize t.csv --sensitive d", ["disease"], ["zip"]),
+        ("divulge compare t.csv u.csv --qi z", ["zip", "zone"], ["age"]),
         ("divulge check no.csv --qi z", [], ["zip"]),
     ],
 )  # fmt: skip

@@ -80,6 +80,28 @@ def test_a_bound_that_everything_keeps_is_no_promise(tmp_path: Path) -> None:
     assert "k_anonymity >= 1" not in told
 
 
+def test_a_target_tells_what_is_left(tmp_path: Path) -> None:
+    """Sixty people: who is over fifty has a cold. The release keeps the halves of life apart, and a model still finds them."""
+    lines = [f"{21 + place},{'flu' if place < 30 else 'cold'}" for place in range(60)]
+    (tmp_path / "t.csv").write_text("\n".join(["age,disease", *lines, ""]), encoding="utf-8")
+    asked = ("generalize", str(tmp_path / "t.csv"), "--qi", "age", "--sensitive", "disease", "--k-anonymity", "10")
+    rule = ("--hierarchy", "age={cuts = [51]}", "--dry-run", "--no-explain")
+    found = run_cli(*asked, *rule, "--target", "disease", "--json")
+    assert found.code == 0, found.err
+    told = found.json()["utility"]
+    assert told["model"]["target"] == "disease"
+    assert {score["name"]: score["after"] for score in told["model"]["scores"]}["auc"] == pytest.approx(1.0)
+    # 30 ages in each range: total variation is 0, for each age had one person and has one on average.
+    assert [column["distance"] for column in told["columns"]] == pytest.approx([0.0, 0.0])
+    # Ranges tell the one bit that ages told.
+    assert told["information"][0]["before"] == pytest.approx(told["information"][0]["after"])
+    text = " ".join(run_cli(*asked, *rule, "--target", "disease").out.split())
+    assert "A model that foretells disease: AUC" in text
+    assert "1.000 from the release" in text
+    refused = run_cli(*asked, *rule, "--target", "diseases")
+    assert (refused.code, "did you mean 'disease'" in refused.err) == (2, True)
+
+
 def test_a_dry_run_writes_nothing(table: str, tmp_path: Path) -> None:
     before = names(tmp_path)
     result = run_cli(

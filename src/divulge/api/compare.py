@@ -485,7 +485,10 @@ class _Comparing:
                          other.name: place_of(as_it_is(here.contingency), there.contingency)})  # fmt: skip
         for way in (*ways, by_values):
             before, after = way.places.get(first.name), way.places.get(other.name)
-            if before is not None and after is not None and (after >= 0).any():
+            if before is None or after is None:
+                continue
+            whole = len(np.unique(before[before >= 0])) == len(here.contingency)  # nobody of the reference is missing
+            if whole and (after[before >= 0] >= 0).any():
                 found = people_moved(here, there, Followed(way.people, before, after))
                 how: Literal["mapping", "values"] = "mapping" if way.mapped & {first.name, other.name} else "values"
                 return replace(other, matched_by=how, moved=tuple(found))

@@ -197,6 +197,7 @@ def _columns_of(ctx: typer.Context) -> tuple[str, ...]:
     given = ctx.params
     # An option that still lacks its value keeps arguments from being told apart: then they stand in ctx.args.
     source = given.get("source") or next(iter(ctx.args), None) or given.get("original")
+    source = source[0] if isinstance(source, list | tuple) else source  # of several tables, the first
     if (
         not isinstance(source, str)
         or "://" in source
