@@ -183,5 +183,5 @@ def test_spark_reads_no_table_around_its_log(spark: SparkEngine, delta: Path, ic
     for root in (delta, iceberg):
         data = next(root.rglob("*.parquet"))
         for named in (str(root), str(data), root.as_uri(), data.as_uri(), f"{data.parent.as_uri()}/*.parquet"):
-            with pytest.raises(BadInput, match=r"is or lies in a .* table, and Spark would read rows"):
+            with pytest.raises(BadInput, match=r"is or lies in a table of .*, and Spark would read rows"):
                 read(named, engine=spark)
