@@ -82,6 +82,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Result]:
         dv.reseal(folder),
         dv.report(folder),
         anatomized.attack(),
+        anatomized.explain(),
         *_about_records(),
     ]
     return {type(each).__name__: each for each in found}
@@ -114,8 +115,8 @@ def _about_records() -> list[Result]:
 
 NAMES = (
     "Advice Alternatives AnatomizedRelease Applied Attack Attacks Built Comparison Coverage CutColumn Dip Disinformation Enhancement "
-    "Enhancements Estimate Explanation Figure3 Front GeneralizedRelease Growth Increment Independence Leakage Measurement OneClass "
-    "PeopleLeakage Perturbed Profile Ranking ReleaseCheck Repair Report Resealed RiskBands Run SetLeakage Simulation Table5 "
+    "Enhancements Estimate Explanation Figure3 Front GeneralizedRelease GroupPrices Growth Increment Independence Leakage Measurement "
+    "OneClass PeopleLeakage Perturbed Profile Ranking ReleaseCheck Repair Report Resealed RiskBands Run SetLeakage Simulation Table5 "
     "TableComparison Timeline "
     "Timings Utility Verdict WithoutLabels"
 ).split()

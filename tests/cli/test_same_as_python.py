@@ -59,8 +59,8 @@ CASES: dict[str, Callable[[], Result]] = {
     "generalize people.csv --qi zip,age --sensitive disease --k-anonymity 2 --hierarchies levels --no-explain": lambda: (
         dv.generalize("people.csv", policy={"k_anonymity": 2}, hierarchies="levels", **ROLES)
     ),
-    "anatomize people.csv --qi zip,age --sensitive disease --beta 1/2 --seed 1 --queries 0": lambda: dv.anatomize(
-        "people.csv", beta="1/2", seed=1, **ROLES
+    "anatomize people.csv --qi zip,age --sensitive disease --beta 1/2 --seed 1 --queries 0 --no-explain": lambda: (
+        dv.anatomize("people.csv", beta="1/2", seed=1, **ROLES)
     ),
     "anatomize anatomized --check --beta 1/4": lambda: dv.check_anatomized("anatomized", beta="1/4"),
     "query anatomized \"disease = 'flu'\"": lambda: dv.query("anatomized", "disease = 'flu'"),
@@ -141,6 +141,33 @@ def test_a_result_tells_what_its_command_tells(command: str, folder: Path, monke
     with speaking(lambda note: in_flags(note, flags)):
         told, document = str(found), found.to_dict()
     assert run_cli(*words).out.rstrip("\n") == told
+    assert run_cli(*words, "--json").json() == document
+
+
+@pytest.mark.parametrize(
+    ("command", "make"),
+    [
+        (
+            "generalize people.csv --qi zip,age --sensitive disease --k-anonymity 2 --hierarchies levels",
+            lambda: dv.generalize("people.csv", policy={"k_anonymity": 2}, hierarchies="levels", **ROLES),
+        ),
+        (
+            "anatomize people.csv --qi zip,age --sensitive disease --beta 1/2 --seed 1 --queries 0",
+            lambda: dv.anatomize("people.csv", beta="1/2", seed=1, **ROLES),
+        ),
+    ],
+)
+def test_commands_tell_a_release_and_its_price(
+    command: str, make: Callable[[], Any], folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The text of both is that of the release with the price in it, below the price's own first line."""
+    monkeypatch.chdir(folder)
+    words, release = shlex.split(command), make()
+    with speaking(lambda note: in_flags(note, Program(COMMANDS, OPTIONS).flags(words))):
+        told, document = str(release), release.to_dict(explanation=release.explain())
+        price = str(release.explain()).partition("\n")[2]
+    assert price
+    assert run_cli(*words).out.replace(f"{price}\n", "", 1).rstrip("\n") == told
     assert run_cli(*words, "--json").json() == document
 
 

@@ -16,6 +16,7 @@ from divulge.anatomy.methods import (
     Slppa,
 )
 from divulge.anatomy.model import AlphaBetaGammaDelta, GroupLevels, GroupSummary, Reached, Share, as_share, tally
+from divulge.anatomy.price import GroupPrices, price_groups
 from divulge.anatomy.problem import InfeasibleModel
 from divulge.anatomy.rows import Association, RowCodes, read_rows
 from divulge.anatomy.tables import COUNT, GROUP, Published, check_groups, join_tables, measure_tables
@@ -38,9 +39,9 @@ from divulge.anatomy.utility import (
 
 __all__ = [
     "COUNT", "GROUP", "LARGER", "Advice", "Algorithm", "AlphaBetaGammaDelta", "Anatomized", "Anatomy", "Asn", "Association",
-    "Check", "CodedTable", "CodedTables", "Coefficients", "Division", "Estimator", "GroupLevels", "GroupSummary",
+    "Check", "CodedTable", "CodedTables", "Coefficients", "Division", "Estimator", "GroupLevels", "GroupPrices", "GroupSummary",
     "Grouping", "HeldTables", "InfeasibleModel", "KeptAssociation", "Linkage", "Method", "Published", "Query",
     "RandomPermutation", "Reached", "Recq", "RowCodes", "Share", "Slicing", "Slppa", "Workload", "advise", "as_share",
     "associations", "check_groups", "coefficients_of", "estimator", "group_table", "join_tables", "measure_tables",
-    "needs_chunks", "read_rows", "reconstructed_information", "recq", "recq_of", "tally",
+    "needs_chunks", "price_groups", "read_rows", "reconstructed_information", "recq", "recq_of", "tally",
 ]  # fmt: skip

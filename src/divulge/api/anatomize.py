@@ -8,7 +8,7 @@ Values are published as they are; what is hidden is which of them belong togethe
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal
@@ -111,6 +111,18 @@ class AnatomizedRelease(publish.Release):
         """What the four attacks achieve."""
         found = attacks.attack_anatomized(self.whole("attacks cannot be measured"), effort=effort)
         return replace(found, settings={"source": self.source.source, **found.settings}, frame=self.frame)
+
+    def explain(self, *, progress: Callable[[int, int], None] | None = None) -> anatomy.GroupPrices:
+        """What each of alpha, beta, gamma and delta costs: how many groups there are without it, and with it alone.
+
+        The records are grouped again for that, in the same tables; where there are too many of them, the answer says so.
+
+        Args:
+            progress: Called after each grouping with how many are done and how many there are.
+        """
+        found = self.whole("what each bound costs cannot be worked out")
+        settings = {"source": self.source.source, **self.settings}
+        return anatomy.price_groups(found, self.groups.method, settings=settings, frame=self.frame, progress=progress)
 
     def parts(self, seed: int | None) -> Sequence[publish.ReleasePart]:
         """Its tables, if they hold the tuples of the source; a seed fixes the order of rows, and of the groups where there is one chunk."""

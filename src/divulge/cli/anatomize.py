@@ -21,6 +21,7 @@ from divulge.cli.options import (
     Text,
     Texts,
     new_app,
+    progress_bar,
     takes_groups,
     tell,
 )
@@ -153,6 +154,7 @@ def anatomize(
         Literal["anchored", "range"], Option(help="Queries for the values of a record, or for ranges of values.")
     ] = "anchored",
     target: TargetOption = None,
+    no_explain: Annotated[bool, Option("--no-explain", help="Do not work out what each bound costs.")] = False,
     attack: Annotated[bool, Option("--attack", help="Also carry out the four attacks.")] = False,
     check: Annotated[
         bool,
@@ -213,13 +215,16 @@ def anatomize(
     attacks = release.attack() if attack else None
     written = None if out is None or dry_run else release.write(out, force=force, format=format_)
     left = None if target is None else dv.utility(release.source, release, target=target, queries=0)
-    tell(release, json_=json_, recq=recq, attacks=attacks, written=written, utility=left)
+    priced = isinstance(release.groups.method, anatomy.Slppa) and release.groups.only is not None and not no_explain
+    with progress_bar("what each bound costs") as progress:
+        prices = release.explain(progress=progress) if priced else None
+    tell(release, json_=json_, recq=recq, attacks=attacks, written=written, utility=left, explanation=prices)
     if report is not None:
         write_report(dv.report(release), report, json_=json_)
     drawing.draw({"groups": release.chart}, json_=json_)
 
 
-_MAKING = ("out", "format_", "seed", "workload", "target", "attack", "dry_run", "force", "report")
+_MAKING = ("out", "format_", "seed", "workload", "target", "no_explain", "attack", "dry_run", "force", "report")
 _ENGINE = ("source", "engine", "memory_limit", "temp_directory", "master", "remote")
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from divulge import results, search
+from divulge import anatomy, results, search
 from divulge.search import Explanation
 from divulge.views.words import bullet, classes, grid, heading, noted, number, people, percent
 
@@ -143,3 +143,60 @@ def explanation_rows(found: Explanation) -> results.Rows:
     ]
     names = ("terms", "of", "value", "saves", "suppressed", "classes", "exact", *(f"level.{name}" for name in columns))
     return names, rows
+
+
+# --- anatomized releases ----------------------------------------------------------------------------------------------
+@results.text_of.register(anatomy.GroupPrices)
+def group_prices_text(found: anatomy.GroupPrices) -> RenderableType:
+    """What each bound costs, in groups."""
+    return Group(Text(f"{found.settings['source']}: {found.groups:,} groups"), *group_prices_parts(found))
+
+
+def group_prices_parts(found: anatomy.GroupPrices) -> Iterator[RenderableType]:
+    """The same below the text of a release."""
+    yield heading("What each bound costs, in groups (more groups tell more)")
+    table = grid("bound", "with all", "without it", "it alone", right=[1, 2, 3])
+    for price in found.bounds:
+        terms = (price.without, price.alone)
+        told = (f"{each.groups:,}{'' if each.exact else ' or more'}" for each in terms)
+        table.add_row(f"{price.name} <= {price.bound}", f"{found.groups:,}", *told)
+    if found.bounds:
+        yield table
+    if found.bounds and not any(price.without.groups > found.groups for price in found.bounds):
+        yield bullet("Giving up one of them alone gives no more groups.")
+    yield from (bullet(noted(note)) for note in found.notes)
+
+
+@results.document_of.register(anatomy.GroupPrices)
+def group_prices_document(found: anatomy.GroupPrices) -> dict[str, Any]:
+    """The part of `divulge anatomize --json` that is called explanation; levels as exact fractions."""
+
+    def told(each: Any) -> dict[str, Any]:
+        sizes = {"min": each.smallest, "max": each.largest}
+        levels = each.levels.texts()
+        return {"groups": each.groups, "groups_at_most": each.at_most, "group_sizes": sizes, "levels": levels}
+
+    return {
+        "groups": found.groups,
+        "bounds": [
+            {"name": price.name, "bound": str(price.bound), "without": told(price.without), "alone": told(price.alone)}
+            for price in found.bounds
+        ],
+        "cut_short": found.cut_short,
+        "notes": list(found.notes),
+        "settings": results.plain(found.settings),
+    }
+
+
+@results.rows_of.register(anatomy.GroupPrices)
+def group_prices_rows(found: anatomy.GroupPrices) -> results.Rows:
+    """A row for each grouping that other bounds would give."""
+    names = ("terms", "of", "groups", "groups_at_most", "smallest", "largest", "alpha", "beta", "gamma", "delta")
+    return names, [
+        (
+            kind, price.name, each.groups, each.at_most, each.smallest, each.largest, float(each.levels.alpha),
+            float(each.levels.beta), float(each.levels.gamma), float(each.levels.delta),
+        )
+        for price in found.bounds
+        for kind, each in (("without", price.without), ("alone", price.alone))
+    ]  # fmt: skip

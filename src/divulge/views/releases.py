@@ -28,7 +28,13 @@ from divulge.views.measurement import (
     promises_document,
     settings_sentence,
 )
-from divulge.views.price import explanation_document, explanation_parts, warning_parts
+from divulge.views.price import (
+    explanation_document,
+    explanation_parts,
+    group_prices_document,
+    group_prices_parts,
+    warning_parts,
+)
 from divulge.views.utility import recq_sentence, utility_document, utility_parts
 from divulge.views.words import bullet, grid, heading, noted, number, people, percent
 
@@ -340,6 +346,7 @@ def anatomized_text(
     attacks: Attacks | None = None,
     written: Path | None = None,
     utility: Utility | None = None,
+    explanation: anatomy.GroupPrices | None = None,
 ) -> RenderableType:
     """The tables, what they promise and reach, what they still answer, and where they lie."""
     summary, division = release.summary, release.groups.division
@@ -354,6 +361,7 @@ def anatomized_text(
     if division.coefficients:
         parts += [heading(f"How closely columns go together ({division.association})"), _coefficients(division)]
     parts += [heading("What it promises, and reaches"), _levels(release.model, release.levels)]
+    parts += [] if explanation is None else group_prices_parts(explanation)
     if attacks is not None:
         parts += [heading("What an adversary achieves"), *_attacks(attacks)]
     if recq is not None:
@@ -455,6 +463,7 @@ def anatomized_document(
     attacks: Attacks | None = None,
     written: Path | None = None,
     utility: Utility | None = None,
+    explanation: anatomy.GroupPrices | None = None,
 ) -> dict[str, Any]:
     """What `divulge anatomize --json` prints; levels as exact fractions."""
     summary = release.summary
@@ -467,6 +476,7 @@ def anatomized_document(
         "levels": release.levels.texts(),
         "recq": {} if recq is None else recq.as_json(),
         "promises": release.model.texts(),
+        "explanation": None if explanation is None else group_prices_document(explanation),
         "method": release.groups.method.name,
         "settings": release.settings,
         "engine": release.source.engine.name,
