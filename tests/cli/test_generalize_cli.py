@@ -102,6 +102,20 @@ def test_a_target_tells_what_is_left(tmp_path: Path) -> None:
     assert (refused.code, "did you mean 'disease'" in refused.err) == (2, True)
 
 
+def test_a_ruined_model_is_told_first(tmp_path: Path) -> None:
+    """Whoever is old smokes, so age foretells it surely; under k = 21 no age is told, and a model can only guess."""
+    pytest.importorskip("sklearn")
+    people = tmp_path / "people.csv"
+    rows = [*["30,no,flu"] * 20, *["50,yes,flu"] * 20]
+    people.write_text("\n".join(["age,smokes,disease", *rows]) + "\n", encoding="utf-8")
+    roles = ("--qi", "age", "--sensitive", "disease", "--plain", "smokes")
+    asked = ("generalize", str(people), *roles, "--target", "smokes")
+    levels = ("--hierarchy", "age={suppress=true}", "--no-explain", "--k-anonymity")
+    told, *_ = run_cli(*asked, *levels, "21").out.splitlines()
+    assert told.startswith("Beware: A model that foretells smokes: AUC 1.000 from the original, 0.500 from the release")
+    assert "Beware" not in run_cli(*asked, *levels, "20").out
+
+
 def test_a_dry_run_writes_nothing(table: str, tmp_path: Path) -> None:
     before = names(tmp_path)
     result = run_cli(

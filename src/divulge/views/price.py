@@ -10,7 +10,9 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from divulge import anatomy, results, search
+from divulge.api.utility import Utility
 from divulge.search import Explanation
+from divulge.views.utility import ruined_models
 from divulge.views.words import bullet, classes, grid, heading, noted, number, people, percent
 
 _BOXES = "method='mondrian'"
@@ -85,9 +87,12 @@ def _levels(found: Explanation) -> dict[str, int]:
     return {item.column: item.level or 0 for item in found.columns}
 
 
-def warning_parts(plan: search.Plan, found: Explanation | None) -> Iterator[RenderableType]:
+def warning_parts(
+    plan: search.Plan, found: Explanation | None, utility: Utility | None = None
+) -> Iterator[RenderableType]:
     """The first lines of a release that keeps its promises and is of little use, with what to do."""
     ruin = search.ruin_of(plan)
+    yield from (Text(f"Beware: {told}", style="bold") for told in ruined_models(utility))
     if ruin is None:
         return
     gone = f"{', '.join(ruin.columns)}: every value became one, so nothing is told by it. " if ruin.columns else ""

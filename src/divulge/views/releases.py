@@ -35,7 +35,7 @@ from divulge.views.price import (
     group_prices_parts,
     warning_parts,
 )
-from divulge.views.utility import recq_sentence, utility_document, utility_parts
+from divulge.views.utility import recq_sentence, ruined_models, utility_document, utility_parts
 from divulge.views.words import bullet, grid, heading, noted, number, people, percent
 
 _EXAMPLES = 3
@@ -58,7 +58,7 @@ def release_text(
 ) -> RenderableType:
     """What was done to each column, what it does to the promises, what it costs, and where it lies."""
     parts: list[RenderableType] = [
-        *warning_parts(release.plan, explanation),
+        *warning_parts(release.plan, explanation, utility),
         Text(f"{release.before.settings['source']}: {release.before.rows:,} rows, {people(release.before.people)}"),
         heading("What was done"),
         *(bullet(sentence) for sentence in columns_in_words(release)),
@@ -352,6 +352,7 @@ def anatomized_text(
     summary, division = release.summary, release.groups.division
     sizes = f"{summary.smallest:,}" + ("" if summary.smallest == summary.largest else f" to {summary.largest:,}")
     parts: list[RenderableType] = [
+        *(Text(f"Beware: {told}", style="bold") for told in ruined_models(utility)),
         Text(f"{release.source.source}: {summary.records:,} rows in {summary.groups:,} groups of {sizes}"),
         bullet(_most_sentence(summary.groups, release.groups.at_most)),
         *(bullet(results.spoken(note)) for note in release.notes),

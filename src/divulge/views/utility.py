@@ -15,6 +15,7 @@ from divulge.api.utility import Utility
 from divulge.views.words import bullet, grid, heading, noted, number, percent, rows
 
 _SHOWN_PAIRS = 10
+_RUINED = 0.5
 _SCORES = {"auc": "AUC", "accuracy": "accuracy", "balanced_accuracy": "balanced accuracy"}
 
 
@@ -52,11 +53,22 @@ def kept_in_words(found: Utility) -> Iterator[str]:
             f"Information: the quasi-identifiers tell {number(each.after)} of {number(each.before)} bits about {each.attribute}; "
             f"{percent(each.loss)} of I(W;X) is lost."
         )
-    for score in found.model.scores if found.model is not None else ():
-        yield (
-            f"A model that foretells {found.model.target if found.model else ''}: {_SCORES[score.name]} {score.before:.3f} from the "
-            f"original, {score.after:.3f} from the release; a guess has {score.guess:.3f}."
-        )
+    yield from (_told(found.model, score) for score in (found.model.scores if found.model is not None else ()))
+
+
+def ruined_models(found: Utility | None) -> Iterator[str]:
+    """For the first lines of a release: a model that has lost more than half of what it knew beyond guessing."""
+    model = None if found is None else found.model
+    for score in model.scores if model is not None else ():
+        if score.before - score.after > _RUINED * (score.before - score.guess) > 0:
+            yield _told(model, score)
+
+
+def _told(model: Any, score: Any) -> str:
+    return (
+        f"A model that foretells {model.target}: {_SCORES[score.name]} {score.before:.3f} from the "
+        f"original, {score.after:.3f} from the release; a guess has {score.guess:.3f}."
+    )
 
 
 def recq_sentence(recq: anatomy.Recq) -> str:
