@@ -76,6 +76,7 @@ CALLS = {
     "charts.before_and_after": call(MEASURED.of_class(zip="1")),
     "charts.check_path": call("picture.svg"),
     "charts.class_sizes": call(MEASURED),
+    "charts.what_is_left": call(dv.utility(PEOPLE, PEOPLE, queries=5)),
     "charts.compared": call(dv.compare([PEOPLE, PEOPLE], **ROLES)),
     "charts.independence": call(ORDERED.independence()),
     "charts.disinformation": call(

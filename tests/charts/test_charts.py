@@ -246,6 +246,15 @@ def test_shares_of_a_weighted_column_sum_to_one() -> None:
     assert {row["value"]: row["share"] for row in rows} == pytest.approx({"a": 0.7, "b": 0.3})
 
 
+def test_what_is_left_shows_distances_and_associations_by_hand() -> None:
+    """[20, 30) gives 20 and 25 one record each, * half a record to each of four ages: 1/4 away. Cramer's V falls from 1 to sqrt(1/3)."""
+    people = pa.table({"age": [20, 25, 40, 45], "disease": ["flu", "flu", "cold", "cold"]})
+    coarse = pa.table({"age": ["[20, 30)", "[20, 30)", "*", "*"], "disease": people["disease"]})
+    rows = data(dv.utility(people, coarse, queries=0).chart())
+    assert [(row["what"], row["value"]) for row in rows if "when" not in row] == [("age", 0.25), ("disease", 0.0)]
+    assert [row["value"] for row in rows if "when" in row] == pytest.approx([1.0, math.sqrt(1 / 3)])
+
+
 def test_groups_show_sizes_and_levels_against_promises() -> None:
     people = pa.table({"age": [30, 33, 45, 42], "job": ["T", "E", "E", "T"], "salary": [45, 60, 47, 50]})
     release = dv.anatomize(people, sensitive="salary", beta="1/2", tables=2)
@@ -305,6 +314,8 @@ def hostile() -> Iterator[Any]:
     yield dv.charts.known_columns(dv.rank(people, **roles))
     yield dv.charts.distributions(dv.generalize(people, policy={"k_anonymity": 2}, **roles))
     yield dv.tradeoff(people, "k_anonymity", **roles).chart()
+    yield dv.compare(people, policies=[{"k_anonymity": 2}], **roles).chart()
+    yield dv.utility(people, people, queries=5).chart()
     bad = [dv.dossier.Record.of({"N": text or "x"}, id=f"{text}{at}") for at, text in enumerate(HOSTILE)]
     yield dv.dossier.timeline(bad, ALICE, operator=MERGED).chart()
     yield dv.dossier.set_leakage(bad, ALICE).chart()
@@ -374,6 +385,9 @@ def every() -> dict[str, Any]:
         "disinformation": dv.dossier.choose_disinformation(SEEN, ALICE, DECOYS, budget=2, operator=MERGED).chart(),
         "records": dv.dossier.set_leakage(SEEN, ALICE).chart(),
         "distances": dv.compare_distances(pairs=2, steps=10).chart(),
+        "independence": dv.charts.independence(found.independence()),
+        "compared": dv.compare([PATIENTS, release]).chart(),
+        "what_is_left": dv.utility(PATIENTS, release, queries=5).chart(),
     }
 
 

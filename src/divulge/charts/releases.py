@@ -14,6 +14,7 @@ from divulge import anatomy, metrics, publish, results, search
 from divulge.api import compare as comparing
 from divulge.api.anatomize import AnatomizedRelease
 from divulge.api.query import ReleaseCheck
+from divulge.api.utility import Utility
 from divulge.charts.classes import class_sizes, leakages
 from divulge.charts.theme import (
     ACCENT,
@@ -35,6 +36,7 @@ from divulge.values import checked
 _MOST_POINTS = 3_000
 _MOST_SIZES = 24
 _MOST_PANELS, _IN_A_ROW = 6, 3
+_MOST_PAIRS = 10
 _MOVES = ("less than before", "the same", "more than before", "no class here")
 _LEVELS = {
     "alpha": "whose record it is",
@@ -242,6 +244,65 @@ def _reached(levels: anatomy.Reached, model: anatomy.AlphaBetaGammaDelta) -> Any
     return alt.layer(bars, base.mark_tick(color=INK, thickness=2, size=22).encode(x="bound:Q"))
 
 
+# --- what is left -----------------------------------------------------------------------------------------------------
+@checked
+def what_is_left(found: Utility) -> Any:
+    """How far each column of a release is from the original's distribution, and the associations that changed most.
+
+    Args:
+        found: what `dv.utility` gave
+
+    Examples:
+        >>> import pyarrow as pa
+        >>> import divulge as dv
+        >>> people = pa.table({"age": [20, 25, 40, 45], "disease": ["flu", "flu", "cold", "cold"]})
+        >>> coarse = people.set_column(0, "age", [["[20, 30)", "[20, 30)", "*", "*"]])
+        >>> chart = dv.charts.what_is_left(dv.utility(people, coarse))
+    """
+    far = sorted(found.columns, key=lambda each: -each.distance)[:_MOST_SIZES]
+    rows = [
+        {"what": label, "value": each.distance}
+        for label, each in zip(labels_of(each.column for each in far), far, strict=True)
+    ]
+    panels = [_left_bars(rows, "distance from the original (0: the same, 1: nothing in common)", alt.value(ACCENT))]
+    pairs = sorted(found.associations, key=lambda pair: -abs(_v(pair.true) - _v(pair.reconstructed)))[:_MOST_PAIRS]
+    if pairs:
+        names = labels_of((f"{readable(pair.left)} + {readable(pair.right)}" for pair in pairs), most=46)
+        both = [
+            {"what": name, "value": _v(part), "when": when}
+            for name, pair in zip(names, pairs, strict=True)
+            for when, part in (("original", pair.true), ("release", pair.reconstructed))
+        ]
+        scale = alt.Scale(domain=["original", "release"], range=[BEFORE, ACCENT])
+        panels.append(_left_bars(both, "association (Cramer's V)", alt.Color("when:N", title=None, scale=scale)))
+    return finished(
+        alt.vconcat(*panels, spacing=26),
+        "What is left of the data",
+        f"{found.published:,} of {counted(found.rows, 'row', 'rows')} are in the release.",
+        shown_of(len(far), len(found.columns), "columns", "that are furthest"),
+        shown_of(len(pairs), len(found.associations), "pairs of columns", "whose association changed most"),
+    )
+
+
+def _v(coefficients: anatomy.Coefficients) -> float:
+    return math.sqrt(coefficients.phi2)
+
+
+def _left_bars(rows: list[dict[str, Any]], title: str, colour: Any) -> Any:
+    beside = {"yOffset": alt.YOffset("when:N")} if "when" in rows[0] else {}
+    return (
+        alt.Chart(data_of(rows), width=WIDTH, height=alt.Step(20))
+        .mark_bar(size=11)
+        .encode(
+            y=alt.Y("what:N", sort=None, title=None, axis=alt.Axis(labelLimit=0)),
+            x=alt.X("value:Q", title=title, scale=alt.Scale(domain=[0, 1])),
+            color=colour,
+            tooltip=[alt.Tooltip("what:N", title="of"), alt.Tooltip("value:Q", title="value", format=".4f")],
+            **beside,
+        )
+    )
+
+
 # --- side by side -----------------------------------------------------------------------------------------------------
 @checked
 def compared(found: comparing.TableComparison) -> Any:
@@ -364,5 +425,6 @@ def _of_release(found: publish.GeneralizedRelease, **options: Any) -> Any:
 
 results.chart_of.register(search.Front)(front)
 results.chart_of.register(comparing.TableComparison)(compared)
+results.chart_of.register(Utility)(what_is_left)
 results.chart_of.register(AnatomizedRelease)(groups)
 results.chart_of.register(ReleaseCheck)(groups)
