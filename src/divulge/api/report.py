@@ -247,6 +247,8 @@ def _of_table(about: Any, given: Mapping[str, Any], audience: Audience, engine: 
     her = adversary_in_force(given.get("adversary"), None if kept is None else Policy.of(kept).adversary)
     judged = _opened(about, audience, engine, private=her.original is None)
     release = judged.release
+    if audience == "public" and release is None:
+        given = _roles_that_are_there(judged.table, given)
     document = None if release is None else release.document
     found = _judged(judged, given)
     measured = found.measurement if isinstance(found, Verdict) else found
@@ -254,12 +256,27 @@ def _of_table(about: Any, given: Mapping[str, Any], audience: Audience, engine: 
     alone = found.alone if isinstance(found, Verdict) else _alone(judged, known)
     source = judged.table.source if _is_path(judged.table.source) else None
     name = judged.table.source if source is None else Path(source).resolve().name
-    if release is not None and audience == "public":
-        name = _RELEASE  # what its publisher calls the folder is not in the files
+    if audience == "public" and (release is not None or source is None):
+        name = "the table" if release is None else _RELEASE  # what its publisher calls the place is not in the files
     files = _sealed(document) if release is not None else _hashed(judged.table)
     made = Report(name, audience, _today(), found, document, alone, files=files, frame=measured.frame)
     left = None if release is None or her.original is None else utility(her.original, release.folder, engine=engine)
     return replace(made, ranking=_ranked(judged.table, measured), utility=left, made_from=MadeFrom(source))
+
+
+def _roles_that_are_there(table: Table, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Columns that are not handed out are not named to the public, not even as those that are left out."""
+
+    def there(names: Names) -> Names:
+        return [name for name in ((names,) if isinstance(names, str) else names) if table.has(name)]
+
+    hidden = ("identifier", "leave_out")
+    found = {name: there(it) if name in hidden else it for name, it in given.items()}
+    if "policy" in found:
+        kept = Policy.of(found["policy"])
+        roles = {role: there(names) if role in hidden else names for role, names in kept.roles.items()}
+        found["policy"] = replace(kept, roles=roles)
+    return found
 
 
 def _ranked(table: Table, measured: Measurement) -> rankings.Ranking | None:

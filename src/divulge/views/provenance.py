@@ -75,7 +75,7 @@ def how_made(report: Report) -> Html:
         told["release"] = f"{document['kind']}, rows {document.get('row_order', 'shuffled')}"
     for name, digest in report.files.items():
         told[f"SHA-256 of {name}"] = el("code", digest)
-    told["versions"] = f"divulge {__version__}, Python {platform.python_version()}"
+    told["versions"] = f"divulge {__version__}" + ("" if report.public else f", Python {platform.python_version()}")
     if document is not None and "versions" in document:
         told["published with"] = ", ".join(f"{name} {version}" for name, version in document["versions"].items())
     return el("div", html.definitions(told), class_="card")
@@ -108,7 +108,7 @@ def _source(report: Report) -> str:
     if source is None and not report.public:
         told = report.settings.get("source")
         source = told if isinstance(told, str) and Path(told).exists() else None
-    if source is None or (release is not None and not Path(source).exists()):
+    if source is None or (report.public and "://" in source) or (release is not None and not Path(source).exists()):
         return _IN_MEMORY
     return Path(source).name if report.public else source
 

@@ -11,6 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from divulge import anatomy, charts, metrics, publish, results
 from divulge.api.anatomize import AnatomizedRelease
 from divulge.api.query import ReleaseCheck
@@ -80,10 +82,9 @@ def best_guess(measurement: Measurement, attribute: str) -> BestGuess:
     """By the class in which one value is commonest."""
     score, belief = measurement.sensitive[attribute]["alpha"], measurement.beliefs[attribute]
     metric = metrics.find_metric("alpha", "sensitive")
-    # Of the classes that she holds possible.
-    guesses, sizes = measurement.per_class("alpha", attribute)[belief.classes], measurement.contingency.sizes
-    place = int(metrics.worst_first(guesses, sizes[belief.classes], most=1)[0])
-    index = int(belief.classes[place])
+    worst = metrics.worst_first(measurement.per_class("alpha", attribute), measurement.contingency.sizes, most=1)
+    index = int(worst[0])
+    place = int(np.searchsorted(belief.classes, index))
     inside = belief.cells.of_class(place)
     commonest = max(inside, key=lambda code: inside[code])
     sure = measurement.ask([metrics.Question(metric, _SURE, attribute)], most=0)[0].tally.people
