@@ -31,6 +31,9 @@ from tests.publish.test_what_a_release_hides import (
 )
 from tests.views.test_html import Seen
 
+pytestmark = pytest.mark.xdist_group(
+    "browser"
+)  # with others that draw pages: one process builds the script of the pictures
 DAY = dt.date(2026, 11, 17)
 PATIENTS = pa.table(
     {
@@ -90,25 +93,15 @@ def test_the_page_tells_what_can_be_counted_by_hand() -> None:
     ]
 
 
-def test_the_command_and_the_policy_of_a_report_make_it_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    import shlex
-
-    import pyarrow.csv
-
+def test_the_policy_of_a_report_is_a_policy_file(tmp_path: Path) -> None:
     from divulge.views.provenance import policy_text
 
-    monkeypatch.chdir(tmp_path)
-    pyarrow.csv.write_csv(PATIENTS, "patients.csv")
-    report = dv.report("patients.csv", {"k_anonymity": 5}, plain="note", **ROLES, date=DAY)
-    page = report.html()
-    (command,) = re.findall(r"<pre>divulge (report [^<]+)</pre>", page)
-    found = run_cli(*shlex.split(command.replace("&#x27;", "'").replace("&gt;", ">")), "--date", "2026-11-17")
-    assert found.code == 0
-    assert (tmp_path / "report.html").read_text(encoding="utf-8") == page
+    report = dv.report(PATIENTS, {"k_anonymity": 5}, plain="note", **ROLES, date=DAY)
     (tmp_path / "divulge.toml").write_text(policy_text(report), encoding="utf-8")
-    assert dv.check("patients.csv", "divulge.toml").holds
+    assert dv.check(PATIENTS, tmp_path / "divulge.toml").holds
 
 
+@pytest.mark.slow
 def test_a_report_of_any_result_is_a_page() -> None:
     release = dv.generalize(PATIENTS, policy={"k_anonymity": 7}, leave_out="note", **ROLES)
     anatomized = dv.anatomize(PATIENTS, beta="1/2", leave_out="note", **ROLES)
@@ -170,6 +163,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[str, bytes, Co
     return found
 
 
+@pytest.mark.slow
 def test_a_public_report_has_no_hash_of_what_is_private(pages: list[tuple[str, bytes, Counter[str]]]) -> None:
     for page, table, truth in pages:
         shown, ways = guesses(table)
@@ -180,6 +174,7 @@ def test_a_public_report_has_no_hash_of_what_is_private(pages: list[tuple[str, b
         assert set(re.findall(r"\b[0-9a-f]{64}\b", told)) == {hashlib.sha256(table).hexdigest()}
 
 
+@pytest.mark.slow
 def test_no_number_of_a_public_report_tells_guesses_apart(pages: list[tuple[str, bytes, Counter[str]]]) -> None:
     """She works out what each guess would make of the leakage against the original: no guess gives a number that stands on the page."""
     for page, table, truth in pages:
@@ -209,6 +204,7 @@ def _stands(value: float, told: list[float]) -> bool:
     return any(abs(number - value) < 1e-9 for number in told)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(2))
 def test_originals_that_differ_in_what_is_left_out_give_the_same_public_report(seed: int, tmp_path: Path) -> None:
     rng = random.Random(300 + seed)  # noqa: S311
@@ -222,6 +218,7 @@ def test_originals_that_differ_in_what_is_left_out_give_the_same_public_report(s
     assert one == two
 
 
+@pytest.mark.slow
 def test_a_public_report_names_no_value_that_fewer_people_share_than_promised() -> None:
     """Every class has 6 people, and one disease only 1: it is named to the publisher, never to the public."""
     diseases = ["flu", "cold", "ulcer"] * 5 + ["flu", "flu", "kuru"]
@@ -262,6 +259,7 @@ def published(tmp_path: Path) -> Path:
     return dv.generalize(table, policy=policy, **ROLES).write(secret / "release of the clinic", seed=1)
 
 
+@pytest.mark.slow
 def test_a_public_page_tells_neither_folder_nor_machine(published: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     page = dv.report(published, audience="public", date=DAY).html()
     for told in ("ward-for-HIV", "release of the clinic", str(published.parent)):

@@ -16,6 +16,7 @@ import divulge as dv
 from tests.helpers import run_cli
 from tests.views.test_report import DAY, PATIENTS, ROLES, texts
 
+pytestmark = pytest.mark.xdist_group("browser")
 KEPT: dict[str, Any] = {"k_anonymity": 5}
 
 

@@ -11,8 +11,8 @@ for (const figure of document.querySelectorAll("figure.live")) {
     tooltip: { disableDefaultStyle: true },
   };
   const spec = JSON.parse(figure.querySelector("script").textContent);
-  const narrow = figure.clientWidth < 480; // no room for a title in the drawing, for a legend or another panel beside it
-  if (narrow && spec.title) {
+  const room = figure.clientWidth;
+  if (spec.title) { // above the drawing, where its lines break as the page is wide
     const lines = (part) => [spec.title[part] || []].flat().join(" ");
     const title = document.createElement("figcaption");
     const name = document.createElement("b");
@@ -20,13 +20,13 @@ for (const figure of document.querySelectorAll("figure.live")) {
     title.append(name, document.createElement("br"), lines("subtitle"));
     image.before(title);
     delete spec.title;
-    spec.config.legend = { ...spec.config.legend, orient: "bottom", direction: "vertical", columns: 1 };
   }
+  if (room < 480) spec.config.legend = { ...spec.config.legend, orient: "bottom", direction: "vertical", columns: 1 };
   if (!["hconcat", "vconcat", "concat", "facet", "repeat", "spec"].some((part) => part in spec)) {
     spec.width = "container"; // as wide as the page lets it be, with letters that keep their size
     spec.autosize = { type: "fit-x", contains: "padding" };
-  } else if (narrow && spec.hconcat) { // panels below each other, each with the labels that the first one had for all
-    spec.vconcat = spec.hconcat.map((panel) => ({ ...panel, width: figure.clientWidth - 150 }));
+  } else if (spec.hconcat && room < 130 + 170 * spec.hconcat.length) { // panels below each other, each with the labels that the first one had for all
+    spec.vconcat = spec.hconcat.map((panel) => ({ ...panel, width: room - 150 }));
     delete spec.hconcat;
     const label = (part) => { if (part.encoding?.y?.axis === null) delete part.encoding.y.axis; (part.layer || []).forEach(label); };
     spec.vconcat.forEach(label);

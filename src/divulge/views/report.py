@@ -395,8 +395,9 @@ def _left(report: Report) -> Html | None:
 
 def _before_and_after(found: Utility) -> Html | None:
     """The columns that changed most."""
-    changed = [each for each in found.columns if each.distance > 0 or each.labels != each.values]
+    changed = [each for each in found.columns if each.labels != each.values]
     chosen = sorted(changed, key=lambda each: each.labels / max(each.values, 1))[:_COLUMNS]
+    chosen = chosen or [max(found.columns, key=lambda each: each.distance)]
     return _pictures([_chart_by(lambda it, name=each.column: charts.distributions(it, name), found) for each in chosen])
 
 
