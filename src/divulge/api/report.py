@@ -267,11 +267,11 @@ def _of_table(about: Any, given: Mapping[str, Any], audience: Audience, engine: 
 def _roles_that_are_there(table: Table, given: Mapping[str, Any]) -> dict[str, Any]:
     """Columns that are not handed out are not named to the public, not even as those that are left out."""
 
-    def there(names: Names) -> Names:
-        return [name for name in ((names,) if isinstance(names, str) else names) if table.has(name)]
+    def there(names: Any) -> list[str]:
+        return [name for name in ([names] if isinstance(names, str) else names or ()) if table.has(name)]
 
     hidden = ("identifier", "leave_out")
-    found = {name: there(it) if name in hidden else it for name, it in given.items()}
+    found: dict[str, Any] = {name: there(it) if name in hidden else it for name, it in given.items()}
     if "policy" in found:
         kept = Policy.of(found["policy"])
         roles = {role: there(names) if role in hidden else names for role, names in kept.roles.items()}
