@@ -395,7 +395,7 @@ def _moved_rows(found: comparing.TableComparison, names: Mapping[str, str]) -> l
 
 
 def _moved(rows: list[dict[str, Any]]) -> Any:
-    colours = (HOLDS, BEFORE, WARNING, INK)
+    colours = (ACCENT, BEFORE, WARNING, INK)
     seen = [how for how in _MOVES if any(row["how"] == how for row in rows)]
     scale = alt.Scale(domain=seen, range=[colours[_MOVES.index(how)] for how in seen])
     return (
