@@ -75,7 +75,7 @@ IDLE = {
             f"{command} anatomized {options}"
             for command in ("check", "report")
             for options in (
-                *(("--sample 3", "--joint", "--private") if command == "check" else ()),
+                *(("--sample 3", "--joint", "--private", "--original p.csv") if command == "check" else ()),
                 "--delimiter ,",
                 "--encoding latin-1",
                 "--plain age",
@@ -83,7 +83,6 @@ IDLE = {
                 "--nulls drop",
                 "--suppressed * --as wildcard",
                 "--population p.csv",
-                "--original p.csv",
                 "--rule-out disease=flu",
                 "--qi zip",
                 "--k-anonymity 2",
