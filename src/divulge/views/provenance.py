@@ -134,7 +134,7 @@ def _command(report: Report) -> str:
     last += ["--date", report.date.isoformat(), "--out", "report.html"]
     if isinstance(report.found, publish.GeneralizedRelease):
         share = report.found.policy.suppression
-        tail += ["--suppression", f"{share:g}"] if share and report.policy is None else []
+        tail += ["--suppression", f"{share:g}"] if share != report.made_from.file.suppression else []
         return shlex.join(["divulge", "generalize", _source(report), *flags, *tail, "--report", "report.html"])
     if isinstance(report.found, AnatomizedRelease):
         bounds = [word for line in report.found.model.texts().items() for word in (f"--{line[0]}", str(line[1]))]
