@@ -71,6 +71,9 @@ def _letters(text: str) -> str:
     return "".join(text.split())
 
 
+LAST = b"\x02nothing more\x03"
+
+
 @contextmanager
 def terminal() -> Iterator[tuple[Callable[[int], object], bytearray]]:
     """Standard input and output are a terminal: how to give it a width, and what it has shown."""
@@ -78,11 +81,9 @@ def terminal() -> Iterator[tuple[Callable[[int], object], bytearray]]:
     kept, before, shown = (os.dup(0), os.dup(1)), sys.stdout, bytearray()
 
     def read() -> None:  # in a thread, for a terminal holds little
-        try:
-            while part := os.read(ours, 65536):
-                shown.extend(part)
-        except OSError:  # nobody writes any more
-            return
+        while not shown.endswith(LAST):  # not until it is closed: a library may keep a copy of it (vl-convert does)
+            shown.extend(os.read(ours, 65536))
+        del shown[-len(LAST) :]
 
     reader = threading.Thread(target=read)
     reader.start()
@@ -97,10 +98,10 @@ def terminal() -> Iterator[tuple[Callable[[int], object], bytearray]]:
         sys.stdout = before
         os.dup2(kept[0], 0)
         os.dup2(kept[1], 1)
-        for descriptor in (*kept, theirs):
-            os.close(descriptor)
+        os.write(theirs, LAST)
         reader.join()
-        os.close(ours)
+        for descriptor in (*kept, theirs, ours):
+            os.close(descriptor)
 
 
 @pytest.fixture(scope="module")
