@@ -80,10 +80,6 @@ def run(arguments: Sequence[str]) -> int:
         return _fail(error, given)
     except KeyboardInterrupt:
         return _fail(Interrupted("interrupted"), given)
-    except BrokenPipeError:
-        # The reader of a pipe (head, say) has left: nothing is wrong, and nothing more can be said on standard output.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
     except OSError as error:
         # A folder that is not there, a full disk, no permission: the system says it better than a traceback does.
         # Arrow puts words of its own around those of the system.
@@ -187,11 +183,40 @@ def _fail(error: DivulgeError, arguments: Sequence[str]) -> int:
     return error.exit_code
 
 
+class Output(io.TextIOWrapper):
+    """Standard output, which never fails: not on letters that its encoding lacks, and not when its reader has left.
+
+    A reader that leaves (`| head`) changes no exit code: a gate's verdict counts whether or not somebody reads on.
+    """
+
+    def write(self, text: str) -> int:
+        """As ever."""
+        try:
+            return super().write(text)
+        except BrokenPipeError:
+            return self._nobody_reads(len(text))
+
+    def flush(self) -> None:
+        """As ever."""
+        try:
+            super().flush()
+        except BrokenPipeError:
+            self._nobody_reads(0)
+
+    def _nobody_reads(self, told: int) -> int:
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, self.fileno())
+        os.close(nowhere)
+        return told
+
+
 def main() -> None:
     """Entry point of the installed program."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")  # an output that is not UTF-8 is no reason to fail
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        at_once, encoding = sys.stdout.line_buffering, sys.stdout.encoding
+        sys.stdout = Output(sys.stdout.detach(), encoding, "backslashreplace", line_buffering=at_once)
+    if isinstance(sys.stderr, io.TextIOWrapper):
+        sys.stderr.reconfigure(errors="backslashreplace")
     try:
         code = run(sys.argv[1:])
     except Exception:  # noqa: BLE001 - the outermost edge

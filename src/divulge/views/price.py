@@ -31,8 +31,8 @@ def explanation_text(found: Explanation) -> RenderableType:
 def explanation_parts(found: Explanation) -> Iterator[RenderableType]:
     """The same below the text of a release."""
     yield heading("What each promise costs")
-    columns = ("without it", "it alone", "makes coarser")
-    table = grid("promise", *(f"{found.objective} {name}" for name in columns[:2]), columns[2], right=[1, 2], prose=3)
+    losses = (f"{found.objective} {name}" for name in ("without it", "of it alone"))
+    table = grid("promise", *losses, "makes coarser", right=[1, 2], prose=3)
     for price in found.promises:
         alone = _value(price.alone)
         table.add_row(price.promise, _value(price.without), alone, ", ".join(price.binds) or "nothing by itself")
