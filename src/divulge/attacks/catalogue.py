@@ -1,0 +1,8 @@
+# SPDX-License-Identifier: Apache-2.0
+"""ATTACKERS: every way to attack a release, in the order in which people read them. Commands and documents loop over this tuple."""
+
+from __future__ import annotations
+
+from divulge.attacks.attempt import Attacker
+
+ATTACKERS: tuple[Attacker, ...] = ()
