@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -58,6 +59,16 @@ def arrow(rows: Sequence[Mapping[str, Any]]) -> pa.Table:
 def counted(rows: Sequence[Mapping[str, Any]]) -> Contingency:
     table = opened(arrow(rows))
     return count(table, resolve_roles(table, quasi_identifiers=list(TAXONOMIES), sensitive="disease"))
+
+
+def counted_with(rows: Sequence[Mapping[str, Any]], pinned: Sequence[str]) -> Contingency:
+    """The same with further columns of texts that are pinned."""
+    held = arrow(rows)
+    for name in pinned:
+        held = held.append_column(name, pa.array([row[name] for row in rows], pa.string()))
+    table = opened(held)
+    roles = resolve_roles(table, quasi_identifiers=[*TAXONOMIES, *pinned], sensitive="disease")
+    return replace(count(table, roles), pinned=len(pinned))
 
 
 RISKS: list[Metric[Any]] = [metric for metric in METRICS if metric.kind == "risk" and not metric.needs_population]

@@ -62,10 +62,16 @@ class World:
     taxonomies: Mapping[str, Taxonomy]
     """Column to value (as text) to labels from level 0 up."""
     sensitive: str
+    pinned: tuple[str, ...] = ()
+    """Columns that tell classes apart and are never published."""
 
     @property
     def keys(self) -> list[str]:
         return list(self.taxonomies)
+
+    @property
+    def judged(self) -> list[str]:
+        return [*self.keys, *self.pinned]
 
     def label(self, column: str, value: Any, level: int) -> str | None:
         """What a value is published as."""
@@ -79,7 +85,8 @@ class World:
     def generalized(self, levels: Levels) -> list[Row]:
         return [
             {column: self.label(column, row[column], level) for column, level in levels.items()}
-            | {self.sensitive: row[self.sensitive], "from": row}
+            | {name: row[name] for name in (self.sensitive, *self.pinned)}
+            | {"from": row}
             for row in self.rows
         ]
 
@@ -87,7 +94,7 @@ class World:
         """The promised metric of a table made of these classes, and of each of them."""
         if promise.metric.scope == "identity":
             people = [len(members) for members in classes]
-            return oracle.identity([row for members in classes for row in members], self.keys, population=people)[
+            return oracle.identity([row for members in classes for row in members], self.judged, population=people)[
                 promise.metric.name
             ]
         counts = tuple(frozenset(Counter(row[self.sensitive] for row in members).items()) for members in classes)
@@ -97,7 +104,7 @@ class World:
     def published(self, levels: Levels, promises: Sequence[Promise], suppression: float) -> Published | None:
         """What a node publishes, or None where it is no solution."""
         limit = floor(suppression * len(self.rows) + 1e-9)
-        classes = oracle.group(self.generalized(levels), self.keys)
+        classes = oracle.group(self.generalized(levels), self.judged)
         alone = [promise for promise in promises if _kind(promise) == "alone"]
         around = [promise for promise in promises if _kind(promise) == "around"]
         classes, gone = self._without_breaking(classes, alone)

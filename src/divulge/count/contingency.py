@@ -109,9 +109,21 @@ class Contingency:
     person_entropy: float | None = None
     """H(X) of the person, where one person may own several rows; None when each row is its own person."""
     notes: tuple[str, ...] = ()
+    pinned: int = 0
+    """How many of the last key columns only tell classes apart: they are never made coarser and never published."""
 
     def __len__(self) -> int:
         return len(self.sizes)
+
+    @property
+    def own_keys(self) -> tuple[Domain, ...]:
+        """The key columns that may be made coarser and published."""
+        return self.keys[: len(self.keys) - self.pinned]
+
+    @property
+    def own_codes(self) -> tuple[Ints, ...]:
+        """Their codes."""
+        return self.codes[: len(self.codes) - self.pinned]
 
     def class_key(self, index: int) -> dict[str, Any]:
         """The quasi-identifier values that make the class."""
@@ -150,6 +162,7 @@ class Contingency:
                 for name, cells in self.cells.items()
             },
             population=None if self.population is None else arrays.sum_by_id(merged, self.population, count),
+            pinned=self.pinned if columns is None else 0,
         )
 
 

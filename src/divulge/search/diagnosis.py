@@ -254,11 +254,13 @@ def _class_in_the_way(judge: Judge, node: Node) -> InTheWay | None:
 
 def _labels(rollup: Rollup, classes: Classes, number: int) -> dict[str, str | None]:
     """The published labels of a class."""
+    raw, counted = int(np.argmax(classes.of_raw == number)), rollup.contingency
+    pinned = list(counted.class_key(raw).items())[len(counted.own_keys) :]
+    told = {name: as_text(value) for name, value in pinned}
     if not rollup.lattice.ladders:  # boxes: nothing was cut yet
-        return {}
-    raw = int(np.argmax(classes.of_raw == number))
-    steps = zip(rollup.lattice.ladders, rollup.lattice.levels(classes.node), rollup.contingency.codes, strict=True)
-    return {ladder.column: step.labels[step.codes[codes[raw]]] for ladder, step, codes in steps}
+        return told
+    steps = zip(rollup.lattice.ladders, rollup.lattice.levels(classes.node), counted.own_codes, strict=True)
+    return {ladder.column: step.labels[step.codes[codes[raw]]] for ladder, step, codes in steps} | told
 
 
 def _telling_value(belief: Belief, number: int) -> str | None:

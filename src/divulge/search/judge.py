@@ -16,7 +16,7 @@ from typing import Any, TypedDict, Unpack
 
 import numpy as np
 
-from divulge import metrics
+from divulge import arrays, metrics
 from divulge.arrays import Bools, Floats, Ints
 from divulge.belief import Belief
 from divulge.count import Contingency
@@ -50,7 +50,20 @@ class Candidate:
     @property
     def published_classes(self) -> int:
         """How many classes would be published."""
-        return int(self.kept.sum())
+        return int(self.published.kept.sum())
+
+    @cached_property
+    def published(self) -> Candidate:
+        """The same in the classes that whoever gets the release sees: pinned columns split none of them."""
+        whole, kept = self.classes.published_as, self.kept
+        if whole is None:
+            return self
+        number, count = arrays.renumber(whole[kept], int(whole.max()) + 1)
+        of_class = np.full(len(kept), count, dtype=np.int64)  # what is left out comes last
+        of_class[kept] = number
+        sizes = arrays.sum_by_id(of_class, self.classes.sizes, count + 1)
+        classes = Classes(self.node, of_class[self.classes.of_raw], sizes)
+        return replace(self, classes=classes, kept=np.arange(count + 1) < count)
 
     @property
     def suppressed_raw(self) -> Bools:

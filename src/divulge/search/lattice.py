@@ -111,16 +111,16 @@ class Lattice:
 
 
 def lattice_of(contingency: Contingency, hierarchies: Mapping[str, Hierarchy]) -> Lattice:
-    """The lattice of the counted columns; every one of them needs a hierarchy that knows all its values."""
-    missing = [key.name for key in contingency.keys if key.name not in hierarchies]
+    """The lattice of the counted columns; every one that is not pinned needs a hierarchy that knows all its values."""
+    missing = [key.name for key in contingency.own_keys if key.name not in hierarchies]
     if missing:
         raise BadInput(
             f"no hierarchy for {', '.join(map(repr, missing))}",
             hint="give one for each quasi-identifier; `divulge hierarchy build` makes one from the data",
         )
-    used = {key.name: hierarchies[key.name] for key in contingency.keys}
-    check_coverage(used, {key.name: key.labels for key in contingency.keys})
-    return Lattice(tuple(ladder_of(key, used[key.name]) for key in contingency.keys))
+    used = {key.name: hierarchies[key.name] for key in contingency.own_keys}
+    check_coverage(used, {key.name: key.labels for key in contingency.own_keys})
+    return Lattice(tuple(ladder_of(key, used[key.name]) for key in contingency.own_keys))
 
 
 def ladder_of(domain: Domain, hierarchy: Hierarchy) -> Ladder:
@@ -230,6 +230,8 @@ class Classes:
     """The class of each raw class."""
     sizes: Floats = field(repr=False)
     """People in each class, as whole floats."""
+    published_as: Ints | None = field(default=None, repr=False)
+    """Where pinned columns split what is published: the published class that each class is a part of."""
 
     def __len__(self) -> int:
         return len(self.sizes)
@@ -305,7 +307,27 @@ class Rollup:
         key = first * radix
         key += second
         of_raw, _ = arrays.renumber(key, count * radix)
-        return Classes(node, of_raw, arrays.sum_by_id(of_raw, self.sizes))
+        return self.as_classes(of_raw, node)
+
+    def as_classes(self, published: Ints, node: Node = ()) -> Classes:
+        """What is judged where raw classes are published under these numbers: each as a whole, or as pinned columns split it."""
+        if self._pinned is None:
+            return Classes(node, published, arrays.sum_by_id(published, self.sizes))
+        pin, pins = self._pinned
+        of_raw, count = arrays.renumber(published * pins + pin, (int(published.max()) + 1) * pins)
+        published_as = np.empty(count, dtype=np.int64)
+        published_as[of_raw] = published
+        return Classes(node, of_raw, arrays.sum_by_id(of_raw, self.sizes), published_as)
+
+    @cached_property
+    def _pinned(self) -> tuple[Ints, int] | None:
+        """The number of each raw class's values in the pinned columns, and how many numbers there are."""
+        counted = self.contingency
+        if not counted.pinned:
+            return None
+        domains, codes = counted.keys[-counted.pinned :], counted.codes[-counted.pinned :]
+        ids, first = arrays.class_ids(codes, [len(key) for key in domains], rows=len(counted))
+        return ids, len(first)
 
     def identity(self, classes: Classes, kept: Bools) -> Identity:
         """Class sizes of what is published."""
@@ -332,8 +354,10 @@ class Rollup:
         """
         prior = self.beliefs[attribute].prior
         if self.spans is not None:
+            box_of = np.arange(len(classes)) if classes.published_as is None else classes.published_as
+            where = box_of[where]
             boxes = np.unique(where)
-            spans = self.spans(classes.of_raw)
+            spans = self.spans(box_of[classes.of_raw])
             inside = np.ones((len(boxes), len(prior.keys)), dtype=bool)
             for place, column in enumerate(prior.conditions):
                 domain = self.contingency.keys[self._position[column]]

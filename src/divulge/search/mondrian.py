@@ -47,7 +47,7 @@ def mondrian(
         parts = arrays.lay_out(of_raw, int(of_raw.max()) + 1)
         return {
             key.name: [span for _, span in axis.written(parts)]
-            for key, axis in zip(contingency.keys, axes, strict=True)
+            for key, axis in zip(contingency.own_keys, axes, strict=True)
         }
 
     judge = judge_for(
@@ -65,14 +65,14 @@ def mondrian(
 def _axes(
     contingency: Contingency, hierarchies: Mapping[str, Hierarchy], orders: Mapping[str, Sequence[str]], *, strict: bool
 ) -> tuple[Axis, ...]:
-    names = [key.name for key in contingency.keys if key.name in hierarchies and key.name not in orders]
+    names = [key.name for key in contingency.own_keys if key.name in hierarchies and key.name not in orders]
     used = {name: hierarchies[name] for name in names}
-    check_coverage(used, {key.name: key.labels for key in contingency.keys})
+    check_coverage(used, {key.name: key.labels for key in contingency.own_keys})
     return tuple(
         Tree(ladder_of(key, used[key.name]), codes, None in key.labels)
         if key.name in used
         else Line.of(key, codes, strict=strict, order=orders.get(key.name))
-        for key, codes in zip(contingency.keys, contingency.codes, strict=True)
+        for key, codes in zip(contingency.own_keys, contingency.own_codes, strict=True)
     )
 
 
@@ -107,8 +107,8 @@ class BoxProblem:
             active = arrays.lay_out(*arrays.renumber(part[members], int(part.max()) + 1), members)
 
     def classes(self, part: Ints) -> Classes:
-        """The parts as classes."""
-        return Classes((), part, arrays.sum_by_id(part, self.people))
+        """The parts as classes, which pinned columns may split."""
+        return self.judge.rollup.as_classes(part)
 
     def _cut_once(self, active: Members, part: Ints) -> tuple[Ints, Bools]:
         """Each active part in the widest column in which it may be cut: the new part of each raw class, and which parts were cut."""
@@ -146,10 +146,12 @@ class BoxProblem:
         """Which parts fall into several pieces that all keep the promises about a class by itself."""
         children = int(child.max()) + 1
         members = active.members[here]
-        of_raw = _with(np.full(len(self.people), children), members, child)
-        kept: Bools = np.arange(children + 1) < children
-        sizes = arrays.sum_by_id(of_raw, self.people, children + 1)
-        broken = self.judge.breaking(Classes((), of_raw, sizes), kept)[:children]
+        child_of = _with(np.full(len(self.people), children), members, child)
+        classes = self.classes(child_of)
+        whole = np.arange(len(classes)) if classes.published_as is None else classes.published_as
+        broken = np.zeros(children + 1, dtype=bool)  # the last one: whoever is in no piece
+        broken[whole[self.judge.breaking(classes, whole < children)]] = True
+        broken = broken[:children]
         parent = np.empty(children, dtype=np.int64)
         parent[child] = active.numbers[here]
         pieces = np.bincount(parent, minlength=len(active))
@@ -169,12 +171,12 @@ class BoxProblem:
             trial = accepted | np.isin(np.arange(len(fine)), some)
             cut = trial[active.numbers[here]]
             trial_part = _with(part, active.members[here[cut]], int(part.max()) + 1 + child[cut])
-            of_raw, _ = arrays.renumber(trial_part, int(trial_part.max()) + 1)
-            rule, broken = self.judge.broken_within(self.classes(of_raw))
+            classes = self.classes(arrays.renumber(trial_part, int(trial_part.max()) + 1)[0])
+            rule, broken = self.judge.broken_within(classes)
             if rule is None:
                 accepted = trial
                 continue
-            harmful = np.unique(active.numbers[broken[of_raw[active.members]]])
+            harmful = np.unique(active.numbers[broken[classes.of_raw[active.members]]])
             innocent = np.setdiff1d(some, harmful, assume_unique=True)
             if len(innocent) < len(some):
                 waiting += [innocent] if len(innocent) else []
@@ -246,5 +248,5 @@ def _recoding(contingency: Contingency, written: Sequence[Sequence[tuple[str | N
         codes.append(number[part])
         pairs = zip(codes[-1].tolist(), contingency.codes[position].tolist(), strict=True)
         unchanged.append(all(known[new] == texts[old] for new, old in pairs))
-    names, kept = tuple(key.name for key in contingency.keys), np.ones(len(part), dtype=bool)
+    names, kept = tuple(key.name for key in contingency.own_keys), np.ones(len(part), dtype=bool)
     return Recoding(names, tuple(labels), tuple(codes), kept, tuple(unchanged))

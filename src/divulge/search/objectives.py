@@ -60,12 +60,16 @@ class Counted:
         return np.full(self.rollup.lattice.shape, -np.inf)
 
     def floor(self, classes: Classes) -> float:
-        """A cost that neither this node nor any coarser one can undercut: that with every class published."""
-        return self.cost(all_published(classes)) if self.grows else -np.inf
+        """A cost that neither this node nor any coarser one can undercut: that with every class published.
+
+        Nothing is known where a part of a published class may be left out, for that can make it cheaper.
+        """
+        known = self.grows and classes.published_as is None
+        return self.cost(all_published(classes)) if known else -np.inf
 
     def cost(self, candidate: Candidate) -> float:
         """The cost of publishing a candidate, to be kept low."""
-        return shown(self, self.of(self.rollup, candidate))
+        return shown(self, self.of(self.rollup, candidate.published))
 
 
 def _discernibility(rollup: Rollup, candidate: Candidate) -> float:
@@ -99,8 +103,8 @@ def _counted_information(rollup: Rollup) -> Counted:
 
 def _own(rollup: Rollup, function: UserFunction) -> Counted:
     def of(rollup: Rollup, candidate: Candidate) -> float:
-        levels = rollup.lattice.named(candidate.node)
-        counts = published(rollup.contingency, recode(rollup, candidate))
+        levels, recoding = rollup.lattice.named(candidate.node), recode(rollup, candidate)
+        counts = published(rollup.contingency, recoding).roll_up(recoding.columns)
         cost = float(function(levels, counts, candidate.suppressed))
         if np.isnan(cost):
             raise BadInput(f"the objective function gave no number for levels {levels}")
@@ -151,7 +155,7 @@ class Columnwise:
     def _by_level(self) -> tuple[Floats, ...]:
         """For each column the total cost at each level, nobody suppressed."""
         counted, found = self.rollup.contingency, []
-        for key, codes, column in zip(counted.keys, counted.codes, self.columns, strict=True):
+        for key, codes, column in zip(counted.own_keys, counted.own_codes, self.columns, strict=True):
             people = arrays.sum_by_id(codes, self.rollup.sizes, len(key))
             found.append(np.array([people @ level for level in column.published]))
         return tuple(found)
@@ -191,7 +195,7 @@ class Columnwise:
         people = self.rollup.sizes[left_out]
         relative = []
         for column, codes, totals, level in zip(
-            self.columns, self.rollup.contingency.codes, self._by_level, candidate.node, strict=True
+            self.columns, self.rollup.contingency.own_codes, self._by_level, candidate.node, strict=True
         ):
             here = codes[left_out]
             # A plain sum: the product of two vectors would start threads, which costs more than it saves here.
@@ -219,7 +223,7 @@ def _precision(rollup: Rollup) -> Columnwise:
 
 def _non_uniform_entropy(rollup: Rollup) -> Columnwise:
     columns = []
-    for ladder, codes in zip(rollup.lattice.ladders, rollup.contingency.codes, strict=True):
+    for ladder, codes in zip(rollup.lattice.ladders, rollup.contingency.own_codes, strict=True):
         often = arrays.sum_by_id(codes, rollup.sizes, len(ladder.levels[0].codes))
         published = tuple(np.log2(arrays.sum_by_id(level.codes, often)[level.codes] / often) for level in ladder.levels)
         suppressed = np.log2(rollup.people / often)

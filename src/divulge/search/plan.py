@@ -163,14 +163,17 @@ def recode(rollup: Rollup, candidate: Candidate) -> Recoding:
     return Recoding(
         columns=tuple(ladder.column for ladder in rollup.lattice.ladders),
         labels=tuple(step.labels for step in steps),
-        codes=tuple(step.codes[codes] for step, codes in zip(steps, rollup.contingency.codes, strict=True)),
+        codes=tuple(step.codes[codes] for step, codes in zip(steps, rollup.contingency.own_codes, strict=True)),
         kept=~candidate.suppressed_raw,
         unchanged=tuple(level == 0 for level in candidate.node),
     )
 
 
 def published(contingency: Contingency, recoding: Recoding) -> Contingency:
-    """The counts of the table that a recoding publishes: merged by labels, without what is left out."""
+    """The counts of the table that a recoding publishes: merged by labels, without what is left out.
+
+    Pinned columns still tell classes apart; what is in the files has the recoding's columns alone (`roll_up`).
+    """
     keys, codes, of_raw = _merged_classes(contingency, recoding)
     place, kept = of_raw[recoding.kept], recoding.kept
     people = arrays.sum_by_id(place, contingency.sizes[kept].astype(np.float64)).astype(np.int64)
@@ -184,12 +187,13 @@ def published(contingency: Contingency, recoding: Recoding) -> Contingency:
         people=total,
         population=None if contingency.population is None else arrays.sum_by_id(place, contingency.population[kept]),
         notes=contingency.notes,
+        pinned=contingency.pinned,
     )
 
 
 def _merged_classes(contingency: Contingency, recoding: Recoding) -> tuple[tuple[Domain, ...], tuple[Ints, ...], Ints]:
     """Key columns and codes of the published classes, in the order of their values, and the class of each raw class (-1: none)."""
-    columns = [_published_column(contingency, recoding, position) for position in range(len(recoding.columns))]
+    columns = [_published_column(contingency, recoding, position) for position in range(len(contingency.keys))]
     keys = tuple(domain for domain, _ in columns)
     codes = [codes for _, codes in columns]
     ids, first = arrays.class_ids(codes, [len(key) for key in keys], rows=int(recoding.kept.sum()))
@@ -200,7 +204,7 @@ def _merged_classes(contingency: Contingency, recoding: Recoding) -> tuple[tuple
 
 def _published_column(contingency: Contingency, recoding: Recoding, position: int) -> tuple[Domain, Ints]:
     """The labels that are published in ascending order, null last, and the label of each raw class that is kept."""
-    if recoding.unchanged[position]:
+    if position >= len(recoding.columns) or recoding.unchanged[position]:
         key = contingency.keys[position]
         used, codes = np.unique(contingency.codes[position][recoding.kept], return_inverse=True)
         return Domain(key.name, key.values.take(pa.array(used)), key.kind), codes.astype(np.int64)

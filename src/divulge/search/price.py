@@ -179,7 +179,7 @@ def ruin_of(plan: Plan) -> Ruin | None:
 def _wiped_out(plan: Plan) -> tuple[str, ...]:
     if plan.problem is None:
         return ()
-    values = (len(key) for key in plan.problem.judge.rollup.contingency.keys)
+    values = (len(key) for key in plan.problem.judge.rollup.contingency.own_keys)
     labels = (len(labels) for labels in plan.recoding.labels)
     found = zip(plan.recoding.columns, labels, values, strict=True)
     return tuple(name for name, after, before in found if after == 1 < before)

@@ -1,0 +1,183 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Pinned columns tell classes apart and are never published: the search judges what they leave, and costs what is published.
+
+The oracle tries every node, row by row, and shares no code with the search.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from divulge.errors import Infeasible
+from divulge.policy import Promise
+from divulge.search import OBJECTIVES, explain, mondrian, pareto_front, published, search
+from divulge.search.exact import pose
+from divulge.search.lattice import lattice_of
+from divulge.search.problem import SearchState, explore
+from tests.oracle import group
+from tests.search import oracle
+from tests.search.drawn import HIERARCHIES, any_promise, counted, counted_with, suppressions, tables, world
+
+HIGH_IS_GOOD = {"precision", "information"}
+PINNED = ("first", "second")
+K2 = [Promise.make("k_anonymity", 2)]
+
+
+@st.composite
+def held_tables(draw: st.DrawFn) -> list[dict[str, Any]]:
+    """Rows, and what two earlier releases say of each; null is a value like any other."""
+    rows = draw(tables(least=2))
+    told = st.tuples(st.sampled_from(["a", "b", None]), st.sampled_from(["x", "y"]))
+    return [row | dict(zip(PINNED, draw(told), strict=True)) for row in rows]
+
+
+def held_world(rows: list[dict[str, Any]]) -> oracle.World:
+    return replace(world(rows), pinned=PINNED)
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES)
+@given(rows=held_tables(), promises=st.lists(any_promise, min_size=1, max_size=3), suppression=suppressions)
+@settings(deadline=None, max_examples=8)
+def test_what_trying_every_node_finds(
+    objective: str, rows: list[Any], promises: list[Promise], suppression: float
+) -> None:
+    table, contingency = held_world(rows), counted_with(rows, PINNED)
+    expected = oracle.best(table, promises, suppression, objective)
+    asked: dict[str, Any] = {"suppression": suppression, "objective": objective}
+    if expected is None:
+        with pytest.raises(Infeasible):
+            search(contingency, HIERARCHIES, promises, **asked)
+        return
+    least, optima = expected
+    plan = search(contingency, HIERARCHIES, promises, **asked)
+    assert (-plan.value if objective in HIGH_IS_GOOD else plan.value) == pytest.approx(least, abs=1e-9)
+    assert plan.gap == 0.0
+    assert plan.levels == min(optima, key=lambda levels: (sum(levels.values()), tuple(levels.values())))
+    found = table.published(dict(plan.levels), promises, suppression)
+    assert found is not None
+    assert (plan.suppressed, plan.classes) == (len(found.suppressed), len(group(found.rows, table.keys)))
+    assert plan.recoding.columns == tuple(table.keys)
+
+
+@given(
+    rows=held_tables(),
+    promises=st.lists(any_promise, min_size=1, max_size=2),
+    suppression=suppressions,
+    objective=st.sampled_from(list(OBJECTIVES)),
+)
+@settings(deadline=None, max_examples=15)
+def test_the_search_for_large_lattices(
+    rows: list[Any], promises: list[Promise], suppression: float, objective: str
+) -> None:
+    contingency = counted_with(rows, PINNED)
+    lattice = lattice_of(contingency, HIERARCHIES)
+    seen = SearchState(pose(contingency, lattice, promises, suppression=suppression, objective=objective))
+    explore(seen)
+    expected = oracle.best(held_world(rows), promises, suppression, objective)
+    assert (seen.best is None) == (expected is None)
+    assert expected is None or seen.cost == pytest.approx(expected[0], abs=1e-9)
+
+
+@given(rows=held_tables(), promise=any_promise, relaxed=st.booleans())
+@settings(deadline=None, max_examples=30)
+def test_boxes_keep_the_promise_in_every_part(rows: list[Any], promise: Promise, relaxed: bool) -> None:  # noqa: FBT001
+    """What the boxes publish, counted by hand with the pinned columns, keeps the promise; else not even one box does."""
+    contingency, table = counted_with(rows, PINNED), held_world(rows)
+    try:
+        plan = mondrian(contingency, [promise], strict=not relaxed or not promise.metric.monotone)
+    except Infeasible:
+        as_one = [{name: row[name] for name in (*PINNED, "disease")} for row in rows]
+        value, _ = replace(table, taxonomies={}).numbers(group(as_one, PINNED), promise)
+        assert not promise.metric.holds(value, promise.bound)
+        return
+    recoding = plan.recoding
+    raw = {tuple(map(str, contingency.class_key(i).values())): i for i in range(len(contingency))}
+    told = []
+    for row in rows:
+        place = raw[tuple(str(row[name]) for name in table.judged)]
+        labels = [column[codes[place]] for column, codes in zip(recoding.labels, recoding.codes, strict=True)]
+        told.append(
+            dict(zip(recoding.columns, labels, strict=True)) | {name: row[name] for name in (*PINNED, "disease")}
+        )
+    value, _ = table.numbers(group(told, table.judged), promise)
+    assert promise.metric.holds(value, promise.bound)
+    assert plan.classes == len(group(told, table.keys))
+
+
+def people(*told: tuple[str, str, str]) -> list[dict[str, Any]]:
+    return [
+        {"zip": zip_, "age": 20, "sex": "f", "disease": "flu", "first": first, "second": second}
+        for zip_, first, second in told
+    ]
+
+
+def test_the_published_counts_with_and_without_what_is_pinned() -> None:
+    """Four people in one published class, two and two by what they are pinned to."""
+    rows = people(("1301", "a", "x"), ("1302", "a", "x"), ("1301", "b", "x"), ("1302", "b", "x"))
+    contingency = counted_with(rows, PINNED)
+    plan = search(contingency, HIERARCHIES, K2)
+    assert plan.levels == {"zip": 1, "age": 0, "sex": 0}
+    joint = published(contingency, plan.recoding)
+    assert joint.sizes.tolist() == [2, 2]
+    assert Counter(joint.class_key(i)["first"] for i in range(2)) == {"a": 1, "b": 1}
+    assert joint.roll_up(plan.recoding.columns).sizes.tolist() == [4]
+    assert plan.classes == 1
+
+
+def test_only_the_part_that_breaks_is_left_out() -> None:
+    """Of the three people of one published class, the one whom the first release sets apart is alone."""
+    rows = people(("1301", "a", "x"), ("1301", "a", "x"), ("1301", "b", "x"))
+    plan = search(counted_with(rows, PINNED), HIERARCHIES, K2, suppression=0.4)
+    assert (plan.suppressed, plan.classes, plan.levels) == (1, 1, {"zip": 0, "age": 0, "sex": 0})
+
+
+def test_leaving_out_a_part_of_a_class_may_be_cheaper_than_its_floor_would_say() -> None:
+    """Discernibility: all ten in one class cost 100; eight of them and two left out cost 64 + 2 * 10."""
+    rows = people(*[("1301", "a", "x")] * 8, *[("1301", name, "x") for name in "bc"])
+    contingency = counted_with(rows, PINNED)
+    asked: dict[str, Any] = {"suppression": 0.2, "objective": "discernibility"}
+    problem = pose(contingency, lattice_of(contingency, HIERARCHIES), K2, **asked)
+    bottom = problem.judge.check((0, 0, 0))
+    assert problem.objective.cost(bottom) == 84
+    assert problem.objective.floor(bottom.classes) <= 84
+
+
+def test_what_is_pinned_stands_in_the_way_and_is_named() -> None:
+    """However coarse: the second release leaves one person alone."""
+    rows = people(("1301", "a", "x"), ("1302", "a", "x"), ("1401", "a", "y"))
+    with pytest.raises(Infeasible) as raised:
+        search(counted_with(rows, PINNED), HIERARCHIES, K2)
+    told = raised.value.document()["infeasible"]
+    assert told["in_the_way"]["class"]["second"] == "y"
+    assert told["in_the_way"]["people"] == 1
+    assert told["suppression"] == pytest.approx(1 / 3, abs=1e-3)
+    assert told["columns"] == ()
+
+
+def test_prices_and_the_front_know_nothing_of_pinned_columns() -> None:
+    rows = people(("1301", "a", "x"), ("1302", "a", "x"), ("1301", "b", "x"), ("1302", "b", "x"))
+    contingency = counted_with(rows, PINNED)
+    plan = search(contingency, HIERARCHIES, K2)
+    boxes = mondrian(contingency, K2, hierarchies=HIERARCHIES)
+    told = explain(plan, boxes=lambda: boxes, settings={}, frame="arrow")
+    assert [column.column for column in told.columns] == ["zip", "age", "sex"]
+    assert told.promises[0].without.levels == {"zip": 0, "age": 0, "sex": 0}
+    front = pareto_front(contingency, HIERARCHIES, ["k_anonymity"])
+    assert {tuple(point.levels) for point in front.points} == {("zip", "age", "sex")}
+    assert max(point.leakage for point in front.points) == 2.0
+
+
+def test_nothing_changes_where_one_value_is_pinned() -> None:
+    """Everybody has the same class in what is out already: it tells nothing."""
+    rows = people(("1301", "a", "x"), ("1302", "a", "x"), ("1401", "a", "x"), ("1401", "a", "x"))
+    with_, without = (search(each, HIERARCHIES, K2) for each in (counted_with(rows, PINNED), counted(rows)))
+    assert with_.levels == without.levels
+    assert with_.value == without.value
+    assert np.array_equal(with_.recoding.kept, without.recoding.kept)
