@@ -116,3 +116,29 @@ def test_describe() -> None:
     assert ENGINE.describe("(SELECT 1 AS a, 'x' AS \"it's\")") == (("a", "INTEGER"), ("it's", "VARCHAR"))
     with pytest.raises(InternalError, match="nowhere"):
         ENGINE.describe("nowhere")
+
+
+def test_a_database_that_is_left_serves_the_next_engine_which_sees_nothing_of_the_first() -> None:
+    first = DuckDBEngine()
+    directory = first.directory
+    first.lend(pa.table({"secret": [1]}))
+    first.query("CREATE TEMP TABLE made AS SELECT 2 AS secret")
+    with pytest.raises(RuntimeError), first.in_row_order():
+        raise RuntimeError
+    first.close()
+    second, third = DuckDBEngine(), DuckDBEngine()
+    assert second.directory == directory != third.directory
+    shown = second.query("SELECT table_name AS name FROM information_schema.tables").column("name").to_pylist()
+    assert shown == []
+    assert setting(second, "preserve_insertion_order") == "false"
+    with pytest.raises(BadInput, match="closed"):
+        first.query("SELECT 1 AS one")
+
+
+def test_a_database_with_kept_rows_or_limits_goes_with_its_engine(tmp_path: Path) -> None:
+    kept, limited, placed = DuckDBEngine(), DuckDBEngine(threads=1), DuckDBEngine(temp_directory=tmp_path)
+    kept.keep("SELECT 1 AS secret")
+    places = [engine.directory for engine in (kept, limited, placed)]
+    for engine in (kept, limited, placed):
+        engine.close()
+    assert not [place for place in places if place.exists()]

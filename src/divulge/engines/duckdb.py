@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import duckdb
 import pyarrow as pa
@@ -140,6 +140,60 @@ _DURABLE = {
 """Types that some kind of file does not have, which would round or shift their values, and those in which all files hold them."""
 
 
+class _Database:
+    """A DuckDB and its private directory, for one engine at a time.
+
+    To open one costs 25 ms, more than most questions about a small table. So one that an engine without limits of its own has left
+    clean waits for the next such engine: what an engine registers is seen by its own connection only, and goes with it.
+    """
+
+    waiting: ClassVar[dict[bool, _Database]] = {}
+    """At most one for either order of rows."""
+
+    def __init__(self, parent: str | Path | None, *, preserve_order: bool, **limits: Any) -> None:
+        self.scratch, self.has_stored, self.owner = Scratch(parent), False, os.getpid()
+        self._preserve_order, self._shared = preserve_order, parent is None and not limits
+        settings = {
+            "autoinstall_known_extensions": False,
+            "autoload_known_extensions": False,
+            "python_enable_replacements": False,
+            "preserve_insertion_order": preserve_order,
+            "temp_directory": str(self.scratch.directory),
+            **limits,
+        }
+        try:
+            self.connection = duckdb.connect(":memory:", config=settings)
+        except duckdb.Error as error:
+            self.scratch.remove()
+            hint = f"Check {' and '.join(limits)}" * bool(limits)
+            raise BadInput(f"DuckDB cannot start: {error}", hint=hint) from error
+        self._close = weakref.finalize(self, _close, self.connection, self.scratch, self.owner)
+
+    @classmethod
+    def opened(cls, parent: str | Path | None, *, preserve_order: bool, **limits: Any) -> _Database:
+        """The one that waits, or a new one; a forked process takes none of its parent's, whose threads it does not have."""
+        waiting = None if parent is not None or limits else cls.waiting.pop(preserve_order, None)
+        if waiting is not None and waiting.owner == os.getpid() and waiting.scratch.is_at_home():
+            return waiting
+        return cls(parent, preserve_order=preserve_order, **limits)
+
+    def leave(self, connection: duckdb.DuckDBPyConnection) -> None:
+        """The engine has gone, and with it all that it registered; a forked copy leaves everything to the owner."""
+        if os.getpid() != self.owner:
+            return
+        connection.close()
+        clean = self._shared and not self.has_stored and not any(self.scratch.directory.glob("duckdb_temp*"))
+        if not clean or self.waiting.setdefault(self._preserve_order, self) is not self:
+            self._close()
+
+
+def _close(connection: duckdb.DuckDBPyConnection, scratch: Scratch, owner: int) -> None:
+    """Clean up, unless this is a forked copy of the process that owns the connection."""
+    if os.getpid() == owner:
+        connection.close()
+        scratch.remove()
+
+
 class DuckDBEngine(DuckDBDialect):
     """One private, in-process DuckDB."""
 
@@ -162,30 +216,15 @@ class DuckDBEngine(DuckDBDialect):
         """
         limits: dict[str, Any] = {"memory_limit": memory_limit, "threads": threads}
         self._settings = limits | {"temp_directory": temp_directory, "progress": progress}
-        scratch = Scratch(temp_directory)
-        self.directory = scratch.directory
-        settings = {
-            "autoinstall_known_extensions": False,
-            "autoload_known_extensions": False,
-            "python_enable_replacements": False,
-            "preserve_insertion_order": preserve_order,
-            "temp_directory": str(self.directory),
-            **{name: limit for name, limit in limits.items() if limit is not None},
-        }
-        try:
-            self._connection = duckdb.connect(":memory:", config=settings)
-        except duckdb.Error as error:
-            scratch.remove()
-            given = [name for name, limit in limits.items() if limit is not None]
-            raise BadInput(
-                f"DuckDB cannot start: {error}", hint=f"Check {' and '.join(given)}" * bool(given)
-            ) from error
+        given = {name: limit for name, limit in limits.items() if limit is not None}
+        self._database = _Database.opened(temp_directory, preserve_order=preserve_order, **given)
+        self.directory = self._database.scratch.directory
+        self._connection = self._database.connection.cursor()
         _hide_bar(self._connection, follow=progress is not None)
         self._progress, self._preserve_order = progress, preserve_order
         self._numbers = itertools.count(1)
-        self._has_stored = False
         self._known_as: dict[str, str] = {}
-        self.close = weakref.finalize(self, _close, self._connection, scratch, os.getpid())
+        self.close = weakref.finalize(self, self._database.leave, self._connection)
         self.memory_limit = None if memory_limit is None else self._bytes_allowed()
         """In bytes, where one was given."""
         limit = self.memory_limit
@@ -257,9 +296,9 @@ class DuckDBEngine(DuckDBDialect):
 
     def keep(self, sql: str, parameters: Sequence[object] = ()) -> str:
         """Keep the rows of a query in the private directory; memory does not grow with them: the table lives in a file on disk."""
-        if not self._has_stored:
+        if not self._database.has_stored:
             self._run(f"ATTACH {self.literal(str(self.directory / 'stored.duckdb'))} AS {_STORED}")
-            self._has_stored = True
+            self._database.has_stored = True
         table = f"{_STORED}.{self.quote(self.fresh_name('table'))}"
         self._run(f"CREATE TABLE {table} AS {sql}", parameters)
         return table
@@ -521,10 +560,3 @@ def _hide_bar(connection: duckdb.DuckDBPyConnection, *, follow: bool) -> None:
         # In a notebook without ipywidgets the bar is off and cannot even be told to stay so; statements are not followed there.
         if "ipywidgets" not in str(error):
             raise
-
-
-def _close(connection: duckdb.DuckDBPyConnection, scratch: Scratch, owner: int) -> None:
-    """Clean up, unless this is a forked copy of the process that owns the connection."""
-    if os.getpid() == owner:
-        connection.close()
-        scratch.remove()

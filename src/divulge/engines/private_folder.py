@@ -36,6 +36,10 @@ class Scratch:
         self._owner = os.getpid()
         self._lock = _lock_new(self.directory)
 
+    def is_at_home(self) -> bool:
+        """Whether it is still there, in what is the system's directory for temporary files by now."""
+        return self.directory.parent == Path(tempfile.gettempdir()) and self.directory.is_dir()
+
     def remove(self) -> None:
         """Take the directory away, unless this is a forked copy of the process that owns it."""
         if os.getpid() == self._owner:
