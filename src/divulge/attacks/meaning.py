@@ -1,0 +1,205 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which labels of a release fit a value that an adversary knows: column by column, distinct labels against distinct values.
+
+She reads labels as they are written: a value is itself, [20, 30) and >=90 are ranges, 476** hides characters, {a, b} lists values, and a
+cell of nothing but asterisks may be anything. Which values a word such as "married" stands for she takes from hierarchies, or from the
+mapping that lies beside a release: that is no secret to a human reader, and an adversary who could not read would make the release look
+safer than it is. A word that nothing explains fits everybody, and is told.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from divulge import answers
+from divulge.arrays import Ints
+from divulge.engines import DuckDBEngine
+from divulge.table import Table
+from divulge.values import as_number, as_text, number_text, parse_interval
+
+_CLOSED = re.compile(r"\[\s*([^,\[\]]+?)\s*,\s*([^,\[\]]+?)\s*\]")
+_ASTERISKS = re.compile(r"\*+")
+_SET = re.compile(r"\{(.*)\}", re.DOTALL)
+Text = str | None
+"""A cell; None is null."""
+
+
+class Ends(NamedTuple):
+    """Numbers from low to high; None: without end. The greater end belongs to it only if it is closed."""
+
+    low: Fraction | None
+    high: Fraction | None
+    closed: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Meanings:
+    """What the labels of one column stand for beyond what they say."""
+
+    origin: str = "as written"
+    listed: Mapping[Text, frozenset[Text]] = field(default_factory=dict)
+    spans: Mapping[Text, tuple[Ends, ...]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False)
+class Fits:
+    """Which labels fit which values, as two arrays of positions, and the labels that nobody could read."""
+
+    label: Ints
+    value: Ints
+    unread: tuple[str, ...] = ()
+
+
+def read_meanings(
+    table: Table, columns: Sequence[str], document: Mapping[str, Any], folder: Path | None, *, hierarchies: Any = None
+) -> dict[str, Meanings]:
+    """What hierarchies, or the mapping of a release, say of the labels of each column; others are read as they are written."""
+    described = {"method": "", "unchanged": [], **document, "roles": {"quasi_identifiers": list(columns)}}
+    if "roles" in document:
+        described["roles"] = document["roles"]
+    found = answers.read_labels(DuckDBEngine(), table, described, folder or Path(), hierarchies=hierarchies)
+    return {name: _meanings(labels) for name, labels in found.items() if name in columns}
+
+
+def _meanings(labels: answers.Labels) -> Meanings:
+    if labels.origin == "as written":
+        return Meanings()
+    listed: dict[Text, set[Text]] = {}
+    for label, leaf in zip(*(labels.listed[name].to_pylist() for name in ("label", "leaf")), strict=True):
+        listed.setdefault(label, set()).add(as_text(leaf))
+    spans = {label: tuple(Ends(*span) for span in spans) for label, spans in labels.spans.items()}
+    return Meanings(labels.origin, {label: frozenset(texts) for label, texts in listed.items()}, spans)
+
+
+def fits(
+    labels: Sequence[Text],
+    values: Sequence[Text],
+    *,
+    plain: Collection[Text] = (),
+    meanings: Meanings | None = None,
+    numbers: bool = False,
+    suppression: Mapping[Text, str] | None = None,
+) -> Fits:
+    """Every pair of a label and a value that fit.
+
+    Args:
+        labels: The distinct labels of the release.
+        values: The distinct values that she knows.
+        plain: Values of the column: such a label stands for itself.
+        meanings: What labels stand for beyond what they say.
+        numbers: Both columns hold numbers: 34 and 34.0 are the same.
+        suppression: What was said of suppressed cells, as `Adversary.suppression` has it.
+
+    >>> found = fits(["[20, 30)", "4**", "*", "x"], ["25", "417", "x"], plain=["x"])
+    >>> [(int(a), int(b)) for a, b in zip(found.label, found.value)]
+    [(0, 0), (1, 1), (2, 0), (2, 1), (2, 2), (3, 2)]
+    """
+    said, meant = dict(suppression or {}), meanings or Meanings()
+    known = _Values(values, numbers=numbers)
+    own = {_key(text, numbers=numbers) for text in plain}
+    pairs: list[tuple[int, list[int]]] = []
+    unread: list[str] = []
+    for place, label in enumerate(labels):
+        found = _places(label, known, meant, said, own)
+        if found is None:
+            unread.append(str(label))
+        pairs.append((place, known.every if found is None else sorted(found | known.unknown(said))))
+    label_of = np.repeat(np.array([place for place, _ in pairs], dtype=np.int64), [len(found) for _, found in pairs])
+    return Fits(label_of, np.array([one for _, found in pairs for one in found], dtype=np.int64), tuple(unread))
+
+
+def _places(
+    label: Text, known: _Values, meant: Meanings, said: Mapping[Text, str], own: Collection[Text]
+) -> set[int] | None:
+    """The values that a label fits; None where nobody can read it."""
+    if said.get(label) == "wildcard":
+        return set(known.every)
+    found = known.equal(label)
+    for text in meant.listed.get(label, ()):
+        found |= known.equal(text)
+    for ends in meant.spans.get(label, ()):
+        found |= known.between(ends)
+    explained = label in meant.listed or label in meant.spans
+    if label is None or said.get(label) == "value":
+        return found
+    if _ASTERISKS.fullmatch(label):
+        return set(known.every)
+    written = _written(label, known)
+    if written is not None:
+        return found | written
+    is_value = bool(found) or _key(label, numbers=known.numbers) in own or as_number(label) is not None
+    return found if explained or is_value else None
+
+
+def _written(label: str, known: _Values) -> set[int] | None:
+    """What a range, a mask or a list fits; None where the label is none of these."""
+    if closed := _CLOSED.fullmatch(label):
+        low, high = as_number(closed[1]), as_number(closed[2])
+        if low is not None and high is not None:
+            return known.between(Ends(low, high, closed=True))
+    if (interval := parse_interval(label)) is not None:
+        return known.between(Ends(interval.low, interval.high, closed=False))
+    if "*" in label:
+        return known.masked(label)
+    if (several := _SET.fullmatch(label)) is not None:
+        return {place for part in several[1].split(",") for place in known.equal(part.strip())}
+    return None
+
+
+def _key(text: Text, *, numbers: bool) -> Text:
+    """What equal values have in common: of numbers, the number."""
+    number = as_number(text) if numbers and text is not None else None
+    return text if number is None else number_text(number)
+
+
+class _Values:
+    """The values that she knows, ready to be looked up by what a label says."""
+
+    def __init__(self, values: Sequence[Text], *, numbers: bool) -> None:
+        self.numbers, self.values = numbers, values
+        self.every = list(range(len(values)))
+        self._by_key: dict[Text, set[int]] = {}
+        for place, text in enumerate(values):
+            self._by_key.setdefault(_key(text, numbers=numbers), set()).add(place)
+        parsed = [
+            (number, place) for place, text in enumerate(values) if text and (number := as_number(text)) is not None
+        ]
+        parsed.sort()
+        self._numbers = [number for number, _ in parsed]
+        self._number_places = [place for _, place in parsed]
+        self._masks: dict[tuple[int, tuple[int, ...]], dict[str, set[int]]] = {}
+
+    def equal(self, text: Text) -> set[int]:
+        return set(self._by_key.get(_key(text, numbers=self.numbers), ()))
+
+    def unknown(self, said: Mapping[Text, str]) -> set[int]:
+        """Where nulls are wildcards, what she does not know fits every label."""
+        return self.equal(None) if said.get(None) == "wildcard" else set()
+
+    def between(self, ends: Ends) -> set[int]:
+        from bisect import bisect_left, bisect_right
+
+        first = 0 if ends.low is None else bisect_left(self._numbers, ends.low)
+        if ends.high is None:
+            return set(self._number_places[first:])
+        last = (bisect_right if ends.closed else bisect_left)(self._numbers, ends.high)
+        return set(self._number_places[first:last])
+
+    def masked(self, label: str) -> set[int]:
+        """Values of the label's length that agree with it wherever it has no asterisk."""
+        shown = tuple(place for place, letter in enumerate(label) if letter != "*")
+        kind = (len(label), shown)
+        if kind not in self._masks:
+            found: dict[str, set[int]] = {}
+            for place, text in enumerate(self.values):
+                if text is not None and len(text) == len(label):
+                    found.setdefault("".join(text[index] for index in shown), set()).add(place)
+            self._masks[kind] = found
+        return self._masks[kind].get("".join(label[index] for index in shown), set())
