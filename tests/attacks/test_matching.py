@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import random
+from fractions import Fraction
 
 import numpy as np
 import pyarrow as pa
@@ -12,6 +13,7 @@ import pytest
 import divulge as dv
 from divulge.attacks.matching import Matcher
 from divulge.attacks.meaning import Ends, Meanings, fits
+from divulge.engines import DuckDBEngine, SparkEngine
 from divulge.table import Table
 
 AGES = ["*", "[20, 30)", "[30, 40)", "[25, 35]", ">=60", "34", None]
@@ -65,7 +67,7 @@ def test_matches_are_those_of_a_loop_over_all_rows(seed: int, knows: tuple[str, 
     check(dv.read(release), release, people, knows)
 
 
-def test_matches_on_every_engine(engine: str) -> None:
+def test_matches_on_every_engine(engine: DuckDBEngine | SparkEngine) -> None:
     release, people = drawn(9)
     check(dv.read(release, engine=engine), release, people, ("age", "zip"))
 
@@ -115,8 +117,8 @@ def test_many_labels_need_keys_of_text() -> None:
 
 def test_words_are_read_by_their_meaning_and_otherwise_fit_everybody() -> None:
     meant = Meanings(
-        "mapping", {"married": frozenset({"spouse", "absent"})}, {"young": (Ends(None, 20, closed=False),)}
-    )  # type: ignore[arg-type]
+        "mapping", {"married": frozenset({"spouse", "absent"})}, {"young": (Ends(None, Fraction(20), closed=False),)}
+    )
     found = fits(["married", "young", "odd"], ["spouse", "19", "20"], meanings=meant)
     assert list(zip(found.label.tolist(), found.value.tolist(), strict=True)) == [
         (0, 0),
