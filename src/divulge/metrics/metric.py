@@ -10,6 +10,7 @@ from typing import Any, Generic, Literal, TypeVar
 import numpy as np
 
 from divulge.arrays import Floats, Ints
+from divulge.metrics.bounds import Leaves
 from divulge.metrics.dense import DenseSums
 
 View = TypeVar("View")
@@ -104,6 +105,8 @@ class Metric(Generic[View]):
     """The tables of a ranking that show it; its document holds it anyway."""
     dense: Callable[[DenseSums], float] | None = None
     """A faster way to the table's number, from a dense table of values by classes; None: from the belief, as everywhere else."""
+    leaves: Leaves | None = None
+    """The most that a promise leaves to a guess by somebody who knows the class of a person; None: it promises nothing about guesses."""
 
     @property
     def looks_at(self) -> LooksAt:
