@@ -15,6 +15,7 @@ import numpy as np
 
 from divulge import anatomy, arrays
 from divulge.arrays import Bools, Codes, Floats, Ints, Members
+from divulge.attacks.groups import Occurrences, belief_in
 from divulge.results import Result
 
 # --- linkage ----------------------------------------------------------------------------------------------------------
@@ -208,48 +209,16 @@ def drawn_arrangement(victims: Victims, rng: np.random.Generator) -> Ints:
 
 
 # --- unknown group ----------------------------------------------------------------------------------------------------
-# An adversary who knows all quasi-identifiers of a person, but not the group (Yao et al. 2021, section 5.2, end).
-#
-# The person may be in every group that has its tuple in each table. In a group of n records, d1, d2, ... of which have these
-# tuples, d1 d2 .../n^(k-1) records are expected to have them all; the groups are weighed by that number. A weighed mean of numbers
-# up to beta is at most beta.
+# An adversary who knows all quasi-identifiers of a person, but not the group (Yao et al. 2021, section 5.2, end): groups.py.
 def beliefs_without_group(victims: Victims, *, people: int, seed: int = 0) -> Floats:
     """The belief in the true sensitive value, for each person or for some drawn at random."""
     everyone = np.arange(len(victims))
     chosen = everyone if len(victims) <= people else np.random.default_rng(seed).choice(everyone, people, replace=False)
-    tables = [_Holders(victims, ids) for ids in victims.tuples]
-    values = _Holders(victims, victims.sensitive[0])
-    return np.array([_belief(victims, tables, values, person) for person in chosen.tolist()])
-
-
-class _Holders:
-    """For each tuple of a table, or each sensitive value, the groups that have it and how often."""
-
-    def __init__(self, victims: Victims, ids: Codes) -> None:
-        # A tally sorts by its first column, so tuples take the place of groups.
-        distinct = int(ids.max()) + 1
-        counted = anatomy.tally(ids, victims.group, groups=distinct, values=len(victims.sizes))
-        self.ids, self.group, self.count = ids, counted.value, counted.count
-        self.start = np.searchsorted(counted.group, np.arange(distinct + 1))
-
-    def of(self, person: int) -> tuple[Ints, Ints]:
-        number = int(self.ids[person])
-        some = slice(self.start[number], self.start[number + 1])
-        return self.group[some], self.count[some]
-
-
-def _belief(victims: Victims, tables: list[_Holders], values: _Holders, person: int) -> float:
-    groups, count = tables[0].of(person)
-    weight = count.astype(np.float64)
-    for table in tables[1:]:
-        having, count = table.of(person)
-        groups, here, there = np.intersect1d(groups, having, assume_unique=True, return_indices=True)
-        weight = weight[here] * count[there] / victims.sizes[groups]
-    having, count = values.of(person)
-    place = np.searchsorted(having, groups)
-    place[place == len(having)] = 0
-    records = np.where(having[place] == groups, count[place], 0)
-    return float((weight * records / victims.sizes[groups]).sum() / weight.sum())
+    *tables, values = (
+        Occurrences.of(ids, victims.group, ids[chosen], groups=len(victims.sizes))
+        for ids in (*victims.tuples, victims.sensitive[0])
+    )
+    return belief_in(tables, [values], victims.sizes)[0]
 
 
 # --- linkage ----------------------------------------------------------------------------------------------------------

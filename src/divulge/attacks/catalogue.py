@@ -4,5 +4,7 @@
 from __future__ import annotations
 
 from divulge.attacks.attempt import Attacker
+from divulge.attacks.definetti import DEFINETTI
+from divulge.attacks.groups import GROUP_ATTACKERS
 
-ATTACKERS: tuple[Attacker, ...] = ()
+ATTACKERS: tuple[Attacker, ...] = (*GROUP_ATTACKERS, DEFINETTI)

@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Stages for attacks, set up by hand from small tables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+import divulge as dv
+from divulge.anatomy import join_tables
+from divulge.attacks.stage import People, Stage
+from divulge.belief import Adversary
+from divulge.table import Roles, resolve_roles
+
+
+def people_of(table: pa.Table, knows: Sequence[str]) -> People:
+    """People as texts."""
+    texts = pa.table({name: table.column(name).cast(pa.string()) for name in table.column_names})
+    return People(texts.select(list(knows)), texts, "people")
+
+
+def anatomized_stage(
+    tables: Sequence[pa.Table],
+    truth: pa.Table,
+    *,
+    sensitive: str,
+    knows: Sequence[str],
+    levels: Mapping[str, str] | None = None,
+    control: pa.Table | None = None,
+) -> Stage:
+    """An anatomized release in memory, its tables with the columns GID and perhaps Count."""
+    engine = dv.DuckDBEngine()
+    opened = [dv.read(table, engine=engine) for table in tables]
+    published = join_tables(opened, sensitive=[sensitive])
+    return _stage(opened[0], truth, sensitive, knows, control, published=published, levels=levels or {})
+
+
+def table_stage(
+    release: pa.Table,
+    truth: pa.Table,
+    *,
+    sensitive: Sequence[str] = (),
+    knows: Sequence[str],
+    control: pa.Table | None = None,
+    **more: Any,
+) -> Stage:
+    """A release of one table."""
+    return _stage(dv.read(release), truth, sensitive, knows, control, **more)
+
+
+def _stage(
+    release: Any, truth: pa.Table, sensitive: str | Sequence[str], knows: Sequence[str], control: Any, **more: Any
+) -> Stage:
+    names = [sensitive] if isinstance(sensitive, str) else list(sensitive)
+    if more.get("published") is not None:
+        roles = Roles(tuple(knows), tuple(names), (), None, None)
+    else:
+        roles = resolve_roles(release, quasi_identifiers=list(knows), sensitive=names)
+    given = {"mass": None, "adversary": Adversary(), "background": None, "promises": (), "seed": 1} | more
+    return Stage(
+        engine=release.engine,
+        release=release,
+        roles=roles,
+        knows=tuple(knows),
+        targets=people_of(truth, knows),
+        controls=None if control is None else people_of(control, knows),
+        **given,
+    )
