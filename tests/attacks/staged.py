@@ -12,7 +12,7 @@ import divulge as dv
 from divulge.anatomy import join_tables
 from divulge.attacks.stage import People, Stage
 from divulge.belief import Adversary
-from divulge.table import Roles, resolve_roles
+from divulge.table import Roles, Table, resolve_roles
 
 
 def people_of(table: pa.Table, knows: Sequence[str]) -> People:
@@ -34,7 +34,8 @@ def anatomized_stage(
     engine = dv.DuckDBEngine()
     opened = [dv.read(table, engine=engine) for table in tables]
     published = join_tables(opened, sensitive=[sensitive])
-    return _stage(opened[0], truth, sensitive, knows, control, published=published, levels=levels or {})
+    roles = Roles(tuple(knows), (sensitive,), (), None, None)
+    return _stage(opened[0], truth, roles, control, published=published, levels=levels or {})
 
 
 def table_stage(
@@ -44,26 +45,23 @@ def table_stage(
     sensitive: Sequence[str] = (),
     knows: Sequence[str],
     control: pa.Table | None = None,
+    person: str | None = None,
     **more: Any,
 ) -> Stage:
     """A release of one table."""
-    return _stage(dv.read(release), truth, sensitive, knows, control, **more)
+    opened = dv.read(release)
+    roles = resolve_roles(opened, quasi_identifiers=list(knows), sensitive=list(sensitive), person=person)
+    return _stage(opened, truth, roles, control, **more)
 
 
-def _stage(
-    release: Any, truth: pa.Table, sensitive: str | Sequence[str], knows: Sequence[str], control: Any, **more: Any
-) -> Stage:
-    names = [sensitive] if isinstance(sensitive, str) else list(sensitive)
-    if more.get("published") is not None:
-        roles = Roles(tuple(knows), tuple(names), (), None, None)
-    else:
-        roles = resolve_roles(release, quasi_identifiers=list(knows), sensitive=names)
+def _stage(release: Table, truth: pa.Table, roles: Roles, control: pa.Table | None, **more: Any) -> Stage:
+    knows = roles.quasi_identifiers
     given = {"mass": None, "adversary": Adversary(), "background": None, "promises": (), "seed": 1} | more
     return Stage(
         engine=release.engine,
         release=release,
         roles=roles,
-        knows=tuple(knows),
+        knows=knows,
         targets=people_of(truth, knows),
         controls=None if control is None else people_of(control, knows),
         **given,

@@ -139,9 +139,9 @@ EVERYTHING = [name for table in TABLES for name in table]
 def test_the_four_attacks_stay_within_their_levels() -> None:
     """All quasi-identifiers known: only Gina's (30, 11100) and Alice's, and Ben's (33, 12200) and Henry's, are in both groups."""
     on = stage(EVERYTHING)
-    linked, other = attempts(on, "record_linkage")
+    linked, other = attempts(on, "record-linkage")
     assert (linked.about, other.about) == ("Age, Zipcode", "Gender, Job")
-    (drawn_value,) = attempts(on, "attribute_linkage")
+    (drawn_value,) = attempts(on, "attribute-linkage")
     assert drawn_value.successes == pytest.approx(
         2 * 0.5 + 6 * 0.25
     )  # as with the group known: each whole tuple is in one group
@@ -151,7 +151,7 @@ def test_the_four_attacks_stay_within_their_levels() -> None:
     (moved,) = attempts(on, "probabilistic")
     assert moved.bound is not None
     assert moved.bound.value == pytest.approx(0.25 + 12 / 64)
-    (present,) = attempts(on, "table_linkage")
+    (present,) = attempts(on, "table-linkage")
     # g1: 1/4 1/4 c/4 with c = 2, 1, 1, 2; g2: (M, Doctor) twice for Eric and Henry.
     assert present.successes == pytest.approx((2 + 1 + 1 + 2) / 64 + (2 + 1 + 1 + 2) / 64)
     for attempt in (linked, other, drawn_value, moved, present):
@@ -166,13 +166,13 @@ def test_a_bound_that_the_release_does_not_keep_shows_as_broken() -> None:
     secret = pa.table({"GID": [1, 1], "ill": ["yes", "no"], "Count": [32, 32]})
     truth = pa.table({"zip": known.column("zip"), "ill": ["yes", "no"] * 32})
     on = anatomized_stage([known, secret], truth, sensitive="ill", knows=["zip"], levels={"beta": "1/4"})
-    (attempt,) = attempts(on, "attribute_linkage")
+    (attempt,) = attempts(on, "attribute-linkage")
     assert attempt.rate.value == pytest.approx(0.5)
     assert attempt.broken
 
 
 def test_why_there_is_nothing_to_put_together() -> None:
-    (record_linkage,) = (each for each in ATTACKERS if each.name == "record_linkage")
+    (record_linkage,) = (each for each in ATTACKERS if each.name == "record-linkage")
     known = pa.table({"GID": [1, 1], "zip": ["1", "2"], "age": ["30", "40"]})
     secret = pa.table({"GID": [1, 1], "ill": ["yes", "no"]})
     truth = pa.table({"zip": ["1", "2"], "age": ["30", "40"], "ill": ["yes", "no"]})
@@ -183,7 +183,7 @@ def test_why_there_is_nothing_to_put_together() -> None:
 
 def test_a_control_group_is_attacked_alike() -> None:
     control = TABLE_1.slice(0, 2).set_column(COLUMNS.index("Age"), "Age", pa.array(["99", "33"]))
-    (attempt,) = attempts(stage(["Age", "Zipcode"], control=control), "attribute_linkage")
+    (attempt,) = attempts(stage(["Age", "Zipcode"], control=control), "attribute-linkage")
     assert attempt.control is not None
     # Nobody is 99. (33, 12200) is in g1 with one 6000 of four, and in g2 with one of four.
     assert attempt.control.tries == 2

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from divulge.attacks.attempt import Attacker
 from divulge.attacks.definetti import DEFINETTI
+from divulge.attacks.distance import DISTANCE_ATTACKERS
 from divulge.attacks.groups import GROUP_ATTACKERS
 
-ATTACKERS: tuple[Attacker, ...] = (*GROUP_ATTACKERS, DEFINETTI)
+ATTACKERS: tuple[Attacker, ...] = (*GROUP_ATTACKERS, DEFINETTI, *DISTANCE_ATTACKERS)

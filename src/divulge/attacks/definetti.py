@@ -104,7 +104,7 @@ def _scaled(weight: Floats, row: Ints, slot: Ints, times: Floats, count: Floats)
 
 # --- guessing ---------------------------------------------------------------------------------------------------------
 @dataclass(frozen=True, eq=False)
-class Guesses:
+class LearntGuesses:
     """What she guesses of each target, or draws by lot among values that she believes in alike."""
 
     success: Floats = field(repr=False)
@@ -117,10 +117,10 @@ class Guesses:
     """In how many groups the target may be."""
 
 
-def guess(people: TargetsInGroups, knows: Sequence[str], about: str, *, rounds: int = ROUNDS) -> Guesses:
+def guess(people: TargetsInGroups, knows: Sequence[str], about: str, *, rounds: int = ROUNDS) -> LearntGuesses:
     """Learn from the release, and guess the sensitive value of each target of whom these columns are known."""
     targets, learnt = len(people), _learn(people, knows, about, rounds)
-    made = Guesses(np.zeros(targets), np.zeros(targets), np.full(targets, -1), np.zeros(targets, dtype=np.int64))
+    made = LearntGuesses(np.zeros(targets), np.zeros(targets), np.full(targets, -1), np.zeros(targets, dtype=np.int64))
     for where in whereabouts(learnt.known, people.tables.sizes):
         made.groups[where.targets] = np.bincount(where.person, minlength=len(where.targets))
         learnt.venture(where, people.tables.sizes, made)
@@ -157,7 +157,7 @@ class _Learnt:
     tuples: list[_OfTuples]
     shares: Mapping[str, Floats]
 
-    def venture(self, where: Whereabouts, sizes: Ints, made: Guesses) -> None:
+    def venture(self, where: Whereabouts, sizes: Ints, made: LearntGuesses) -> None:
         """Guess for some targets: within each group that they may be in, the tables speak independently given the value."""
         held, people = self.held, max(_CELLS // self.held.distinct, 1)
         bounds = np.searchsorted(where.person, np.arange(0, len(where.targets) + people, people))
@@ -178,7 +178,7 @@ class _Learnt:
             weighed = arrays.sum_by_id(cell, belief * where.weight[begin:end][pair], len(some) * held.distinct)
             self._settle(weighed.reshape(len(some), held.distinct), some, made)
 
-    def by_model_alone(self, people: TargetsInGroups, made: Guesses) -> None:
+    def by_model_alone(self, people: TargetsInGroups, made: LearntGuesses) -> None:
         """Who fits nowhere is not in the release, or is known wrongly: of them too the model says something."""
         total = arrays.sum_by_id(self.held.value, self.held.count, self.held.distinct)
         absent = np.flatnonzero(made.belief == 0)
@@ -191,7 +191,7 @@ class _Learnt:
             belief = np.exp(logarithm - logarithm.max(axis=1, keepdims=True, initial=-np.inf))
             self._settle(belief / belief.sum(axis=1, keepdims=True), some, made)
 
-    def _settle(self, belief: Floats, targets: Ints, made: Guesses) -> None:
+    def _settle(self, belief: Floats, targets: Ints, made: LearntGuesses) -> None:
         """The likeliest value, or one of several by lot."""
         highest = belief.max(axis=1, keepdims=True)
         tied = (belief >= highest * (1 - 1e-9)) & (highest > 0)
@@ -250,7 +250,7 @@ def _definetti(stage: Stage) -> Iterator[Attempt]:
         )
 
 
-def _surest(stage: Stage, made: Guesses, labels: Sequence[object]) -> Iterator[AtRisk]:
+def _surest(stage: Stage, made: LearntGuesses, labels: Sequence[object]) -> Iterator[AtRisk]:
     """The targets of whom she is surest."""
     order = np.lexsort((np.arange(len(made.belief)), -made.belief))[:_SHOWN]
     for person in order.tolist():
@@ -264,7 +264,7 @@ def _surest(stage: Stage, made: Guesses, labels: Sequence[object]) -> Iterator[A
 DEFINETTI = Attacker(
     "definetti",
     "inference",
-    "Learns from the whole of an anatomized release which values go together, and guesses by that within the groups.",
+    "learns from a whole anatomized release which values go together, and guesses by that",
     "Kifer 2009",
     _definetti,
     no_groups,

@@ -263,13 +263,13 @@ def _record_linkage(stage: Stage) -> Iterator[Attempt]:
     told = "She knows what stands in the other tables, and draws the tuple of this one from the groups that a target may be in."
     for table in _linkable(stage):
         others = tuple(name for name in stage.knows if name not in table)
-        yield _drawn(stage, "record_linkage", "linkability", others, [table], level="alpha", told=told)
+        yield _drawn(stage, "record-linkage", "linkability", others, [table], level="alpha", told=told)
 
 
 def _attribute_linkage(stage: Stage) -> Iterator[Attempt]:
     told = "She draws the value from the groups that a target may be in, each value by its share there."
     for about in stage.roles.sensitive:
-        yield _drawn(stage, "attribute_linkage", "inference", stage.knows, [(about,)], level="beta", told=told)
+        yield _drawn(stage, "attribute-linkage", "inference", stage.knows, [(about,)], level="beta", told=told)
 
 
 def _table_linkage(stage: Stage) -> Iterator[Attempt]:
@@ -278,11 +278,11 @@ def _table_linkage(stage: Stage) -> Iterator[Attempt]:
         "Putting the whole release together gives a record more chances than this one, and gamma does not bound them."
     )
     whole = [table.rows.names for table in targets_of(stage)[0].tables.tables]
-    yield _drawn(stage, "table_linkage", "membership", stage.knows, whole, level="gamma", told=told)
+    yield _drawn(stage, "table-linkage", "membership", stage.knows, whole, level="gamma", told=told)
 
 
 def _probabilistic(stage: Stage) -> Iterator[Attempt]:
-    told = "The same draw as in attribute_linkage, held against the belief before the groups were seen, which delta lets grow so far."
+    told = "The same draw as in attribute-linkage, held against the belief before the groups were seen, which delta lets grow so far."
     for about in stage.roles.sensitive:
         yield _drawn(stage, "probabilistic", "inference", stage.knows, [(about,)], level="delta", told=told)
 
@@ -319,25 +319,25 @@ def _drawn(
 
 GROUP_ATTACKERS = (
     Attacker(
-        "record_linkage",
+        "record-linkage",
         "linkability",
-        "Puts the quasi-identifiers of a person together from the tables of an anatomized release.",
+        "puts the quasi-identifiers of a person together from the tables of an anatomized release",
         "Yao et al. 2021, sections 3 and 5.2",
         _record_linkage,
         _nothing_to_put_together,
     ),
     Attacker(
-        "attribute_linkage",
+        "attribute-linkage",
         "inference",
-        "Draws the sensitive value of a person from the groups of an anatomized release that the person may be in.",
+        "draws the value from the groups of an anatomized release that the person may be in",
         "Yao et al. 2021, sections 3 and 5.2",
         _attribute_linkage,
         no_groups,
     ),
     Attacker(
-        "table_linkage",
+        "table-linkage",
         "membership",
-        "Draws a record from the groups of an anatomized release and looks whether it is that of a person.",
+        "draws a record from the groups of an anatomized release and looks whose it is",
         "Yao et al. 2021, sections 3 and 5.2",
         _table_linkage,
         lambda stage: no_groups(stage) or _incomplete(stage),
@@ -345,7 +345,7 @@ GROUP_ATTACKERS = (
     Attacker(
         "probabilistic",
         "inference",
-        "How far an anatomized release moves the belief in the true sensitive value from what it was before.",
+        "holds her belief in the true value against what it was before an anatomized release",
         "Yao et al. 2021, section 3, attack 4",
         _probabilistic,
         no_groups,

@@ -1,0 +1,393 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Attacks by the nearest row: for releases whose values were changed, swapped or made up, where no row need fit a person exactly.
+
+The distance of two rows is Gower's, as anonymeter takes it: numbers by their difference over the range of the release, at most 1; texts 1
+where they differ; null differs from everything else by 1. Rows that are equally near are equally likely, and the chance to take the right
+one is counted instead of a throw. No promise bounds these attacks: what random changes of values leave to be learnt is measured, not
+promised.
+
+Rows are found by an index instead of one by one: the release is cut at medians into boxes of neighbours, boxes are visited from the nearest
+on, and those that lie farther off than what was found are left out. That loses nothing; where many columns make all boxes equally near, it
+also saves nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from divulge import arrays
+from divulge.arrays import Bools, Floats, Ints
+from divulge.attacks.attempt import Attacker, Attempt, Rate
+from divulge.attacks.stage import People, Stage
+from divulge.table import Table
+
+_AS_NEAR = 1e-9
+_CELLS = 4_000_000
+"""So many distances are held at a time."""
+
+
+# --- the index --------------------------------------------------------------------------------------------------------
+@dataclass(frozen=True, eq=False)
+class Boxes:
+    """Points in boxes of neighbours."""
+
+    points: Floats = field(repr=False)
+    """One line for each distinct point; null is infinite, texts are numbers that mean nothing but themselves."""
+    measured: Bools = field(repr=False)
+    """Which columns are numbers."""
+    layout: arrays.Members = field(repr=False)
+    """The points of each box."""
+    low: Floats = field(repr=False)
+    high: Floats = field(repr=False)
+
+    @classmethod
+    def of(cls, points: Floats, measured: Bools) -> Boxes:
+        """Cut the points at medians, along the widest side, until about as many are in a box as there are boxes."""
+        size = max(int(np.sqrt(len(points))), 8)
+        boxes = list(_cut(points, np.arange(len(points)), measured, size))
+        low, high = (np.array([end(points[box], axis=0) for box in boxes]) for end in (np.min, np.max))
+        start = np.concatenate([[0], np.cumsum([len(box) for box in boxes])])
+        return cls(points, measured, arrays.Members(np.concatenate(boxes), start), low, high)
+
+    def nearest(self, wanted: Floats) -> tuple[Ints, Ints, Floats]:
+        """Pairs of a wanted point and each of the points nearest to it, by wanted point; and the distance of each wanted point."""
+        best = np.full(len(wanted), np.inf)
+        people = max(_CELLS // max(len(self.low) * wanted.shape[1], 1), 1)
+        found = [
+            self._nearest(wanted, np.arange(first, min(first + people, len(wanted))), best)
+            for first in range(0, len(wanted), people)
+        ]
+        who, point = (np.concatenate([part[side] for part in found]) for side in (0, 1))
+        return who, point, best
+
+    def _nearest(self, wanted: Floats, whom: Ints, best: Floats) -> tuple[Ints, Ints]:
+        """For some of them; `best` is filled in."""
+        least = self._least(wanted[whom])
+        order = np.argsort(least, axis=1)
+        least = np.take_along_axis(least, order, axis=1)
+        pairs: list[tuple[Ints, Ints, Floats]] = []
+        waiting = np.arange(len(whom))
+        for turn in range(least.shape[1]):
+            waiting = waiting[least[waiting, turn] <= best[whom[waiting]] + _AS_NEAR]
+            if not len(waiting):
+                break
+            portions = len(waiting) * int(self.layout.sizes.max()) * wanted.shape[1] // _CELLS + 1
+            pairs += [
+                self._visit(wanted, whom[some], order[some, turn], best) for some in np.array_split(waiting, portions)
+            ]
+        who, point, far = (np.concatenate([part[side] for part in pairs]) for side in range(3))
+        kept = far <= best[who] + _AS_NEAR
+        who, point = who[kept], point[kept]
+        by = np.lexsort((point, who))
+        return who[by], point[by]
+
+    def _visit(self, wanted: Floats, whom: Ints, box: Ints, best: Floats) -> tuple[Ints, Ints, Floats]:
+        """Hold people against all points of a box each; what is as near as the best so far comes back."""
+        point, place = self.layout.gather(box)
+        far = self._far(wanted[whom[place]], self.points[point])
+        np.minimum.at(best, whom[place], far)
+        kept = far <= best[whom[place]] + _AS_NEAR
+        return whom[place][kept], point[kept], far[kept]
+
+    def _far(self, left: Floats, right: Floats) -> Floats:
+        with np.errstate(invalid="ignore"):
+            apart = np.where(left == right, 0.0, np.abs(left - right))
+        total: Floats = np.where(self.measured, np.minimum(apart, 1.0), left != right).sum(axis=1)
+        return total
+
+    def _least(self, wanted: Floats) -> Floats:
+        """No point of a box is nearer than this: the distance to the box itself."""
+        total = np.zeros((len(wanted), len(self.low)))
+        for column, own in enumerate(wanted.T):
+            below, above = own[:, None] < self.low[:, column], own[:, None] > self.high[:, column]
+            if self.measured[column]:
+                with np.errstate(invalid="ignore"):
+                    off = np.where(below, self.low[:, column] - own[:, None], 0.0)
+                    off = np.where(above, own[:, None] - self.high[:, column], off)
+                total += np.minimum(off, 1.0)
+            else:
+                total += below | above
+        return total
+
+
+def _cut(points: Floats, members: Ints, measured: Bools, size: int) -> Iterator[Ints]:
+    if len(members) <= size:
+        yield members
+        return
+    own = points[members]
+    low, high = own.min(axis=0), own.max(axis=0)
+    with np.errstate(invalid="ignore"):
+        wide = np.where(low == high, 0.0, np.where(measured, np.minimum(high - low, 1.0), 1.0))
+    order = np.argsort(own[:, int(wide.argmax())], kind="stable")
+    half = len(members) // 2
+    yield from _cut(points, members[order[:half]], measured, size)
+    yield from _cut(points, members[order[half:]], measured, size)
+
+
+# --- rows as points ---------------------------------------------------------------------------------------------------
+@dataclass(frozen=True, eq=False)
+class Space:
+    """The rows of a release as points of some columns, and how the values of people become such points."""
+
+    columns: tuple[str, ...]
+    boxes: Boxes
+    point_of_row: Ints = field(repr=False)
+    _low: Floats = field(repr=False)
+    _range: Floats = field(repr=False)
+    _texts: tuple[pa.Array | None, ...] = field(repr=False)
+
+    @classmethod
+    def of(cls, rows: pa.Table, columns: Sequence[str], *, numbers: Sequence[str]) -> Space:
+        """Rows whose values are texts; those of `numbers` are read as numbers."""
+        low, span, texts, points = [], [], [], []
+        for name in columns:
+            distinct = None if name in numbers else pc.unique(rows.column(name).combine_chunks()).drop_null()
+            own = _numbers(rows.column(name)) if distinct is None else _places(rows.column(name), distinct)
+            finite = own[np.isfinite(own)]
+            low.append(float(finite.min(initial=np.inf)) if distinct is None and len(finite) else 0.0)
+            width = float(finite.max(initial=-np.inf)) - low[-1] if distinct is None and len(finite) else 1.0
+            span.append(width or 1.0)
+            texts.append(distinct)
+            points.append((own - low[-1]) / span[-1])
+        whole = np.stack(points, axis=1)
+        distinct_points, of_row = np.unique(whole, axis=0, return_inverse=True)
+        measured = np.array([name in numbers for name in columns])
+        boxes = Boxes.of(distinct_points, measured)
+        return cls(tuple(columns), boxes, of_row.ravel(), np.array(low), np.array(span), tuple(texts))
+
+    def points(self, people: pa.Table) -> Floats:
+        """People as points; a text that the release lacks is unlike all."""
+        found = []
+        for name, low, span, texts in zip(self.columns, self._low, self._range, self._texts, strict=True):
+            own = _numbers(people.column(name)) if texts is None else _places(people.column(name), texts)
+            found.append((own - low) / span)
+        return np.stack(found, axis=1)
+
+    @property
+    def rows(self) -> arrays.Members:
+        """The rows of each point."""
+        return arrays.lay_out(self.point_of_row, len(self.boxes.points))
+
+    def nearest(self, people: pa.Table) -> NearestRows:
+        """The rows nearest to each of these people."""
+        points = self.points(people)
+        distinct, of_person = np.unique(points, axis=0, return_inverse=True)
+        who, point, distance = self.boxes.nearest(distinct)
+        row, place = self.rows.gather(point)
+        layout = arrays.lay_out(who[place], len(distinct), row)
+        found, person = layout.gather(of_person.ravel())
+        return NearestRows(person, found, distance[of_person.ravel()], layout.sizes[of_person.ravel()])
+
+
+@dataclass(frozen=True, eq=False)
+class NearestRows:
+    """Pairs of a person and a row than which none is nearer."""
+
+    person: Ints = field(repr=False)
+    row: Ints = field(repr=False)
+    distance: Floats = field(repr=False)
+    """Of each person."""
+    rows: Ints = field(repr=False)
+    """How many rows are that near to each person."""
+
+    def chance(self, right: Bools) -> Floats:
+        """For each person the chance that one of the nearest rows, taken by lot, is right; `right` says it of each pair."""
+        return arrays.sum_by_id(self.person, right, len(self.rows)) / self.rows
+
+
+def _numbers(column: pa.ChunkedArray) -> Floats:
+    """Null is infinite."""
+    found = pc.cast(column, pa.float64()).combine_chunks().fill_null(np.inf)
+    numbers: Floats = found.to_numpy(zero_copy_only=False)
+    return numbers
+
+
+def _places(column: pa.ChunkedArray, texts: pa.Array) -> Floats:
+    """The place of a text among the distinct ones, -1 for what is not there; null is infinite."""
+    own = column.combine_chunks()
+    places: Floats = pc.index_in(own, value_set=texts).fill_null(-1).to_numpy(zero_copy_only=False).astype(np.float64)
+    return np.where(own.is_null().to_numpy(zero_copy_only=False), np.inf, places)
+
+
+# --- attacks ----------------------------------------------------------------------------------------------------------
+@dataclass(frozen=True, eq=False)
+class _Scene:
+    """A release of one table as texts, and which of its columns are numbers."""
+
+    rows: pa.Table
+    numbers: tuple[str, ...]
+
+    @classmethod
+    def of(cls, stage: Stage, columns: Sequence[str]) -> _Scene:
+        rows = _texts(stage.release, columns)
+        sides = [side.known for side in (stage.targets, stage.controls) if side is not None]
+        numbers = [
+            name
+            for name in stage.knows
+            if stage.release.column(name).kind == "number" and all(_is_number(side.column(name)) for side in sides)
+        ]
+        return cls(rows, tuple(numbers))
+
+    def space(self, columns: Sequence[str]) -> Space:
+        return Space.of(self.rows, columns, numbers=self.numbers)
+
+
+def _texts(table: Table, columns: Sequence[str]) -> pa.Table:
+    engine = table.engine
+    cells = ", ".join(f"{engine.cast(engine.quote(name), 'VARCHAR')} AS c{place}" for place, name in enumerate(columns))
+    return engine.query(f"SELECT {cells} FROM {table.relation}").rename_columns(list(columns))
+
+
+def _is_number(column: pa.ChunkedArray) -> bool:
+    try:
+        pc.cast(column, pa.float64())
+    except pa.ArrowInvalid:
+        return False
+    return True
+
+
+def _no_rows(stage: Stage) -> str:
+    """Why there are no rows to be near to."""
+    if stage.published is not None:
+        return "an anatomized release has no rows of whole people"
+    if stage.document.get("kind") in ("generalized", "applied"):
+        return "the release is generalized: who fits a label is not near to it but in it"
+    return "" if stage.knows else "nothing is known of the targets that is in the release"
+
+
+def key_of(stage: Stage) -> str | None:
+    """The column by which a row of the release is known to be a person's: in the truth and in the release."""
+    named = [stage.roles.person, *stage.roles.identifier]
+    shared = [name for name in named if name in stage.release.names and name in stage.targets.truth.column_names]
+    return shared[0] if shared else None
+
+
+def _no_key(stage: Stage) -> str:
+    lacking = "no column says whose a row of the release is: name one that it shares with the truth as person"
+    return _no_rows(stage) or ("" if key_of(stage) else lacking)
+
+
+def _nearest_row(stage: Stage) -> Iterator[Attempt]:
+    key = str(key_of(stage))
+    scene = _Scene.of(stage, [*stage.knows, key])
+    near = scene.space(stage.knows).nearest(stage.targets.known)
+    own, theirs = scene.rows.column(key).to_numpy(), stage.targets.truth.column(key).to_numpy()
+    chance = near.chance(own[near.row] == theirs[near.person])
+    yield Attempt(
+        name="nearest-row",
+        aim="linkability",
+        about=None,
+        knows=stage.knows,
+        targets=len(stage.targets),
+        guesses=len(stage.targets),
+        successes=float(chance.sum()),
+        random=1 / scene.rows.num_rows,
+        told=f"She takes the row that is nearest to what she knows; whose it is the column {key} tells.",
+    )
+
+
+def _nearest_value(stage: Stage) -> Iterator[Attempt]:
+    about = [name for name in stage.roles.sensitive if name in stage.targets.truth.column_names]
+    scene = _Scene.of(stage, list(dict.fromkeys([*stage.knows, *about])))
+    space = scene.space(stage.knows)
+    sides = [(side, space.nearest(side.known)) for side in (stage.targets, stage.controls) if side is not None]
+    for name in about:
+        values = scene.rows.column(name).combine_chunks()
+        coded = values.dictionary_encode(null_encoding="encode")
+        codes = coded.indices.to_numpy(zero_copy_only=False)
+        rates = [_right_values(side, near, name, coded.dictionary, codes) for side, near in sides]
+        counts = np.bincount(codes)
+        truth = _codes_of(stage.targets, name, coded.dictionary)
+        yield Attempt(
+            name="nearest-value",
+            aim="inference",
+            about=name,
+            knows=stage.knows,
+            targets=len(stage.targets),
+            guesses=len(stage.targets),
+            successes=rates[0].successes,
+            random=1 / len(counts),
+            prior=float((truth == counts.argmax()).mean()),
+            control=rates[1] if len(rates) > 1 else None,
+            told="She guesses the value of the row that is nearest to what she knows.",
+        )
+
+
+def _codes_of(people: People, name: str, values: pa.Array) -> Ints:
+    column = people.truth.column(name).combine_chunks()
+    found: Ints = pc.index_in(column, value_set=values).fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
+    return found
+
+
+def _right_values(people: People, near: NearestRows, name: str, values: pa.Array, codes: Ints) -> Rate:
+    truth = _codes_of(people, name, values)
+    return Rate(float(near.chance(codes[near.row] == truth[near.person]).sum()), len(people))
+
+
+def _no_halves(stage: Stage) -> str:
+    return _no_rows(stage) or ("" if len(stage.knows) > 1 else "two columns must be known, one for each source")
+
+
+def _linkability(stage: Stage) -> Iterator[Attempt]:
+    """Two sources know different columns of the same people; she links them where both are nearest to the same row."""
+    scene = _Scene.of(stage, stage.knows)
+    half = (len(stage.knows) + 1) // 2
+    halves = stage.knows[:half], stage.knows[half:]
+    spaces = [scene.space(columns) for columns in halves]
+    rates = [_linked(side, spaces) for side in (stage.targets, stage.controls) if side is not None]
+    yield Attempt(
+        name="linkability",
+        aim="linkability",
+        about=None,
+        knows=stage.knows,
+        targets=len(stage.targets),
+        guesses=len(stage.targets),
+        successes=rates[0].successes,
+        random=1 / scene.rows.num_rows,
+        control=rates[1] if len(rates) > 1 else None,
+        told=f"One source knows {', '.join(halves[0])}, another {', '.join(halves[1])}; she links a person's two records where both are "
+        "nearest to the same row.",
+    )
+
+
+def _linked(people: People, spaces: Sequence[Space]) -> Rate:
+    """Of a and b rows that are nearest by either half, c are the same: taken by lot, both are one row with chance c / (a b)."""
+    first, second = (space.nearest(people.known) for space in spaces)
+    rows = len(spaces[0].point_of_row)
+    left, right = (near.person * rows + near.row for near in (first, second))
+    shared = np.intersect1d(left, right, assume_unique=True) // rows
+    same = np.bincount(shared, minlength=len(people))
+    return Rate(float((same / (first.rows * second.rows.astype(np.float64))).sum()), len(people))
+
+
+DISTANCE_ATTACKERS = (
+    Attacker(
+        "nearest-row",
+        "linkability",
+        "takes the row that is nearest to what is known, where values were changed",
+        "Pagliuca and Seri 1999; Domingo-Ferrer and Torra 2001",
+        _nearest_row,
+        _no_key,
+    ),
+    Attacker(
+        "nearest-value",
+        "inference",
+        "guesses the value of the row that is nearest to what is known",
+        "Giomi et al. 2023",
+        _nearest_value,
+        lambda stage: _no_rows(stage) or ("" if stage.roles.sensitive else "no column is sensitive"),
+    ),
+    Attacker(
+        "linkability",
+        "linkability",
+        "links two records of a person that are nearest to the same row",
+        "Giomi et al. 2023",
+        _linkability,
+        _no_halves,
+    ),
+)
