@@ -3,12 +3,12 @@
 
 from divulge.answers.anatomized import AnatomizedSource, Estimate, Source, estimate
 from divulge.answers.generalized import GeneralizedSource, generalized_estimator, largest_shift
-from divulge.answers.labels import Labels, read_labels
+from divulge.answers.labels import Labels, fitting, read_labels
 from divulge.answers.model import ModelQuality, Task, model_of_groups, model_of_labels, require_scikit_learn
 from divulge.answers.spread import Spread, read_spread
 
 __all__ = [
     "AnatomizedSource", "Estimate", "GeneralizedSource", "Labels", "ModelQuality", "Source", "Spread", "Task",
-    "estimate", "generalized_estimator", "largest_shift", "model_of_groups", "model_of_labels", "read_labels",
+    "estimate", "fitting", "generalized_estimator", "largest_shift", "model_of_groups", "model_of_labels", "read_labels",
     "read_spread", "require_scikit_learn",
 ]  # fmt: skip

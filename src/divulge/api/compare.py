@@ -21,11 +21,12 @@ from divulge import policy as policies
 from divulge.api.anatomize import AnatomizedRelease
 from divulge.api.generalize import generalize, roles_of
 from divulge.api.measure import TableOrRelease, measure
-from divulge.api.moved import Followed, PeopleMoved, as_it_is, comparable, in_order, people_moved, place_of
+from divulge.api.moved import Followed, PeopleMoved, as_it_is, comparable, in_order, people_moved
 from divulge.api.query import is_anatomized, open_anatomized
 from divulge.api.utility import Kind, Utility, utility
 from divulge.arrays import Ints
 from divulge.belief import Adversary, adversary_in_force
+from divulge.composition import place_of
 from divulge.count import Contingency
 from divulge.errors import BadInput, Infeasible
 from divulge.metrics import Measurement

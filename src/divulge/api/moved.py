@@ -68,23 +68,6 @@ def in_order(contingency: Contingency, names: Sequence[str]) -> Contingency:
     return replace(contingency, keys=keys, codes=codes)
 
 
-def place_of(recoding: search.Recoding, there: Contingency) -> Ints:
-    """The class of another table that has the labels of each class of this one; -1 where none has, or it is left out."""
-    mine, radices = [], []
-    for key in there.keys:
-        place = recoding.columns.index(key.name)
-        known = {values.as_text(label): code for code, label in enumerate(key.labels)}
-        to = np.array([known.get(label, len(key)) for label in recoding.labels[place]], dtype=np.int64)
-        mine.append(to[recoding.codes[place]])
-        radices.append(len(key) + 1)
-    both = [np.concatenate(columns) for columns in zip(there.codes, mine, strict=True)]
-    ids, _ = arrays.class_ids(both, radices, rows=len(there) + len(recoding.kept))
-    found = np.full(int(ids.max(initial=-1)) + 1, -1, dtype=np.int64)
-    found[ids[: len(there)]] = np.arange(len(there))
-    places: Ints = np.where(recoding.kept, found[ids[len(there) :]], -1)
-    return places
-
-
 # --- comparing their numbers ------------------------------------------------------------------------------------------
 @dataclass(frozen=True, eq=False)
 class Followed:

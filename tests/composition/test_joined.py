@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Everybody is found in every release, of whatever kind, on every engine; a truth that changed is tied by the person."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import divulge as dv
+from divulge.api.compose import tie
+from divulge.composition import Joined
+from divulge.errors import BadInput
+
+PEOPLE: dict[str, list[Any]] = {
+    "id": list(range(1, 9)),
+    "age": [21, 22, 31, 33, 41, 44, 52, 58],
+    "zip": ["4761", "4762", "4761", "4771", "4772", "4791", "4792", "4791"],
+    "disease": ["flu", "cold", "flu", "hiv", "cold", "flu", "hiv", "cold"],
+}
+ROLES: dict[str, Any] = {"quasi_identifiers": ["age", "zip"], "sensitive": "disease", "identifier": "id"}
+YOUNG, OLD = ("[20, 40)", "476*"), ("[40, 60)", "479*")
+TENS = {1: [YOUNG], 2: [YOUNG], 3: [YOUNG], 4: [None], 5: [None], 6: [OLD], 7: [OLD], 8: [OLD]}
+"""Whom the release of `first` has where: 4 and 5, whose zip has one neighbour each, are left out."""
+
+
+def called(found: Joined) -> dict[int, list[Any]]:
+    """Of each person, what her class is called in each release; None: she is not there."""
+    rows = found.table.engine.query(f"SELECT * FROM {found.table.relation}").to_pylist()
+    return {
+        row["id"]: [
+            None if row[name] == 0 else tuple(release.class_key(row[name] - 1).values())
+            for name, release in zip(found.columns, found.disclosed, strict=True)
+        ]
+        for row in rows
+    }
+
+
+def generalized(people: pa.Table, out: Path, **how: Any) -> Path:
+    """Written with its private part."""
+    policy = {"suppression": 0.0 if "method" in how else 0.3, "k_anonymity": 2}
+    release = dv.generalize(people, policy=policy, hierarchies={"age": {"intervals": [10, 20]}}, **ROLES, **how)
+    return Path(release.write(out))
+
+
+@pytest.fixture(scope="module")
+def first(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A generalized release of everybody."""
+    return generalized(pa.table(PEOPLE), tmp_path_factory.mktemp("first") / "release")
+
+
+def test_by_mapping(engine: Any, first: Path) -> None:
+    found = tie(dv.read(pa.table(PEOPLE), engine=engine), [first])
+    assert called(found) == TENS
+    assert found.readings[0].how == "mapping"
+    assert (found.readings[0].too_many, found.readings[0].unfound) == (0, 0)
+
+
+def test_labels_as_they_are_written(engine: Any, first: Path) -> None:
+    truth = dv.read(pa.table(PEOPLE), engine=engine)
+    found = tie(truth, [first / "table.parquet"], quasi_identifiers=["age", "zip"], sensitive="disease")
+    assert called(found) == TENS
+    assert found.readings[0].how == "labels"
+
+
+def test_mondrian_boxes_by_mapping_and_as_written(tmp_path: Path) -> None:
+    people = pa.table(PEOPLE)
+    folder = generalized(people, tmp_path / "boxes", method="mondrian")
+    boxes, written = tie(people, [folder]), tie(people, [folder / "table.parquet"], sensitive="disease", person="id")
+    assert called(boxes) == called(written)
+    assert min(Counter(keys[0] for keys in called(boxes).values()).values()) >= 2
+    assert boxes.readings[0].unfound == boxes.readings[0].too_many == 0
+
+
+def test_later_rows_are_a_release_of_their_own(first: Path, tmp_path: Path) -> None:
+    later = pa.table({"id": [21, 22], "age": [25, 45], "zip": ["4763", "4794"], "disease": ["hiv", "flu"]})
+    dv.apply(first, later, tmp_path / "later")
+    found = called(tie([pa.table(PEOPLE), later], [first, tmp_path / "later"], person="id"))
+    assert found == {person: [*keys, None] for person, keys in TENS.items()} | {21: [None, YOUNG], 22: [None, OLD]}
+
+
+def test_groups_hold_as_many_as_were_published(engine: Any) -> None:
+    """Two people of 30 lie in different groups; only one placement fits the diseases of the groups."""
+    truth = pa.table({"id": [1, 2, 3, 4], "age": [30, 30, 41, 42], "disease": ["flu", "hiv", "cold", "cold"]})
+    ages = pa.table({"GID": [1, 1, 2, 2], "age": [30, 41, 30, 42]})
+    values = pa.table({"GID": [1, 1, 2, 2], "disease": ["hiv", "cold", "cold", "flu"]})
+    found = tie(dv.read(truth, engine=engine), [[ages, values]], sensitive="disease")
+    assert called(found) == {1: [("2",)], 2: [("1",)], 3: [("1",)], 4: [("2",)]}
+    assert found.readings[0].several == 0
+
+
+def test_people_with_the_same_values_are_placed_in_one_of_the_ways_that_fit(engine: Any) -> None:
+    truth = pa.table({"id": [1, 2, 3, 4], "age": [30, 30, 41, 42], "disease": ["flu", "flu", "cold", "hiv"]})
+    ages = pa.table({"GID": [1, 1, 2, 2], "age": [30, 41, 30, 42]})
+    values = pa.table({"GID": [1, 1, 2, 2], "disease": ["flu", "cold", "hiv", "flu"]})
+    found = tie(dv.read(truth, engine=engine), [[ages, values]], sensitive="disease")
+    told = called(found)
+    assert (told[3], told[4]) == ([("1",)], [("2",)])
+    assert {told[1][0], told[2][0]} == {("1",), ("2",)}
+    assert found.readings[0].several == 2
+    assert found.readings[0].misfits == 0
+
+
+def test_who_fits_several_labels_is_placed_where_there_is_room() -> None:
+    truth = pa.table({"id": [1, 2, 3], "age": [30, 31, 35], "disease": ["flu", "cold", "hiv"]})
+    theirs = pa.table({"age": ["[30, 35]", "[30, 35]", "*"], "disease": ["flu", "hiv", "cold"]})
+    found = tie(truth, [theirs], sensitive="disease", person="id")
+    assert called(found) == {1: [("[30, 35]",)], 2: [("*",)], 3: [("[30, 35]",)]}
+
+
+def test_a_label_that_cannot_be_read_is_refused() -> None:
+    truth = pa.table({"id": [1, 2], "work": ["clerk", "nurse"]})
+    theirs = pa.table({"work": ["office", "nurse"]})
+    with pytest.raises(BadInput, match="'office' stands for"):
+        tie(truth, [theirs], person="id")
+
+
+def test_who_came_left_and_changed(engine: Any, first: Path, tmp_path: Path) -> None:
+    """8 left, 9 came, 7 moved: the person ties the versions, and everybody is as in the last one that has her."""
+    then, now = pa.table(PEOPLE), {name: values[:7] for name, values in PEOPLE.items()}
+    now = {
+        "id": [*now["id"], 9],
+        "age": [*now["age"], 23],
+        "zip": [*now["zip"][:6], "4761", "4762"],
+        "disease": [*now["disease"], "hiv"],
+    }
+    second = generalized(pa.table(now), tmp_path / "second")
+    versions = [dv.read(table, engine=engine) for table in (then, pa.table(now))]
+    found = tie(versions, [first, second], person="id")
+    told = called(found)
+    assert {person: keys[0] for person, keys in told.items()} == {p: keys[0] for p, keys in TENS.items()} | {9: None}
+    assert told[8] == [OLD, None]
+    assert told[7][1] != told[7][0]
+    rows = found.table.engine.query(f"SELECT id, zip FROM {found.table.relation} ORDER BY id").to_pylist()
+    assert [row["zip"] for row in rows] == [*PEOPLE["zip"][:6], "4761", "4791", "4762"]
+    assert found.versions == 2
+
+
+def test_without_a_key_only_unchanged_rows_are_tied(first: Path) -> None:
+    changed = pa.table({**PEOPLE, "disease": ["hiv", *PEOPLE["disease"][1:]]}).drop_columns("id")
+    found = tie([pa.table(PEOPLE).drop_columns("id"), changed], [first, first])
+    assert found.table.engine.query(f"SELECT COUNT(*) AS n FROM {found.table.relation}")["n"][0].as_py() == 9
+
+
+def test_a_person_of_two_rows_ties_no_versions(first: Path) -> None:
+    twice = pa.table({**PEOPLE, "id": [1, 1, *PEOPLE["id"][2:]]})
+    with pytest.raises(BadInput, match="names some people twice"):
+        tie([pa.table(PEOPLE), twice], [first, first], person="id")
+
+
+def test_the_new_columns_meet_no_other(first: Path) -> None:
+    people = pa.table({**PEOPLE, "released 1": PEOPLE["age"]})
+    found = tie(people, [first])
+    assert found.columns == ("released 1_",)
+    assert called(found) == TENS
+
+
+def test_a_truth_with_more_people_than_were_published_is_told(first: Path) -> None:
+    more = pa.table({name: [*values, values[0]] for name, values in PEOPLE.items()})
+    assert tie(more, [first]).readings[0].too_many == 1
+    assert tie(pa.table(PEOPLE).slice(1), [first]).readings[0].unfound == 1
