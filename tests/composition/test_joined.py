@@ -23,7 +23,7 @@ PEOPLE: dict[str, list[Any]] = {
 }
 ROLES: dict[str, Any] = {"quasi_identifiers": ["age", "zip"], "sensitive": "disease", "identifier": "id"}
 YOUNG, OLD = ("[20, 40)", "476*"), ("[40, 60)", "479*")
-TENS = {1: [YOUNG], 2: [YOUNG], 3: [YOUNG], 4: [None], 5: [None], 6: [OLD], 7: [OLD], 8: [OLD]}
+TENS: dict[int, list[Any]] = {1: [YOUNG], 2: [YOUNG], 3: [YOUNG], 4: [None], 5: [None], 6: [OLD], 7: [OLD], 8: [OLD]}
 """Whom the release of `first` has where: 4 and 5, whose zip has one neighbour each, are left out."""
 
 
@@ -120,12 +120,12 @@ def test_a_label_that_cannot_be_read_is_refused() -> None:
 
 def test_who_came_left_and_changed(engine: Any, first: Path, tmp_path: Path) -> None:
     """8 left, 9 came, 7 moved: the person ties the versions, and everybody is as in the last one that has her."""
-    then, now = pa.table(PEOPLE), {name: values[:7] for name, values in PEOPLE.items()}
+    then, stayed = pa.table(PEOPLE), {name: values[:7] for name, values in PEOPLE.items()}
     now = {
-        "id": [*now["id"], 9],
-        "age": [*now["age"], 23],
-        "zip": [*now["zip"][:6], "4761", "4762"],
-        "disease": [*now["disease"], "hiv"],
+        "id": [*stayed["id"], 9],
+        "age": [*stayed["age"], 23],
+        "zip": [*stayed["zip"][:6], "4761", "4762"],
+        "disease": [*stayed["disease"], "hiv"],
     }
     second = generalized(pa.table(now), tmp_path / "second")
     versions = [dv.read(table, engine=engine) for table in (then, pa.table(now))]

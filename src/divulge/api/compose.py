@@ -57,7 +57,7 @@ def disclose(
     By which columns people are found: those that are given, else what any release calls a quasi-identifier, else every column (of
     `columns`, where the truth has them) that is not sensitive. A column that is sensitive in one release is sensitive in all.
     """
-    if isinstance(releases, str | Path) or not isinstance(releases, Sequence) or not releases:
+    if isinstance(releases, str) or not releases:
         raise BadInput("no releases were given", hint="Give a list of them: folders, tables, or what open_release gave")
     opened = [_Opened.of(item, place, engine) for place, item in enumerate(releases, start=1)]
     hidden = _listed(sensitive) or tuple(
