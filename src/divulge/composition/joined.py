@@ -34,7 +34,7 @@ NOT_PUBLISHED = 0
 
 
 @dataclass(frozen=True)
-class Reading:
+class HowFound:
     """How people were found in one release."""
 
     how: str
@@ -49,7 +49,9 @@ class Reading:
     """Published rows of which the truth has nobody."""
 
     @classmethod
-    def held_against(cls, how: str, release: Disclosed, placed: Ints, *, several: int = 0, misfits: int = 0) -> Reading:
+    def held_against(
+        cls, how: str, release: Disclosed, placed: Ints, *, several: int = 0, misfits: int = 0
+    ) -> HowFound:
         """With how many people were placed in each class, beside how many were published."""
         more = placed - release.sizes
         return cls(how, several, misfits, int(np.maximum(more, 0).sum()), int(np.maximum(-more, 0).sum()))
@@ -63,7 +65,7 @@ class Joined:
     columns: tuple[str, ...]
     """Of each release the column that holds the number of the class, counted from 1; 0 where a person is not in it."""
     disclosed: tuple[Disclosed, ...]
-    readings: tuple[Reading, ...]
+    readings: tuple[HowFound, ...]
     person: str | None
     versions: int
     """How many tables the truth came in."""
@@ -126,7 +128,7 @@ class _Lookup(NamedTuple):
     rows: pa.Table
     """The values as k0, k1, ..., the class as code; first and last rank, where people with the same values lie in several classes."""
     ranked: bool
-    reading: Reading
+    reading: HowFound
     not_null: tuple[str, ...] = ()
     """Rows without a value here were not published."""
 
@@ -139,7 +141,7 @@ class _Version:
         self.sql = f"SELECT * FROM {table.relation}"
         self.added: list[str] = []
 
-    def look_up(self, release: Disclosed, column: str, person: str | None) -> Reading:
+    def look_up(self, release: Disclosed, column: str, person: str | None) -> HowFound:
         """Add the column of a release."""
         refuse_unless_there(self.table, release.columns, release.name)
         found = _by_mapping(self.table, release) if release.by_mapping else _by_fit(self.table, release)
@@ -183,7 +185,7 @@ def _by_mapping(table: Table, release: Disclosed) -> _Lookup:
     rows = {f"k{place}": counted.key_column(place) for place in range(len(counted.keys))} | {"code": pa.array(code)}
     not_null = tuple(name for name in opened.sensitive if drop and table.has(name))
     placed = arrays.exact_sums(code, counted.sizes, len(release) + 1)[1:]
-    reading = Reading.held_against("mapping", release, placed)
+    reading = HowFound.held_against("mapping", release, placed)
     return _Lookup(release.columns, pa.table(rows), ranked=False, reading=reading, not_null=not_null)
 
 
@@ -221,7 +223,7 @@ def _by_fit(table: Table, release: Disclosed) -> _Lookup:
     how = "groups" if release.groups is not None else "hierarchies" if release.hierarchies else "labels"
     ranked = len(np.unique(cell)) < len(cell)
     placed = arrays.exact_sums(code, people, len(release))
-    reading = Reading.held_against(how, release, placed, several=place.several, misfits=misfits)
+    reading = HowFound.held_against(how, release, placed, several=place.several, misfits=misfits)
     return _Lookup(columns, pa.table(rows), ranked, reading)
 
 
