@@ -2,6 +2,6 @@
 """What several releases of the same people tell together."""
 
 from divulge.composition.disclosed import Disclosed, place_of
-from divulge.composition.joined import NOT_PUBLISHED, HowFound, Joined, joined
+from divulge.composition.joined import Joined, joined
 
-__all__ = ["NOT_PUBLISHED", "Disclosed", "HowFound", "Joined", "joined", "place_of"]
+__all__ = ["Disclosed", "Joined", "joined", "place_of"]
