@@ -67,7 +67,8 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Result]:
         dv.tradeoff(PEOPLE, "k_anonymity", **ROLES),
         dv.cut(PEOPLE, "age", about="disease", policy={"k_anonymity": 2}),
         dv.perturbed(PEOPLE, PEOPLE, columns=LONG),
-        dv.compare_distances(pairs=2, steps=10),
+        dv.papers.compare_distances(pairs=2, steps=10),
+        dv.papers.reproduce("afifi", part="Example 8"),
         dv.apply(folder, PEOPLE, place / "later"),
         dv.query(folder, "disease = 'flu'"),
         dv.utility(PEOPLE, release, queries=5),
@@ -116,8 +117,8 @@ def _about_records() -> list[Result]:
 NAMES = (
     "Advice Alternatives AnatomizedRelease Applied Attack Attacks Built Comparison Coverage CutColumn Dip Disinformation Enhancement "
     "Enhancements Estimate Explanation Figure3 Front GeneralizedRelease GroupPrices Growth Increment Independence Leakage Measurement "
-    "OneClass PeopleLeakage Perturbed Profile Ranking ReleaseCheck Repair Report Resealed RiskBands Run SetLeakage Simulation Table5 "
-    "TableComparison Timeline "
+    "OneClass PeopleLeakage Perturbed Profile Ranking ReleaseCheck Repair Report Reproduction Resealed RiskBands Run SetLeakage Simulation "
+    "Table5 TableComparison Timeline "
     "Timings Utility Verdict WithoutLabels"
 ).split()
 

@@ -413,11 +413,14 @@ def test_names_of_metrics_are_recognised() -> None:
 
 @pytest.mark.slow
 def test_only_metrics_knows_metrics_by_name() -> None:
-    """What others must know of a metric is a field of Metric, so that a new one touches its file, METRICS and its test."""
+    """What others must know of a metric is a field of Metric, so that a new one touches its file, METRICS and its test.
+
+    The papers print numbers of metrics that they name; no new metric changes what a paper printed.
+    """
     found = [
         f"{path.relative_to(ROOT)}:{line}: {name}"
         for path in package_files()
-        if room_of(path) != "metrics" and path.relative_to(PACKAGE).as_posix() not in OWN_TERMS
+        if room_of(path) not in ("metrics", "papers") and path.relative_to(PACKAGE).as_posix() not in OWN_TERMS
         for line, name in metric_names_in(path.read_text(encoding="utf-8"))
     ]
     assert not found, "\n".join(["names of metrics; make it a field of Metric:", *found])

@@ -25,7 +25,6 @@ _NAMES = {
     "api.utility": "utility",
     "api.compare": "compare",
     "publish": "reseal",
-    "papers": "compare_distances",
     "table": "read",
     "metrics": "METRICS Measurement",
     "belief": "Adversary",

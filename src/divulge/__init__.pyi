@@ -29,7 +29,6 @@ from divulge.engines import SparkEngine as SparkEngine
 from divulge.errors import DivulgeError as DivulgeError
 from divulge.metrics import METRICS as METRICS
 from divulge.metrics import Measurement as Measurement
-from divulge.papers import compare_distances as compare_distances
 from divulge.policy import Policy as Policy
 from divulge.policy import Protection as Protection
 from divulge.publish import reseal as reseal

@@ -384,7 +384,7 @@ def every() -> dict[str, Any]:
         "timeline": dv.dossier.timeline(SEEN, ALICE, operator=MERGED).chart(),
         "disinformation": dv.dossier.choose_disinformation(SEEN, ALICE, DECOYS, budget=2, operator=MERGED).chart(),
         "records": dv.dossier.set_leakage(SEEN, ALICE).chart(),
-        "distances": dv.compare_distances(pairs=2, steps=10).chart(),
+        "figure": dv.papers.compare_distances(pairs=2, steps=10).chart(),
         "independence": dv.charts.independence(found.independence()),
         "compared": dv.compare([PATIENTS, release]).chart(),
         "what_is_left": dv.utility(PATIENTS, release, queries=5).chart(),

@@ -83,7 +83,7 @@ def test_a_reader_that_leaves_changes_no_exit_code(patients: str, tmp_path: Path
 def test_a_file_that_cannot_be_written_is_one_line(tmp_path: Path) -> None:
     taken = tmp_path / "taken"
     taken.write_text("", encoding="utf-8")
-    for arguments in (["distances", "--chart", str(tmp_path / "no" / "x.json")], ["demo", "--out", str(taken)]):
+    for arguments in (["papers", "--chart", str(tmp_path / "no" / "x.json")], ["demo", "--out", str(taken)]):
         shown = run_cli(*arguments)
         assert (shown.code, shown.err.count("\n")) == (2, 1)
         assert shown.err.startswith("divulge: ")

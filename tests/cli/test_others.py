@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""profile, rank, perturbed, distances, metrics, demo: each as a user runs it."""
+"""profile, rank, perturbed, metrics, demo: each as a user runs it."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import divulge as dv
 from divulge.api import anatomize as api_anatomize
 from divulge.api import generalize as api_generalize
 from divulge.api.perturbed import surprise_allowed
@@ -143,17 +144,10 @@ def test_perturbed_refuses(tmp_path: Path, text: str, arguments: list[str], told
 
 def test_the_entropy_distance_is_the_independent_one() -> None:
     """The claim of Fig. 1 of Afifi et al. 2018."""
-    document = run_cli("distances", "--json").json()
+    document = dv.papers.compare_distances().to_dict()
     independence = {item["name"]: item["independence"] for item in document["distances"]}
     assert max(independence, key=lambda name: independence[name]) == "entropy"
     assert document["settings"]["seed"] == 0
-
-
-def test_distances_draws_a_chart(tmp_path: Path) -> None:
-    target = tmp_path / "distances.svg"
-    assert run_cli("distances", "--pairs", "50", "--chart", str(target)).code == 0
-    assert target.read_text(encoding="utf-8").startswith("<svg")
-    assert run_cli("distances", "--pairs", "50", "--chart", str(tmp_path / "x.doc")).code == 2
 
 
 def test_metrics_are_listed() -> None:

@@ -29,7 +29,7 @@ DRAWN = {
     "dossier leakage --timeline": ((*SHOPS, "--timeline", "--without"), ("timeline", "labels", "records")),
     "dossier release": (("dossier", "release", *ABOUT_ME, "--release", "all=@me.json"), ("records",)),
     "dossier disinform": (("dossier", "disinform", *ABOUT_ME, "--budget", "3"), ("disinformation",)),
-    "distances": (("distances", "--pairs", "20"), ("distances",)),
+    "papers": (("papers", "afifi", "--part", "Example 8"), ("verdicts",)),
 }
 """Each call, and the kinds of pictures that it draws, the main one first."""
 
@@ -135,5 +135,5 @@ def test_what_has_no_picture_says_so(folder: Path) -> None:
 
 def test_a_name_with_an_equals_sign_in_its_folder_is_a_file(folder: Path) -> None:
     (folder / "a=b").mkdir()
-    assert called(folder, "distances", "--pairs", "20", "--chart", "@a=b/x.svg").code == 0
+    assert called(folder, "papers", "afifi", "--part", "Example 8", "--chart", "@a=b/x.svg").code == 0
     assert (folder / "a=b" / "x.svg").exists()

@@ -76,7 +76,7 @@ CASES: dict[str, Callable[[], Result]] = {
     "perturbed people.csv published.csv --columns age": lambda: dv.perturbed(
         "people.csv", "published.csv", columns="age"
     ),
-    "distances --pairs 5": lambda: dv.compare_distances(pairs=5),
+    "papers afifi --part 'Example 8'": lambda: dv.papers.reproduce("afifi", part="Example 8"),
     "dossier leakage --record card.json --reference me.json --beta 2": lambda: BETA.one(read("card"), read("me")),
     "dossier leakage --database shops.json --reference me.json": lambda: dv.dossier.attack(
         shops(), read("me"), dv.dossier.Chain()

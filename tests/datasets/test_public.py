@@ -112,12 +112,30 @@ def test_census_income_agrees_with_its_names_file() -> None:
 def test_the_listing_names_every_data_set_without_fetching(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("DIVULGE_CACHE", str(tmp_path))
     listed = {entry.name: entry for entry in datasets.available()}
-    assert set(listed) == {"adult", "adult-test", "census-income", "census-income-test"}
+    printed = {name for name in listed if "-table-" in name}
+    assert set(listed) - printed == {"adult", "adult-complete", "adult-test", "census-income", "census-income-test"}
+    assert "afifi-table-4b" in printed
     assert (listed["adult"].rows, listed["adult"].columns, listed["adult"].licence) == (32_561, 15, "CC BY 4.0")
     assert listed["adult"].sha256.startswith("5b002646")
     assert listed["adult-test"].sha256.startswith("a2a9044b")
-    assert not any(entry.cached for entry in listed.values())
+    assert {name for name, entry in listed.items() if entry.cached} == printed
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_printed_table_needs_neither_network_nor_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("DIVULGE_CACHE", str(tmp_path / "none"))
+    table = datasets.load("afifi-table-4b")
+    assert (table.num_rows, table.column_names) == (12, ["zip", "age", "nationality", "condition"])
+    assert table.slice(8, 1).to_pylist() == [{"zip": "130**", "age": "3*", "nationality": "*", "condition": "Cancer"}]
+    assert datasets.load("afifi-table-4a")["age"].to_pylist()[:3] == [28, 29, 21]
+    assert not (tmp_path / "none").exists()
+    assert datasets.fetch("afifi-table-4b").read_bytes().startswith(b"130**, <30, *, Heart Disease")
+
+
+@pytest.mark.public_data
+def test_adult_without_missing_values_is_read_from_the_same_file() -> None:
+    assert datasets.load("adult-complete").equals(datasets.load("adult").drop_null())
+    assert datasets.fetch("adult-complete") == datasets.fetch("adult")
 
 
 def test_the_listing_says_what_is_cached() -> None:
@@ -126,7 +144,7 @@ def test_the_listing_says_what_is_cached() -> None:
 
 
 def test_an_unknown_name_gets_the_nearest() -> None:
-    with pytest.raises(BadInput, match=r"no public data set 'adlut'.*'adult'"):
+    with pytest.raises(BadInput, match=r"no data set 'adlut'.*'adult'"):
         datasets.load("adlut")
 
 

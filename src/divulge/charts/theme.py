@@ -67,6 +67,27 @@ def finished(chart: Any, title: str, *subtitle: str) -> Any:
     return chart.properties(title=heading).configure(**_CONFIG)
 
 
+_DARK = {
+    INK: "#e8eef1", MUTED: "#9fb0b9", GRID: "#33434d", "white": "#16212a",
+    ACCENT: "#4cb5c9", WARNING: "#f0864c", HOLDS: "#45b98a", BEFORE: "#5f717c", "#8a5a9e": "#b98fd0", "#000000": "#ffffff",
+}  # fmt: skip
+"""What each colour becomes on a dark page."""
+
+
+def in_dark(chart: Any) -> Any:
+    """The same picture for a dark page."""
+    return alt.Chart.from_dict(_recoloured(chart.to_dict()))
+
+
+def _recoloured(part: Any) -> Any:
+    """Colours of ours stand in marks, scales and the look, never in data, which have no text that is one."""
+    if isinstance(part, dict):
+        return {key: value if key == "datasets" else _recoloured(value) for key, value in part.items()}
+    if isinstance(part, list):
+        return [_recoloured(each) for each in part]
+    return _DARK.get(part, part) if isinstance(part, str) else part
+
+
 def readable(value: Any, most: int = 0) -> str:
     """A value as one line of text that a picture can show: what is invisible is written out, and a long text is cut in the middle.
 

@@ -156,6 +156,10 @@ class Dataset:
     licence: str = "CC BY 4.0"
     sources: tuple[FileSource, ...]
     """Where a copy can be had, tried in this order."""
+    complete: bool = False
+    """Whether rows that miss a value are left out."""
+    stored_as: str = ""
+    """The data set whose file in the cache this one is read from, if not its own."""
 
 
 def _adult(file: str, **own: Any) -> Dataset:
@@ -197,12 +201,22 @@ def _census(part: str, member: str, **own: Any) -> Dataset:
     )
 
 
-DATASETS: tuple[Dataset, ...] = (
+PUBLIC: tuple[Dataset, ...] = (
     _adult(
         "adult.data",
         name="adult",
         title="Adult: 1994 US census extract, training part (adult.data)",
         rows=32_561,
+        size=3_974_305,
+        sha256="5b00264637dbfec36bdeaab5676b0b309ff9eb788d63554ca0a249491c86603d",
+    ),
+    _adult(
+        "adult.data",
+        name="adult-complete",
+        stored_as="adult",
+        complete=True,
+        title="Adult without the rows that miss a value, as most papers take it",
+        rows=30_162,
         size=3_974_305,
         sha256="5b00264637dbfec36bdeaab5676b0b309ff9eb788d63554ca0a249491c86603d",
     ),

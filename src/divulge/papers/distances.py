@@ -16,6 +16,7 @@ import numpy as np
 from divulge import values
 from divulge.arrays import Floats
 from divulge.errors import BadInput
+from divulge.papers.reproduction import Figure
 from divulge.results import Result
 
 Pairwise = Callable[[Floats, Floats], Floats]
@@ -61,6 +62,18 @@ class Comparison(Result):
     """Chart data: the mean distance at each step of the way."""
     settings: dict[str, Any]
 
+    def figure(self) -> Figure:
+        """How each distance grows along the way."""
+        return Figure(
+            "Fig. 1",
+            "Distances as belief moves from prior to target",
+            "way from prior to target",
+            "mean distance",
+            tuple({"x": each["way"], "y": each["mean"], "series": each["distance"]} for each in self.curves),
+            mark="lines",
+            told=f"Beliefs over {self.settings['values']} values, uniform on the simplex; the paper prints no numbers.",
+        )
+
     def independence(self, name: str) -> float:
         """1 minus the mean correlation with the other distances."""
         row = self.names.index(name)
@@ -80,7 +93,7 @@ def compare_distances(*, values: int = 5, pairs: int = 2000, steps: int = 20, se
 
     Examples:
         >>> import divulge as dv
-        >>> "Euclidean" in dv.compare_distances(pairs=10).names
+        >>> "Euclidean" in dv.papers.compare_distances(pairs=10).names
         True
     """
     if values < 2 or pairs < 2 or steps < 10:

@@ -1,21 +1,105 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the papers' reproduction finds: distances between distributions (Afifi et al. 2018), simulations (Whang and Garcia-Molina)."""
+"""What the papers' reproduction finds, in words, as JSON and as a table; distances between distributions and simulations, too."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, astuple
 from typing import Any
 
 from rich.console import Group, RenderableType
 
 from divulge import papers, results
-from divulge.views.words import grid
+from divulge.views.words import grid, heading
+
+
+@results.text_of.register(papers.Reproduction)
+def reproduction_text(found: papers.Reproduction) -> RenderableType:
+    """How the papers fare; of a single one, or of chosen parts, each number too."""
+    opened = f"{len(found.rows):,} numbers and claims: {_counts(found.counts)}."
+    if len(found.papers) > 1 and found.settings["part"] is None:
+        table = grid("paper", "numbers and claims", right=[])
+        for paper in found.papers:
+            table.add_row(f"{paper.name}: {paper.authors}", _counts(found.counts_of(paper.name)))
+        return Group(opened, "", table, "", f"divulge papers {found.papers[0].name} tells each number of one paper.")
+    return Group(opened, *(line for each in found.parts for line in _part(each)))
+
+
+def _counts(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{count:,} {verdict}" for verdict, count in counts.items())
+
+
+def _part(found: papers.Reproduced) -> Iterable[RenderableType]:
+    yield heading(f"{found.part.paper}, {found.part.heading}")
+    if found.left_out:
+        yield f"Left out: {found.left_out}"
+        return
+    table = grid("what", "printed", "ours", "verdict", "why", right=[1, 2], prose=1)
+    for each in found.rows:
+        if each.quantity == "claim":
+            table.add_row(each.label, "", each.shown, each.verdict, each.reason)
+        else:
+            name = f"{each.label}, {each.quantity}"
+            table.add_row(name, each.printed.value or "-", each.shown, each.verdict, each.reason)
+    if found.rows:
+        yield table
+    if found.figures:
+        yield f"Figures: {'; '.join(f'{each.name}, {each.title}' for each in found.figures)}"
+
+
+@results.document_of.register(papers.Reproduction)
+def reproduction_document(found: papers.Reproduction) -> dict[str, Any]:
+    """Everything `divulge papers --json` prints."""
+    return {
+        "holds": found.holds,
+        "counts": found.counts,
+        "papers": [
+            {"name": paper.name, "authors": paper.authors, "title": paper.title, "counts": found.counts_of(paper.name)}
+            for paper in found.papers
+        ],
+        "parts": [
+            {
+                "paper": each.part.paper,
+                "heading": each.part.heading,
+                "rows": [
+                    {
+                        "where": row.printed.where,
+                        "kind": row.printed.kind,
+                        "label": row.label,
+                        "quantity": row.quantity,
+                        "printed": row.printed.value,
+                        "ours": row.ours,
+                        "verdict": row.verdict,
+                        "reason": row.reason,
+                    }
+                    for row in each.rows
+                ],
+                "figures": each.figures,
+                "left_out": each.left_out,
+            }
+            for each in found.parts
+        ],
+        "settings": found.settings,
+    }
+
+
+@results.rows_of.register(papers.Reproduction)
+def reproduction_rows(found: papers.Reproduction) -> results.Rows:
+    """A row for each thing printed."""
+    names = ("paper", "where", "kind", "label", "quantity", "printed", "ours", "verdict", "reason")
+    return names, [
+        (
+            each.part.paper, row.printed.where, row.printed.kind, row.label, row.quantity, row.printed.value, row.shown,
+            row.verdict, row.reason,
+        )
+        for each in found.parts
+        for row in each.rows
+    ]  # fmt: skip
 
 
 @results.document_of.register(papers.Comparison)
 def distances_document(comparison: papers.Comparison) -> dict[str, Any]:
-    """Everything `divulge distances --json` prints."""
+    """Each distance, the correlations and the curves."""
     names = comparison.names
     return {
         "settings": comparison.settings,

@@ -76,7 +76,7 @@ def definition_2() -> Rows:
 
 
 def figure_1() -> Rows:
-    found = dv.compare_distances()
+    found = dv.papers.compare_distances()
     return {
         name: {"sensitivity": Cell(found.sensitivity[name]), "independence": Cell(found.independence(name))}
         for name in sorted(found.names, key=lambda name: -found.sensitivity[name])
@@ -158,7 +158,7 @@ PAGE = Page(
             "The figure's data are not printed; here beliefs are drawn at random, as the function states. The "
             "entropy distance is by far the most independent one, as the paper says. L1 is among the most "
             "sensitive ones; that the Euclidean distance is, too, is not confirmed: it lies in the middle.",
-            "`divulge distances`, `dv.compare_distances()`.",
+            "`dv.papers.compare_distances()`.",
             "distance",
             figure_1,
         ),
