@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
-from itertools import permutations
+from itertools import combinations, permutations
 from math import inf, log, log2, sqrt
 from statistics import median
 from typing import Any
@@ -83,6 +83,15 @@ def identity(
         "itpr": highest(1 - q * p * h_class / h if h else 0 for p, h_class in relative),
         "itpr_unscaled": highest(1 - p * h_class / h if h else 0 for p, h_class in relative),
     }
+    alone = max(Counter(row[person] for row in rows).values()) if person is not None else 1
+    before, right = Fraction(alone, n), Fraction(q, n)
+    found |= {
+        "prior_vulnerability": (float(before), None),
+        "posterior_vulnerability": (float(right), [1 / size for size in sizes]),
+        "additive_leakage": (float(right - before), [float(Fraction(1, size) - before) for size in sizes]),
+        "multiplicative_leakage": (float(right / before), [float(Fraction(1, size) / before) for size in sizes]),
+        "min_entropy_leakage": (log2(right / before), None),
+    }
     if population:
         found["k_map_plug_in"] = lowest(population)
         found["journalist_risk_plug_in"] = highest(1 / Fraction(size) for size in population)
@@ -110,6 +119,8 @@ def sensitive(
     prior: Mapping[Any, Any] | None = None,
     recursive_l: int | None = None,
     distance: Callable[[list[Fraction], list[Fraction]], float] | None = None,
+    tries: int = 1,
+    near: float | None = None,
 ) -> Result:
     """Every metric of an attribute from its counts in each class; `distance` is the earth mover's (default: equal distance)."""
     table: Counter[Any] = sum((Counter(members) for members in classes), Counter())
@@ -131,6 +142,9 @@ def sensitive(
     ]
     outside = [table - Counter(members) for members in classes]
     emd = distance or equal_distance
+    guessed = [best_guess(dict(zip(values, c, strict=True)), tries, near) for c in x]
+    before_guess = best_guess(dict(zip(values, a, strict=True)), tries, near)
+    right = sum((p[i] * guessed[i] for i in rows), Fraction(0))
     return {
         "l_diversity": lowest(sum(v > 0 for v in c) for c in x),
         "entropy_l_diversity": lowest(2**bits for bits in h_class),
@@ -163,7 +177,30 @@ def sensitive(
         "itpr_unscaled": highest(1 - p[i] * h_class[i] / h if h else 0 for i in rows),
         "distribution_leakage": within(lambda c: sqrt(sum((v - w) ** 2 for v, w in zip(c, a, strict=True)))),
         "entropy_leakage": highest(abs(h_prior - bits) for bits in h_class),
+        "prior_vulnerability": (float(before_guess), None),
+        "posterior_vulnerability": (float(right), [float(chance) for chance in guessed]),
+        "maximum_vulnerability": highest(guessed),
+        "additive_leakage": (float(right - before_guess), [float(chance - before_guess) for chance in guessed]),
+        "multiplicative_leakage": (float(right / before_guess), [float(chance / before_guess) for chance in guessed]),
+        "min_entropy_leakage": (log2(right / before_guess), None),
     }
+
+
+def best_guess(shares: Mapping[Any, Fraction], tries: int, within: float | None) -> Fraction:
+    """The largest chance that one of several guesses is right, by trying them all.
+
+    Of numbers the guesses are those that reach a value from below: any other number gets right what one of these does, or less.
+    """
+
+    def right(guess: Any) -> frozenset[Any]:
+        if within is None or guess is None:
+            return frozenset([guess])
+        return frozenset(v for v in shares if v is not None and abs(Fraction(v) - guess) <= Fraction(within))
+
+    guesses = [value if within is None or value is None else Fraction(value) + Fraction(within) for value in shares]
+    sets = [right(guess) for guess in guesses]
+    chosen = combinations(sets, min(tries, len(sets)))
+    return max(sum((shares[v] for v in frozenset().union(*each)), Fraction(0)) for each in chosen)
 
 
 def highest(numbers: Iterable[Any]) -> tuple[float, list[float]]:

@@ -1,69 +1,210 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What promises leave to the best guess: no class of a random table has a value with a larger share, nor a person a better chance."""
+"""Bounds of every metric in METRICS, of which many are other metrics; and what a table of one class tells: nothing."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import exp2, inf, log2, sqrt
+
 import numpy as np
-import pyarrow as pa
-import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-import divulge as dv
-from divulge.metrics import METRICS, Metric
-from divulge.metrics import bounds as leaving
+from divulge.metrics import METRICS
+from tests.metrics.drawn import Counts, contingency_of, counts, name_of, numbers_of
 
-BOUNDING = [metric for metric in METRICS if metric.leaves is not None and not metric.needs_population]
-
-
-def tables() -> list[pa.Table]:
-    """Small random tables, some with classes of one value and one with a single value for all."""
-    chance = np.random.default_rng(3)
-    drawn = []
-    for values, weight in [(2, 1.0), (3, 0.4), (5, 0.2), (4, 5.0), (1, 1.0)]:
-        shares = chance.dirichlet(np.full(values, weight))
-        rows = {"q": chance.integers(0, 6, 60), "s": chance.choice([f"v{n}" for n in range(values)], 60, p=shares)}
-        drawn.append(pa.table({name: [str(item) for item in column] for name, column in rows.items()}))
-    return drawn
+Name = tuple[str, str]
+SLACK = 1e-9
 
 
-@pytest.mark.parametrize("metric", BOUNDING, ids=lambda metric: f"{metric.scope} {metric.name}")
-def test_a_promise_leaves_at_least_what_its_own_table_shows(metric: Metric[object]) -> None:
-    """A table that keeps a promise just so must not give a better guess than the promise leaves."""
-    for table in tables():
-        found = dv.measure(table, quasi_identifiers="q", sensitive="s")
-        scores = found.identity if metric.scope == "identity" else found.sensitive["s"]
-        value = scores[metric.name].value
-        if metric.takes_l and found.sensitive["s"]["l_diversity"].value < 2:
-            continue  # with l = 1 the first value is in its own tail, and no promise is made of it
-        q, s = (np.array(table[name].to_pylist()) for name in ("q", "s"))
-        classes = [s[q == one] for one in np.unique(q)]
-        prior = np.unique(s, return_counts=True)[1] / len(s)
-        modes = [np.unique(one, return_counts=True)[1].max() / len(one) for one in classes]
-        best = max(modes) if metric.scope == "sensitive" else max(1 / len(one) for one in classes)
-        if metric.looks_at == "table":
-            best = sum(len(one) * (1 / len(one)) for one in classes) / len(s)
-        assert metric.leaves is not None
-        assert best <= metric.leaves(value, prior) + 1e-9
+@dataclass(frozen=True)
+class Facts:
+    """What bounds are made of."""
+
+    n: int
+    q: int
+    m: int
+    rarest: float
+    """The smallest share of a value."""
+    entropy: float
+    """H(W)."""
+    value: dict[Name, float]
+
+    def identity(self, name: str) -> float:
+        return self.value["identity", name]
+
+    def sensitive(self, name: str) -> float:
+        return self.value["sensitive", name]
 
 
-def test_bounds_worked_out_by_hand() -> None:
-    """Of priors 1/2, 1/4, 1/4."""
-    prior = np.array([0.5, 0.25, 0.25])
-    assert leaving.one_of(5, prior) == 0.2
-    assert leaving.one_of_bits(3, prior) == 0.125
-    assert leaving.added(0.2, prior) == pytest.approx(0.7)
-    assert leaving.outweighed(3, prior) == 0.75
-    assert leaving.gained(0.5, prior) == 0.75
-    assert leaving.doubled(0.5, prior) == pytest.approx(0.5 * 2**0.5)
-    # 1/2 gains at most a factor 1 + ln 2; 1/4 at most 1 + ln 4, which is 0.597 in all.
-    assert leaving.gained_at_most_logarithm(10, prior) == pytest.approx(0.5 * (1 + np.log(2)))
-    # Two values and one bit: both are equally likely. No bits: nothing is promised.
-    assert leaving.uncertain(1, np.array([0.5, 0.5])) == pytest.approx(0.5, abs=1e-6)
-    assert leaving.uncertain(0, prior) == 1
-    # H(1/2, 1/4, 1/4) is 1.5 bits; after a fall of 0 there are 1.5 left, which Fano allows up to x with h(x) + 1 - x = 1.5: 1/2.
-    assert leaving.after_a_fall(0, prior) == pytest.approx(0.5, abs=1e-6)
-    assert leaving.surprised(0, prior) == pytest.approx(0.5, abs=1e-6)
-    assert leaving.surprised(1, prior) == 1  # all of a class with the value of share 1/2 surprises by one bit
+Bound = Callable[[Facts], float]
+BOUNDS: dict[Name, tuple[Bound, Bound]] = {
+    ("identity", "k_anonymity"): (lambda _: 1, lambda f: f.n / f.q),
+    ("identity", "classes"): (lambda _: 1, lambda f: f.n),
+    ("identity", "mean_class_size"): (lambda f: f.identity("k_anonymity"), lambda f: f.identity("largest_class_size")),
+    ("identity", "median_class_size"): (lambda f: f.identity("k_anonymity"), lambda f: f.identity("largest_class_size")),
+    ("identity", "largest_class_size"): (lambda f: f.n / f.q, lambda f: f.n),
+    ("identity", "uniques"): (lambda _: 0, lambda f: f.q),
+    ("identity", "prosecutor_risk"): (lambda f: f.q / f.n, lambda _: 1),
+    ("identity", "marketer_risk"): (lambda f: 1 / f.n, lambda f: f.identity("prosecutor_risk")),
+    ("identity", "journalist_risk"): (lambda _: 0, lambda f: f.identity("prosecutor_risk")),
+    ("identity", "k_map"): (lambda f: f.identity("k_anonymity"), lambda _: inf),
+    ("identity", "journalist_risk_plug_in"): (lambda _: 0, lambda f: f.identity("journalist_risk")),
+    ("identity", "k_map_plug_in"): (lambda f: f.identity("k_map"), lambda _: inf),
+    ("identity", "shannon_conditional_entropy"): (lambda f: f.identity("log2_k"), lambda f: log2(f.n)),
+    ("identity", "log2_k"): (lambda _: 0, lambda f: log2(f.n / f.q)),
+    ("identity", "specific_information"): (lambda f: f.identity("mutual_information"), lambda f: log2(f.n)),
+    ("identity", "mutual_information"): (lambda _: 0, lambda f: log2(f.q)),
+    ("identity", "discrimination_rate"): (lambda _: 0, lambda _: 1),
+    ("identity", "conditional_privacy"): (lambda _: 0, lambda f: 1 - 1 / f.q),
+    ("identity", "maximum_information_leakage"): (lambda f: f.identity("mutual_information"), lambda f: log2(f.n)),
+    ("identity", "maximum_information_leakage_printed"): (
+        lambda f: f.identity("maximum_information_leakage"),
+        lambda f: log2(f.n),
+    ),
+    ("identity", "entropy_l_risk"): (lambda f: exp2(f.identity("mutual_information")) / f.n, lambda _: 1),
+    ("identity", "itpr"): (lambda f: f.identity("discrimination_rate"), lambda _: 1),
+    ("identity", "itpr_unscaled"): (lambda f: 1 - 1 / f.q if f.n > 1 else 0, lambda _: 1),
+    ("identity", "prior_vulnerability"): (lambda f: 1 / f.n, lambda f: 1 / f.n),
+    ("identity", "posterior_vulnerability"): (lambda f: f.identity("marketer_risk"), lambda f: f.identity("marketer_risk")),
+    ("identity", "additive_leakage"): (lambda _: 0, lambda f: 1 - 1 / f.n),
+    ("identity", "multiplicative_leakage"): (lambda f: f.q, lambda f: f.q),
+    ("identity", "min_entropy_leakage"): (lambda f: f.identity("mutual_information"), lambda f: log2(f.q)),
+    ("sensitive", "l_diversity"): (lambda _: 1, lambda f: f.m),
+    ("sensitive", "entropy_l_diversity"): (
+        lambda _: 1,
+        lambda f: min(f.sensitive("l_diversity"), f.sensitive("l_max")),
+    ),
+    ("sensitive", "recursive_c_l_diversity"): (
+        lambda f: 1 / (f.m - f.sensitive("l_diversity") + 1),
+        lambda f: f.n,
+    ),
+    ("sensitive", "alpha"): (lambda f: 1 / f.m, lambda _: 1),
+    ("sensitive", "values_ruled_out"): (
+        lambda f: f.m - f.sensitive("l_diversity"),
+        lambda f: f.m - f.sensitive("l_diversity"),
+    ),
+    ("sensitive", "t_closeness"): (lambda _: 0, lambda f: 1 - f.rarest),
+    ("sensitive", "basic_beta_likeness"): (lambda _: 0, lambda f: 1 / f.rarest - 1),
+    ("sensitive", "enhanced_beta_likeness"): (lambda f: f.sensitive("basic_beta_likeness"), lambda _: inf),
+    ("sensitive", "delta_disclosure"): (lambda f: f.sensitive("delta_disclosure_present"), lambda _: inf),
+    ("sensitive", "delta_disclosure_present"): (
+        lambda f: log2(1 + f.sensitive("basic_beta_likeness")),
+        lambda f: log2(f.n),
+    ),
+    ("sensitive", "mutual_information"): (lambda _: 0, lambda f: min(f.entropy, log2(f.q))),
+    ("sensitive", "surprise"): (lambda f: f.sensitive("mutual_information"), lambda f: -log2(f.rarest)),
+    ("sensitive", "average_surprise"): (
+        lambda f: f.sensitive("mutual_information"),
+        lambda f: f.sensitive("mutual_information"),
+    ),
+    ("sensitive", "specific_information"): (lambda f: f.sensitive("mutual_information"), lambda f: f.entropy),
+    ("sensitive", "averaged_information"): (lambda f: f.sensitive("mutual_information"), lambda f: log2(f.q)),
+    ("sensitive", "set_information"): (lambda _: 0, lambda f: f.sensitive("mutual_information")),
+    ("sensitive", "l_max"): (lambda _: 1, lambda f: f.m),
+    ("sensitive", "l_t"): (lambda f: f.sensitive("l_max") * f.rarest, lambda f: f.sensitive("l_max")),
+    ("sensitive", "discrimination_rate"): (lambda _: 0, lambda _: 1),
+    ("sensitive", "conditional_privacy"): (lambda _: 0, lambda f: 1 - 1 / f.m),
+    ("sensitive", "maximum_information_leakage"): (lambda f: f.sensitive("mutual_information"), lambda f: f.entropy),
+    ("sensitive", "maximum_information_leakage_printed"): (
+        lambda f: f.sensitive("maximum_information_leakage"),
+        lambda f: f.entropy,
+    ),
+    ("sensitive", "entropy_l_risk"): (
+        lambda f: max(1 / f.m, exp2(f.sensitive("mutual_information") - f.entropy)),
+        lambda f: f.sensitive("alpha"),
+    ),
+    ("sensitive", "itpr"): (lambda f: f.sensitive("discrimination_rate"), lambda _: 1),
+    ("sensitive", "itpr_unscaled"): (lambda f: 1 - 1 / f.q if f.entropy > 0 else 0, lambda _: 1),
+    ("sensitive", "distribution_leakage"): (
+        lambda f: 2 * f.sensitive("t_closeness") / sqrt(f.m),
+        lambda f: sqrt(2) * f.sensitive("t_closeness"),
+    ),
+    ("sensitive", "entropy_leakage"): (
+        lambda f: f.sensitive("specific_information"),
+        lambda f: max(f.entropy, log2(f.m) - f.entropy),
+    ),
+    ("sensitive", "prior_vulnerability"): (lambda f: max(1 / f.m, f.rarest), lambda f: 1 - (f.m - 1) * f.rarest),
+    ("sensitive", "posterior_vulnerability"): (lambda f: f.sensitive("prior_vulnerability"), lambda f: f.sensitive("alpha")),
+    ("sensitive", "maximum_vulnerability"): (lambda f: f.sensitive("alpha"), lambda f: f.sensitive("alpha")),
+    ("sensitive", "additive_leakage"): (lambda _: 0, lambda f: 1 - f.sensitive("prior_vulnerability")),
+    ("sensitive", "multiplicative_leakage"): (lambda _: 1, lambda f: min(f.m, f.q)),
+    ("sensitive", "min_entropy_leakage"): (lambda _: 0, lambda f: log2(min(f.m, f.q))),
+}  # fmt: skip
 
 
-def test_distinct_l_leaves_everything() -> None:
-    assert next(metric for metric in METRICS if metric.name == "l_diversity").leaves is None
+@given(counts(), st.integers(0, 3))
+@settings(deadline=None, max_examples=200)
+def test_bounds(drawn: Counts, beyond_the_table: int) -> None:
+    counted = contingency_of(drawn)
+    marginal = counted.cells["s"].marginal / counted.rows
+    value = numbers_of(counted, population=counted.sizes + beyond_the_table).table
+    facts = Facts(
+        counted.rows, len(counted), len(marginal), marginal.min(), -float(marginal @ np.log2(marginal)), value
+    )
+    for name, (low, high) in BOUNDS.items():
+        assert low(facts) - SLACK <= value[name] <= high(facts) + SLACK, name
+        # Rounding is not allowed to show a risk below none.
+        assert value[name] >= 0, name
+        assert str(value[name]) != "-0.0", name
+
+
+# What a table of one class tells nothing by; exactly, without a residue of rounding.
+SILENT: set[Name] = {
+    *(
+        ("identity", name)
+        for name in (
+            "specific_information",
+            "mutual_information",
+            "discrimination_rate",
+            "conditional_privacy",
+            "maximum_information_leakage",
+            "maximum_information_leakage_printed",
+            "itpr",
+            "itpr_unscaled",
+            "additive_leakage",
+            "min_entropy_leakage",
+        )
+    ),
+    *(
+        ("sensitive", name)
+        for name in (
+            "values_ruled_out",
+            "t_closeness",
+            "basic_beta_likeness",
+            "enhanced_beta_likeness",
+            "delta_disclosure",
+            "delta_disclosure_present",
+            "mutual_information",
+            "surprise",
+            "specific_information",
+            "averaged_information",
+            "set_information",
+            "discrimination_rate",
+            "conditional_privacy",
+            "maximum_information_leakage",
+            "maximum_information_leakage_printed",
+            "itpr",
+            "itpr_unscaled",
+            "distribution_leakage",
+            "entropy_leakage",
+            "additive_leakage",
+            "min_entropy_leakage",
+        )
+    ),
+}
+
+
+@given(counts(classes=1), st.integers(1, 10**7), st.sampled_from(["equal", "ordered"]))
+@settings(deadline=None, max_examples=100)
+def test_one_class_tells_nothing(drawn: Counts, times: int, distance: str) -> None:
+    table = [{value: n * times for value, n in members.items()} for members in drawn]
+    value = numbers_of(contingency_of(table), distance=distance).table
+    assert {name: value[name] for name in SILENT if value[name] != 0} == {}
+
+
+def test_every_metric_has_bounds() -> None:
+    names = {name_of(metric) for metric in METRICS}
+    assert set(BOUNDS) == names
+    assert names > SILENT

@@ -93,6 +93,9 @@ SCALED: dict[Name, Callable[[float, int], float]] = {
     ("identity", "journalist_risk"): lambda value, times: value / times,
     ("identity", "journalist_risk_plug_in"): lambda value, times: value / times,
     ("identity", "entropy_l_risk"): lambda value, times: value / times,
+    ("identity", "prior_vulnerability"): lambda value, times: value / times,
+    ("identity", "posterior_vulnerability"): lambda value, times: value / times,
+    ("identity", "additive_leakage"): lambda value, times: value / times,
     ("identity", "shannon_conditional_entropy"): lambda value, times: value + log2(times),
     ("identity", "log2_k"): lambda value, times: value + log2(times),
 }

@@ -82,7 +82,9 @@ def test_sums_over_parts_are_those_of_the_table(drawn: list[dict[str, Any]], par
         assert part.class_entropy == pytest.approx(belief.whole.class_entropy, abs=1e-12)
         assert part.remaining_entropy == pytest.approx(belief.whole.remaining_entropy, abs=1e-12)
         assert part.class_entropy_of_value == pytest.approx(belief.whole.class_entropy_of_value, abs=1e-12)
-        assert sums.surprise[name] == pytest.approx(belief.mean_surprise, abs=1e-12)
+        assert sums.averages[name].surprise == pytest.approx(belief.mean_surprise, abs=1e-12)
+        assert sums.averages[name].vulnerability == pytest.approx(belief.mean_vulnerability, abs=1e-12)
+        assert sums.averages[name].prior_vulnerability == pytest.approx(belief.mean_prior_vulnerability, abs=1e-12)
     constant = [len(key) == 1 for key in whole.contingency.keys]
     assert [len(values) == 1 for values in sums.keys] == constant
 
@@ -100,7 +102,7 @@ def test_the_worst_classes_of_the_parts_hold_those_of_the_table(
         kept=kept,
         identity=Identity.of_spectrum(sums.sizes.astype(float), sums.repeats.astype(float)),
         outlooks={
-            name: replace(item, whole=sums.wholes[name], mean_surprise=sums.surprise[name])
+            name: replace(item, whole=sums.wholes[name], averages=sums.averages[name])
             for name, item in plan.outlooks.items()
         },
     )

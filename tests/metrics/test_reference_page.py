@@ -44,6 +44,11 @@ BY_HAND = {
     "identity entropy_l_risk": 1 / 2,
     "identity itpr": 1 - 3 * 1 / 4 * 1 / 3,
     "identity itpr_unscaled": 1 - 1 / 4 * 1 / 3,
+    "identity prior_vulnerability": 1 / 8,
+    "identity posterior_vulnerability": 3 / 8,
+    "identity additive_leakage": 3 / 8 - 1 / 8,
+    "identity multiplicative_leakage": 3,
+    "identity min_entropy_leakage": log2(3),
     "l_diversity": 1,
     "entropy_l_diversity": 1,
     "recursive_c_l_diversity": 2 / 2,
@@ -71,6 +76,13 @@ BY_HAND = {
     "itpr_unscaled": 1,
     "distribution_leakage": sqrt(1 / 4 + 1 / 16 + 1 / 16),
     "entropy_leakage": 3 / 2,
+    # x, x and y or z are guessed: 2 of 4, 2 of 2, 1 of 2 people are.
+    "prior_vulnerability": 4 / 8,
+    "posterior_vulnerability": 5 / 8,
+    "maximum_vulnerability": 1,
+    "additive_leakage": 1 / 8,
+    "multiplicative_leakage": 5 / 4,
+    "min_entropy_leakage": log2(5 / 4),
 }
 
 

@@ -239,9 +239,10 @@ class _Later:
         source = f"{self.earlier.folder} with {self.source.source}" if together else self.source.source
         table = table_of(where, f"({relation})", source=source)
         counted = count(table, self.roles, joint=self.earlier.document["joint"])
+        guessing = Assumptions.guessing(self.earlier.guesses)
         if not against_original:
-            return metrics.measure_counts(counted, table, self.roles, assumptions=Assumptions())
-        known = Assumptions(original_values=self.masses)
+            return metrics.measure_counts(counted, table, self.roles, assumptions=guessing)
+        known = replace(guessing, original_values=self.masses)
         return metrics.measure_counts(counted, table, self.roles, assumptions=known)
 
     @cached_property
@@ -296,6 +297,7 @@ class _LaterRelease(publish.Release):
             },
             "nulls": earlier.nulls,
             "joint": earlier.document["joint"],
+            **({"guesses": earlier.guesses} if earlier.guesses else {}),
             "unchecked": list(self.unchecked),
             "table": written.describe(next(iter(written.types))),
             "rows": self._published,

@@ -441,7 +441,7 @@ class _Comparing:
             for score in scores.values()
         ):
             found.append(
-                "numbers that depend on an l or a distance that differs between tables are not compared; recursive_l= sets one l"
+                "numbers that depend on an l, a distance or a guess that differs between tables are not compared; recursive_l= sets one l"
             )
         by_note: dict[str, list[str]] = {}
         for each in told:

@@ -64,6 +64,15 @@ class TableOrRelease:
         return replace(found, original_values={} if her.original is not None else counted)
 
 
+def _guessing_as(release: publish.OpenedRelease, her: Adversary, roles: Roles) -> Adversary:
+    """What she says, over when a guess is right by the release."""
+    told = {
+        how: {name: number for name, number in release.guesses.get(how, {}).items() if name in roles.sensitive} or None
+        for how in ("tries", "within")
+    }
+    return her.over(Adversary(tries=told["tries"], within=told["within"]))
+
+
 def _folder_of(given: Any) -> Path | None:
     """The folder of a release, where one is given."""
     if isinstance(given, answers.AnatomizedSource):
@@ -120,8 +129,9 @@ def measure(
         roles = resolve_roles(judged.table, **given, declared=True)
     else:
         roles = guard.roles_in_force(judged.table, release.roles, given)
+        her = _guessing_as(release, her, roles)
     if not roles.sensitive:
-        her.refuse(("recursive_l", "distances", "orders", "taxonomies"), "no column is sensitive")
+        her.refuse(("recursive_l", "distances", "orders", "taxonomies", "tries", "within"), "no column is sensitive")
     found = _measured(judged, roles, her, joint=joint)
     return found if release is None else replace(found, notes=(*found.notes, *_told_of(release)))
 
@@ -294,6 +304,7 @@ def _check_release(
             f"{release.folder} promises nothing, so there is nothing to check", hint="for example k_anonymity=5"
         )
     roles, named = _roles_over(judged.table, release, kept, given)
+    her = _guessing_as(release, her, roles) if own else her
     whole = _with_earlier(judged, release, roles) if together else judged
     measurement = _measured(whole, roles, her, joint=joint or (own and release.document["joint"]))
     obstacle = _Obstacles(release, measurement, her, judged.assumptions(her, roles), own=own)

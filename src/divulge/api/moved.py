@@ -87,8 +87,9 @@ class Followed:
 
 
 def comparable(here: Measurement, there: Measurement, score: metrics.Score) -> bool:
-    """Whether the number of both depends on the same l and on the same distance between values."""
-    needs = {"recursive_l": score.metric.takes_l, "ground_distance": score.metric.by_distance}
+    """Whether the number of both depends on the same l, on the same distance between values, and on the same guesses."""
+    metric = score.metric
+    needs = {"recursive_l": metric.takes_l, "ground_distance": metric.by_distance, "right_guess": metric.by_guess}
     told = [[each.settings[name].get(score.attribute) for name in needs if needs[name]] for each in (here, there)]
     return told[0] == told[1]
 

@@ -17,7 +17,16 @@ from divulge.errors import BadInput, Infeasible, nearest
 from divulge.policy import Policy
 from divulge.table import Names, Roles, Table, read, resolve_roles
 
-_WITHOUT_EFFECT = ("distances", "taxonomies", "orders", "population", "population_count", "recursive_l")
+_WITHOUT_EFFECT = (
+    "distances",
+    "taxonomies",
+    "orders",
+    "population",
+    "population_count",
+    "recursive_l",
+    "tries",
+    "within",
+)
 
 
 @values.checked

@@ -2,10 +2,10 @@
 """What an adversary believes about an attribute before and after a table is published."""
 
 from divulge.belief.adversary import Adversary, Assumptions, MarginalOf, adversary_in_force
-from divulge.belief.belief import Belief, Ground, Whole
+from divulge.belief.belief import Averages, Belief, Ground, Whole
 from divulge.belief.prior import GivenPrior, Knowledge, PriorBelief
 
 __all__ = [
-    "Adversary", "Assumptions", "Belief", "GivenPrior", "Ground", "Knowledge", "MarginalOf", "PriorBelief", "Whole",
+    "Adversary", "Assumptions", "Averages", "Belief", "GivenPrior", "Ground", "Knowledge", "MarginalOf", "PriorBelief", "Whole",
     "adversary_in_force",
 ]  # fmt: skip

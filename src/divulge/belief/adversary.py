@@ -15,6 +15,7 @@ import numpy as np
 
 from divulge.arrays import Floats
 from divulge.belief.belief import Belief, Distance, GroundChoice, Taxonomy
+from divulge.belief.guess import tries_by_attribute, within_by_attribute
 from divulge.belief.prior import (
     GivenPrior,
     Knowledge,
@@ -59,6 +60,10 @@ class Adversary:
     """The tree of a hierarchical distance by attribute."""
     orders: Mapping[str, Sequence[str]] | None = None
     """The order of a text attribute's values from low to high."""
+    tries: Mapping[str, int] | None = None
+    """How often she may guess an attribute's value, by attribute: a vulnerability is the chance that one guess is right; 1."""
+    within: Mapping[str, float] | None = None
+    """How far from the value a guess may be, of numbers, or of dates in days, by attribute; by default it must be the value."""
     population: Any = None
     """The population (a path or a table), for journalist risk and k-map."""
     population_count: str | None = None
@@ -84,6 +89,10 @@ class Adversary:
                 object.__setattr__(self, name, values_by_attribute(given, name))
         self.knowledge()
         self._check_distances()
+        if self.tries is not None:
+            object.__setattr__(self, "tries", tries_by_attribute(self.tries))
+        if self.within is not None:
+            object.__setattr__(self, "within", within_by_attribute(self.within))
         if self.nulls is not None and self.nulls not in get_args(NullsSaid):
             raise BadInput(f"nulls={self.nulls!r} is not known", hint="use 'category', 'drop' or 'wildcard'")
         self._check_suppressed()
@@ -223,9 +232,22 @@ class Assumptions:
                 _known(adversary.distances or {}, roles, "a distance"),
                 _known(adversary.taxonomies or {}, roles, "a taxonomy"),
                 _known(adversary.orders or {}, roles, "an order"),
+                _known(adversary.tries or {}, roles, "a number of tries"),
+                _known(adversary.within or {}, roles, "a distance of guesses"),
             ),
             recursive_l=adversary.recursive_l,
         )
+
+    @classmethod
+    def guessing(cls, guesses: Mapping[str, Mapping[str, Any]]) -> Assumptions:
+        """Nothing but when a guess is right, as `guesses` tells it."""
+        return cls(ground=GroundChoice(tries=guesses.get("tries", {}), within=guesses.get("within", {})))
+
+    @property
+    def guesses(self) -> dict[str, dict[str, Any]]:
+        """When a guess is right, where it need not be the value at the first try; by the names that an `Adversary` has for it."""
+        told: dict[str, dict[str, Any]] = {"tries": dict(self.ground.tries), "within": dict(self.ground.within)}
+        return {name: given for name, given in told.items() if given}
 
     @property
     def is_default(self) -> bool:

@@ -19,6 +19,7 @@ import pyarrow as pa
 
 from divulge import arrays
 from divulge.arrays import Floats, Ints
+from divulge.belief.guess import Guess
 from divulge.belief.prior import PriorBelief
 from divulge.count import Cells, Domain
 from divulge.errors import BadInput
@@ -30,11 +31,15 @@ Distance = Literal["equal", "ordered", "hierarchical"]
 
 @dataclass(frozen=True, eq=False)
 class Ground:
-    """The ground distance of t-closeness (Li et al. 2007): equal, ordered, or by the height of the common ancestor in a taxonomy."""
+    """How values compare: the ground distance of t-closeness (Li et al. 2007), and when a guess is right.
+
+    A distance is equal, ordered, or by the height of the common ancestor in a taxonomy.
+    """
 
     distance: Distance
     levels: tuple[Ints, ...] = field(default=(), repr=False)
     """For a taxonomy: the node of each value at every level below the root, the values themselves first."""
+    guess: Guess = field(default_factory=Guess)
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,6 +110,26 @@ class Whole:
         return arrays.never_negative(self.entropy - self.remaining_entropy)
 
 
+@dataclass(frozen=True)
+class Averages:
+    """What is averaged over the people of the whole table and depends on the prior, or on when a guess is right."""
+
+    surprise: float
+    """How far all classes are from their priors."""
+    vulnerability: float
+    """How often the best guess is right after publication."""
+    prior_vulnerability: float
+    """And how often before, by the priors of the classes."""
+
+    def plus(self, other: Averages) -> Averages:
+        """Two parts of one table as one; each class weighs by its share of the table."""
+        return Averages(
+            self.surprise + other.surprise,
+            self.vulnerability + other.vulnerability,
+            self.prior_vulnerability + other.prior_vulnerability,
+        )
+
+
 @dataclass(frozen=True, eq=False)
 class Belief:
     """One attribute: prior a, posterior x per class, and how distances between values are measured."""
@@ -118,8 +143,8 @@ class Belief:
     """The l of recursive (c,l)-diversity; by default the table's own distinct l."""
     given_whole: Whole | None = field(default=None, repr=False)
     """Facts about the whole table, where the cells are only a part of it."""
-    given_mean_surprise: float | None = None
-    """How far all classes are from their priors on average, where the cells are only a part of the table."""
+    given_averages: Averages | None = None
+    """Averages over the whole table, where the cells are only a part of it."""
 
     @cached_property
     def whole(self) -> Whole:
@@ -174,8 +199,40 @@ class Belief:
     @cached_property
     def mean_surprise(self) -> float:
         """The same on average over people: the mutual information where the prior is the table's own, more where it is not."""
-        given = self.given_mean_surprise
-        return float(self.class_share @ self.surprise) if given is None else given
+        given = self.given_averages
+        return float(self.class_share @ self.surprise) if given is None else given.surprise
+
+    @cached_property
+    def vulnerability(self) -> Floats:
+        """How likely the best guess about somebody in each class is right (Bayes vulnerability, Smith 2009)."""
+        return self.ground.guess.best(self.cells) / self.cells.totals
+
+    @cached_property
+    def mean_vulnerability(self) -> float:
+        """The same on average over people: how often an adversary who guesses everybody's value is right."""
+        given = self.given_averages
+        return float(self.class_share @ self.vulnerability) if given is None else given.vulnerability
+
+    @cached_property
+    def prior_vulnerability(self) -> Floats:
+        """How likely the best guess is right before publication, by the prior of each class."""
+        weights = self.prior.weights
+        rows, values = np.nonzero(weights > 0)
+        start = np.searchsorted(rows, np.arange(len(weights) + 1))
+        guessed = self.ground.guess.best(Cells(self.cells.domain, start, values, weights[rows, values]))
+        return self.prior.of_classes(guessed / self.prior.totals, len(self.classes))
+
+    @cached_property
+    def mean_prior_vulnerability(self) -> float:
+        """The same on average over people; one number where all classes have one prior."""
+        given = self.given_averages
+        return float(self.class_share @ self.prior_vulnerability) if given is None else given.prior_vulnerability
+
+    def averages(self, total: float) -> Averages:
+        """Of these classes, as a part of a table of this mass to be added to the others."""
+        share = self.cells.totals / total
+        numbers = (self.surprise, self.vulnerability, self.prior_vulnerability)
+        return Averages(*(float(share @ each) for each in numbers))
 
     @cached_property
     def class_share(self) -> Floats:
@@ -211,6 +268,8 @@ class GroundChoice:
     distances: Mapping[str, str] = field(default_factory=dict)
     taxonomies: Mapping[str, Taxonomy] = field(default_factory=dict)
     orders: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    tries: Mapping[str, int] = field(default_factory=dict)
+    within: Mapping[str, float] = field(default_factory=dict)
 
     def arrange(self, cells: Cells) -> Cells:
         """The cells with the values in the order that was given, if one was."""
@@ -230,7 +289,12 @@ class GroundChoice:
         return cells.recode(codes, Domain(cells.domain.name, values, cells.domain.kind))
 
     def ground(self, cells: Cells) -> Ground:
-        """The ground distance in force for an attribute whose cells have been arranged."""
+        """What is in force for an attribute whose cells have been arranged."""
+        name = cells.domain.name
+        guess = Guess.of(cells.domain, tries=self.tries.get(name, 1), within=self.within.get(name))
+        return replace(self._distance(cells), guess=guess)
+
+    def _distance(self, cells: Cells) -> Ground:
         name = cells.domain.name
         asked = self.distances.get(name)
         if name in self.taxonomies:

@@ -53,6 +53,7 @@ assert m["entropy_leakage"].value == 1.5  # class B leaves 0 of 1.5 bits
 | *p*<sub>*w*&#124;*c*</sub> | its share in the class |
 | *H*(*p*), *H*(*W*), *H*(*W*&#124;*c*), *H*(*C*) | entropy of the prior, of the table, of a class, of the classes; 0 log 0 is 0 |
 | *I* | the mutual information |
+| *V* | the posterior vulnerability |
 | *r*<sub>1</sub>, *r*<sub>2</sub>, … | how often the values of a class occur, the commonest first |
 | 1<sub>*c*</sub> | whether somebody is in the class |
 | E[1/*N*<sub>*c*</sub>] | 1/*N*<sub>*c*</sub> where the population is known, else its expectation from survey weights |

@@ -344,12 +344,9 @@ class BeliefOptions:
     """What the adversary believes, rules out and holds."""
 
     panel: ClassVar[str] = "Adversary"
-    original: Annotated[
-        Text, Option(metavar="TABLE", help="The original of a published table; its marginal is the prior.")
-    ] = None
+    original: Annotated[Text, Option(metavar="TABLE", help="Of a published table; its marginal is the prior.")] = None
     prior: Annotated[
-        Texts,
-        Option(metavar="[COLUMN=]FILE", help="CSV with a prior: column, probability (or joint), and any conditions."),
+        Texts, Option(metavar="[COLUMN=]FILE", help="CSV with a prior: column, probability or joint, conditions.")
     ] = None
     rule_out: Annotated[Texts, Option(metavar="COLUMN=VALUE", help="A value the adversary knows to be impossible.")] = (
         None
@@ -364,6 +361,10 @@ class BeliefOptions:
         Texts, Option(metavar="COLUMN=FILE", help="Taxonomy of a sensitive column (ARX or anjana CSV).")
     ] = None
     order: Annotated[Texts, Option(metavar="COLUMN=LOW,..,HIGH", help="The order of a text column's values.")] = None
+    tries: Annotated[Texts, Option(metavar="COLUMN=N", help="Guesses at a value, for vulnerability; else one.")] = None
+    within: Annotated[Texts, Option(metavar="COLUMN=N", help="How near one must be; of dates, days. Else exact.")] = (
+        None
+    )
     recursive_l: Annotated[int | None, Option(help="The l of recursive (c,l)-diversity; else the table's own.")] = None
     population: Annotated[Text, Option(metavar="TABLE", help="The population, for journalist risk and k-map.")] = None
     population_count: Annotated[Text, Option(metavar="COLUMN", help="Its column of how many people a row is.")] = None
@@ -371,7 +372,7 @@ class BeliefOptions:
         Text,
         Option(
             metavar="HOW",
-            help="A null is a value (category, the default), its row is left out (drop), or it matches all (wildcard).",
+            help="A null is a value (category), left out (drop), or matches all (wildcard).",
             autocompletion=program.one_of(lambda: ["category", "drop", "wildcard"]),
         ),
     ] = None
@@ -397,6 +398,8 @@ class BeliefOptions:
             "population_count": self.population_count,
             "nulls": self.nulls,
             "recursive_l": self.recursive_l,
+            "tries": pairs(self.tries or [], "--tries", columns),
+            "within": pairs(self.within or [], "--within", columns),
         }
         # What was not said leaves the word to the policy file.
         return Adversary(**{name: value for name, value in given.items() if value not in (None, {}, [])})

@@ -78,6 +78,12 @@ class Cells:
         """The largest entry among the cells of each class."""
         return cast("Floats", np.maximum.reduceat(per_cell, self.start[:-1]))
 
+    def sum_of_largest(self, how_many: int) -> Floats:
+        """The mass of the commonest values of each class, so many of them."""
+        order = np.lexsort((-self.mass, self.class_index))
+        rank = np.arange(len(order)) - self.start[:-1][self.class_index]
+        return self.sum_by_class(np.where(rank < how_many, self.mass[order], 0.0))
+
     def of_class(self, index: int) -> dict[int, float]:
         """The cells of one class: value code to mass."""
         here = slice(self.start[index], self.start[index + 1])
@@ -108,6 +114,8 @@ class Contingency:
     """Whether they are sums of weights."""
     person_entropy: float | None = None
     """H(X) of the person, where one person may own several rows; None when each row is its own person."""
+    person_share: float | None = None
+    """The share of the person who is in most classes, in the same case."""
     notes: tuple[str, ...] = ()
     pinned: int = 0
     """How many of the last key columns only tell classes apart: they are never made coarser and never published."""

@@ -316,11 +316,11 @@ class Request:
             return BadInput(f"{source}: no row is left", hint="nulls='drop' left out every row, or the table has none")
         return BadInput(f"{source} has no rows", hint="there is nothing to measure in an empty table")
 
-    def totals(self, counted: int) -> tuple[int, int, float | None]:
-        """Rows counted, people among them and, where a person may own several rows, the entropy of the person."""
+    def totals(self, counted: int) -> tuple[int, int, float | None, float | None]:
+        """Rows counted, people among them and, where a person may own several rows, the entropy and the largest share of a person."""
         person = self.roles.person
         if person is None:
-            return counted, counted, None
+            return counted, counted, None, None
         engine, quote = self.table.engine, self.table.engine.quote
         source = f"{self.table.relation}{self.where()}"
         found = engine.query(f"SELECT COUNT(*) AS n, COUNT({quote(person)}) AS known FROM {source}").to_pylist()[0]
@@ -333,7 +333,7 @@ class Request:
         spectrum = engine.query(f"SELECT m, COUNT(*) AS people FROM {owners} GROUP BY m")
         classes, people = (spectrum.column(name).to_numpy().astype(np.float64) for name in ("m", "people"))
         share = classes / float(classes @ people)
-        return int(found["n"]), int(people.sum()), float(people @ (-share * np.log2(share)))
+        return int(found["n"]), int(people.sum()), float(people @ (-share * np.log2(share))), float(share.max())
 
     def notes(self, rows: int, constant: Mapping[str, Any], domains: Sequence[Domain]) -> tuple[str, ...]:
         """What a user should know about the counts; `constant` holds the quasi-identifiers with one value only."""
@@ -379,10 +379,10 @@ def contingency_of(request: Request, counted: pa.Table) -> Contingency:
     if request.roles.weight is not None:
         check_weights(counted, request)
     found = request.layout.assemble(counted)
-    rows, people, person_entropy = request.totals(found.rows)
+    rows, people, entropy, share = request.totals(found.rows)
     constant = {key.name: key.labels[0] for key in found.keys if len(key) == 1}
     notes = request.notes(rows, constant, [cells.domain for cells in found.cells.values()])
-    return replace(found, rows=rows, people=people, person_entropy=person_entropy, notes=notes)
+    return replace(found, rows=rows, people=people, person_entropy=entropy, person_share=share, notes=notes)
 
 
 def check_weights(counted: pa.Table, request: Request) -> None:

@@ -12,12 +12,13 @@ import numpy as np
 
 from divulge.belief import Belief
 from divulge.errors import BadInput, nearest
-from divulge.metrics import bounds, closeness, dense, identity, information
+from divulge.metrics import bounds, closeness, dense, identity, information, vulnerability
 from divulge.metrics import closeness as diversity
 from divulge.metrics.identity import Identity
 from divulge.metrics.metric import Convex, Metric, RankingTable, Scope
 
 _AFIFI, _BEZZI, _BKAKRIA = "Afifi et al. 2018", "Bezzi 2010", "Bkakria et al. 2021"
+_SMITH, _ALVIM, _BRAUN = "Smith 2009", "Alvim et al. 2012", "Braun et al. 2009"
 IDENTITY: tuple[Metric[Identity], ...] = (
     Metric("k_anonymity", "identity", "k", "people", "low", True, "Sweeney 2002",
            "the fewest people who share one combination of quasi-identifiers", per_class=identity.size,
@@ -86,6 +87,24 @@ IDENTITY: tuple[Metric[Identity], ...] = (
     Metric("itpr_unscaled", "identity", "", "share", "high", True, f"{_BKAKRIA}, eq. 9",
            "ITPR before it is scaled by the number of classes", per_class=information.itpr_unscaled, within_table=True,
            formula="max_c ( 1 - frac{n_c}{n} frac{log_2 n_c}{log_2 n} )"),
+    Metric("prior_vulnerability", "identity", "V(X)", "probability", "high", True, _SMITH,
+           "the chance to pick somebody's record before anything is known; none can be below it after publication",
+           of_table=vulnerability.prior, kind="limit", formula="frac{1}{n}"),
+    Metric("posterior_vulnerability", "identity", "V(X|X~)", "probability", "high", True, _SMITH,
+           "how often the best guess whose record it is is right, over all people (Bayes vulnerability); the marketer's risk",
+           per_class=vulnerability.of_class, of_table=vulnerability.posterior, links=True, ranked="V", ranked_in=(),
+           leaves=bounds.as_promised,
+           formula="V = sum_c frac{n_c}{n} frac{1}{n_c}"),
+    Metric("additive_leakage", "identity", "L+", "probability", "high", True, _BRAUN,
+           "how much more often the best guess whose record it is is right after publication",
+           per_class=vulnerability.class_additive_leakage, of_table=vulnerability.additive_leakage, formula="V - frac{1}{n}"),
+    Metric("multiplicative_leakage", "identity", "Lx", "ratio", "high", True, _BRAUN,
+           "how many times as often the best guess whose record it is is right after publication",
+           per_class=vulnerability.class_multiplicative_leakage, of_table=vulnerability.multiplicative_leakage,
+           formula="frac{V}{1 / n}"),
+    Metric("min_entropy_leakage", "identity", "L", "bits", "high", True, _SMITH,
+           "the bits by which the best guess whose record it is becomes surer, log2 of the multiplicative leakage",
+           of_table=vulnerability.min_entropy_leakage, formula="log_2 frac{V}{1 / n}"),
 )  # fmt: skip
 SENSITIVE: tuple[Metric[Belief], ...] = (
     Metric("l_diversity", "sensitive", "l", "values", "low", True, "Machanavajjhala et al. 2007",
@@ -178,6 +197,27 @@ SENSITIVE: tuple[Metric[Belief], ...] = (
            "the largest change of uncertainty between prior and posterior belief (alpha)", per_class=information.entropy_leakage,
            convex=Convex(half=information.specific_information), ranked="L_E", ranked_in=("combinations",), dense=dense.entropy_leakage,
            against_prior=True, common=4, leaves=bounds.after_a_fall, formula="max_c | H ( p ) - H ( W | c ) |"),
+    Metric("prior_vulnerability", "sensitive", "V(W)", "probability", "high", True, f"{_SMITH}; {_ALVIM}",
+           "how often the best guess of the attribute is right before publication (Bayes vulnerability of the prior)",
+           of_table=vulnerability.prior, kind="limit", against_prior=True, by_guess=True, formula="max_w p_w"),
+    Metric("posterior_vulnerability", "sensitive", "V(W|X~)", "probability", "high", True, f"{_SMITH}; {_ALVIM}",
+           "how often the best guess of the attribute is right, over all people (Bayes vulnerability)",
+           per_class=vulnerability.of_class, of_table=vulnerability.posterior, by_guess=True, leaves=bounds.as_promised,
+           ranked="V", ranked_in=(), dense=dense.posterior_vulnerability, formula="V = sum_c frac{n_c}{n} max_w p_{w|c}"),
+    Metric("maximum_vulnerability", "sensitive", "", "probability", "high", True, _ALVIM,
+           "how often the best guess is right in the class where it is right most often: alpha, or more where a guess may be near",
+           per_class=vulnerability.of_class, convex=Convex(), by_guess=True, leaves=bounds.as_promised, formula="max_{c , w} p_{w|c}"),
+    Metric("additive_leakage", "sensitive", "L+", "probability", "high", True, f"{_BRAUN}; {_ALVIM}",
+           "how much more often the best guess of the attribute is right after publication",
+           per_class=vulnerability.class_additive_leakage, of_table=vulnerability.additive_leakage,
+           against_prior=True, by_guess=True, formula="V - max_w p_w"),
+    Metric("multiplicative_leakage", "sensitive", "Lx", "ratio", "high", True, f"{_BRAUN}; {_ALVIM}",
+           "how many times as often the best guess of the attribute is right after publication",
+           per_class=vulnerability.class_multiplicative_leakage, of_table=vulnerability.multiplicative_leakage,
+           against_prior=True, by_guess=True, formula="frac{V}{max_w p_w}"),
+    Metric("min_entropy_leakage", "sensitive", "L", "bits", "high", True, f"{_SMITH}; {_ALVIM}",
+           "the bits by which the best guess of the attribute becomes surer, log2 of the multiplicative leakage",
+           of_table=vulnerability.min_entropy_leakage, against_prior=True, by_guess=True, formula="log_2 frac{V}{max_w p_w}"),
 )  # fmt: skip
 METRICS: tuple[Metric[Any], ...] = (*IDENTITY, *SENSITIVE)
 

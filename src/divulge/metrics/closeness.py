@@ -165,7 +165,7 @@ def recursive_c(belief: Belief) -> Floats:
     largest = belief.cells.max_by_class(belief.cells.mass)
     if l_value == 1:
         return largest / totals
-    tail = totals - (largest if l_value == 2 else _sum_of_largest(belief, l_value - 1))
+    tail = totals - (largest if l_value == 2 else belief.cells.sum_of_largest(l_value - 1))
     tail = np.where(distinct_l(belief) >= l_value, tail, 0.0)
     with np.errstate(divide="ignore"):
         return largest / tail
@@ -174,13 +174,6 @@ def recursive_c(belief: Belief) -> Floats:
 def recursive_l(belief: Belief) -> int:
     """The l in force: the one asked for, else the table's own distinct l."""
     return belief.recursive_l if belief.recursive_l is not None else belief.whole.fewest_values
-
-
-def _sum_of_largest(belief: Belief, how_many: int) -> Floats:
-    cells = belief.cells
-    order = np.lexsort((-cells.mass, cells.class_index))
-    rank = np.arange(len(order)) - cells.start[:-1][cells.class_index]
-    return cells.sum_by_class(np.where(rank < how_many, cells.mass[order], 0.0))
 
 
 def alpha(belief: Belief) -> Floats:

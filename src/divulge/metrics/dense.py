@@ -52,6 +52,8 @@ class DenseSums:
     """The largest squared distance of a class from the marginal."""
     fall: float
     """The largest change of entropy in a class."""
+    guessed: float
+    """People whose value is the commonest of their class."""
 
     @classmethod
     def of(cls, table: Ints, marginal: Marginal, *, classes: int) -> DenseSums:
@@ -60,12 +62,14 @@ class DenseSums:
         `classes` is how many classes there are; one that holds one value only may be left out of `table` if another such one is in it.
         """
         left = farthest = fall = 0.0
+        guessed = marginal.total  # whoever is left out of the table is in a class of one value
         least = np.inf
         # Pieces that stay in the processor's cache take a quarter of the time.
         step = max(_PIECE // len(table), 1)
         for start in range(0, table.shape[1], step):
             piece = table[:, start : start + step]
             totals = piece.sum(axis=0)
+            guessed -= float((totals - piece.max(axis=0)).sum())
             # -sum x log2 x with x = n/t is log2 t - sum n log2 n / t.
             entropies = arrays.without_residue(np.log2(totals) - marginal.n_log_n.take(piece).sum(axis=0) / totals)
             bits = totals * entropies
@@ -75,7 +79,7 @@ class DenseSums:
             away -= marginal.shares[:, None]
             away *= away
             farthest = max(farthest, float(away.sum(axis=0).max()))
-        return cls(marginal, classes, left, least, farthest, fall)
+        return cls(marginal, classes, left, least, farthest, fall, guessed)
 
     def relative(self, bits: float) -> float:
         """As a share of what there was to learn."""
@@ -106,3 +110,8 @@ def distribution_leakage(sums: DenseSums) -> float:
 def entropy_leakage(sums: DenseSums) -> float:
     """L_E."""
     return sums.fall
+
+
+def posterior_vulnerability(sums: DenseSums) -> float:
+    """V(W | class)."""
+    return sums.guessed / sums.marginal.total

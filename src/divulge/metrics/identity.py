@@ -33,6 +33,8 @@ class Identity:
     """The view of the whole table, where these classes are only a part of it."""
     own: Floats | None = field(default=None, repr=False)
     """The people of each class itself, where classes overlap: `sizes` are then how many people match it."""
+    given_person_share: float | None = None
+    """The share of the person who is in most classes, where a person may own several rows."""
 
     @property
     def whole(self) -> Identity:
@@ -51,12 +53,16 @@ class Identity:
             # Weights below 1 cannot make a class of the population smaller than the people seen in it.
             population = np.maximum(contingency.population, sizes)
         entropy = float(np.log2(sizes.sum())) if entropy is None else entropy
-        return cls(sizes, np.ones(len(sizes)), entropy, population, estimated, whole)
+        share = contingency.person_share if whole is None else whole.given_person_share
+        return cls(sizes, np.ones(len(sizes)), entropy, population, estimated, whole, given_person_share=share)
 
     @classmethod
-    def of_spectrum(cls, sizes: Floats, repeats: Floats, *, person_entropy: float | None = None) -> Identity:
+    def of_spectrum(
+        cls, sizes: Floats, repeats: Floats, *, person_entropy: float | None = None, person_share: float | None = None
+    ) -> Identity:
         """From (size, how many classes have it)."""
-        return cls(sizes, repeats, float(np.log2(sizes @ repeats)) if person_entropy is None else person_entropy)
+        entropy = float(np.log2(sizes @ repeats)) if person_entropy is None else person_entropy
+        return cls(sizes, repeats, entropy, given_person_share=person_share)
 
     @property
     def overlapping(self) -> bool:
@@ -82,6 +88,11 @@ class Identity:
     def class_share(self) -> Floats:
         """p(class)."""
         return self.members / self.total
+
+    @property
+    def person_share(self) -> float:
+        """The largest p(person): 1/n where each row is its own person."""
+        return 1.0 / self.total if self.given_person_share is None else self.given_person_share
 
     @cached_property
     def entropy(self) -> Floats:

@@ -533,6 +533,7 @@ def _settings(
         "ground_distance": {name: belief.ground.distance for name, belief in beliefs.items()},
         "orders": {name: list(order) for name, order in assumptions.ground.orders.items()},
         "recursive_l": {name: recursive_l(belief) for name, belief in beliefs.items()},
+        "right_guess": {name: belief.ground.guess.text for name, belief in beliefs.items()},
         "population": "table" if population else ("weights" if roles.weight else None),
         "population_estimator": ESTIMATOR if roles.weight and not population else None,
         "log_base": 2,

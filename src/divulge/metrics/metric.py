@@ -85,6 +85,8 @@ class Metric(Generic[View]):
     """A promise gives an l beside the bound (recursive diversity)."""
     by_distance: bool = False
     """It depends on the ground distance between values (t-closeness)."""
+    by_guess: bool = False
+    """It depends on when a guess is right: how near it must be, and how many tries there are."""
     within_table: bool = False
     """The number of a class changes when other classes are left out; otherwise it depends on the class and the prior alone."""
     absorbing: bool = False

@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from divulge.arrays import Floats, Ints
-from divulge.belief import Belief, GivenPrior, Ground, Knowledge, PriorBelief, Whole
+from divulge.belief import Averages, Belief, GivenPrior, Ground, Knowledge, PriorBelief, Whole
 from divulge.count import (
     Contingency,
     CountedColumns,
@@ -164,7 +164,7 @@ class Outlook:
     marginal: Floats = field(repr=False)
     """The mass of each value in the whole table, 0 for one that is ruled out."""
     whole: Whole | None = None
-    mean_surprise: float | None = None
+    averages: Averages | None = None
 
     def belief(self, name: str, classes: Contingency) -> Belief | None:
         """The belief about these classes; None where what is known fits nobody in them."""
@@ -175,7 +175,7 @@ class Outlook:
             if not self.knowledge.possible(cells.domain)[cells.value].any():
                 return None
             cells, prior, places = self.knowledge.apply(cells, prior)
-        return Belief(cells, prior, self.ground, places, self.recursive_l, self.whole, self.mean_surprise)
+        return Belief(cells, prior, self.ground, places, self.recursive_l, self.whole, self.averages)
 
 
 @dataclass(frozen=True, eq=False)
@@ -212,8 +212,7 @@ class SurveyTotals:
     repeats: Ints
     """How many classes have each size."""
     wholes: Mapping[str, Whole]
-    surprise: Mapping[str, float]
-    """How far each class is from its prior, times the class's share."""
+    averages: Mapping[str, Averages]
     keys: tuple[pa.Array, ...]
     """The values of each quasi-identifier, up to one more than are looked at."""
     suspects: wildcards.Suspects
@@ -276,13 +275,10 @@ def _parts(plan: SurveyPlan, batches: Iterable[pa.RecordBatch]) -> Iterator[Surv
 def _totals(plan: SurveyPlan, part: SurveyPart) -> SurveyTotals:
     sizes, repeats = np.unique(part.contingency.sizes, return_counts=True)
     wholes = {name: Whole.of(belief.cells, plan.outlooks[name].marginal) for name, belief in part.beliefs.items()}
-    surprise = {
-        name: float((belief.cells.totals / wholes[name].total) @ belief.surprise)
-        for name, belief in part.beliefs.items()
-    }
+    averages = {name: belief.averages(wholes[name].total) for name, belief in part.beliefs.items()}
     keys = tuple(key.values.slice(0, wildcards.MOST_VALUES + 1) for key in part.contingency.keys)
     return SurveyTotals(
-        sizes, repeats.astype(np.int64), wholes, surprise, keys, wildcards.suspects_of(part.contingency)
+        sizes, repeats.astype(np.int64), wholes, averages, keys, wildcards.suspects_of(part.contingency)
     )
 
 
@@ -294,11 +290,12 @@ def merge_totals(one: SurveyTotals, other: SurveyTotals) -> SurveyTotals:
     # What is known about an attribute may fit nobody in one of the partitions.
     wholes = {**one.wholes, **other.wholes}
     wholes |= {name: whole.plus(other.wholes[name]) for name, whole in one.wholes.items() if name in other.wholes}
-    surprise = {name: one.surprise.get(name, 0.0) + other.surprise.get(name, 0.0) for name in wholes}
+    averages = {**one.averages, **other.averages}
+    averages |= {name: own.plus(other.averages[name]) for name, own in one.averages.items() if name in other.averages}
     pairs = zip(one.keys, other.keys, strict=True)
     keys = tuple(pa.concat_arrays([left, right]).unique().slice(0, wildcards.MOST_VALUES + 1) for left, right in pairs)
     suspects = {name: dict(Counter(texts) + Counter(other.suspects[name])) for name, texts in one.suspects.items()}
-    return SurveyTotals(sizes, repeats, wholes, surprise, keys, suspects)
+    return SurveyTotals(sizes, repeats, wholes, averages, keys, suspects)
 
 
 def find_worst(
@@ -411,19 +408,19 @@ def survey_classes(
     fold = held.engine.fold
     plan = SurveyPlan(counts.layout, codings, outlooks)
     sums = fold(held, partial(add_up, plan), merge_totals)
-    rows, people, person_entropy = counts.request.totals(int(sums.sizes @ sums.repeats))
+    rows, people, person_entropy, person_share = counts.request.totals(int(sums.sizes @ sums.repeats))
     outlooks = {
-        name: replace(outlook, whole=sums.wholes[name], mean_surprise=sums.surprise[name])
+        name: replace(outlook, whole=sums.wholes[name], averages=sums.averages[name])
         for name, outlook in outlooks.items()
     }
     sizes, repeats = sums.sizes.astype(np.float64), sums.repeats.astype(np.float64)
-    spectrum = Identity.of_spectrum(sizes, repeats, person_entropy=person_entropy)
+    spectrum = Identity.of_spectrum(sizes, repeats, person_entropy=person_entropy, person_share=person_share)
     plan = replace(plan, outlooks=outlooks, identity=spectrum)
     criteria = _criteria(plan, population=register is not None or counts.layout.weighted, metrics=metrics)
     hidden: tuple[Question, ...] = ()
     if metrics is None:  # every report tells which classes give more than twice the average, so the answer comes along
         leading = leading_metric("sensitive")
-        hidden = tuple(Question(leading, 2 * sums.surprise[name], name) for name in outlooks)
+        hidden = tuple(Question(leading, 2 * sums.averages[name].surprise, name) for name in outlooks)
     findings = fold(held, partial(find_worst, plan, criteria, hidden), partial(merge_findings, plan, criteria))
     sample = _part(plan, findings.rows)
     alone = [coding.parts[0] for coding in codings.values() if coding.tuples is None]
@@ -437,7 +434,12 @@ def survey_classes(
         f"the {plan.kept} worst by each metric"
     )
     contingency = replace(
-        sample.contingency, rows=rows, people=people, person_entropy=person_entropy, notes=(*notes, kept)
+        sample.contingency,
+        rows=rows,
+        people=people,
+        person_entropy=person_entropy,
+        person_share=person_share,
+        notes=(*notes, kept),
     )
     answers = dict(zip(hidden, findings.tallies, strict=True))
     return Survey(held, plan, sample, contingency, answers, suppressed)

@@ -194,7 +194,11 @@ class GeneralizedRelease(Release):
         measured = original.measure(found)
         verdict = hold(measured, self.policy, follow(self.protected, self.plan, original.people))
         return MeasuredAgain(
-            metrics.measure_counts(counted, table, roles, assumptions=Assumptions()), measured, verdict
+            metrics.measure_counts(
+                counted, table, roles, assumptions=Assumptions.guessing(self.original.assumptions.guesses)
+            ),
+            measured,
+            verdict,
         )
 
     def private_files(self) -> list[StagedFile]:
@@ -258,6 +262,7 @@ class GeneralizedRelease(Release):
             "engine": self.engine.name,
             "joint": self.original.joint,
             "background": background,
+            **({"guesses": guesses} if (guesses := self.original.assumptions.guesses) else {}),
             "alone": self._rows_alone(),
             "measured": manifest.public_numbers(measured.alone),
             "verdict": public_verdict(told, promises, measured.alone, roles=roles, background=background),

@@ -118,6 +118,11 @@ class OpenedRelease:
         return tuple(self.document.get("background", ()))
 
     @property
+    def guesses(self) -> dict[str, dict[str, Any]]:
+        """When a guess is right by what it promises, where it need not be the value at the first try."""
+        return dict(self.document.get("guesses", {}))
+
+    @property
     def roles(self) -> dict[str, Any]:
         """The roles of its columns, as a policy has them; people are not told apart in what is published."""
         return {role: names for role, names in self.document["roles"].items() if names and role != "person"}

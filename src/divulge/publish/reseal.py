@@ -104,7 +104,9 @@ def _measured(folder: Path, public: Mapping[str, Any]) -> dict[str, Any]:
         asked = {name: public["roles"].get(name) for name in ("quasi_identifiers", "sensitive", "weight")}
         roles = resolve_roles(table, **asked)
         counted = count_in_memory(Request(table, roles, "category", public["joint"]))
-        alone = metrics.measure_counts(counted, table, roles, assumptions=Assumptions())
+        alone = metrics.measure_counts(
+            counted, table, roles, assumptions=Assumptions.guessing(public.get("guesses", {}))
+        )
     finally:
         engine.close()
     promises = {promise.text: promise for promise in promises_of(public)}

@@ -18,7 +18,7 @@ import numpy as np
 
 from divulge import arrays, metrics
 from divulge.arrays import Floats, Ints
-from divulge.belief import Belief, Ground, PriorBelief, Whole
+from divulge.belief import Averages, Belief, Ground, PriorBelief, Whole
 from divulge.count import Cells, Domain, build_cells
 from divulge.metrics import Identity
 from divulge.ranking.distinct_rows import Coded, DistinctRows, Refinement, count_cubes, cover, refine
@@ -47,10 +47,12 @@ def belief_of(partition: Refinement, attribute: Coded, *, repeats: Ints | None =
     domain, values, masses = attribute.domain, partition.open_part(value), partition.open_part(mass)
     cells = build_cells(domain, partition.ids, values, masses, classes=len(partition.sizes))
     whole = Whole.of(cells, marginal) if len(partition.sizes) else None
+    total, guessed = float(marginal.sum()), float(cells.max_by_class(cells.mass).sum()) if whole is not None else 0.0
     closed = partition.closed_rows(len(mass))
     if len(closed):
         alone = _alone(value[closed], mass[closed], marginal)
         whole = alone if whole is None else whole.plus(alone)
+        guessed += float(mass[closed].sum())
         once = np.flatnonzero(np.bincount(value[closed]))
         cells = Cells(
             domain,
@@ -58,12 +60,15 @@ def belief_of(partition: Refinement, attribute: Coded, *, repeats: Ints | None =
             value=np.concatenate([cells.value, once]),
             mass=np.concatenate([cells.mass, np.ones(len(once))]),
         )
+    information = 0.0 if whole is None else whole.mutual_information
+    averages = Averages(information, guessed / total, float(marginal.max()) / total)
     return Belief(
         cells=cells,
         prior=PriorBelief("table", marginal[None, :]),
         ground=Ground("ordered" if domain.is_ordered else "equal"),
         classes=np.arange(len(cells.start) - 1, dtype=np.int64),
         given_whole=whole,
+        given_averages=averages,
     )
 
 

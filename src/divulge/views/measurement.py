@@ -164,6 +164,7 @@ def settings_sentence(settings: Mapping[str, Any]) -> str:
     parts += [f"prior of {name}: {prior}" for name, prior in settings["prior"].items()]
     parts += [f"t-closeness of {name}: {distance} distance" for name, distance in settings["ground_distance"].items()]
     parts += [f"recursive diversity of {name}: l = {l_value}" for name, l_value in settings["recursive_l"].items()]
+    parts += [f"a guess of {name}: {how}" for name, how in settings["right_guess"].items() if how != "exact"]
     parts += [f"people told apart by {settings['person']}"] if settings["person"] else []
     parts += [f"weights: {settings['weight']}"] if settings["weight"] else []
     parts += [

@@ -161,7 +161,7 @@ def _policy_flags(report: Report) -> list[str]:
 _ADVERSARY = {
     "original": "--original", "prior": "--prior", "rule_out": "--rule-out", "rule_in": "--rule-in", "distances": "--distance",
     "taxonomies": "--hierarchy", "orders": "--order", "population": "--population", "population_count": "--population-count",
-    "nulls": "--nulls", "recursive_l": "--recursive-l",
+    "nulls": "--nulls", "recursive_l": "--recursive-l", "tries": "--tries", "within": "--within",
 }  # fmt: skip
 
 
@@ -199,7 +199,7 @@ def _can_be_written(name: str, given: Any) -> bool:
         return not any("," in value for order in given.values() for value in order)
     if name in several:
         return all(isinstance(it, str) for them in given.values() for it in ([them] if _is_one(them) else them))
-    return all(isinstance(it, str | Path) for it in given.values())
+    return all(isinstance(it, str | Path) or name in ("tries", "within") for it in given.values())
 
 
 def _not_told(report: Report) -> Iterator[str]:
