@@ -81,6 +81,8 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Result]:
         dv.advise(PEOPLE, sensitive="disease", quasi_identifiers=[LONG, "age"], queries=2),
         anatomized,
         dv.reseal(folder),
+        dv.Ledger(place / "ledger").add(folder),
+        dv.Ledger(place / "ledger").holdings(),
         dv.report(folder),
         anatomized.attack(),
         anatomized.explain(),
@@ -116,7 +118,8 @@ def _about_records() -> list[Result]:
 
 NAMES = (
     "Advice Alternatives AnatomizedRelease Applied Attack Attacks Built Comparison Coverage CutColumn Dip Disinformation Enhancement "
-    "Enhancements Estimate Explanation Figure3 Front GeneralizedRelease GroupPrices Growth Increment Independence Leakage Measurement "
+    "Enhancements Entry Estimate Explanation Figure3 Front GeneralizedRelease GroupPrices Growth "
+    "Holdings Increment Independence Leakage Measurement "
     "OneClass PeopleLeakage Perturbed Profile Ranking ReleaseCheck Repair Report Reproduction Resealed RiskBands Run SetLeakage Simulation "
     "Table5 TableComparison Timeline "
     "Timings Utility Verdict WithoutLabels"

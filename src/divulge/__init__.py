@@ -25,6 +25,7 @@ _NAMES = {
     "api.utility": "utility",
     "api.compare": "compare",
     "publish": "reseal",
+    "ledger": "Ledger",
     "table": "read",
     "metrics": "METRICS Measurement",
     "belief": "Adversary",

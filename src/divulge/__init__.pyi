@@ -27,6 +27,7 @@ from divulge.belief import Adversary as Adversary
 from divulge.engines import DuckDBEngine as DuckDBEngine
 from divulge.engines import SparkEngine as SparkEngine
 from divulge.errors import DivulgeError as DivulgeError
+from divulge.ledger import Ledger as Ledger
 from divulge.metrics import METRICS as METRICS
 from divulge.metrics import Measurement as Measurement
 from divulge.policy import Policy as Policy

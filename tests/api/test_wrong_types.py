@@ -51,6 +51,7 @@ CALLS = {
     "dv.cut": call(PEOPLE, "age", about="disease", policy=KEPT),
     "dv.generalize": call(PEOPLE, policy=KEPT, plain=["age"], **ROLES),
     "dv.growing": call(PEOPLE, quasi_identifiers=["zip", "age"]),
+    "dv.Ledger": call("ledger"),
     "dv.measure": call(PEOPLE, **ROLES),
     "dv.open_release": call("release"),
     "dv.perturbed": call(PEOPLE, PEOPLE, columns="zip"),

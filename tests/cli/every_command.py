@@ -35,6 +35,12 @@ GOOD: Mapping[str, Sequence[str]] = {
     "anatomize --check": ("anatomize", "@tables", "--check", "--beta", "1/2"),
     "query": ("query", "@tables", "age > 30 and main_diagnosis = 'cancer'"),
     "apply": ("apply", "@release", "@t.csv", "--out", "@release-2", "--force"),
+    "ledger list": ("ledger", "list", "@ledger", "--recipient", "clinic"),
+    "ledger show": ("ledger", "show", "@ledger", "1"),
+    "ledger add": ("ledger", "add", "@ledger", "@tables", "--recipient", "press", "--expires", "2027-12-31"),
+    "ledger retract": ("ledger", "retract", "@ledger", "2"),
+    "ledger forget": ("ledger", "forget", "@ledger", "1", "--dry-run"),
+    "ledger export": ("ledger", "export", "@ledger", "--out", "@releases.csv"),
     "reseal": ("reseal", "@release"),
     "compare": ("compare", "@t.csv", "@release", "@tables"),
     "report": ("report", "@t.csv", *ROLES, "--leave-out", "ward", "--k-anonymity", "4", "--out", "@report.html"),
@@ -113,6 +119,8 @@ def prepare(folder: Path) -> Path:
             "@release",
         ),
         ("anatomize", "@t.csv", *ANATOMY, "--out", "@tables"),
+        ("ledger", "add", "@ledger", "@release", "--recipient", "clinic"),
+        ("ledger", "add", "@ledger", "@tables"),
     ):
         assert (shown := called(folder, *asked)).code == 0, shown.err
     return folder

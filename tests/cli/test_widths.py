@@ -32,6 +32,7 @@ from tests.cli.every_command import GOOD, called, prepare, words
 WIDTHS = (60, 80, 100, 200)
 AS_CSV = "measure --classes"
 NO_TABLE = {"query", "report", "reseal", "hierarchy convert", "dossier leakage --record", "perturbed"}
+NO_TABLE |= {f"ledger {name}" for name in ("show", "add", "retract", "forget", "export")}
 """What is answered in sentences."""
 END = "@end@"
 

@@ -22,6 +22,7 @@ GROUPS = "anatomize patients.csv --qi zip,age,sex --sensitive disease --identifi
 SHOPS = "--database shops.json --reference me.json"
 
 # What to run for each section; the last command's document is compared.
+ADDED = "ledger add l r --recipient clinic"
 RUNS = {
     "divulge measure": ["measure patients.csv --qi sex --sensitive disease"],
     "divulge measure --class": ["measure patients.csv --qi sex --sensitive disease --class sex=female"],
@@ -34,6 +35,12 @@ RUNS = {
     "divulge rank --growing": ["rank patients.csv --qi zip,age --sensitive disease --growing"],
     "divulge generalize": [RELEASE],
     "divulge apply": [RELEASE, "apply r new-patients.csv --suppress-unseen --suppression 1 --out r2"],
+    "divulge ledger list": [RELEASE, ADDED, "ledger list l"],
+    "divulge ledger show": [RELEASE, ADDED, "ledger show l 1"],
+    "divulge ledger add": [RELEASE, ADDED],
+    "divulge ledger retract": [RELEASE, ADDED, "ledger retract l 1"],
+    "divulge ledger forget": [RELEASE, ADDED, "ledger forget l 1 --force"],
+    "divulge ledger export": [RELEASE, ADDED, "ledger export l --out l.csv"],
     "divulge reseal": [RELEASE, "reseal r"],
     "divulge compare": [RELEASE, "compare patients.csv r"],
     "divulge report": ["report patients.csv --qi zip,age --sensitive disease --k-anonymity 5"],

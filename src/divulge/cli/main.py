@@ -28,6 +28,7 @@ COMMANDS = {
     "anatomize": "publish a table as several tables, tied together by groups of records",
     "query": "estimate a count, a sum or an average from a release",
     "apply": "publish new rows as an earlier release was published",
+    "ledger": "what was released of the same people, when and to whom: list, show, add, retract, forget, export",
     "reseal": "clean the manifest of a release that an earlier version wrote",
     "compare": "tables, releases or policies side by side: every metric, what is left, who is better off",
     "report": "write one page about a table or a release, to attach, print and open offline",

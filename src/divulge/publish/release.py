@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from divulge import results, values
 from divulge.engines import OwnEngine
@@ -74,6 +75,18 @@ class Written:
         return form | {"types": dict(self.types[name]), "read_back_by": self.reader}
 
 
+class Register(Protocol):
+    """Where releases are noted that are out, as a release sees it: `divulge.ledger` has one."""
+
+    def turn(self) -> AbstractContextManager[object]:
+        """While nobody else publishes by it."""
+
+    def entering(
+        self, staged: Path, target: Path, *, source: Fingerprint, engine: str
+    ) -> AbstractContextManager[object]:
+        """Around the moment in which a staged release appears at its target: it is entered if it did."""
+
+
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class Release(Result, ABC):
     """Something that has been decided and can be published."""
@@ -84,6 +97,8 @@ class Release(Result, ABC):
     """What it was made from."""
     engine: OwnEngine = field(repr=False)
     """Where the rows of its tables are, and what writes them."""
+    ledger: Register | None = field(default=None, repr=False)
+    """Where it is entered when it is written: the ledger that it was judged by."""
 
     @abstractmethod
     def parts(self, seed: int | None) -> Sequence[ReleasePart]:
@@ -122,10 +137,15 @@ class Release(Result, ABC):
 
         Tables have the source's format (CSV, Parquet, Arrow; else Parquet), or the one named by `format`. `seed` fixes the order of
         the rows, for tests. A folder that holds a release is replaced with `force`. Of a table on Spark the workers write folders
-        of Parquet or CSV files; `out` must then be on storage that they share with this process.
+        of Parquet or CSV files; `out` must then be on storage that they share with this process. What was judged by a ledger is entered
+        there with the same step.
         """
+        with nullcontext() if self.ledger is None else self.ledger.turn():
+            return self._write(out, format_=format, force=force, seed=seed)
+
+    def _write(self, out: str | Path, *, format_: Kind | None, force: bool, seed: int | None) -> Path:
         refuse_target(out, force=force)
-        form = self.form(format)
+        form = self.form(format_)
         parts = {part.name + form.ending: part for part in self.parts(seed)}
         described = {name: self.engine.describe(f"({part.query})") for name, part in parts.items()}
         types = {name: types_to_read(described[name], part.counted) for name, part in parts.items()}
@@ -138,7 +158,11 @@ class Release(Result, ABC):
             document |= {"versions": versions(self.source.engine, self.engine)}
             return document, self.private_document(measured)
 
-        return publish(out, [*files, *self.private_files()], verify=verify, force=force)
+        enter: Enter | None = None
+        if self.ledger is not None:
+            source = Fingerprint.of(self.engine, self.source.relation)
+            enter = partial(self.ledger.entering, source=source, engine=self.engine.name)
+        return publish(out, [*files, *self.private_files()], verify=verify, force=force, enter=enter)
 
     def tables(self, *, seed: int | None = None) -> dict[str, Any]:
         """The published tables by name, as frames of the kind that was handed in (Arrow for a file), verified like files.
@@ -186,10 +210,17 @@ class Release(Result, ABC):
 
 Documents = tuple[Mapping[str, Any], Mapping[str, Any] | None]
 """What is told to everybody, and what to the publisher."""
+Enter = Callable[[Path, Path], AbstractContextManager[object]]
+"""What surrounds the moment in which a staged release appears at its target."""
 
 
 def publish(
-    out: str | Path, files: Sequence[StagedFile], *, verify: Callable[[Path], Documents], force: bool = False
+    out: str | Path,
+    files: Sequence[StagedFile],
+    *,
+    verify: Callable[[Path], Documents],
+    force: bool = False,
+    enter: Enter | None = None,
 ) -> Path:
     """Publish a release at `out` and return its folder.
 
@@ -206,7 +237,8 @@ def publish(
         write_manifests(staging.folder, {**told, "files": public}, kept)
         # Hashed before they were verified and again now: what is moved is what was verified.
         read_manifest(staging.folder)
-        staging.move_into_place()
+        with nullcontext() if enter is None else enter(staging.folder, staging.target):
+            staging.move_into_place()
         return staging.target
 
 

@@ -52,17 +52,17 @@ class Staging:
         """Make the release public; everything in it is on the disk before its name is."""
         for parent, _, names in os.walk(self.folder):
             for name in names:
-                _sync(Path(parent, name))
-            _sync(Path(parent))
+                sync(Path(parent, name))
+            sync(Path(parent))
         replaces = self.has_to_replace()
         try:
             if replaces:
                 self.target.rename(self.replaced)
-                _sync(self.target.parent)
+                sync(self.target.parent)
             self.folder.rename(self.target)
         except OSError as error:
             raise BadInput(f"the release cannot be moved to {self.target}: {error.strerror}") from error
-        _sync(self.target.parent)
+        sync(self.target.parent)
 
     def has_to_replace(self) -> bool:
         """Whether something stands at the target; refused if it must stay there."""
@@ -149,7 +149,7 @@ def _restore(staging: Staging) -> None:
     """Put the old release back if the new one did not arrive."""
     if staging.replaced.is_dir() and not _is_taken(staging.target):
         staging.replaced.rename(staging.target)
-        _sync(staging.target.parent)
+        sync(staging.target.parent)
 
 
 def _lock(folder: Path) -> int | None:
@@ -175,7 +175,7 @@ def _remove(private: Path, lock: int | None) -> None:
         os.close(lock)
 
 
-def _sync(path: Path) -> None:
+def sync(path: Path) -> None:
     """Have the system write a file or a folder's entries to the disk."""
     if sys.platform == "win32" and path.is_dir():
         return  # Windows does not open folders

@@ -1,0 +1,211 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`divulge ledger`: what was released of the same people, when and to whom; and the options of all commands that publish or judge by it."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, ClassVar
+
+import typer
+from typer import Argument, Option
+
+import divulge as dv
+from divulge import results
+from divulge.cli import options
+from divulge.cli.options import JsonOption, Text, Texts, new_app, takes_groups, tell
+from divulge.cli.program import options_of, refuse_idle
+from divulge.errors import BadInput
+
+app = new_app()
+_RecipientOption = Annotated[Text, Option(metavar="NAME", help="Who gets the release; everybody, if nobody is named.")]
+_DatasetOption = Annotated[
+    Text, Option(metavar="NAME", help="Whom it is about: releases of one dataset are judged together.")
+]
+_ExpiresOption = Annotated[Text, Option(metavar="DAY", help="The last day on which its recipient should have it.")]
+
+
+@dataclass(frozen=True)
+class LedgerOptions:
+    """The ledger that a release is judged by and entered in."""
+
+    panel: ClassVar[str] = "Output"
+    ledger: Annotated[
+        Path | None, Option(metavar="DIR", help="Judge it with all that is out by this ledger, and enter it there.")
+    ] = None
+    recipient: _RecipientOption = None
+    coalition: Annotated[
+        Text, Option(metavar="NAMES", help="Who puts together what they hold, as a,b; all, if nobody is named.")
+    ] = None
+    dataset: _DatasetOption = None
+    expires: _ExpiresOption = None
+
+    def value(self, context: typer.Context, *, publishes: bool) -> dv.Ledger | None:
+        """As a value of the library; None without --ledger, and then the other options are refused."""
+        if self.ledger is None:
+            refuse_idle(context, {"without --ledger": options_of(LedgerOptions)[1:]})
+            return None
+        refuse_idle(context, {} if publishes else {"where nothing is published": ("expires",)})
+        given: dict[str, Any] = {
+            "recipient": self.recipient,
+            "coalition": None if self.coalition is None else [name.strip() for name in self.coalition.split(",")],
+            "dataset": self.dataset,
+            "expires": self.expires,
+        }
+        return dv.Ledger(self.ledger, **{name: value for name, value in given.items() if value is not None})
+
+
+def turn_of(ledger: dv.Ledger | None) -> contextlib.AbstractContextManager[object]:
+    """From judging until it is entered, nobody else publishes by the ledger."""
+    return contextlib.nullcontext() if ledger is None else ledger.turn()
+
+
+LedgerArgument = Annotated[Path, Argument(metavar="LEDGER", help="The folder of a ledger.")]
+NumberArgument = Annotated[int, Argument(metavar="NUMBER", help="The number of a release, as list shows it.")]
+
+
+@dataclass(frozen=True)
+class HoldingOptions:
+    """Whose releases."""
+
+    recipient: Annotated[
+        Texts, Option(metavar="NAMES", help="Only what these hold, with what everybody was given. Repeatable.")
+    ] = None
+    dataset: Annotated[Text, Option(metavar="NAME", help="Only releases of this dataset.")] = None
+
+    def of(self, ledger: Path) -> Any:
+        """The releases that were asked for."""
+        names = [name.strip() for given in self.recipient or [] for name in given.split(",")]
+        return dv.Ledger(ledger, dataset=self.dataset).holdings(*names)
+
+
+@app.callback()
+def ledger() -> None:
+    """What was released of the same people, when and to whom.
+
+    \b
+    Examples:
+      divulge generalize patients.csv --policy divulge.toml --ledger ledger/ --recipient clinic --out release/
+      divulge ledger list ledger/
+    """
+
+
+@app.command("list")
+@takes_groups
+def list_(ledger: LedgerArgument, holding: HoldingOptions, json_: JsonOption = False) -> None:
+    """List what is out, or what some recipients hold together.
+
+    \b
+    Examples:
+      divulge ledger list ledger/
+      divulge ledger list ledger/ --recipient clinic,press
+    """
+    tell(holding.of(ledger), json_=json_)
+
+
+@app.command()
+def show(ledger: LedgerArgument, number: NumberArgument, json_: JsonOption = False) -> None:
+    """Show one release: its state, its place, its columns and what it promises.
+
+    \b
+    Examples:
+      divulge ledger show ledger/ 3
+    """
+    tell(dv.Ledger(ledger).entry(number), json_=json_)
+
+
+@app.command()
+def add(
+    ledger: Annotated[Path, Argument(metavar="LEDGER", help="The folder of a ledger; made if it is not there.")],
+    release: Annotated[Path, Argument(metavar="RELEASE", help="The folder of a release, with its mappings.")],
+    recipient: _RecipientOption = None,
+    dataset: _DatasetOption = None,
+    expires: _ExpiresOption = None,
+    json_: JsonOption = False,
+) -> None:
+    """Enter a release that is out already, so that later ones are judged against it; it is not judged itself.
+
+    \b
+    Examples:
+      divulge ledger add ledger/ release-2025/
+      divulge ledger add ledger/ release-2025/ --recipient clinic --expires 2027-12-31
+    """
+    given: dict[str, Any] = {"recipient": recipient, "dataset": dataset, "expires": expires}
+    entered = dv.Ledger(ledger, **{name: value for name, value in given.items() if value is not None}).add(release)
+    tell(entered, json_=json_)
+
+
+@app.command()
+def retract(ledger: LedgerArgument, number: NumberArgument, json_: JsonOption = False) -> None:
+    """Note that a release was called back; what is out stays known, so later releases are judged against it as before.
+
+    \b
+    Examples:
+      divulge ledger retract ledger/ 3
+    """
+    tell(dv.Ledger(ledger).retract(number), json_=json_)
+
+
+@app.command()
+def forget(
+    context: typer.Context,
+    ledger: LedgerArgument,
+    number: NumberArgument,
+    force: Annotated[bool, Option("--force", help="Forget it although it is out.")] = False,
+    dry_run: Annotated[bool, Option("--dry-run", help="Only say what would be forgotten.")] = False,
+    json_: JsonOption = False,
+) -> None:
+    """Take a release out of the ledger, with the copy of its private part: nothing is judged against it any more.
+
+    \b
+    Examples:
+      divulge ledger forget ledger/ 3 --dry-run
+      divulge ledger forget ledger/ 3 --force
+    """
+    refuse_idle(context, {"with --dry-run": ("force",)} if dry_run else {})
+    value = dv.Ledger(ledger)
+    found = value.entry(number) if dry_run else value.forget(number, force=force)
+    tell(found, json_=json_, forgotten=not dry_run)
+
+
+@app.command()
+@takes_groups
+def export(
+    ledger: LedgerArgument,
+    out: Annotated[Path, Option(metavar="FILE", help="The file to write: .csv, .json or .parquet.")],
+    holding: HoldingOptions,
+    json_: JsonOption = False,
+) -> None:
+    """Write what is out, when and to whom, to a file: a row for each release, and nothing of its private part.
+
+    \b
+    Examples:
+      divulge ledger export ledger/ --out releases.csv
+      divulge ledger export ledger/ --recipient clinic --out clinic.json
+    """
+    found = holding.of(ledger)
+    results.write_file(out, _written(found, out), "list")
+    if json_:
+        tell(found, json_=True)
+    else:
+        options.show(f"{len(found):,} {'release' if len(found) == 1 else 'releases'} written to {out}")
+
+
+def _written(found: Any, out: Path) -> bytes:
+    """The releases as the file's ending says."""
+    import pyarrow.csv
+    import pyarrow.parquet
+
+    sink = io.BytesIO()
+    if out.suffix == ".json":
+        return (json.dumps(found.to_dict(), ensure_ascii=False, indent=2) + "\n").encode()
+    if out.suffix == ".csv":
+        pyarrow.csv.write_csv(found.to_frame(), sink)
+    elif out.suffix == ".parquet":
+        pyarrow.parquet.write_table(found.to_frame(), sink)
+    else:
+        raise BadInput(f"{str(out)!r} is neither .csv nor .json nor .parquet")
+    return sink.getvalue()

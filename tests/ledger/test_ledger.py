@@ -1,0 +1,346 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a ledger knows, who holds what, whom a new release is judged against; and what it refuses."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import sqlite3
+import stat
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import divulge as dv
+from divulge.errors import BadInput
+from divulge.publish import read_manifests
+from tests.cli.test_exhausted import files_of_at_most
+from tests.helpers import run_cli
+
+PEOPLE = pa.table({"zip": ["4761", "4762", "4791", "4792"], "disease": ["flu", "cold", "flu", "cold"]})
+LATER = pa.table({"zip": ["4761", "4762", "4791", "4793"], "disease": ["flu", "cold", "flu", "cold"]})
+ROLES: dict[str, Any] = {"quasi_identifiers": "zip", "sensitive": "disease"}
+
+DECIDED = dv.generalize(PEOPLE, policy={"k_anonymity": 2}, **ROLES)
+
+
+def released(ledger: dv.Ledger, out: Path, *, k: int = 2, people: pa.Table = PEOPLE, **options: Any) -> Path:
+    """Decide on a release, judged by a ledger, and write it."""
+    release = dv.generalize(people, policy={"k_anonymity": k}, **ROLES)
+    return replace(release, ledger=ledger.judge()).write(out, **options)
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """Two releases that are out."""
+    place = tmp_path_factory.mktemp("models")
+    return [dv.generalize(PEOPLE, policy={"k_anonymity": k}, **ROLES).write(place / str(k)) for k in (2, 4)]
+
+
+def numbers(entries: Any) -> list[int]:
+    return [entry.number for entry in entries]
+
+
+def test_a_release_is_entered_when_it_is_written(tmp_path: Path) -> None:
+    ledger = dv.Ledger(tmp_path / "ledger", recipient="clinic", expires="2999-12-31")
+    out = released(ledger, tmp_path / "out")
+    (entry,) = ledger.holdings()
+    assert (entry.number, entry.dataset, entry.recipient, entry.kind, entry.rows) == (
+        1,
+        "people",
+        "clinic",
+        "generalized",
+        4,
+    )
+    assert (entry.state, entry.expires, entry.version, entry.place) == ("published", "2999-12-31", 1, out)
+    shutil.rmtree(out)  # what is out stays known, also where its folder is gone
+    assert ledger.entry(1).document["kind"] == "generalized"
+    assert read_manifests(entry.copy).private is not None
+
+
+def test_nothing_is_entered_that_was_not_published(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ledger = dv.Ledger(tmp_path / "ledger")
+    released(ledger, tmp_path / "first")
+    rename = Path.rename
+
+    def full(self: Path, target: Path) -> Path:
+        if self.name == "release":
+            raise OSError(28, "No space left on device")
+        return rename(self, target)
+
+    monkeypatch.setattr(Path, "rename", full)
+    with pytest.raises(BadInput, match="No space left"):
+        released(ledger, tmp_path / "second")
+    assert numbers(ledger.holdings()) == [1]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["first", "ledger"]
+    assert [path.name for path in (tmp_path / "ledger" / "releases").iterdir()] == ["1"]
+
+
+def test_who_holds_what(tmp_path: Path, models: list[Path]) -> None:
+    for number, recipient in enumerate(["clinic", "press", "everybody", "clinic"]):
+        dv.Ledger(tmp_path / "ledger", recipient=recipient).add(models[number // 2])
+    ledger = dv.Ledger(tmp_path / "ledger")
+    assert numbers(ledger.holdings()) == [1, 2, 3, 4]
+    assert numbers(ledger.holdings("clinic")) == [1, 3, 4]
+    assert numbers(ledger.holdings("everybody")) == [3]
+    assert numbers(ledger.holdings("clinic", "press")) == [1, 2, 3, 4]
+    with pytest.raises(BadInput, match="did you mean 'clinic'"):
+        ledger.holdings("clinics")
+
+
+def test_whom_a_release_is_judged_against(tmp_path: Path, models: list[Path]) -> None:
+    place = tmp_path / "ledger"
+    for recipient in ["clinic", "press", "bank", "everybody"]:
+        dv.Ledger(place, recipient=recipient).add(models[0])
+    assert numbers(dv.Ledger(place).judge().against) == [1, 2, 3, 4]
+    assert numbers(dv.Ledger(place, recipient="new").judge().against) == [1, 2, 3, 4]
+    # The recipient holds what she holds, whoever else is in the coalition; everybody's is everybody's.
+    assert numbers(dv.Ledger(place, recipient="clinic", coalition=["press"]).judge().against) == [1, 2, 4]
+    assert numbers(dv.Ledger(place, recipient="new", coalition="bank").judge().against) == [3, 4]
+    assert numbers(dv.Ledger(place, recipient="new", coalition="new").judge().against) == [4]
+    with pytest.raises(BadInput, match="knows no recipient 'pres'"):
+        dv.Ledger(place, recipient="clinic", coalition="pres").judge()
+
+
+def test_retracted_and_expired_releases_are_judged_like_others(tmp_path: Path, models: list[Path]) -> None:
+    place = tmp_path / "ledger"
+    dv.Ledger(place, expires="2020-01-31").add(models[0])
+    dv.Ledger(place).add(models[1])
+    ledger = dv.Ledger(place)
+    retracted = ledger.retract(2)
+    assert retracted.retracted is not None
+    assert [entry.state for entry in ledger.holdings()] == ["expired", "retracted"]
+    assert ledger.retract(2).retracted == retracted.retracted
+    assert numbers(ledger.judge().against) == [1, 2]
+
+
+def test_forgetting_needs_a_word(tmp_path: Path, models: list[Path]) -> None:
+    ledger = dv.Ledger(tmp_path / "ledger")
+    ledger.add(models[0])
+    with pytest.raises(BadInput, match="is out, and later releases would not be judged against it"):
+        ledger.forget(1)
+    ledger.forget(1, force=True)
+    assert (numbers(ledger.holdings()), list((tmp_path / "ledger" / "releases").iterdir())) == ([], [])
+    ledger.add(models[0])
+    assert numbers(ledger.holdings()) == [2]  # no number is given twice
+
+
+def test_datasets_are_judged_apart_and_named_where_there_are_several(tmp_path: Path, models: list[Path]) -> None:
+    place = tmp_path / "ledger"
+    dv.Ledger(place, dataset="patients").add(models[0])
+    dv.Ledger(place).add(models[1])  # the only one there is
+    dv.Ledger(place, dataset="staff").add(models[0])
+    assert [entry.dataset for entry in dv.Ledger(place).holdings()] == ["patients", "patients", "staff"]
+    assert numbers(dv.Ledger(place, dataset="staff").judge().against) == [3]
+    with pytest.raises(BadInput, match="several datasets: 'patients', 'staff'"):
+        dv.Ledger(place).judge()
+
+
+def test_versions_tell_whether_the_table_changed_and_nothing_else(tmp_path: Path) -> None:
+    for place, tables in {"one": [PEOPLE, LATER, PEOPLE], "other": [PEOPLE]}.items():
+        ledger = dv.Ledger(tmp_path / place)
+        for number, people in enumerate(tables):
+            released(ledger, tmp_path / f"{place}-{number}", people=people)
+        assert [entry.version for entry in ledger.holdings()] == [1, 2, 1][: len(tables)]
+    kept = []
+    for place in ("one", "other"):
+        with contextlib.closing(sqlite3.connect(tmp_path / place / "ledger.sqlite")) as database:
+            kept.append([source for (source,) in database.execute("SELECT source FROM releases")])
+    assert kept[0][0] == kept[0][2] != kept[0][1]
+    assert not set(kept[0]) & set(kept[1]), "a fingerprint must mean nothing without the ledger's own key"
+
+
+def test_the_public_part_is_the_same_with_and_without_a_ledger(tmp_path: Path) -> None:
+    """Names of recipients, numbers, the ledger: nothing of it goes out."""
+    bare = dv.generalize(PEOPLE, policy={"k_anonymity": 2}, **ROLES).write(tmp_path / "bare", seed=1)
+    ledger = dv.Ledger(tmp_path / "a ledger", recipient="clinic", dataset="patients", expires="2030-01-01")
+    released(ledger, tmp_path / "first", seed=1)
+    second = released(ledger, tmp_path / "second", seed=1)
+    public = [path.name for path in sorted(bare.iterdir()) if path.is_file()]
+    assert public == ["manifest.json", "table.parquet"]
+    for name in public:
+        assert (bare / name).read_bytes() == (second / name).read_bytes()
+    everything = b"".join(path.read_bytes() for path in second.rglob("*") if path.is_file())
+    for word in (b"a ledger", b"clinic", b"patients"):
+        assert word not in everything
+
+
+def test_a_release_from_before_the_ledger_is_added_once(tmp_path: Path) -> None:
+    out = dv.generalize(PEOPLE, policy={"k_anonymity": 2}, **ROLES).write(tmp_path / "out")
+    ledger = dv.Ledger(tmp_path / "ledger", recipient="clinic")
+    assert ledger.add(out).number == ledger.add(out).number == 1
+    assert dv.Ledger(tmp_path / "ledger", recipient="press").add(out).number == 2
+    shutil.rmtree(out / "mapping")
+    with pytest.raises(BadInput, match="has no private part"):
+        dv.Ledger(tmp_path / "ledger", recipient="bank").add(out)
+
+
+def test_a_death_that_somebody_tidied_up_after_is_unclear_and_counts(tmp_path: Path) -> None:
+    ledger = dv.Ledger(tmp_path / "ledger")
+    out = released(ledger, tmp_path / "out")
+    with contextlib.closing(sqlite3.connect(tmp_path / "ledger" / "ledger.sqlite")) as database:
+        database.execute("UPDATE releases SET state = 'intended'")
+        database.commit()
+    shutil.rmtree(out)  # neither at its place nor where it was staged
+    assert [entry.state for entry in ledger.holdings()] == ["unclear"]
+    assert numbers(ledger.judge().against) == [1]
+    ledger.forget(1)
+    assert numbers(ledger.holdings()) == []
+
+
+def test_only_its_owner_can_look_into_it(tmp_path: Path) -> None:
+    place = tmp_path / "ledger"
+    before = os.umask(0)
+    try:
+        released(dv.Ledger(place), tmp_path / "out")
+    finally:
+        os.umask(before)
+    for path in [place, *place.rglob("*")]:
+        assert stat.S_IMODE(path.stat().st_mode) == (0o700 if path.is_dir() else 0o600), path
+
+
+def _open_to_others(place: Path) -> None:
+    place.chmod(0o750)
+
+
+def _link(place: Path) -> None:
+    place.rename(place.with_name("elsewhere"))
+    place.symlink_to(place.with_name("elsewhere"))
+
+
+def _linked_database(place: Path) -> None:
+    (place / "ledger.sqlite").rename(place / "elsewhere")
+    (place / "ledger.sqlite").symlink_to(place / "elsewhere")
+
+
+def _other_database(place: Path) -> None:
+    (place / "ledger.sqlite").unlink()
+    with contextlib.closing(sqlite3.connect(place / "ledger.sqlite")) as database:
+        database.execute("CREATE TABLE mine (x)")
+
+
+def _no_database(place: Path) -> None:
+    (place / "ledger.sqlite").write_bytes(b"not a database, and long enough for one to be looked for in it")
+
+
+def _of_later_times(place: Path) -> None:
+    with contextlib.closing(sqlite3.connect(place / "ledger.sqlite")) as database:
+        database.execute("PRAGMA user_version = 2")
+
+
+def _folder_of_others(place: Path) -> None:
+    (place / "ledger.sqlite").rename(place / "notes.txt")
+
+
+def _a_file(place: Path) -> None:
+    shutil.rmtree(place)
+    place.write_text("", encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("spoil", "told"),
+    [
+        (_open_to_others, r"others can look into the ledger .*\(mode 0750\).*chmod 700"),
+        (_link, "is a link"),
+        (_linked_database, "ledger.sqlite in the ledger .* is a link"),
+        (_other_database, "is not a ledger"),
+        (_no_database, "file is not a database"),
+        (_of_later_times, "has the format 2; this divulge reads 1"),
+        (_folder_of_others, "is not a ledger"),
+        (_a_file, "is a file"),
+    ],
+)
+def test_what_is_no_ledger_is_refused_before_anything_is_published(
+    tmp_path: Path, models: list[Path], spoil: Callable[[Path], None], told: str
+) -> None:
+    ledger = dv.Ledger(tmp_path / "ledger")
+    ledger.add(models[0])
+    release = replace(DECIDED, ledger=ledger.judge())
+    spoil(tmp_path / "ledger")
+    for ask in (ledger.holdings, lambda: release.write(tmp_path / "second")):
+        with pytest.raises(BadInput, match=told) as refused:
+            ask()
+        assert "\n" not in str(refused.value)
+    assert not (tmp_path / "second").exists()
+    assert not list(tmp_path.glob(".*"))
+
+
+def test_a_ledger_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match="there is no ledger"):
+        dv.Ledger(tmp_path / "ledger").holdings()
+    with pytest.raises(BadInput, match="parent folder does not exist"):
+        released(dv.Ledger(tmp_path / "no" / "ledger"), tmp_path / "out")
+    assert list(tmp_path.iterdir()) == []
+    assert dv.Ledger(tmp_path / "ledger").judge().against == ()
+    assert list(tmp_path.iterdir()) == [], "looking makes nothing"
+
+
+def test_a_ledger_that_cannot_grow_publishes_nothing(tmp_path: Path) -> None:
+    ledger = dv.Ledger(tmp_path / "ledger")
+    released(ledger, tmp_path / "first")
+    people = pa.table({"zip": [f"47{n:03}" for n in range(400)], "disease": ["flu", "cold"] * 200})
+    # Its mappings fit, and so do the rows in the database; the copy of the table does not.
+    release = replace(dv.generalize(people, policy={"k_anonymity": 2}, **ROLES), ledger=ledger.judge())
+    size = (tmp_path / "ledger" / "ledger.sqlite").stat().st_size
+    with files_of_at_most(size - 1), pytest.raises(BadInput, match=r"the ledger .* cannot be used"):
+        release.write(tmp_path / "second", format="parquet")
+    assert numbers(ledger.holdings()) == [1]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["first", "ledger"]
+    release.write(tmp_path / "second")
+    assert numbers(ledger.holdings()) == [1, 2]
+
+
+def test_an_entry_that_cannot_be_marked_is_found_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from divulge.ledger.book import Book
+
+    def full(*_: Any, **__: Any) -> None:
+        raise BadInput("database or disk is full")
+
+    ledger = dv.Ledger(tmp_path / "ledger")
+    monkeypatch.setattr(Book, "set", full)
+    with pytest.raises(BadInput, match=r"the release is out at .*disk is full.*finds it there when it is used next"):
+        released(ledger, tmp_path / "out")
+    monkeypatch.undo()
+    assert [entry.state for entry in ledger.holdings()] == ["published"]
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"recipient": ""}, "recipient is ''"),
+        ({"recipient": "a,b"}, "without commas"),
+        ({"coalition": []}, "coalition is empty"),
+        ({"coalition": ["a"]}, "everybody gets the release"),
+        ({"expires": "soon"}, "which is no day"),
+        ({"wait": -1}, "wait is -1"),
+        ({"dataset": "a\nb"}, "dataset is"),
+    ],
+)
+def test_a_ledger_is_checked_when_it_is_made(given: dict[str, Any], told: str) -> None:
+    with pytest.raises(BadInput, match=told):
+        dv.Ledger("ledger", **given)
+
+
+def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    out = dv.generalize(PEOPLE, policy={"k_anonymity": 2}, **ROLES).write(tmp_path / "out")
+    assert run_cli("ledger", "add", "ledger", str(out), "--recipient", "clinic", "--json").json()["number"] == 1
+    assert run_cli("ledger", "add", "ledger", str(out)).out.startswith(
+        "release 2 of people: generalized, 4 rows, for everybody"
+    )
+    listed = run_cli("ledger", "list", "ledger", "--recipient", "clinic", "--json").json()
+    assert [entry["number"] for entry in listed["releases"]] == [1, 2]
+    shown = run_cli("ledger", "show", "ledger", "1", "--json").json()
+    assert (shown["promises"], shown["roles"]["quasi_identifiers"]) == (["k_anonymity >= 2"], ["zip"])
+    assert run_cli("ledger", "retract", "ledger", "2", "--json").json()["state"] == "retracted"
+    assert run_cli("ledger", "forget", "ledger", "1").code == 2
+    assert run_cli("ledger", "forget", "ledger", "1", "--dry-run", "--json").json()["forgotten"] is False
+    assert run_cli("ledger", "forget", "ledger", "1", "--force", "--json").json()["forgotten"] is True
+    assert run_cli("ledger", "export", "ledger", "--out", "releases.csv").code == 0
+    assert (tmp_path / "releases.csv").read_text(encoding="utf-8").splitlines()[0].startswith('"number","dataset"')
+    assert len((tmp_path / "releases.csv").read_text(encoding="utf-8").splitlines()) == 2
