@@ -25,7 +25,7 @@ import divulge.ledger.book
 import divulge.publish.release
 import divulge.publish.staging
 from divulge.errors import BadInput
-from divulge.ledger import Judged, Ledger
+from divulge.ledger import Ledger, OutAlready
 from divulge.publish import Fingerprint, read_manifests, refuse_target, sha256
 from divulge.publish.release import StagedFile, publish
 
@@ -37,7 +37,7 @@ MOMENTS = 25
 """In a new ledger, and as many in one where the release replaces another."""
 
 
-def republish(model: Path, out: Path, judged: Judged) -> Path:
+def republish(model: Path, out: Path, judged: OutAlready) -> Path:
     """Publish the release of another folder again, by a ledger."""
     public, private, _ = read_manifests(model)
     assert private is not None

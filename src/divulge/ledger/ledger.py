@@ -149,10 +149,10 @@ class Ledger:
         with Book.looked_at(self._path) as book:
             return self._entry(book, number)
 
-    def judge(self) -> Judged:
+    def judge(self) -> OutAlready:
         """What a new release is to be judged against; a release that is entered must have been judged against all of it."""
         if is_new(self._path):
-            return Judged(self, self.dataset or _DATASET, ())
+            return OutAlready(self, self.dataset or _DATASET, ())
         with Book.looked_at(self._path) as book:
             return self._judged(book)
 
@@ -226,7 +226,7 @@ class Ledger:
         with Book.looked_at(self._path), self.turn() as book:
             yield book
 
-    def _judged(self, book: Book) -> Judged:
+    def _judged(self, book: Book) -> OutAlready:
         entries = self._entries(book, book.rows())
         datasets = [*dict.fromkeys(entry.dataset for entry in entries)]
         if self.dataset is None and len(datasets) > 1:
@@ -235,12 +235,12 @@ class Ledger:
         dataset = self.dataset or next(iter(datasets), _DATASET)
         own = [entry for entry in entries if entry.dataset == dataset]
         if EVERYBODY in self.coalition:
-            return Judged(self, dataset, tuple(own))
+            return OutAlready(self, dataset, tuple(own))
         _refuse_unknown(
             "recipient", [name for name in self.coalition if name != self.recipient], [entry.recipient for entry in own]
         )
         members = {*self.coalition, self.recipient, EVERYBODY}
-        return Judged(self, dataset, tuple(entry for entry in own if entry.recipient in members))
+        return OutAlready(self, dataset, tuple(entry for entry in own if entry.recipient in members))
 
     def _entry(self, book: Book, number: int) -> Entry:
         entries = self._entries(book, book.rows())
@@ -279,7 +279,7 @@ class Ledger:
 
 
 @dataclass(frozen=True, eq=False)
-class Judged:
+class OutAlready:
     """What a new release is judged against, and where it is entered once it is out."""
 
     ledger: Ledger
