@@ -31,8 +31,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from divulge import publish
 from divulge.errors import BadInput
-from divulge.publish import NAME, Fingerprint, sha256, sync
 
 DATABASE, TURN, RELEASES = "ledger.sqlite", "turn.sqlite", "releases"
 _APPLICATION = 0x64767267
@@ -123,7 +123,7 @@ class Book:
         """Where the copy of a release is."""
         return self.folder / RELEASES / str(number)
 
-    def fingerprint(self, source: Fingerprint, engine: str) -> str:
+    def fingerprint(self, source: publish.Fingerprint, engine: str) -> str:
         """Which version of its table a release was made from: to be compared within this ledger, and telling nothing without its key."""
         ((key,),) = self._execute("SELECT key FROM secret").fetchall()
         return hmac.new(key, f"{engine} {source.rows} {source.total}".encode(), hashlib.sha256).hexdigest()
@@ -131,7 +131,7 @@ class Book:
     # --- entering ---------------------------------------------------------------------------------------------------
     def intend(self, content: Path, row: Mapping[str, Any]) -> int:
         """Say which release is about to be published, and keep a copy of it."""
-        values = {"state": "intended", "at": now(), "manifest": sha256(content / NAME), **row}
+        values = {"state": "intended", "at": now(), "manifest": publish.sha256(content / publish.NAME), **row}
         listed, marks = ", ".join(values), ", ".join("?" * len(values))
         with self._transaction():
             found = self._execute(f"INSERT INTO releases ({listed}) VALUES ({marks})", tuple(values.values()))
@@ -293,7 +293,7 @@ def _refuse_unless_private(folder: Path, *, create: bool) -> None:
             raise BadInput(told, hint="Make the parent folder first")
         with contextlib.suppress(FileExistsError):  # another process was quicker
             folder.mkdir(mode=0o700)
-            sync(folder.parent)
+            publish.sync(folder.parent)
     if folder.is_symlink():
         raise BadInput(f"the ledger {folder} is a link", hint="Name the folder itself")
     if not folder.is_dir():
@@ -320,7 +320,7 @@ def _own_file(path: Path) -> None:
 def _seen(place: Path, staged: Path, manifest: str) -> str | None:
     """The state of a release by what can be seen of it; None where it still waits to be published."""
     with contextlib.suppress(OSError):
-        if sha256(place / NAME) == manifest:
+        if publish.sha256(place / publish.NAME) == manifest:
             return "published"
     return None if staged.is_dir() else "unclear"
 
@@ -336,5 +336,5 @@ def _copy(source: Path, target: Path) -> None:
                 shutil.copyfileobj(read, written)
                 written.flush()
                 os.fsync(written.fileno())
-        sync(folder)
-    sync(target.parent)
+        publish.sync(folder)
+    publish.sync(target.parent)

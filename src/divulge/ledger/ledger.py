@@ -15,11 +15,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from divulge import publish, values
 from divulge.errors import BadInput, listed, nearest
 from divulge.ledger.book import Book, is_new, now
-from divulge.publish import NAME, Fingerprint, read_manifests, sha256
 from divulge.results import Result, Several
-from divulge.values import checked, checked_fields
 
 EVERYBODY = "everybody"
 """As a recipient: whoever wants it. As a coalition: all who hold anything put it together."""
@@ -59,7 +58,7 @@ class Entry(Result):
     @property
     def document(self) -> dict[str, Any]:
         """What the release says to everybody, after the copy has been held against its hashes."""
-        return read_manifests(self.copy, handed_out=True).public
+        return publish.read_manifests(self.copy, handed_out=True).public
 
 
 @dataclass(frozen=True, repr=False)
@@ -69,7 +68,7 @@ class Holdings(Several[Entry]):
     view = "ledger"
 
 
-@checked_fields
+@values.checked_fields
 @dataclass(frozen=True)
 class Ledger:
     """A private folder that knows what is out, and what a release is to be entered as.
@@ -131,7 +130,7 @@ class Ledger:
         return given if isinstance(given, Ledger) else cls(given)
 
     # --- looking ----------------------------------------------------------------------------------------------------
-    @checked
+    @values.checked
     def holdings(self, *recipients: str) -> Holdings:
         """What these recipients hold, with what everybody was given; without names, all that is out."""
         with Book.looked_at(self._path) as book:
@@ -143,7 +142,7 @@ class Ledger:
         asked = {"dataset": self.dataset, "recipients": list(recipients) or None}
         return Holdings(tuple(held), {**self._settings(), **asked})
 
-    @checked
+    @values.checked
     def entry(self, number: int) -> Entry:
         """One release, by its number."""
         with Book.looked_at(self._path) as book:
@@ -163,7 +162,7 @@ class Ledger:
             yield book
 
     # --- entering ---------------------------------------------------------------------------------------------------
-    @checked
+    @values.checked
     def add(self, release: str | Path) -> Entry:
         """Enter a release that is out already, such as one from before there was a ledger; it is not judged, and entered once only.
 
@@ -171,13 +170,13 @@ class Ledger:
             release: Its folder, with its private part, so that later releases can be judged with it.
         """
         place = Path(release).expanduser().absolute()
-        document, private, _ = read_manifests(place, handed_out=True)
+        document, private, _ = publish.read_manifests(place, handed_out=True)
         if private is None and document["kind"] != "anatomized":
             hint = "Take the release from its publisher, with its mappings"
             raise BadInput(f"{release} has no private part, so nothing could be judged with it", hint=hint)
         with self.turn() as book:
             judged = self._judged(book)
-            about = (judged.dataset, self.recipient, sha256(place / NAME))
+            about = (judged.dataset, self.recipient, publish.sha256(place / publish.NAME))
             if same := book.rows("(dataset, recipient, manifest) = (?, ?, ?)", about):
                 return self._entry(book, same[0]["number"])
             row = judged.row(document) | {"place": str(place), "staged": str(place)}
@@ -185,7 +184,7 @@ class Ledger:
             book.set(number, state="published")
             return self._entry(book, number)
 
-    @checked
+    @values.checked
     def retract(self, number: int) -> Entry:
         """Say that a release was called back. What is out stays known, so later releases are judged against it as before.
 
@@ -198,7 +197,7 @@ class Ledger:
             book.set(number, state="retracted", retracted=now())
             return self._entry(book, number)
 
-    @checked
+    @values.checked
     def forget(self, number: int, *, force: bool = False) -> Entry:
         """Take a release out of the ledger, with the copy of its private part: nothing is judged against it any more.
 
@@ -296,7 +295,7 @@ class OutAlready:
         return self.ledger.turn()
 
     @contextlib.contextmanager
-    def entering(self, staged: Path, target: Path, *, source: Fingerprint, engine: str) -> Iterator[None]:
+    def entering(self, staged: Path, target: Path, *, source: publish.Fingerprint, engine: str) -> Iterator[None]:
         """Enter the release that appears in this block; refused if others have been published since it was judged."""
         ledger = self.ledger
         with ledger.turn() as book:
@@ -305,7 +304,7 @@ class OutAlready:
                 numbers = " and ".join(map(str, sorted(unseen)))
                 told = f"release {numbers} was entered since this one was decided, which was not judged against it"
                 raise BadInput(told, hint="Nothing was published. Decide again")
-            document = json.loads((staged / NAME).read_text(encoding="utf-8"))
+            document = json.loads((staged / publish.NAME).read_text(encoding="utf-8"))
             places = {"place": str(target), "staged": str(staged)}
             row = self.row(document) | places | {"source": book.fingerprint(source, engine)}
             number = book.intend(staged, row)
