@@ -123,6 +123,13 @@ CALLS = {
     "dossier.incremental": call(RECORDS, ALICE, RECORDS[0], operator=MERGING),
     "dossier.leakage": call(RECORDS[0], ALICE),
     "dossier.link": call(RECORDS, ["N"]),
+    "dossier.link_tables": call(
+        PEOPLE.select(["zip"]),
+        PEOPLE.select(["zip"]),
+        [dv.dossier.Compared("zip", levels=((0.9, 0.1),))],
+        blocking=[["zip"]],
+        prior=0.5,
+    ),
     "dossier.naive": call(BATCH, 2.0),
     "dossier.name_of": call(ALICE),
     "dossier.plan_disinformation": call(RECORDS, ALICE, rule="N", budget=1),

@@ -7,5 +7,6 @@ from divulge.attacks.attempt import Attacker
 from divulge.attacks.definetti import DEFINETTI
 from divulge.attacks.distance import DISTANCE_ATTACKERS
 from divulge.attacks.groups import GROUP_ATTACKERS
+from divulge.attacks.linkage import NOISY_LINKAGE
 
-ATTACKERS: tuple[Attacker, ...] = (*GROUP_ATTACKERS, DEFINETTI, *DISTANCE_ATTACKERS)
+ATTACKERS: tuple[Attacker, ...] = (*GROUP_ATTACKERS, DEFINETTI, *DISTANCE_ATTACKERS, NOISY_LINKAGE)

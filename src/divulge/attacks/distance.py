@@ -224,7 +224,7 @@ class _Scene:
 
     @classmethod
     def of(cls, stage: Stage, columns: Sequence[str]) -> _Scene:
-        rows = _texts(stage.release, columns)
+        rows = release_texts(stage.release, columns)
         sides = [side.known for side in (stage.targets, stage.controls) if side is not None]
         numbers = [
             name
@@ -237,7 +237,8 @@ class _Scene:
         return Space.of(self.rows, columns, numbers=self.numbers)
 
 
-def _texts(table: Table, columns: Sequence[str]) -> pa.Table:
+def release_texts(table: Table, columns: Sequence[str]) -> pa.Table:
+    """Columns of a release, every cell as a text."""
     engine = table.engine
     cells = ", ".join(f"{engine.cast(engine.quote(name), 'VARCHAR')} AS c{place}" for place, name in enumerate(columns))
     return engine.query(f"SELECT {cells} FROM {table.relation}").rename_columns(list(columns))
@@ -267,7 +268,8 @@ def key_of(stage: Stage) -> str | None:
     return shared[0] if shared else None
 
 
-def _no_key(stage: Stage) -> str:
+def no_key(stage: Stage) -> str:
+    """Why nobody could say whether a row is the right one; empty where a column says it."""
     lacking = "no column says whose a row of the release is: name one that it shares with the truth as person"
     return _no_rows(stage) or ("" if key_of(stage) else lacking)
 
@@ -372,7 +374,7 @@ DISTANCE_ATTACKERS = (
         "takes the row that is nearest to what is known, where values were changed",
         "Pagliuca and Seri 1999; Domingo-Ferrer and Torra 2001",
         _nearest_row,
-        _no_key,
+        no_key,
     ),
     Attacker(
         "nearest-value",

@@ -33,7 +33,7 @@ from divulge.dossier.leakage import (
     record_leakages,
     set_leakage,
 )
-from divulge.dossier.linkage import Compared, Link, link
+from divulge.dossier.linkage import Compared, Link, link, link_tables
 from divulge.dossier.paper_methods import algorithm1_printed, naive, possible_worlds, taylor
 from divulge.dossier.record import Attribute, Database, Joint, Record, show
 from divulge.dossier.resolve import MatchRule, name_of, resolve
@@ -63,7 +63,7 @@ __all__ = [
     "Operator", "PeopleLeakage", "Record", "Resolve", "SetLeakage", "TableLeakage",
     "Timeline", "TimelineStep", "Without", "WithoutLabels", "algorithm1_printed",
     "attack", "candidates_of", "choose_disinformation", "compare", "dip", "enhance", "enhance_each", "expected_f",
-    "from_rows", "incremental", "leakage", "link", "naive", "name_of", "plan_disinformation", "possible_worlds",
+    "from_rows", "incremental", "leakage", "link", "link_tables", "naive", "name_of", "plan_disinformation", "possible_worlds",
     "read_background", "read_database", "read_joint_values", "read_lookup", "read_record", "read_weights",
     "record_leakages", "record_to_json", "resolve", "set_leakage", "show", "table_leakage", "taylor", "timeline",
     "without", "write_database",

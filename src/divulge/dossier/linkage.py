@@ -25,7 +25,7 @@ from divulge import values
 from divulge.dossier.adversary import Cost, Priced
 from divulge.dossier.record import Database, Record, highest
 from divulge.dossier.resolve import MatchRule, all_sources, as_rule, name_of, nodes_of, with_ids
-from divulge.errors import BadInput, MissingDependency
+from divulge.errors import BadInput, MissingDependency, nearest
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -66,16 +66,113 @@ def match(
     records: Database, labels: Sequence[Compared], rule: MatchRule, *, prior: float, least: float, seed: int, spark: Any
 ) -> tuple[Model, list[tuple[float, int, int]]]:
     """The model, and (probability, place, place) of the pairs that are at least so likely, the likeliest first."""
-    splink = _import_splink(spark)
     columns = {each.label: f"c{number}" for number, each in enumerate(labels)}
+    asked = _Asked(
+        columns, labels, [[columns[label] for label in clause] for clause in rule.clauses], prior, least, seed
+    )
+    training = [[column] for column in _repeated(records, columns)]
+    model, rows = _predict([_as_table(records, columns)], asked, training, spark)
+    found = zip(*(rows[name].to_pylist() for name in ("match_probability", "unique_id_l", "unique_id_r")), strict=True)
+    pairs = ((likely, *sorted(places)) for likely, *places in found)
+    return model, sorted(pairs, key=lambda pair: (-pair[0], *pair[1:]))
+
+
+@values.checked
+def link_tables(
+    left: Any,
+    right: Any,
+    comparisons: Sequence[Compared],
+    *,
+    blocking: Sequence[Sequence[str]],
+    prior: float,
+    threshold: float = 0.5,
+) -> Any:
+    """The pairs of a row of one table and a row of another that are likely about one person; needs the extra `linkage`.
+
+    Between two tables few pairs are about one person and too little can be learnt from them, so the comparisons come with their levels.
+
+    Args:
+        left: An Arrow table of texts, with columns called like the labels of the comparisons.
+        right: Another one.
+        comparisons: What rows are compared by, each with `levels`.
+        blocking: Sets of labels; a pair that agrees on all of one of them is compared.
+        prior: The chance that two rows taken at random are about one person.
+        threshold: How likely a pair must be to be told.
+
+    Examples:
+        >>> import divulge as dv, pyarrow as pa
+        >>> ours, theirs = pa.table({"N": ["Ann", "Bea"]}), pa.table({"N": ["Bea", "Cid"]})
+        >>> names = dv.dossier.Compared("N", levels=((0.9, 0.1),))
+        >>> found = dv.dossier.link_tables(ours, theirs, [names], blocking=[["N"]], prior=0.5)
+        >>> found.select(["left", "right"]).to_pylist(), round(found["probability"][0].as_py(), 6)
+        ([{'left': 1, 'right': 0}], 0.9)
+    """
+    import pyarrow as pa
+
+    _check_tables([left, right], comparisons, threshold, prior)
+    columns = {each.label: f"c{number}" for number, each in enumerate(comparisons)}
+    if strangers := [label for clause in blocking for label in clause if label not in columns]:
+        raise BadInput(f"the blocking uses {strangers[0]!r}, which is not compared", hint="compare it as well")
+    blocks = [[columns[label] for label in clause] for clause in blocking]
+    tables = [
+        pa.table(
+            {"unique_id": pa.array(range(side.num_rows), pa.int64())}
+            | {column: _lists_of_one(side.column(label)) for label, column in columns.items()}
+        )
+        for side in (left, right)
+    ]
+    _, rows = _predict(tables, _Asked(columns, comparisons, blocks, prior, threshold), [], None)
+    found = {"left": rows["unique_id_l"], "right": rows["unique_id_r"], "probability": rows["match_probability"]}
+    return pa.table(found).sort_by([("left", "ascending"), ("probability", "descending"), ("right", "ascending")])
+
+
+def _check_tables(tables: Sequence[Any], compared: Sequence[Compared], threshold: float, prior: float) -> None:
+    import pyarrow as pa
+
+    for side in tables:
+        if not isinstance(side, pa.Table):
+            raise BadInput(f"{type(side).__name__} is not an Arrow table", hint="pyarrow.table(...) makes one")
+        if strangers := [each.label for each in compared if each.label not in side.column_names]:
+            raise BadInput(f"a table has no column {strangers[0]!r}", hint=nearest(strangers[0], side.column_names))
+    if not compared or not all(each.levels for each in compared):
+        raise BadInput("a comparison comes without levels", hint="compare at least one label, and give (m, u) for each")
+    for name, share in (("threshold", threshold), ("prior", prior)):
+        if not 0 < share < 1:
+            raise BadInput(f"the {name} is {share!r}", hint="it lies between 0 and 1, without the ends")
+
+
+def _lists_of_one(column: pa.ChunkedArray) -> pa.Array:
+    """A list with the text of each cell; null stays null."""
+    import pyarrow as pa
+
+    cells = column.combine_chunks()
+    return pa.array([None if cell is None else [cell] for cell in cells.to_pylist()], pa.list_(pa.string()))
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """What Splink is asked."""
+
+    columns: Mapping[str, str]
+    labels: Sequence[Compared]
+    blocks: Sequence[list[str]]
+    prior: float
+    least: float
+    seed: int = 1
+
+
+def _predict(
+    tables: Sequence[pa.Table], asked: _Asked, training: Sequence[list[str]], spark: Any
+) -> tuple[Model, pa.Table]:
+    """The model and the pairs: within one table, or between two. The model is learnt from pairs that agree in a set of columns."""
+    splink = _import_splink(spark)
     first = 1 if spark is None else 0  # lists count from 1 in DuckDB and from 0 in Spark
     settings = {
-        "link_type": "dedupe_only",
-        "probability_two_random_records_match": prior,
-        "comparisons": [_comparison(each, columns[each.label], first) for each in labels],
+        "link_type": "dedupe_only" if len(tables) == 1 else "link_only",
+        "probability_two_random_records_match": asked.prior,
+        "comparisons": [_comparison(each, asked.columns[each.label], first) for each in asked.labels],
         "blocking_rules_to_generate_predictions": [
-            splink.block_on(*names, arrays_to_explode=names)
-            for names in ([columns[label] for label in clause] for clause in rule.clauses)
+            splink.block_on(*names, arrays_to_explode=list(names)) for names in asked.blocks
         ],
         "retain_matching_columns": False,
     }
@@ -83,23 +180,24 @@ def match(
         # on Spark, intermediate tables stay in memory: no checkpoint folder is needed; only Spark's own functions are used
         on_spark = {"spark_session": spark, "break_lineage_method": "persist", "register_udfs_automatically": False}
         api = splink.DuckDBAPI() if spark is None else splink.SparkAPI(**on_spark)
-        table = api.register(_as_table(records, columns))
-        linker = splink.Linker(table, splink.SettingsCreator(**settings), log_level=None)
-        if not labels[0].levels:
-            linker.training.estimate_u_using_random_sampling(max_pairs=5e6, seed=seed)
-            for column in _repeated(records, columns):
-                blocked = splink.block_on(f"{column}[{first}]")
+        held = [api.register(table) for table in tables]
+        given: Any = held[0] if len(held) == 1 else held
+        linker = splink.Linker(given, splink.SettingsCreator(**settings), log_level=None)
+        if not asked.labels[0].levels:
+            linker.training.estimate_u_using_random_sampling(max_pairs=5e6, seed=asked.seed)
+            for names in training:
+                blocked = splink.block_on(*(f"{column}[{first}]" for column in names))
                 linker.training.estimate_parameters_using_expectation_maximisation(blocked)
-        learnt = _completed(linker.misc.save_model_to_json(), columns)
-        linker = splink.Linker(table, learnt, log_level=None)
-        rows = linker.inference.predict(threshold_match_probability=least, warning_mode="never").as_pyarrow_table()
-    found = zip(*(rows[name].to_pylist() for name in ("match_probability", "unique_id_l", "unique_id_r")), strict=True)
-    pairs = ((likely, *sorted(places)) for likely, *places in found)
+        learnt = _completed(linker.misc.save_model_to_json(), asked.columns)
+        linker = splink.Linker(given, learnt, log_level=None)
+        rows = linker.inference.predict(
+            threshold_match_probability=asked.least, warning_mode="never"
+        ).as_pyarrow_table()
     shares = (
         tuple((float(level["m_probability"]), float(level["u_probability"])) for level in _levels(comparison))
         for comparison in learnt["comparisons"]
     )
-    return dict(zip(columns, shares, strict=True)), sorted(pairs, key=lambda pair: (-pair[0], *pair[1:]))
+    return dict(zip(asked.columns, shares, strict=True)), rows
 
 
 def _repeated(records: Database, columns: Mapping[str, str]) -> list[str]:
