@@ -50,6 +50,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Result]:
     folder = release.write(place / "generalized")
     anatomized = dv.anatomize(PEOPLE, sensitive="disease", quasi_identifiers=[LONG, "age"], beta="1/2")
     levels = hierarchies.build(PEOPLE, [LONG])
+    composed = dv.compose([folder, folder], truth=PEOPLE, person=LONG)
     found = [
         dv.measure(PEOPLE, **ROLES),
         dv.measure(PEOPLE, **ROLES).of_class(**{LONG: "4761"}),
@@ -73,6 +74,8 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Result]:
         dv.query(folder, "disease = 'flu'"),
         dv.utility(PEOPLE, release, queries=5),
         dv.compare([PEOPLE, release]),
+        composed,
+        composed.person("4761"),
         dv.check_anatomized(anatomized.write(place / "anatomized")),
         levels,
         hierarchies.cover(PEOPLE, levels.hierarchies),
@@ -117,10 +120,10 @@ def _about_records() -> list[Result]:
 
 
 NAMES = (
-    "Advice Alternatives AnatomizedRelease Applied Attack Attacks Built Comparison Coverage CutColumn Dip Disinformation Enhancement "
-    "Enhancements Entry Estimate Explanation Figure3 Front GeneralizedRelease GroupPrices Growth "
-    "Holdings Increment Independence Leakage Measurement "
-    "OneClass PeopleLeakage Perturbed Profile Ranking ReleaseCheck Repair Report Reproduction Resealed RiskBands Run SetLeakage Simulation "
+    "Advice Alternatives AnatomizedRelease Applied Attack Attacks Built Comparison Composition Coverage CutColumn Dip Disinformation "
+    "Enhancement Enhancements Entry Estimate Explanation Figure3 Front GeneralizedRelease GroupPrices Growth "
+    "Holdings Increment Independence Leakage Measurement OneClass PeopleLeakage PersonTold "
+    "Perturbed Profile Ranking ReleaseCheck Repair Report Reproduction Resealed RiskBands Run SetLeakage Simulation "
     "Table5 TableComparison Timeline "
     "Timings Utility Verdict WithoutLabels"
 ).split()

@@ -24,6 +24,7 @@ _NAMES = {
     "api.report": "report",
     "api.utility": "utility",
     "api.compare": "compare",
+    "api.compose": "compose",
     "publish": "reseal",
     "ledger": "Ledger",
     "table": "read",

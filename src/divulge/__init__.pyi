@@ -9,6 +9,7 @@ from divulge.api.anatomize import advise as advise
 from divulge.api.anatomize import anatomize as anatomize
 from divulge.api.apply import apply as apply
 from divulge.api.compare import compare as compare
+from divulge.api.compose import compose as compose
 from divulge.api.generalize import cut as cut
 from divulge.api.generalize import generalize as generalize
 from divulge.api.generalize import tradeoff as tradeoff

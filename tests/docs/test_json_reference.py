@@ -42,6 +42,8 @@ RUNS = {
     "divulge ledger forget": [RELEASE, ADDED, "ledger forget l 1 --force"],
     "divulge ledger export": [RELEASE, ADDED, "ledger export l --out l.csv"],
     "divulge reseal": [RELEASE, "reseal r"],
+    "divulge compose": [RELEASE, "compose r r --truth patients.csv"],
+    "divulge compose --who": [RELEASE, "compose r r --truth patients.csv --person name --who 'person 7'"],
     "divulge compare": [RELEASE, "compare patients.csv r"],
     "divulge report": ["report patients.csv --qi zip,age --sensitive disease --k-anonymity 5"],
     "divulge anatomize": [GROUPS],

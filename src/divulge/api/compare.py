@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from divulge import anatomy, answers, arrays, count, engines, metrics, publish, results, search, values
+from divulge import anatomy, answers, arrays, composition, count, engines, metrics, publish, results, search, values
 from divulge import policy as policies
 from divulge.api.anatomize import AnatomizedRelease
 from divulge.api.generalize import generalize, roles_of
@@ -26,7 +26,6 @@ from divulge.api.query import is_anatomized, open_anatomized
 from divulge.api.utility import Kind, Utility, utility
 from divulge.arrays import Ints
 from divulge.belief import Adversary, adversary_in_force
-from divulge.composition import place_of
 from divulge.count import Contingency
 from divulge.errors import BadInput, Infeasible
 from divulge.metrics import Measurement
@@ -483,7 +482,7 @@ class _Comparing:
                 why = f"the classes of {each.name} stayed where they were counted, so nobody can be followed"
                 return replace(other, unmatched=why)
         by_values = _Way(here.contingency.sizes, {first.name: np.arange(len(here.contingency)),
-                         other.name: place_of(as_it_is(here.contingency), there.contingency)})  # fmt: skip
+                         other.name: composition.place_of(as_it_is(here.contingency), there.contingency)})  # fmt: skip
         for way in (*ways, by_values):
             before, after = way.places.get(first.name), way.places.get(other.name)
             if before is None or after is None:
@@ -520,7 +519,7 @@ class _Comparing:
             if each.measurement is None or each.measurement.survey is not None:
                 continue
             recoding = _recoding(side, people)
-            found = place_of(recoding or as_it_is(people), each.measurement.contingency)
+            found = composition.place_of(recoding or as_it_is(people), each.measurement.contingency)
             if recoding is not None:
                 mapped.add(side.name)
                 there, counted = each.measurement.contingency, rows if side.release is None else people
@@ -546,7 +545,7 @@ def _recoding(side: _Side, people: Contingency) -> search.Recoding | None:
     names = {key.name for key in people.keys}
     if side.release is not None:
         own, recoding = side.release.original.people, side.release.plan.recoding
-        at = place_of(as_it_is(people), own)
+        at = composition.place_of(as_it_is(people), own)
         codes = tuple(column[np.maximum(at, 0)] for column in recoding.codes)
         return replace(recoding, codes=codes, kept=recoding.kept[np.maximum(at, 0)] & (at >= 0))
     opened = None if side.judged is None else side.judged.release

@@ -30,6 +30,7 @@ COMMANDS = {
     "apply": "publish new rows as an earlier release was published",
     "ledger": "what was released of the same people, when and to whom: list, show, add, retract, forget, export",
     "reseal": "clean the manifest of a release that an earlier version wrote",
+    "compose": "what several releases of the same people tell together",
     "compare": "tables, releases or policies side by side: every metric, what is left, who is better off",
     "report": "write one page about a table or a release, to attach, print and open offline",
     "hierarchy": "build, check, convert and show the levels of columns",

@@ -1,7 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """What several releases of the same people tell together."""
 
+from divulge.composition.bounds import derive
 from divulge.composition.disclosed import Disclosed, place_of
 from divulge.composition.joined import Joined, joined
+from divulge.composition.person import PersonTold
+from divulge.composition.together import Composition, OneRelease, invariance_of, measured_together
 
-__all__ = ["Disclosed", "Joined", "joined", "place_of"]
+__all__ = [
+    "Composition", "Disclosed", "Joined", "OneRelease", "PersonTold", "derive", "invariance_of", "joined", "measured_together", "place_of",
+]  # fmt: skip

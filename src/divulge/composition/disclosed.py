@@ -15,13 +15,11 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from divulge import arrays
-from divulge.anatomy import Published
+from divulge import anatomy, arrays, publish
 from divulge.arrays import Ints
 from divulge.count import Contingency, Request, count_in_memory
 from divulge.errors import BadInput
 from divulge.hierarchy import Hierarchy
-from divulge.publish import OpenedRelease
 from divulge.search import Recoding
 from divulge.table import Roles, Table
 from divulge.values import as_text
@@ -53,7 +51,7 @@ class Disclosed:
     """What it says of each sensitive column."""
     groups: tuple[str, ...] | None = field(default=None, repr=False)
     """The names of its groups, where it is anatomized."""
-    opened: OpenedRelease | None = field(default=None, repr=False)
+    opened: publish.OpenedRelease | None = field(default=None, repr=False)
     """Where its private part is at hand, which says what each value became."""
     hierarchies: Mapping[str, Hierarchy] = field(default_factory=dict, repr=False)
     counted: Contingency | None = field(default=None, repr=False)
@@ -109,7 +107,7 @@ class Disclosed:
         roles: Roles,
         *,
         name: str,
-        opened: OpenedRelease | None = None,
+        opened: publish.OpenedRelease | None = None,
         hierarchies: Mapping[str, Hierarchy] | None = None,
     ) -> Disclosed:
         """A release of one table: ours, with its private part or without, or anybody's."""
@@ -137,7 +135,7 @@ class Disclosed:
         return cls(name, kind, (known,), told, opened=private, hierarchies=dict(hierarchies or {}), counted=counted)
 
     @classmethod
-    def of_groups(cls, published: Published, *, name: str) -> Disclosed:
+    def of_groups(cls, published: anatomy.Published, *, name: str) -> Disclosed:
         """An anatomized release, ours or anybody's."""
         known, told = published.divided()
         tallies = {table.relation: published.engine.query(published.tally_query(table)) for table in published.tables}

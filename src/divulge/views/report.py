@@ -13,7 +13,7 @@ import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from divulge import charts, metrics, publish, results, search, values
+from divulge import charts, composition, metrics, publish, results, search, values
 from divulge.api import compare as comparing
 from divulge.api.anatomize import AnatomizedRelease
 from divulge.api.query import ReleaseCheck
@@ -24,7 +24,7 @@ from divulge.errors import BadInput
 from divulge.metrics import Measurement
 from divulge.policy import Promise, judge
 from divulge.version import __version__
-from divulge.views import compare, html, provenance, releases, summary
+from divulge.views import compare, compose, html, provenance, releases, summary
 from divulge.views.html import Html, el, joined
 from divulge.views.summary import Lens, PromiseLine
 from divulge.views.utility import kept_in_words
@@ -167,6 +167,8 @@ def _answer(report: Report, lens: Lens) -> Html:
         return joined((told, summary.kept(lines)))
     if isinstance(found, comparing.TableComparison):
         return compare.answer(found)
+    if isinstance(found, composition.Composition):
+        return compose.answer(found)
     return html.escape(next((line.strip() for line in str(found).splitlines() if line.strip()), ""))
 
 
@@ -443,6 +445,8 @@ def _attacked(found: Attacks) -> Html:
 def _found(report: Report) -> Html:
     if isinstance(report.found, comparing.TableComparison):
         return compare.sections(report.found, _chart(report.found))
+    if isinstance(report.found, composition.Composition):
+        return compose.sections(report.found, _chart(report.found))
     found = results.rows_of(report.found)
     head, rows = (
         found if isinstance(found, tuple) else (found.column_names, [list(row.values()) for row in found.to_pylist()])

@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`divulge compose`: what several releases of the same people tell together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from typer import Argument, Option
+
+import divulge as dv
+from divulge import results
+from divulge.cli import options, program
+from divulge.cli.pictures import ChartOption, Pictures
+from divulge.errors import BadInput
+
+app = options.new_app()
+
+
+@dataclass(frozen=True)
+class SeveralReleases(options.TableOptions):
+    """Where the releases are, and how tables are read."""
+
+    source: Annotated[  # type: ignore[assignment]
+        list[str],
+        Argument(
+            metavar="RELEASE...",
+            help="Folders of releases, or tables of others, in the order in which they came out; retracted ones too.",
+        ),
+    ]
+
+    def opened(self, source: str, engine: Any) -> Any:
+        """A table as it is to be read."""
+        how = {item.name: getattr(self, item.name) for item in fields(self) if item.name in _READING}
+        return dv.read(source, engine=engine, **how)
+
+
+_READING = ("table", "header", "delimiter", "encoding")
+_WITHOUT_TRUTH = "without --truth"
+
+
+@app.command()
+@options.takes_groups
+def compose(
+    context: typer.Context,
+    releases: SeveralReleases,
+    adversary: options.BeliefOptions,
+    truth: Annotated[
+        options.Texts,
+        Option(
+            metavar="TABLE",
+            help="The table that they were made of; given once for each release where it changed between them.",
+            rich_help_panel="Table",
+        ),
+    ] = None,
+    qi: Annotated[
+        options.Texts,
+        Option(
+            metavar="COLUMNS",
+            help="By which columns people are found; else as the releases say.",
+            rich_help_panel="Roles",
+        ),
+    ] = None,
+    sensitive: Annotated[
+        options.Texts,
+        Option(metavar="COLUMNS", help="What must not be learnt; else as the releases say.", rich_help_panel="Roles"),
+    ] = None,
+    person: Annotated[
+        options.Text,
+        Option(
+            metavar="COLUMN", help="Names people in the truth, and ties its versions together.", rich_help_panel="Roles"
+        ),
+    ] = None,
+    hierarchies: Annotated[
+        Path | None,
+        Option(metavar="DIR", help="What labels stand for, where a release has no mapping.", rich_help_panel="Table"),
+    ] = None,
+    joint: options.JointOption = False,
+    people: Annotated[
+        int | None, Option(metavar="N", help="Without --truth: how many people all releases are about.")
+    ] = None,
+    sample: Annotated[int, Option(metavar="N", help="Name so many of the people who became alone.")] = 0,
+    who: Annotated[
+        options.Text,
+        Option(metavar="NAME", help="Tell of this person, by --person: what is believed of her after each release."),
+    ] = None,
+    out: Annotated[
+        options.Text, Option(metavar="FILE", help="Also write it as one page (.html), replaced if it is there.")
+    ] = None,
+    chart: ChartOption = None,
+    json_: options.JsonOption = False,
+) -> None:
+    """Tell what several releases give away together, beside each alone: with the truth an upper bound, without it what can be derived.
+
+    \b
+    Examples:
+      divulge compose first/ second/ --truth patients.csv --sample 5
+      divulge compose 2024/ 2025/ --truth old.csv --truth new.csv --person id
+      divulge compose first/ theirs.csv --qi zip,age --sensitive disease
+    """
+    if out is not None:
+        results.page_path(out)
+    drawing = Pictures.of(chart, ("after_each_release",))
+    if truth is None:
+        program.refuse_idle(context, {_WITHOUT_TRUTH: ("person", "joint", "sample", "who", "chart")})
+    if who is not None and person is None:
+        raise BadInput("--who names a person by a column, and none was given", hint="Give --person COLUMN too")
+    engine = releases.chosen_engine()
+    tables = [releases.opened(source, engine) for source in truth or []]
+    names = tables[0].names if tables else ()
+    her = adversary.resolve(names)
+    found = dv.compose(
+        releases.source,
+        truth=None if truth is None else tables[0] if len(tables) == 1 else tables,
+        quasi_identifiers=_split(qi),
+        sensitive=_split(sensitive),
+        person=person,
+        joint=joint,
+        adversary=her if her.given else None,
+        hierarchies=hierarchies,
+        people=people,
+        sample=sample,
+        engine=engine,
+    )
+    if who is not None:
+        if out is not None or chart is not None:
+            raise BadInput("--who tells of one person, and writes no page and no picture", hint="Leave it out")
+        options.tell(found.person(who), json_=json_)
+        return
+    written = [] if out is None else [dv.report(found, title=f"{len(releases.source)} releases together").save(out)]
+    options.tell(found, json_=json_, written=written)
+    drawing.draw({"after_each_release": found.chart}, json_=json_)
+
+
+def _split(given: options.Texts) -> tuple[str, ...]:
+    return tuple(part.strip() for text in given or () for part in text.split(",") if part.strip())

@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What releases tell together, against counts made by hand and in plain Python; m-invariance; one person."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import divulge as dv
+from divulge.errors import BadInput
+from tests.helpers import run_cli
+
+TRUTH = pa.table(
+    {
+        "id": [1, 2, 3, 4],
+        "age": [21, 28, 31, 39],
+        "sex": ["f", "m", "f", "m"],
+        "disease": ["flu", "cold", "cold", "flu"],
+    }
+)
+BY_AGE = pa.table({"age": ["[20, 30)", "[20, 30)", "[30, 40)", "[30, 40)"], "disease": ["flu", "cold", "cold", "flu"]})
+BY_SEX = pa.table({"sex": ["f", "m", "f", "m"], "disease": ["flu", "cold", "cold", "flu"]})
+
+
+def test_four_people_who_become_alone(engine: Any) -> None:
+    """By age two and two, by sex two and two, by both one and one and one and one; so their diseases are known: 1 bit."""
+    truth = dv.read(TRUTH, engine=engine)
+    found = dv.compose([BY_AGE, BY_SEX], truth=truth, sensitive="disease", person="id", sample=1)
+    assert found.together is not None
+    assert (found.together.smallest, found.together.below, found.together.became_alone) == (2, 4, 4)
+    assert found.together.named[0]["person"] == 1
+    assert found.together.named[0]["classes"] == {"release 1": {"age": "[20, 30)"}, "release 2": {"sex": "f"}}
+    told = found.to_dict()["releases"][1]
+    assert told["alone"]["identity"]["k_anonymity"] == 2
+    assert told["so_far"]["identity"]["k_anonymity"] == 1
+    assert told["adds"]["bits"]["disease"] == pytest.approx(1.0)
+    assert told["adds"]["identity"]["k_anonymity"] == -1
+
+
+def random_people(rows: int, seed: int) -> dict[str, list[Any]]:
+    """People drawn at random."""
+    draw = random.Random(seed)  # noqa: S311 - people are invented
+    return {
+        "id": list(range(rows)),
+        "age": [draw.randrange(20, 60) for _ in range(rows)],
+        "zip": [str(4700 + draw.randrange(100)) for _ in range(rows)],
+        "disease": [draw.choice(("flu", "cold", "hiv")) for _ in range(rows)],
+    }
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_joint_classes_are_those_that_plain_python_counts(seed: int) -> None:
+    people = random_people(80, seed)
+    tens = [f"[{age // 10 * 10}, {age // 10 * 10 + 10})" for age in people["age"]]
+    fifteens = [f"[{age // 15 * 15}, {age // 15 * 15 + 15})" for age in people["age"]]
+    masked = [code[:3] + "*" for code in people["zip"]]
+    first = pa.table({"age": tens, "disease": people["disease"]})
+    second = pa.table({"age": fifteens, "zip": masked, "disease": people["disease"]})
+    found = dv.compose([first, second], truth=pa.table(people), sensitive="disease", person="id")
+    joint = Counter(zip(tens, fifteens, masked, strict=True))
+    alone = Counter(tens), Counter(zip(fifteens, masked, strict=True))
+    smallest = min(*alone[0].values(), *alone[1].values())
+    assert found.together is not None
+    assert found.together.smallest == smallest
+    assert found.together.below == sum(n for n in joint.values() if n < smallest)
+    became = [key for key, n in joint.items() if n == 1 and alone[0][key[0]] > 1 and alone[1][key[1], key[2]] > 1]
+    assert found.together.became_alone == len(became)
+    assert found.measurement is not None
+    assert found.measurement["k_anonymity"].value == min(joint.values())
+    assert found.measurement["classes"].value == len(joint)
+
+
+def versions() -> tuple[list[pa.Table], list[pa.Table]]:
+    """Table I of Xiao and Tao's kind: 4 leaves, 5 comes, and takes the value that 4 had."""
+    then = {"id": [1, 2, 3, 4], "age": [21, 28, 31, 39], "disease": ["flu", "cold", "cold", "flu"]}
+    now = {"id": [1, 2, 3, 5], "age": [21, 28, 31, 38], "disease": ["flu", "cold", "cold", "flu"]}
+    tens = ["[20, 30)", "[20, 30)", "[30, 40)", "[30, 40)"]
+    return [pa.table(then), pa.table(now)], [pa.table({"age": tens, "disease": t["disease"]}) for t in (then, now)]
+
+
+def test_releases_that_keep_the_signatures_are_m_invariant(engine: Any) -> None:
+    truths, releases = versions()
+    tied = [dv.read(table, engine=engine) for table in truths]
+    found = dv.compose(releases, truth=tied, person="id", sensitive="disease")
+    (told,) = found.invariance
+    assert (told.m, told.unique, told.changed, told.followed) == (2, (2, 2), 0, 3)
+    assert found.together is not None
+    assert (found.together.people, found.together.became_alone) == (5, 3)
+
+
+def test_a_signature_that_changes_breaks_m_invariance() -> None:
+    truths, (first, _) = versions()
+    second = pa.table({"age": ["[20, 30)"] * 2 + ["[30, 40)"] * 2, "disease": ["flu", "cold", "cold", "hiv"]})
+    truths[1] = truths[1].set_column(2, "disease", pa.array(["flu", "cold", "cold", "hiv"]))
+    (told,) = dv.compose([first, second], truth=truths, person="id", sensitive="disease").invariance
+    assert (told.m, told.changed, told.followed) == (0, 1, 3)
+
+
+def test_a_class_with_a_value_twice_is_not_m_unique() -> None:
+    twice = pa.table({"age": ["[20, 40)"] * 4, "disease": ["flu", "cold", "cold", "flu"]})
+    (told,) = dv.compose([BY_AGE, twice], truth=TRUTH, person="id", sensitive="disease").invariance
+    assert (told.m, told.unique, told.distinct, told.changed) == (0, (2, 0), (2, 2), 0)
+
+
+def test_who_is_left_out_of_one_release_is_told_by_the_difference() -> None:
+    """Everybody but 1 is in the second: 1 is alone in what they have together, and hidden in the first."""
+    first = pa.table({"age": ["[20, 40)"] * 4, "disease": TRUTH["disease"]})
+    second = pa.table({"age": ["[22, 40)"] * 3, "disease": ["cold", "cold", "flu"]})
+    found = dv.compose([first, second], truth=TRUTH, person="id", sensitive="disease", sample=4)
+    assert found.together is not None
+    assert [one["person"] for one in found.together.named] == [1]
+    assert found.together.named[0]["classes"]["release 2"] is None
+
+
+def test_what_is_out_stays_known(tmp_path: Path) -> None:
+    """A folder that was moved away as retracted is composed like any other."""
+    roles: dict[str, Any] = {"sensitive": "disease", "identifier": "id"}
+    release = dv.generalize(TRUTH, policy={"k_anonymity": 2}, quasi_identifiers=["age"], leave_out="sex", **roles)
+    folder = Path(release.write(tmp_path / "first"))
+    folder.rename(tmp_path / "retracted")
+    found = dv.compose([tmp_path / "retracted", BY_SEX], truth=TRUTH, sensitive="disease")
+    assert found.releases[0].kind == "generalized"
+    assert found.releases[0].found is not None
+    assert found.releases[0].found.how == "mapping"
+
+
+def test_a_column_that_one_release_publishes_as_it_is_and_another_makes_coarser(tmp_path: Path) -> None:
+    """Sex is plain in the first and a quasi-identifier in the second: whoever knows it finds people by it in both."""
+    roles: dict[str, Any] = {"sensitive": "disease", "identifier": "id", "plain": "sex"}
+    release = dv.generalize(TRUTH, policy={"k_anonymity": 4}, quasi_identifiers=["age"], **roles)
+    first = release.write(tmp_path / "first")
+    alone = dv.compose([first], truth=TRUTH).releases[0].alone
+    beside = dv.compose([first], truth=TRUTH, quasi_identifiers=["age", "sex"]).releases[0].alone
+    assert alone is not None
+    assert beside is not None
+    assert (alone["k_anonymity"].value, beside["k_anonymity"].value) == (4, 2)
+
+
+def test_her_dossier(engine: Any) -> None:
+    """Person 2 has a cold. By each release half believed: 1/2 flu, 1/2 cold; then certain, which is all that is true of her."""
+    truth = dv.read(TRUTH, engine=engine)
+    found = dv.compose([BY_AGE, BY_SEX], truth=truth, sensitive="disease", person="id").person(2)
+    assert [step.people for step in found.steps] == [2, 2]
+    assert [step.together for step in found.steps] == [2, 1]
+    half = dv.dossier.Record.of([("disease", "flu", 0.5), ("disease", "cold", 0.5)])
+    expected = dv.dossier.leakage(half, dv.dossier.Record.of({"disease": "cold"})).leakage
+    assert [step.alone for step in found.steps] == pytest.approx([expected, expected])
+    assert [step.so_far for step in found.steps] == pytest.approx([expected, 1.0])
+    with pytest.raises(BadInput, match="nobody in the truth"):
+        dv.compose([BY_AGE], truth=TRUTH, sensitive="disease", person="id").person(9)
+
+
+def test_the_command(tmp_path: Path) -> None:
+    from pyarrow import csv
+
+    for name, table in {"truth": TRUTH, "age": BY_AGE, "sex": BY_SEX}.items():
+        csv.write_csv(table, tmp_path / f"{name}.csv")
+    asked = ["compose", str(tmp_path / "age.csv"), str(tmp_path / "sex.csv"), "--sensitive", "disease"]
+    told = run_cli(*asked, "--truth", str(tmp_path / "truth.csv"), "--person", "id")
+    assert told.code == 0
+    assert told.out.startswith("2 releases together: 4 of 4 people share all their classes with fewer than 2")
+    found = run_cli(*asked, "--json").json()
+    assert found["together"] is None
+    assert found["derived"][0]["possible"] == 4
+    assert run_cli(*asked, "--sample", "2").code == 2
+    assert run_cli(*asked, "--truth", str(tmp_path / "truth.csv"), "--who", "2").code == 2
