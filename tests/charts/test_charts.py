@@ -387,6 +387,9 @@ def every() -> dict[str, Any]:
         "figure": dv.papers.compare_distances(pairs=2, steps=10).chart(),
         "independence": dv.charts.independence(found.independence()),
         "compared": dv.compare([PATIENTS, release]).chart(),
+        "after_each_release": dv.compose(
+            [PATIENTS.select(["zip", "disease"]), PATIENTS], truth=PATIENTS, **ROLES
+        ).chart(),
         "what_is_left": dv.utility(PATIENTS, release, queries=5).chart(),
     }
 
