@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The small tables that papers print, cell by cell, so that their examples run without a network: `load("afifi-table-4b")`.
 
-Afifi et al. 2018, and Bezzi 2010. Comments say where a cell was mended, and why.
+Afifi et al. 2018, Bezzi 2010, Bkakria et al. 2021, Yao et al. 2021 (SLPPA), Whang and Garcia-Molina 2012. Comments say where a cell was
+mended, and why.
 """
 
 from __future__ import annotations
@@ -14,6 +15,9 @@ from divulge.datasets.catalogue import Dataset
 
 AFIFI = "Afifi, Zhou and Ren: Privacy Characterization and Quantification in Data Publishing (2018)"
 BEZZI = "Bezzi: An information theoretic approach for privacy metrics (2010)"
+BKAKRIA = "Bkakria et al.: Information theoretic-based privacy risk evaluation for data anonymization (2021)"
+YAO = "Yao et al.: Sensitive Label Privacy Preservation with Anatomization for Data Publishing (2021)"
+WHANG = "Whang and Garcia-Molina: A Model for Quantifying Information Leakage (2012)"
 
 
 @dataclass(frozen=True)
@@ -228,4 +232,115 @@ PRINTED: tuple[Dataset, ...] = (
         [190-200), N
         """,
     ),
+    printed(
+        "bkakria-table-1a", "Nine patients", BKAKRIA, _PATIENTS, """
+        35510, 21, Asthma
+        35591, 42, HIV
+        35593, 47, Asthma
+        35210, 38, Diabetes
+        35273, 32, HIV
+        35517, 20, Diabetes
+        35599, 49, Diabetes
+        35262, 33, Asthma
+        35511, 26, HIV
+        """, integers="age",
+    ),
+    printed(
+        "bkakria-table-1b", "Nine patients, 3-anonymous and 3-diverse", BKAKRIA, _PATIENTS, """
+        3551*, 2*, Asthma
+        3551*, 2*, Diabetes
+        3551*, 2*, HIV
+        3559*, 4*, HIV
+        3559*, 4*, Asthma
+        3559*, 4*, Diabetes
+        352*, 3*, Diabetes
+        352*, 3*, HIV
+        352*, 3*, Asthma
+        """,
+    ),
+    printed(
+        "bkakria-table-2a", "Fifteen patients", BKAKRIA, _PATIENTS, """
+        35510, 21, Asthma
+        35591, 42, HIV
+        35593, 47, Asthma
+        35210, 38, Diabetes
+        35273, 32, HIV
+        35517, 20, Diabetes
+        35599, 49, Diabetes
+        35262, 33, Asthma
+        35511, 26, HIV
+        35212, 39, Diabetes
+        35281, 32, Diabetes
+        35596, 41, Diabetes
+        35592, 46, Diabetes
+        35515, 23, Diabetes
+        35511, 26, Diabetes
+        """, integers="age",
+    ),
+    printed(
+        "bkakria-table-2b", "Fifteen patients, 5-anonymous and 3-diverse", BKAKRIA, _PATIENTS, """
+        3551*, 2*, Asthma
+        3551*, 2*, Diabetes
+        3551*, 2*, Diabetes
+        3551*, 2*, Diabetes
+        3551*, 2*, HIV
+        3559*, 4*, HIV
+        3559*, 4*, Asthma
+        3559*, 4*, Diabetes
+        3559*, 4*, Diabetes
+        3559*, 4*, Diabetes
+        352*, 3*, Diabetes
+        352*, 3*, HIV
+        352*, 3*, Asthma
+        352*, 3*, Diabetes
+        352*, 3*, Diabetes
+        """,
+    ),
+    # Its Table 6, two cases of a zip code for the same eight people, stands in the last two columns.
+    printed(
+        "bkakria-table-3", "Eight people: five cases of age, three of disease, two of zip code (Table 6)", BKAKRIA,
+        "identifier age1 age2 age3 age4 age5 disease1 disease2 disease3 zip1 zip2", """
+        1, 30, 30, 30, 30, 30, Diabetes, Diabetes, Diabetes, 35000, 35000
+        2, 62, 30, 30, 30, 30, Epilepsy, Diabetes, Diabetes, 35000, 35000
+        3, 37, 30, 30, 30, 30, Asthma, Epilepsy, Diabetes, 35000, 35000
+        4, 21, 30, 47, 47, 30, Allergies, Depression, Diabetes, 35510, 35510
+        5, 19, 30, 30, 30, 47, Depression, HIV, Diabetes, 35510, 35510
+        6, 47, 30, 30, 47, 47, HIV, Heart Disease, HIV, 35510, 35510
+        7, 71, 30, 30, 30, 47, Heart Disease, Cancer, Asthma, 35510, 35200
+        8, 73, 30, 30, 30, 47, Cancer, Allergies, Allergies, 35510, 35200
+        """, integers="identifier age1 age2 age3 age4 age5",
+    ),
+    printed(
+        "slppa-table-1", "Eight people of a financial network", YAO, "name gender job age zipcode salary", """
+        Alice, F, Teacher, 30, 11100, 4500
+        Ben, M, Engineer, 33, 12200, 6000
+        Cary, F, Engineer, 45, 12200, 4700
+        David, M, Teacher, 42, 11100, 4500
+        Eric, M, Doctor, 32, 25300, 6700
+        Frank, M, Police, 44, 23200, 4000
+        Gina, F, Doctor, 30, 11100, 6400
+        Henry, M, Doctor, 33, 12200, 6000
+        """, integers="age salary",
+    ),
+    printed(
+        "whang-table-1", "Six patients", WHANG, "Name Zip Age Disease", """
+        Alice, 111, 30, Heart
+        Bob, 112, 31, Breast
+        Carol, 115, 33, Cancer
+        Dave, 222, 50, Hair
+        Pat, 299, 70, Flu
+        Zoe, 241, 60, Flu
+        """, integers="Age",
+    ),
+    printed(
+        "whang-table-2", "Six patients, 3-anonymous", WHANG, "Zip Age Disease", """
+        11*, 3*, Heart
+        11*, 3*, Breast
+        11*, 3*, Cancer
+        2**, >=50, Hair
+        2**, >=50, Flu
+        2**, >=50, Flu
+        """,
+    ),
+    printed("whang-table-3", "What an adversary knows of Alice", WHANG, "Name Zip Age", "Alice, 111, 30", integers="Age"),
 )  # fmt: skip
