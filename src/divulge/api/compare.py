@@ -481,6 +481,9 @@ class _Comparing:
             if each.measurement is not None and each.measurement.survey is not None:
                 why = f"the classes of {each.name} stayed where they were counted, so nobody can be followed"
                 return replace(other, unmatched=why)
+            if each.measurement is not None and each.measurement.contingency.pinned:
+                why = f"the numbers of {each.name} are those beside releases that are out already, whose classes no other table has"
+                return replace(other, unmatched=why)
         by_values = _Way(here.contingency.sizes, {first.name: np.arange(len(here.contingency)),
                          other.name: composition.place_of(as_it_is(here.contingency), there.contingency)})  # fmt: skip
         for way in (*ways, by_values):
@@ -516,7 +519,7 @@ class _Comparing:
         places: dict[str, Ints] = {}
         mapped = set()
         for side, each in zip(self.sides, told, strict=True):
-            if each.measurement is None or each.measurement.survey is not None:
+            if each.measurement is None or each.measurement.survey or each.measurement.contingency.pinned:
                 continue
             recoding = _recoding(side, people)
             found = composition.place_of(recoding or as_it_is(people), each.measurement.contingency)

@@ -15,6 +15,7 @@ from typing import Any, Literal
 from divulge import engines, metrics, publish, search, values
 from divulge import policy as policies
 from divulge.api.hierarchies import suggest
+from divulge.api.released import beside_released
 from divulge.belief import Adversary, Assumptions, adversary_in_force
 from divulge.count import Contingency, Domain, Request, count, count_in_memory
 from divulge.engines import OwnEngine
@@ -98,6 +99,7 @@ def cut(
         raise BadInput(f"{column!r} is cut, so it cannot stand beside itself")
     roles = resolve_roles(source, quasi_identifiers=[column, *names], sensitive=[about])
     her = adversary_in_force(adversary, kept.adversary)
+    her.refuse(("released",), "ranges of one column are sought, which a release that is out says nothing of")
     assumptions, nulls = Assumptions.of(her, source, roles), her.without_wildcards()
     contingency = count(source, roles, nulls=nulls)
     everybody = metrics.count_population(source, her, roles, nulls)
@@ -296,15 +298,17 @@ def count_original(
     if adversary.original is not None:
         told = "the table that is generalized is the original itself"
         raise BadInput(told, hint="Leave original out, or give a prior")
-    assumptions, nulls = Assumptions.of(adversary, source, roles), adversary.without_wildcards()
-    contingency = count_in_memory(Request(source, roles, nulls, joint))
+    source, released = beside_released(source, roles, adversary)
+    assumptions, nulls = Assumptions.of(adversary.holding_nothing, source, roles), adversary.without_wildcards()
+    contingency = released.pinned(count_in_memory(Request(source, released.judged(roles), nulls, joint)))
     everybody = metrics.count_population(source, adversary, roles, nulls)
     before = metrics.measure_counts(
         contingency, source, roles, assumptions=assumptions, nulls=nulls, population=everybody
     )
+    before = released.told_by(before)
     merging = assumptions.as_joint(contingency)
-    original = publish.Original.of(before, source, roles, engine=engine, assumptions=merging, nulls=nulls, joint=joint)
-    return original, before
+    known: dict[str, Any] = {"assumptions": merging, "nulls": nulls, "joint": joint, "released": released}
+    return publish.Original.of(before, source, roles, engine=engine, **known), before
 
 
 def _of_release(original: publish.Original, plan: Plan, hierarchies: Mapping[str, Hierarchy]) -> Assumptions:
@@ -330,7 +334,7 @@ def choose_hierarchies(
 
     `also` are values that only a prior knows; where a rule gives them a label too, the hierarchy knows it.
     """
-    values = {key.name: key.labels for key in contingency.keys}
+    values = {key.name: key.labels for key in contingency.own_keys}
     own = declared.hierarchies if declared is not None else {}
     specs: dict[str, Spec] = {name: hierarchy for name, hierarchy in own.items() if name in values}
     specs |= policy.hierarchies
@@ -356,7 +360,7 @@ def _levels(
     if given:
         told = "the method 'columns' publishes each column as it is or not at all, and hierarchies are given"
         raise BadInput(told, hint="Leave them out, or use the method 'full-domain'")
-    dropped: dict[str, Spec] = {key.name: {"suppress": True} for key in contingency.keys}
+    dropped: dict[str, Spec] = {key.name: {"suppress": True} for key in contingency.own_keys}
     return choose_hierarchies(contingency, dropped, replace(policy, hierarchies={}), also=also)
 
 

@@ -14,6 +14,7 @@ from typing import Any
 
 from divulge import answers, engines, metrics, publish, values
 from divulge import policy as policies
+from divulge.api.released import beside_new, beside_released
 from divulge.belief import Adversary, Assumptions, adversary_in_force
 from divulge.count import Request
 from divulge.engines import DuckDBEngine, choose_engine
@@ -53,7 +54,7 @@ class TableOrRelease:
 
     def assumptions(self, her: Adversary, roles: Roles) -> Assumptions:
         """What she comes to; of a release that is opened with its private part, her prior is that of the original."""
-        found = Assumptions.of(her, self.table, roles)
+        found = Assumptions.of(her.holding_nothing, self.table, roles)
         if self.release is None or self.release.private is None:
             return found
         if her.original is not None and her.population is None:
@@ -140,11 +141,15 @@ def _measured(judged: TableOrRelease, roles: Roles, her: Adversary, *, joint: bo
     """Count and measure; an identifier whose values repeat is said to be perhaps a person."""
     source, release = judged.table, judged.release
     assumptions = judged.assumptions(her, roles)
-    request = Request(source, roles, her.counted_nulls, joint, her.suppression)
+    counted, by, held = _beside_released(judged, roles, her)
+    request = Request(counted, by, her.counted_nulls, joint, her.suppression)
     if request.wildcards:
         _refuse_beside_wildcards(her, roles, joint=joint)
     everybody, recoded = _population(judged, her, roles)
     found = metrics.measure_request(request, assumptions=assumptions, population=everybody)
+    if held.columns:
+        named = {"source": source.source, "quasi_identifiers": list(roles.quasi_identifiers)}
+        found = held.told_by(replace(found, settings={**found.settings, **named}))
     noted = [] if recoded is None else [recoded.text]
     found = replace(found, notes=(*guard.repeated(source, roles), *found.notes, *noted))
     if her.population is not None:
@@ -154,6 +159,18 @@ def _measured(judged: TableOrRelease, roles: Roles, her: Adversary, *, joint: bo
     of_itself = [_OF_ITSELF] if "table" in found.settings["prior"].values() else []
     told = {"folder": str(release.folder), "kind": release.document["kind"], "private": release.private is not None}
     return replace(found, settings={**found.settings, "release": told}, notes=(*found.notes, *of_itself))
+
+
+def _beside_released(
+    judged: TableOrRelease, roles: Roles, her: Adversary
+) -> tuple[Table, Roles, publish.EarlierReleases]:
+    """What is counted, and by which columns: with releases that are out already, the joint classes of the people in the original."""
+    if her.released is None or (judged.release is None and her.original is None):
+        table, held = beside_released(judged.table, roles, her)
+        return table, held.judged(roles), held
+    new = judged.table if judged.release is None else judged.release.folder
+    table, held = beside_new(new, judged.table, roles, her)
+    return table, replace(roles, quasi_identifiers=held.columns, identifier=(), leave_out=(), plain=()), held
 
 
 @dataclass(frozen=True)
@@ -325,7 +342,12 @@ def _check_release(
     if verdict is None:
         raise InternalError("a release was neither judged nor refused")
     outcomes = tuple(
-        replace(it, shown_by="publisher" if it.protects else release.shown_by(it.promise, it.attribute, own=own))
+        replace(
+            it,
+            shown_by="publisher"
+            if it.protects or her.released
+            else release.shown_by(it.promise, it.attribute, own=own),
+        )
         for it in verdict.outcomes
     )
     settings = dict(verdict.measurement.settings)
@@ -450,7 +472,7 @@ def _with_all_rows(verdict: Verdict, source: Table, roles: Roles, her: Adversary
     """Where the person column is handed out, each promise a second time: a person's class is who has the same rows, each as often."""
     if roles.person is None or not policy.person_published:
         return verdict
-    known = Assumptions.of(her, source, roles)
+    known = Assumptions.of(her.holding_nothing, source, roles)
     promises = [promise for promise in policy.promises if _can_be_held(promise, known)]
     if not promises:
         return verdict

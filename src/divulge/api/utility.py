@@ -520,7 +520,7 @@ def _few_cells(left: Domain, right: Domain) -> bool:
 def _class_of_rows(rows: anatomy.RowCodes, counted: Contingency) -> Ints:
     """The class of each row, -1: it was not counted."""
     both, radices = [], []
-    for key, codes in zip(counted.keys, counted.codes, strict=True):
+    for key, codes in zip(counted.own_keys, counted.own_codes, strict=True):
         domain = rows.domain(key.name)
         place = {values.as_text(label): code for code, label in enumerate(domain.labels)}
         here = np.array([place[values.as_text(label)] for label in key.labels], dtype=np.int64)

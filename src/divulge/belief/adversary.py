@@ -68,6 +68,8 @@ class Adversary:
     """The population (a path or a table), for journalist risk and k-map."""
     population_count: str | None = None
     """The column of the population that says how many people a row stands for; by default a row is one person."""
+    released: Any = None
+    """Releases of the same people that are out already: folders, tables, or what `open_release` gave; a list of them, or one."""
     nulls: NullsSaid | None = None
     """A null is a "category" of its own (the default), its row is left out ("drop"), or it matches anything ("wildcard")."""
     suppressed: Mapping[str, wildcards.SuppressedAs] | None = None
@@ -89,10 +91,10 @@ class Adversary:
                 object.__setattr__(self, name, values_by_attribute(given, name))
         self.knowledge()
         self._check_distances()
-        if self.tries is not None:
-            object.__setattr__(self, "tries", tries_by_attribute(self.tries))
-        if self.within is not None:
-            object.__setattr__(self, "within", within_by_attribute(self.within))
+        checked = {"tries": tries_by_attribute, "within": within_by_attribute, "released": _releases}
+        for name, check in checked.items():
+            if getattr(self, name) is not None:
+                object.__setattr__(self, name, check(getattr(self, name)))
         if self.nulls is not None and self.nulls not in get_args(NullsSaid):
             raise BadInput(f"nulls={self.nulls!r} is not known", hint="use 'category', 'drop' or 'wildcard'")
         self._check_suppressed()
@@ -135,15 +137,14 @@ class Adversary:
         for key in ("original", "population"):
             if isinstance(found.get(key), str):
                 found[key] = _seen_from(folder, found[key])
-        for key in ("prior", "taxonomies"):
-            given = found.get(key)
-            if isinstance(given, Mapping):
+        for key in ("prior", "taxonomies", "released"):
+            if isinstance(given := found.get(key), Mapping):
                 found[key] = {
-                    name: str(folder / item) if isinstance(item, str) and as_share(item) is None else item
+                    name: item if as_share(item) is not None else _paths_seen_from(folder, item)
                     for name, item in given.items()
                 }
-            elif isinstance(given, str):
-                found[key] = str(folder / given)
+            else:
+                found[key] = _paths_seen_from(folder, given)
         try:
             return cls(**found)
         except BadInput as error:
@@ -184,6 +185,11 @@ class Adversary:
             raise BadInput(told, hint="Count such cells as a value of their own here")
         return self.counted_nulls
 
+    @property
+    def holding_nothing(self) -> Adversary:
+        """The same where what she holds has become columns of the table."""
+        return replace(self, released=None)
+
     def refuse(self, names: Iterable[str], why: str) -> None:
         """An option without effect is refused."""
         for name in names:
@@ -223,6 +229,9 @@ class Assumptions:
     @classmethod
     def of(cls, adversary: Adversary, table: Table, roles: Roles) -> Assumptions:
         """Hold what is said about her against the roles of a table, and open her original beside it."""
+        adversary.refuse(
+            ("released",), "only measure, check, tradeoff and what publishes judge people in joint classes"
+        )
         priors = _by_attribute(adversary.prior, roles)
         return cls(
             original=None if adversary.original is None else read_beside(table, adversary.original),
@@ -325,6 +334,24 @@ def _seen_from(folder: Path, text: str) -> str:
     looks_like_a_file = kind_by_name(Path(text)) is not None or any(sign in text for sign in "/\\*?")
     is_path = "://" not in text and (looks_like_a_file or (folder / text).exists())
     return str(folder / text) if is_path else text
+
+
+def _paths_seen_from(folder: Path, given: Any) -> Any:
+    """One path or several, as seen from a folder; what is no path stays as it is."""
+    if isinstance(given, list):
+        return [_paths_seen_from(folder, item) for item in given]
+    return str(folder / given) if isinstance(given, str) else given
+
+
+def _releases(given: Any) -> tuple[Any, ...]:
+    several = tuple(given) if isinstance(given, list | tuple) else (given,)
+    for item in several:
+        if item is None or isinstance(item, (bool, int, float, bytes, set, frozenset)):
+            told = f"released holds {item!r}, which is no release"
+            raise BadInput(told, hint="give the folders of releases that are out already, or their tables")
+    if not several:
+        raise BadInput("released names no release", hint="give the folders of those that are out already")
+    return several
 
 
 def _check_prior(given: Any) -> None:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Annotated
 
 import typer
@@ -11,7 +12,13 @@ from typer import Option
 import divulge as dv
 from divulge.api.query import is_anatomized
 from divulge.cli import options
-from divulge.cli.measure import PrivateOption, SuppressionOptions, refuse_beside_levels, table_or_release
+from divulge.cli.measure import (
+    PrivateOption,
+    ReleasedOption,
+    SuppressionOptions,
+    refuse_beside_levels,
+    table_or_release,
+)
 from divulge.cli.pictures import ChartOption, Pictures
 from divulge.policy import Promise
 
@@ -28,6 +35,7 @@ def check(
     columns: options.GuardOptions,
     adversary: options.BeliefOptions,
     suppression: SuppressionOptions,
+    released: ReleasedOption = None,
     policy: options.PolicyOption = None,
     protect: options.ProtectOption = None,
     sample: Annotated[int, Option(help="How many of the classes that break a promise to name.", min=0)] = 10,
@@ -44,6 +52,7 @@ def check(
       divulge check patients.csv --policy divulge.toml
       divulge check patients.csv --qi zip,age --sensitive disease --k-anonymity 5 --entropy-leakage 0.5
       divulge check release/ --private
+      divulge check release-2/ --original patients.csv --released release-1/
     """
     if is_anatomized(table.source):
         refuse_beside_levels(context, table.source, used=("chart", "json_"))
@@ -58,7 +67,7 @@ def check(
     judged = table_or_release(table, private=private)
     opened = judged.table
     kept = options.policy_of(policy, promises, protect=protect, alone_share=columns.alone_share)
-    her = suppression.added_to(adversary.resolve(opened.names))
+    her = replace(suppression.added_to(adversary.resolve(opened.names)), released=released or None)
     named = roles.resolve(opened) | columns.resolve(opened)
     verdict = dv.check(judged, kept, **named, joint=joint, adversary=her, sample=sample)
     options.tell(verdict, json_=json_, text={"sample": sample})

@@ -14,6 +14,7 @@ import divulge as dv
 from divulge import results, search
 from divulge.belief import Adversary
 from divulge.cli import options, program
+from divulge.cli.measure import ReleasedOption
 from divulge.cli.pictures import ChartOption, Makers, Pictures, ReportOption, reading_flags, write_report
 from divulge.policy import Policy, Promise
 
@@ -64,6 +65,7 @@ def generalize(
     roles: options.RoleOptions,
     columns: options.GuardOptions,
     adversary: options.BeliefOptions,
+    released: ReleasedOption = None,
     policy: options.PolicyOption = None,
     protect: options.ProtectOption = None,
     out: Annotated[
@@ -156,6 +158,7 @@ def generalize(
     kept = options.policy_of(policy, promises, protect=protect, alone_share=columns.alone_share)
     given = roles.resolve(opened)
     levels, her = levels_and_adversary(opened, kept, given, hierarchies=hierarchies, adversary=adversary)
+    her = replace(her, released=released or None)
     common = given | {
         "policy": kept,
         "hierarchies": levels,

@@ -23,6 +23,14 @@ from divulge.errors import BadInput
 app = options.new_app()
 
 
+ReleasedOption = Annotated[
+    options.Texts,
+    Option(
+        metavar="RELEASE",
+        help="A release of these people that is out already. Repeatable.",
+        rich_help_panel="Adversary",
+    ),
+]
 PrivateOption = Annotated[
     bool,
     Option(
@@ -136,6 +144,7 @@ def measure(
     adversary: options.BeliefOptions,
     suppression: SuppressionOptions,
     further: FurtherOptions,
+    released: ReleasedOption = None,
     about: Annotated[
         options.Text,
         Option(
@@ -218,7 +227,7 @@ def measure(
         judged,
         **_roles(roles, opened, about, given),
         joint=joint,
-        adversary=suppression.added_to(adversary.resolve(opened.names)),
+        adversary=replace(suppression.added_to(adversary.resolve(opened.names)), released=released or None),
     )
     if class_:
         one = measurement.of_class(**_class_values(class_, [key.name for key in measurement.contingency.keys]))

@@ -179,15 +179,12 @@ class TableOptions:
         Text,
         Option(
             metavar="NAME",
-            help="What counts: duckdb (default) or spark, with which TABLE may be in a catalog.",
+            help="What counts: duckdb (default) or spark, which finds TABLE in catalogs.",
             autocompletion=program.one_of(lambda: ["duckdb", "spark"]),
         ),
     ] = None
     memory_limit: Annotated[
-        Text,
-        Option(
-            metavar="SIZE", help="With duckdb: the memory to count in, such as 4GB; what needs more spills to disk."
-        ),
+        Text, Option(metavar="SIZE", help="With duckdb: memory to count in, such as 4GB; the rest spills to disk.")
     ] = None
     temp_directory: Annotated[
         Path | None,

@@ -2,7 +2,7 @@
 """Releases: rows are written to a private place, read back, checked, and only then moved to where others can see them."""
 
 from divulge.publish.files import Format, choose_format, draw_secret, read_rows, recoded_rows, shuffled, writable
-from divulge.publish.generalized import GeneralizedRelease, Original, follow
+from divulge.publish.generalized import EarlierReleases, GeneralizedRelease, Original, follow
 from divulge.publish.later import Earlier
 from divulge.publish.manifest import (
     CHUNK_SETTINGS,
@@ -24,7 +24,7 @@ from divulge.publish.staging import sync
 from divulge.publish.verify import Fingerprint, Unverified, compare, hold
 
 __all__ = [
-    "BOXES", "CHUNK_SETTINGS", "FOLDER", "NAME", "Earlier", "Fingerprint", "Format", "GeneralizedRelease",
+    "BOXES", "CHUNK_SETTINGS", "FOLDER", "NAME", "Earlier", "EarlierReleases", "Fingerprint", "Format", "GeneralizedRelease",
     "Manifests", "OpenedRelease", "Original", "Release", "ReleasePart", "Resealed", "Unverified", "Written", "choose_format", "compare",
     "describe_policy", "draw_secret", "follow", "hold", "needs_publisher", "numbers", "promises_of", "public_numbers", "read_boxes",
     "read_manifest", "read_manifests", "read_mapping", "read_rows", "read_types", "recoded_rows",

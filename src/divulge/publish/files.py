@@ -119,7 +119,8 @@ def recoded_rows(
     lookup = engine.lend(_lookup_table(contingency, recoding))
     quote = engine.quote
     places = {name: place for place, name in enumerate(recoding.columns)}
-    same = [f"source.{quote(name)} IS NOT DISTINCT FROM classes.k{place}" for name, place in places.items()]
+    keys = [quote(key.name) for key in contingency.keys]
+    same = [f"source.{key} IS NOT DISTINCT FROM classes.k{place}" for place, key in enumerate(keys)]
     selected = []
     for column in table.columns:
         name, cell = column.name, f"source.{quote(column.name)}"
@@ -151,9 +152,8 @@ def _canonical(cell: str, type_: str) -> str:
 def _lookup_table(contingency: Contingency, recoding: Recoding) -> pa.Table:
     """One row per raw class that is kept: its values as k0, k1, ..., its labels as p0, p1, ..."""
     kept = pa.array(recoding.kept)
-    columns: dict[str, pa.Array] = {}
+    columns = {f"k{place}": contingency.key_column(place).filter(kept) for place in range(len(contingency.keys))}
     for place, (labels, codes) in enumerate(zip(recoding.labels, recoding.codes, strict=True)):
-        columns[f"k{place}"] = contingency.key_column(place).filter(kept)
         if not recoding.unchanged[place]:
             columns[f"p{place}"] = pa.array(labels, type=pa.string()).take(pa.array(codes)).filter(kept)
     return pa.table(columns)

@@ -34,6 +34,38 @@ _POPULATION_NOTE = (
 
 
 @dataclass(frozen=True, eq=False)
+class EarlierReleases:
+    """Releases of the same people that are out already: what each says of a person stands in a column beside the original's own."""
+
+    columns: tuple[str, ...] = ()
+    """One for each of them; they tell classes apart and are never published."""
+    settings: tuple[Mapping[str, Any], ...] = ()
+    """Which they are, and how people were found in them."""
+    notes: tuple[str, ...] = ()
+    kept: object = field(default=None, repr=False)
+    """What must not go before this does."""
+
+    def judged(self, roles: Roles) -> Roles:
+        """The roles by which classes are counted."""
+        return replace(roles, quasi_identifiers=(*roles.quasi_identifiers, *self.columns))
+
+    def kept_back(self, roles: Roles) -> Roles:
+        """The roles by which rows are published."""
+        return replace(roles, leave_out=(*roles.leave_out, *self.columns))
+
+    def pinned(self, counted: Contingency) -> Contingency:
+        """Counts by `judged`, which say which of their columns are never published."""
+        return replace(counted, pinned=len(self.columns))
+
+    def told_by(self, measured: Measurement) -> Measurement:
+        """A measurement of joint classes, which says so."""
+        if not self.columns:
+            return measured
+        settings = {**measured.settings, "released": [dict(item) for item in self.settings]}
+        return replace(measured, settings=settings, notes=(*measured.notes, *self.notes))
+
+
+@dataclass(frozen=True, eq=False)
 class Original:
     """The original table, counted, and everything that a measurement of its releases depends on."""
 
@@ -46,6 +78,8 @@ class Original:
     assumptions: Assumptions
     nulls: Nulls
     joint: bool
+    released: EarlierReleases = field(default_factory=EarlierReleases)
+    """What is out already, in whose classes its people are judged together."""
 
     @classmethod
     def of(
@@ -58,6 +92,7 @@ class Original:
         assumptions: Assumptions,
         nulls: Nulls,
         joint: bool,
+        released: EarlierReleases | None = None,
     ) -> Original:
         """From the measured original; people whose rows lie in several classes cannot be followed while classes merge."""
         people = before.contingency
@@ -73,15 +108,17 @@ class Original:
         population = before.identity_view.population if roles.weight is None else people.population
         # With one class for each person, people add up like rows.
         people = replace(people, person_entropy=None, population=population, notes=())
-        return cls(source, engine, roles, people, replace(assumptions, original_masses=masses), nulls, joint)
+        known = replace(assumptions, original_masses=masses)
+        return cls(source, engine, roles, people, known, nulls, joint, released or EarlierReleases())
 
     def recoded(self, recoding: Recoding) -> str:
         """A query for its rows as they are published."""
-        return recoded_rows(self.source, self.engine, self.people, recoding, roles=self.roles, nulls=self.nulls)
+        roles = self.released.kept_back(self.roles)
+        return recoded_rows(self.source, self.engine, self.people, recoding, roles=roles, nulls=self.nulls)
 
     def with_person(self, recoding: Recoding) -> Table:
         """The rows as they are published, and whose each is, which is not."""
-        roles, person = self.roles, self.roles.person
+        roles, person = self.released.kept_back(self.roles), self.roles.person
         if person is not None:
             roles = replace(roles, person=None, identifier=tuple(name for name in roles.identifier if name != person))
         rows = recoded_rows(self.source, self.engine, self.people, recoding, roles=roles, nulls=self.nulls)
@@ -91,6 +128,7 @@ class Original:
         """What a release of this table tells, against the prior of the original."""
         table = replace(self.source, source=f"{self.source.source}, generalized")
         found = metrics.measure_counts(published, table, self.roles, assumptions=self.assumptions, nulls=self.nulls)
+        found = self.released.told_by(found)
         if self.roles.weight is not None or self.people.population is None:
             return found
         settings = {**found.settings, "population": "table"}
@@ -101,7 +139,8 @@ class Original:
         """Counts of rows, which is what a file can be held against: it does not say whose a row is."""
         if self.roles.person is None:
             return self.people
-        return count_in_memory(Request(self.source, replace(self.roles, person=None), self.nulls, self.joint))
+        roles = self.released.judged(replace(self.roles, person=None))
+        return self.released.pinned(count_in_memory(Request(self.source, roles, self.nulls, self.joint)))
 
 
 def follow(protected: Sequence[Protected], plan: Plan, people: Contingency) -> tuple[Protected, ...]:
@@ -185,8 +224,8 @@ class GeneralizedRelease(Release):
             table, quasi_identifiers=asked.quasi_identifiers, sensitive=asked.sensitive, weight=asked.weight
         )
         counted = count_in_memory(Request(table, roles, "category", original.joint))
-        found = compare(counted, self.plan.published(original.rows))
-        if asked.person is not None:
+        found = compare(counted, self.plan.published(original.rows).roll_up(asked.quasi_identifiers))
+        if asked.person is not None or original.released.columns:
             # The file has exactly the rows that were planned; whose they are is known to the original alone.
             found = self.plan.published(original.people)
         elif asked.weight is None:
@@ -294,7 +333,7 @@ class GeneralizedRelease(Release):
         recoding, people = self.plan.recoding, self.original.people
         found = set(self._on_level_0())
         for name, labels, codes, key, own in zip(
-            recoding.columns, recoding.labels, recoding.codes, people.keys, people.codes, strict=True
+            recoding.columns, recoding.labels, recoding.codes, people.own_keys, people.own_codes, strict=True
         ):
             if key.values.type == pa.string():  # others become text, which their type in the file tells
                 pairs = zip(codes[recoding.kept].tolist(), own[recoding.kept].tolist(), strict=True)

@@ -49,6 +49,17 @@ class InTheWay:
 
 
 @dataclass(frozen=True)
+class BrokenAlready:
+    """A promise that what is out already breaks by itself, whatever is published beside it."""
+
+    promise: str
+    value: float
+    """What it has without the new release."""
+    people: int | None
+    """In how many people's classes; None where it is about the whole table."""
+
+
+@dataclass(frozen=True)
 class Diagnosis:
     """Why nothing fits and what would."""
 
@@ -65,6 +76,8 @@ class Diagnosis:
     """Columns without which the most general node would fit."""
     in_the_way: InTheWay | None
     looked_at: int
+    already: tuple[BrokenAlready, ...] = ()
+    """Where earlier releases are held beside it: what these break by themselves."""
 
     def document(self) -> dict[str, Any]:
         """For JSON."""
@@ -90,6 +103,12 @@ class Diagnosis:
             value = f", where {way.value!r} stands out" if way.value is not None else ""
             who = f"the class {dict(way.labels)} of {way.people} people" if way.labels else f"all {way.people} people"
             advice += f"{'; ' if advice else ''}in the way: {who}{value}"
+        for broken in self.already:
+            whom = "" if broken.people is None else f" for {broken.people:,} people"
+            told = f"what is out already breaks {broken.promise} by itself ({broken.value:.4g}{whom})"
+            advice += f"{'; ' if advice else ''}{told}"
+        if self.already:
+            advice += ": leave these people out, or promise less"
         return advice
 
 
@@ -151,7 +170,30 @@ def diagnose(judge: Judge, *, proved: bool) -> Diagnosis:
         columns=tuple(_columns_in_the_way(judge)),
         in_the_way=_class_in_the_way(judge, lattice.top if fewest is None else fewest[1]),
         looked_at=looked_at,
+        already=tuple(_broken_already(judge)),
     )
+
+
+def _broken_already(judge: Judge) -> Iterator[BrokenAlready]:
+    """What pinned columns break where nothing else is published."""
+    rollup = judge.rollup
+    if not rollup.contingency.pinned:
+        return
+    classes = rollup.as_classes(np.zeros(len(rollup.contingency), dtype=np.int64), rollup.lattice.top)
+    kept = np.ones(len(classes), dtype=bool)
+    for rule in judge.rules:
+        view, members = judge.view(rule.attribute, classes, kept)
+        if not len(members):
+            continue
+        if rule.looks_at == "table":
+            if not rule.metric.holds(value := rule.value(view), rule.promise.bound):
+                yield BrokenAlready(rule.text, value, None)
+            continue
+        values = rule.values(view)
+        broken = rule.broken(values) & judge.subject(rule, classes, members)
+        if broken.any():
+            worst = values[broken].max() if rule.metric.worse == "high" else values[broken].min()
+            yield BrokenAlready(rule.text, float(worst), int(classes.sizes[members[broken]].sum()))
 
 
 def _downwards(lattice: Lattice) -> Iterator[Node]:

@@ -154,7 +154,10 @@ def costs_in_words(release: publish.GeneralizedRelease) -> Iterator[str]:
     share = plan.suppressed / before.people
     yield f"{people(plan.suppressed)} left out ({percent(share)}; allowed: {percent(release.policy.suppression)})."
     classes = "1 class becomes" if len(before.contingency) == 1 else f"{len(before.contingency):,} classes become"
-    yield f"{classes} {len(after.contingency):,}."
+    yield f"{classes} {plan.classes:,}."
+    if after.contingency.pinned:
+        joint = f"{len(after.contingency):,} joint classes"
+        yield f"Beside what is out already, people are in {joint}: those are what the promises are about."
     yield from map(noted, (*release.notes, *after.notes))
 
 

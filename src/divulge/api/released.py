@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A table beside what is out already: what each earlier release says of each of its people, in columns of their own.
+
+People who have the same class in every release, the new one too, cannot be told apart by whoever holds them all. What is judged are
+these joint classes, as the table itself knows them: no receiver can tell more people apart, so what she learns is at most that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from typing import Any
+
+import pyarrow as pa
+
+from divulge import answers, publish
+from divulge.api.compose import tie
+from divulge.api.query import manifests_of
+from divulge.belief import Adversary
+from divulge.composition import Disclosed, Joined
+from divulge.errors import BadInput
+from divulge.publish import EarlierReleases
+from divulge.table import Roles, Table, read_beside, table_of
+
+_NOBODY = "not published"
+_BOUND = (
+    "judged together with {count} that {are} out already, in the joint classes of the people in the table: no receiver can tell more of "
+    "them apart, so this is an upper bound of what she learns"
+)
+
+
+def beside_released(source: Table, roles: Roles, her: Adversary) -> tuple[Table, EarlierReleases]:
+    """The table with a column for each release that is out already; as it is where none is named."""
+    if her.released is None:
+        return source, EarlierReleases()
+    refuse_unheld(her)
+    found = tie(source, her.released, **_known(source, roles, her), person=roles.person)
+    return _with_texts(source, found, found.columns), released_in(found)
+
+
+def beside_new(new: Any, source: Table, roles: Roles, her: Adversary) -> tuple[Table, EarlierReleases]:
+    """The people of the original who are in a new release, each with the class there and in every release that is out already."""
+    if her.original is None:
+        told = f"who is in which class of {source.source} and of what is out already, the original alone says"
+        raise BadInput(told, hint="Give the table that it was made of with original=")
+    refuse_unheld(her)
+    truth = read_beside(source, her.original)
+    found = tie(truth, [new, *her.released], **_known(truth, roles, her), person=roles.person)
+    held = released_in(found, first=1)
+    new_one = "this release" if "this release" not in truth.names else found.columns[-1] + " (new)"
+    names = (new_one, *found.columns[:-1])
+    rows = _with_texts(truth, replace(found, table=found.within(found.columns[:1])), names)
+    return rows, replace(held, columns=names)
+
+
+def _known(truth: Table, roles: Roles, her: Adversary) -> dict[str, Any]:
+    """By which columns people are found, beside what a release says itself: these, and all that somebody else's table shares."""
+    ours = (answers.AnatomizedSource, answers.GeneralizedSource, publish.Release, list, tuple)
+    foreign = [item for item in her.released if not isinstance(item, ours) and manifests_of(item) is None]
+    shared = [name for item in foreign for name in read_beside(truth, item).names if truth.has(name)]
+    never = {*roles.sensitive, *roles.identifier, roles.person, roles.weight}
+    found = dict.fromkeys((*roles.quasi_identifiers, *(name for name in shared if name not in never)))
+    return {"quasi_identifiers": tuple(found), "sensitive": roles.sensitive}
+
+
+def refuse_unheld(her: Adversary) -> None:
+    """Refuse what cannot be counted in joint classes."""
+    if her.population is not None:
+        told = "nobody knows in which classes of a release the people of a population are"
+        raise BadInput(told, hint="Leave out population= or released=")
+    her.without_wildcards()
+
+
+def released_in(found: Joined, *, first: int = 0) -> EarlierReleases:
+    """Which releases are held, those from `first` on, and what to say of them; refused where nobody in the table is in one of them."""
+    quote, engine = found.table.engine.quote, found.table.engine
+    columns = found.columns[first:]
+    sums = ", ".join(f"SUM(CASE WHEN {quote(name)} <> 0 THEN 1 ELSE 0 END) AS n{at}" for at, name in enumerate(columns))
+    counted = engine.query(f"SELECT {sums} FROM {found.table.relation}").to_pylist()[0]
+    settings = []
+    for at, (release, reading) in enumerate(zip(found.disclosed[first:], found.readings[first:], strict=True)):
+        people = int(counted[f"n{at}"] or 0)
+        if not people:
+            told = f"nobody in {found.table.source} is in {release.name}: its classes fit none of the rows"
+            raise BadInput(told, hint="Name releases of the same people, or leave it out")
+        told_of: dict[str, Any] = {"release": release.name, "kind": release.kind, "classes": len(release)}
+        settings.append(told_of | {"people": people, "found_by": asdict(reading)})
+    count = f"{len(columns)} release{'s' if len(columns) > 1 else ''}"
+    notes = [_BOUND.format(count=count, are="are" if len(columns) > 1 else "is")]
+    for release, reading in zip(found.disclosed, found.readings, strict=True):
+        if reading.several:
+            notes.append(
+                f"{reading.several:,} people fit several classes of {release.name} and were placed in one of them"
+            )
+        if reading.too_many:
+            notes.append(
+                f"{reading.too_many:,} people are counted in classes of {release.name} that were published with fewer, so classes may be "
+                "smaller than they are counted: name also what it was published beside, or give the table that it was made of"
+            )
+        if reading.misfits:
+            notes.append(
+                f"{reading.misfits:,} people have other values than {release.name} published: it is of another state of the table"
+            )
+    return EarlierReleases(columns, tuple(settings), tuple(notes), kept=found)
+
+
+def _with_texts(source: Table, found: Joined, names: Sequence[str]) -> Table:
+    """The rows with the class in each release as text, by which people can read it."""
+    rows, engine = found.table, found.table.engine
+    quote = engine.quote
+    cells = [f"source.{quote(name)}" for name in source.names]
+    joins = []
+    for at, (release, column) in enumerate(zip(found.disclosed, found.columns, strict=True)):
+        cells.append(f"COALESCE(told{at}.told, '{_NOBODY}') AS {quote(names[at])}")
+        joins.append(f"LEFT JOIN {engine.lend(_texts(release))} AS told{at} ON source.{quote(column)} = told{at}.code")
+    relation = f"(SELECT {', '.join(cells)} FROM {rows.relation} AS source {' '.join(joins)})"
+    return table_of(engine, relation, source=source.source, frame=source.frame)
+
+
+def _texts(release: Disclosed) -> pa.Table:
+    """What each class is called; the number keeps those apart that are written alike."""
+    keys = (release.class_key(index) for index in range(len(release)))
+    told = [
+        f"{number}: {', '.join(f'{name}={label}' for name, label in key.items())}"
+        for number, key in enumerate(keys, start=1)
+    ]
+    return pa.table({"code": pa.array(range(1, len(told) + 1), pa.int64()), "told": pa.array(told, pa.string())})

@@ -1,0 +1,310 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is out already is held beside what comes next: measure, check, tradeoff and generalize judge the joint classes of the people.
+
+Eight people by hand. The first release tells the zip, the second would tell the age:
+
+    zip  a  a  a  a   b  b  b  b        age 1 and 2 become "1-2", 3 and 4 become "3-4", all become "*"
+    age  1  1  2  3   2  3  3  4
+
+By itself the second keeps k = 2 on level 1: four people each. Together with the first, (b, 1-2) and (a, 3-4) have one person each.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.csv as pc
+import pyarrow.parquet as pq
+import pytest
+
+import divulge as dv
+from divulge import publish
+from divulge.engines import DuckDBEngine, SparkEngine
+from divulge.errors import BadInput, Infeasible
+from tests.helpers import run_cli
+
+Engine = DuckDBEngine | SparkEngine
+PEOPLE = pa.table(
+    {
+        "zip": [*"aaaabbbb"],
+        "age": [1, 1, 2, 3, 2, 3, 3, 4],
+        "disease": ["flu", "cold", "flu", "cold", "flu", "cold", "flu", "cold"],
+    }
+)
+AGE = {"rows": {str(age): ["1-2" if age < 3 else "3-4", "*"] for age in (1, 2, 3, 4)}}
+K2 = {"k_anonymity": 2}
+
+
+def publish_zip(folder: Path, table: pa.Table = PEOPLE, engine: Engine | None = None) -> Path:
+    """The first release: everybody's zip as it is."""
+    roles: dict[str, Any] = {"quasi_identifiers": "zip", "sensitive": "disease", "leave_out": "age"}
+    levels = {"zip": {"suppress": True}}
+    return dv.generalize(table, policy=K2, **roles, hierarchies=levels, engine=engine).write(folder)
+
+
+def decide(table: Any = PEOPLE, *, released: Any = None, **more: Any) -> Any:
+    """The second release: ages."""
+    asked: dict[str, Any] = {
+        "policy": K2,
+        "quasi_identifiers": "age",
+        "sensitive": "disease",
+        "leave_out": "zip",
+        "hierarchies": {"age": AGE},
+        "adversary": None if released is None else dv.Adversary(released=released),
+    }
+    return dv.generalize(table, **(asked | more))
+
+
+@pytest.fixture
+def first(tmp_path: Path) -> Path:
+    return publish_zip(tmp_path / "first")
+
+
+def test_the_finest_level_that_keeps_the_promise_together(engine: Engine, tmp_path: Path) -> None:
+    pq.write_table(PEOPLE, tmp_path / "people.parquet")
+    table = dv.read(tmp_path / "people.parquet", engine=engine)
+    first = publish_zip(tmp_path / "first", table)
+    assert decide(table).plan.levels == {"age": 1}
+    release = decide(table, released=first)
+    assert release.plan.levels == {"age": 2}
+    assert (release.after["k_anonymity"].value, release.plan.classes) == (4, 1)
+    folder = release.write(tmp_path / "second")
+    told = json.loads((folder / "mapping" / "manifest.json").read_text())
+    assert told["after"]["identity"]["k_anonymity"] == 4
+    assert told["after"]["settings"]["released"][0]["release"] == str(first)
+
+
+def test_people_whose_joint_class_is_too_small_are_left_out(engine: Engine, tmp_path: Path) -> None:
+    """On level 1 without the two who are alone: half of the loss of level 2. Of two people of age 2 one is left out, the other is not."""
+    pq.write_table(PEOPLE, tmp_path / "people.parquet")
+    table = dv.read(tmp_path / "people.parquet", engine=engine)
+    first = publish_zip(tmp_path / "first", table)
+    release = decide(table, released=[first], suppression=0.25)
+    assert (release.plan.levels, release.plan.suppressed, release.plan.classes) == ({"age": 1}, 2, 2)
+    assert release.plan.value == pytest.approx(0.5)
+    folder = release.write(tmp_path / "second")
+    rows = pq.read_table(folder / "table.parquet").to_pylist()
+    assert Counter(row["age"] for row in rows) == {"1-2": 3, "3-4": 3}
+    assert Counter(row["disease"] for row in rows) == {"flu": 3, "cold": 3}
+    assert set(rows[0]) == {"age", "disease"}
+
+
+def test_the_text_and_the_settings_say_what_was_held_and_that_it_is_a_bound(first: Path) -> None:
+    release = decide(released=first)
+    (told,) = release.settings["released"]
+    assert (told["release"], told["people"], told["classes"]) == (str(first), 8, 2)
+    text = " ".join(str(release).split())
+    assert "judged together with 1 release that is out already" in text
+    assert "upper bound" in text
+    assert "people are in 2 joint classes" in text
+    assert "released" not in decide().settings
+
+
+def test_no_release_can_where_what_is_out_breaks_the_promise_by_itself(first: Path) -> None:
+    """Four people have each zip, whatever is told of their age: for k = 5 all of them would have to be left out."""
+    with pytest.raises(Infeasible) as raised:
+        decide(released=first, policy={"k_anonymity": 5})
+    error = raised.value
+    assert error.exit_code == 3
+    told = error.document()["infeasible"]
+    assert told["already"] == ({"promise": "k_anonymity >= 5", "value": 4.0, "people": 8},)
+    assert told["nearest"][0]["bound"] == 4
+    assert "what is out already breaks k_anonymity >= 5 by itself" in str(error)
+
+
+def test_boxes_are_cut_only_where_both_keep_the_promise(first: Path, tmp_path: Path) -> None:
+    for method in ("mondrian", "relaxed-mondrian"):
+        alone = decide(method=method, hierarchies=None)
+        together = decide(method=method, hierarchies=None, released=first)
+        assert alone.plan.classes > 1
+        assert (together.plan.classes, together.after["k_anonymity"].value) == (1, 4)
+        folder = together.write(tmp_path / method)
+        assert dv.check(folder, adversary=dv.Adversary(original=PEOPLE, released=first)).holds
+
+
+def test_each_column_as_it_is_or_not_at_all(first: Path) -> None:
+    assert decide(method="columns", hierarchies=None, released=first).plan.levels == {"age": 1}
+
+
+def test_a_trade_off_tells_the_joint_classes(first: Path) -> None:
+    """By level: the smallest joint class has 1 (b, age 2), 1 (b, 1-2) and 4 people."""
+    asked: dict[str, Any] = {"quasi_identifiers": "age", "sensitive": "disease", "hierarchies": {"age": AGE}}
+    found = dv.tradeoff(PEOPLE, "k_anonymity", **asked, adversary=dv.Adversary(released=first))
+    assert {point.levels["age"]: point.leakage for point in found.points} == {0: 1, 1: 1, 2: 4}
+    assert "released" in found.settings
+
+
+def test_every_level_against_a_count_by_hand(tmp_path: Path) -> None:
+    """Three releases of 600 people: the level found is the finest whose joint classes, counted from the rows, have five people."""
+    draw = random.Random(7)  # noqa: S311
+    people = pa.table(
+        {
+            "zip": [draw.choice("abcd") + draw.choice("12") for _ in range(600)],
+            "age": [draw.randrange(80) for _ in range(600)],
+            "job": [draw.choice("xyz") for _ in range(600)],
+            "disease": [draw.choice(["flu", "cold", "hiv"]) for _ in range(600)],
+        }
+    )
+    common: dict[str, Any] = {"sensitive": "disease", "policy": {"k_anonymity": 5}}
+    zips, jobs, ages = {"zip": {"prefix": [1]}}, {"job": {"suppress": True}}, {"age": {"intervals": [5, 10, 20, 40]}}
+    one = dv.generalize(people, quasi_identifiers="zip", leave_out=["age", "job"], hierarchies=zips, **common)
+    two = dv.generalize(people, quasi_identifiers="job", leave_out=["age", "zip"], hierarchies=jobs, **common)
+    out = [one.write(tmp_path / "one"), two.write(tmp_path / "two")]
+    asked = common | {"quasi_identifiers": "age", "leave_out": ["zip", "job"], "hierarchies": ages}
+    found = dv.generalize(people, **asked, adversary=dv.Adversary(released=out))
+
+    def smallest(width: int | None) -> int:
+        """Of the joint classes; the first two tell zip and job as they are."""
+        assert (one.plan.levels, two.plan.levels) == ({"zip": 0}, {"job": 0})
+        rows = people.to_pylist()
+        return min(Counter((row["zip"], row["job"], width and row["age"] // width) for row in rows).values())
+
+    keeps = [smallest(width) >= 5 for width in (1, 5, 10, 20, 40, None)]
+    assert found.plan.levels == {"age": keeps.index(True)}
+    assert found.after["k_anonymity"].value == smallest((1, 5, 10, 20, 40, None)[keeps.index(True)])
+
+
+def test_releases_of_any_kind_are_held(tmp_path: Path) -> None:
+    """Anybody's table, and groups: each tells the zip."""
+    theirs = tmp_path / "theirs.csv"
+    pc.write_csv(PEOPLE.select(["zip", "disease"]), theirs)
+    assert decide(released=theirs).plan.levels == {"age": 2}
+    assert decide(released=PEOPLE.select(["zip", "disease"])).plan.levels == {"age": 2}
+    roles: dict[str, Any] = {"sensitive": "disease", "quasi_identifiers": "zip", "leave_out": "age"}
+    groups = dv.anatomize(PEOPLE, **roles, beta="1/2", tables=1, seed=1).write(tmp_path / "groups")
+    held = decide(released=groups)
+    assert held.plan.levels == {"age": 2}
+    assert held.settings["released"][0]["kind"] == "anatomized"
+
+
+# --- check ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def second(tmp_path: Path) -> Path:
+    """Made without a look at the first."""
+    folder: Path = decide().write(tmp_path / "careless")
+    return folder
+
+
+def test_two_releases_that_keep_their_promises_break_them_together(engine: Engine, tmp_path: Path) -> None:
+    pq.write_table(PEOPLE, tmp_path / "people.parquet")
+    table = dv.read(tmp_path / "people.parquet", engine=engine)
+    first, second = publish_zip(tmp_path / "first", table), decide(table).write(tmp_path / "second")
+    assert dv.check(second, engine=engine).holds
+    her = dv.Adversary(original=table, released=first)
+    verdict = dv.check(second, adversary=her, engine=engine)
+    (outcome,) = verdict.outcomes
+    assert (verdict.holds, outcome.value, outcome.breaking_classes, outcome.shown_by) == (False, 1, 2, "publisher")
+    assert sorted(item.size for item in outcome.sample) == [1, 1]
+    good = decide(table, released=first).write(tmp_path / "good")
+    assert dv.check(good, adversary=her, engine=engine).holds
+
+
+def test_a_table_that_is_about_to_go_out_as_it_is(first: Path) -> None:
+    her = dv.Adversary(released=first)
+    verdict = dv.check(
+        PEOPLE.select(["zip", "disease"]), K2, quasi_identifiers="zip", sensitive="disease", adversary=her
+    )
+    assert verdict.holds
+    measured = dv.measure(PEOPLE, quasi_identifiers="age", sensitive="disease", adversary=her)
+    assert measured["k_anonymity"].value == 1
+    assert measured["classes"].value == 6  # a1 a2 a3 b2 b3 b4
+    assert measured.settings["quasi_identifiers"] == ["age"]
+
+
+def test_people_who_were_left_out_of_a_class_are_told(first: Path, tmp_path: Path) -> None:
+    folder = decide(released=first, suppression=0.25).write(tmp_path / "second")
+    measured = dv.measure(folder, adversary=dv.Adversary(original=PEOPLE, released=first))
+    # By the mapping alone the two who were left out, b2 and a3, seem to be in it: that is told.
+    assert measured.people == 8
+    assert any(note.startswith("2 people are counted in classes of") for note in measured.notes)
+
+
+def test_without_the_original_nobody_knows_who_is_in_both(first: Path, second: Path) -> None:
+    with pytest.raises(BadInput, match="the original alone says"):
+        dv.check(second, adversary=dv.Adversary(released=first))
+
+
+# --- what is refused --------------------------------------------------------------------------------------------------
+
+
+def test_what_is_no_release_of_these_people_is_refused(first: Path, tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match="there is no file"):
+        decide(released=tmp_path / "nowhere")
+    others = PEOPLE.set_column(0, "zip", [[*"ccccdddd"]])
+    strangers = publish_zip(tmp_path / "strangers", others)
+    with pytest.raises(BadInput, match="nobody in"):
+        decide(released=strangers)
+    for wrong in ([], 3, [None]):
+        with pytest.raises(BadInput, match="released"):
+            dv.Adversary(released=wrong)
+    with pytest.raises(BadInput, match="population"):
+        decide(adversary=dv.Adversary(released=first, population=PEOPLE))
+
+
+def test_where_it_has_no_effect_it_is_refused(first: Path) -> None:
+    her = dv.Adversary(released=first)
+    with pytest.raises(BadInput, match="released= of the adversary has no effect"):
+        dv.rank(PEOPLE, quasi_identifiers="age", sensitive="disease", adversary=her)
+    with pytest.raises(BadInput, match="released= of the adversary has no effect"):
+        dv.cut(PEOPLE, "age", about="disease", policy=K2, adversary=her)
+
+
+# --- nothing goes out, and the same in words --------------------------------------------------------------------------
+
+
+def test_the_public_part_names_no_other_release(first: Path, tmp_path: Path) -> None:
+    folder = decide(released=first).write(tmp_path / "second")
+    public = (folder / "manifest.json").read_text()
+    assert "first" not in public
+    assert "released" not in public
+    assert "joint classes" not in public
+    by_itself = decide(hierarchies={"age": {"suppress": True}}, policy={"k_anonymity": 5}).write(tmp_path / "third")
+    assert json.loads(public).keys() == json.loads((by_itself / "manifest.json").read_text()).keys()
+
+
+def test_what_is_staged_is_judged_together_again(first: Path, tmp_path: Path) -> None:
+    """A plan that was changed to level 1 keeps its promise by itself; together it does not, and nothing appears."""
+    careless, careful = decide(), decide(released=first)
+    age = careless.plan.recoding
+    raw = [str(key) for key in careful.original.people.key_column(0).to_pylist()]
+    codes = [age.labels[0].index("1-2" if value in "12" else "3-4") for value in raw]
+    recoding = replace(careful.plan.recoding, labels=age.labels, codes=(pa.array(codes).to_numpy(),))
+    plan = replace(careful.plan, recoding=recoding)
+    expected = publish.Fingerprint.of(careful.engine, f"({careful.original.recoded(recoding)})")
+    with pytest.raises(publish.Unverified, match="breaks what was promised"):
+        replace(careful, plan=plan, expected=expected).write(tmp_path / "changed")
+    assert not (tmp_path / "changed").exists()
+
+
+def test_the_policy_file_names_what_is_out(first: Path, tmp_path: Path) -> None:
+    policy = tmp_path / "policy.toml"
+    assert first.parent == policy.parent
+    policy.write_text('k_anonymity = 2\n[adversary]\nreleased = ["first"]\n')
+    assert decide(policy=policy).plan.levels == {"age": 2}
+    policy.write_text('k_anonymity = 2\n[adversary]\nreleased = "first"\n')
+    assert decide(policy=policy).plan.levels == {"age": 2}
+
+
+def test_the_commands(first: Path, second: Path, tmp_path: Path) -> None:
+    table = str(tmp_path / "people.csv")
+    pc.write_csv(PEOPLE, table)
+    roles = ("--qi", "age", "--sensitive", "disease", "--leave-out", "zip", "--hierarchy", 'age={"suppress" = true}')
+    out = str(tmp_path / "new")
+    made = run_cli("generalize", table, *roles, "--k-anonymity", "2", "--released", str(first), "--out", out, "--json")
+    assert made.code == 0, made.err
+    assert made.json()["levels"] == {"age": 1}
+    told = ("--original", table, "--released", str(first))
+    assert run_cli("check", str(second), *told).code == 1
+    assert run_cli("check", out, *told).code == 0
+    none = run_cli("generalize", table, *roles, "--k-anonymity", "5", "--released", str(first), "--json")
+    assert none.code == 3
+    assert none.json()["infeasible"]["already"][0]["people"] == 8
+    assert run_cli("generalize", table, *roles, "--k-anonymity", "2", "--released", str(tmp_path / "no")).code == 2
