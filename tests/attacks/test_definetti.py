@@ -14,9 +14,10 @@ import pytest
 from divulge.anatomy import AlphaBetaGammaDelta, Anatomy, CodedTable, CodedTables, RandomPermutation, RowCodes, Slppa
 from divulge.anatomy.methods import anatomize
 from divulge.anatomy.rows import rows_of
+from divulge.attacks import definetti
 from divulge.attacks.attempt import Attempt
 from divulge.attacks.catalogue import ATTACKERS
-from divulge.attacks.definetti import ROUNDS, _scaled, _Values, deal, guess
+from divulge.attacks.definetti import ROUNDS, Dealt, _scaled, _Values, deal, guess
 from divulge.attacks.groups import TargetsInGroups
 from tests.anatomy.public import paper_rows
 from tests.attacks.staged import anatomized_stage, people_of
@@ -43,9 +44,10 @@ def test_one_round_by_hand() -> None:
     """
     rows = rows_of({"smokes": SMOKERS.column("smokes").to_pylist(), "disease": DISEASES.column("disease").to_pylist()})
     tables = _tables(rows, np.array([0, 0, 1, 1, 2, 2]))
-    dealt = deal(tables.tables[0], _Values.of(tables, "disease"), tables.sizes, rounds=1)
+    taken: list[Dealt] = []
+    deal(tables.tables[0], _Values.of(tables, "disease"), tables.sizes, taken.append, rounds=1)
     odds = math.sqrt(5 / 3)
-    smoker = dealt.belief[dealt.row == 0]
+    smoker = taken[0].belief[taken[0].rows[taken[0].row] == 0]
     assert smoker == pytest.approx([odds / (1 + odds), 1 / (1 + odds)], abs=1e-9)
 
 
@@ -112,6 +114,13 @@ def test_dealing_agrees_with_all_permutations_on_who_is_likeliest() -> None:
         assert (scaled.argmax(axis=1) == exact.argmax(axis=1))[clear].all()
         assert scaled.sum(axis=1) == pytest.approx(np.ones(4))
         assert scaled.sum(axis=0) == pytest.approx(np.ones(4), abs=0.1)
+
+
+def test_groups_in_portions_are_dealt_alike(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = planted(8, 800, 1, linked=True)
+    whole, _ = success(rows, 4)
+    monkeypatch.setattr(definetti, "_CELLS", 50)
+    assert success(rows, 4)[0] == whole
 
 
 def test_who_is_in_no_group_is_guessed_by_what_was_learnt() -> None:

@@ -15,8 +15,9 @@ Each table of quasi-identifiers is dealt by itself, for the release does not say
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -32,20 +33,8 @@ ROUNDS = 3
 SCALINGS = 5
 SMOOTHING = 1.0
 """As many records as this are thought to have been seen of each sensitive value, spread evenly over the values of a column."""
-_CELLS = 4_000_000
-
-
-@dataclass(frozen=True, eq=False)
-class Dealt:
-    """The sensitive values of each group, dealt out to the rows of one table: one cell for each row and each value of its group."""
-
-    row: Ints = field(repr=False)
-    slot: Ints = field(repr=False)
-    """The group's value: a place in the tally of sensitive values by group."""
-    belief: Floats = field(repr=False)
-    """Of one record of the row; the cells of a row add up to 1."""
-    shares: tuple[Floats, ...] = field(repr=False)
-    """What was learnt: for each column p(value of the column | sensitive value), as logarithms."""
+_CELLS = 1_000_000
+"""So many beliefs are held at a time."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,31 +54,75 @@ class _Values:
         return cls(found.value, found.count.astype(np.float64), slots, len(tables.domain(about)))
 
 
-def deal(table: anatomy.CodedTable, held: _Values, sizes: Ints, *, rounds: int = ROUNDS) -> Dealt:
-    """Deal the sensitive values to the rows of a table, by what their columns turn out to say."""
-    group, times = table.group.astype(np.int64), table.records.astype(np.float64)
+@dataclass(frozen=True, eq=False)
+class Dealt:
+    """The sensitive values of some groups, dealt out to the rows of one table: one cell for each row and each value of its group."""
+
+    rows: Ints = field(repr=False)
+    row: Ints = field(repr=False)
+    """For each cell the place of its row in `rows`."""
+    slot: Ints = field(repr=False)
+    """The group's value: a place in the tally of sensitive values by group."""
+    belief: Floats = field(repr=False)
+    """Of one record of the row; the cells of a row add up to 1."""
+
+    @property
+    def within(self) -> Ints:
+        """For each cell its place among those of its row."""
+        return np.arange(len(self.row)) - arrays.run_starts(self.row)[self.row]
+
+
+Shares = list[Floats]
+"""What was learnt: for each column p(value of the column | sensitive value), as logarithms."""
+
+
+def deal(
+    table: anatomy.CodedTable, held: _Values, sizes: Ints, take: Callable[[Dealt], None], *, rounds: int = ROUNDS
+) -> Shares:
+    """Deal the sensitive values to the rows of a table, by what their columns turn out to say; `take` gets what the last round deals."""
+    shares: Shares | None = None
+    for turn in range(rounds + 1):
+        counted = [np.zeros(len(domain) * held.distinct) for domain in table.rows.domains]
+        for rows in _portions(table, held):
+            dealt = _dealt(table, held, sizes, rows, shares)
+            records = dealt.belief * table.records[rows][dealt.row]
+            for place, codes in enumerate(table.rows.codes):
+                key = codes[rows].astype(np.int64)[dealt.row] * held.distinct + held.value[dealt.slot]
+                counted[place] += np.bincount(key, records, minlength=len(counted[place]))
+            if turn == rounds:
+                take(dealt)
+        shares = [_logarithms(column.reshape(-1, held.distinct)) for column in counted]
+    return shares or []
+
+
+def _portions(table: anatomy.CodedTable, held: _Values) -> Iterator[Ints]:
+    """Rows of whole groups."""
+    order = arrays.stable_order(table.group, len(held.slots))
+    group = table.group[order]
+    cells = np.cumsum(held.slots.sizes[group])
+    starts = arrays.run_starts(group)
+    portion = (cells[starts] - held.slots.sizes[group[starts]]) // _CELLS
+    yield from np.split(order, starts[np.flatnonzero(np.diff(portion)) + 1])
+
+
+def _dealt(table: anatomy.CodedTable, held: _Values, sizes: Ints, rows: Ints, shares: Shares | None) -> Dealt:
+    group = table.group[rows].astype(np.int64)
     slot, row = held.slots.gather(group)
-    belief = held.count[slot] / sizes[group[row]]
-    value, shares = held.value[slot], _learnt(table, held, row, held.value[slot], belief * times[row])
-    for _ in range(rounds):
-        logarithm = np.zeros(len(row))
-        for column, codes in zip(shares, table.rows.codes, strict=True):
-            logarithm += column[codes[row], value]
-        best = np.maximum.reduceat(logarithm, arrays.run_starts(row))
-        belief = _scaled(np.exp(logarithm - best[row]) * held.count[slot], row, slot, times, held.count)
-        shares = _learnt(table, held, row, value, belief * times[row])
-    return Dealt(row, slot, belief, shares)
+    if shares is None:
+        return Dealt(rows, row, slot, held.count[slot] / sizes[group[row]])
+    logarithm, value = np.zeros(len(row)), held.value[slot]
+    for column, codes in zip(shares, table.rows.codes, strict=True):
+        logarithm += column[codes[rows][row], value]
+    best = np.maximum.reduceat(logarithm, arrays.run_starts(row))
+    first = int(slot.min())
+    weight, times = np.exp(logarithm - best[row]) * held.count[slot], table.records[rows].astype(np.float64)
+    belief = _scaled(weight, row, slot - first, times, held.count[first : int(slot.max()) + 1])
+    return Dealt(rows, row, slot, belief)
 
 
-def _learnt(table: anatomy.CodedTable, held: _Values, row: Ints, value: Ints, records: Floats) -> tuple[Floats, ...]:
-    """For each column the logarithm of p(its value | sensitive value), from records as they are dealt out."""
-    found = []
-    for domain, codes in zip(table.rows.domains, table.rows.codes, strict=True):
-        width = len(domain)
-        key = codes.astype(np.int64)[row] * held.distinct + value
-        counted = np.bincount(key, records, minlength=width * held.distinct).reshape(width, held.distinct)
-        found.append(np.log((counted + SMOOTHING / width) / (counted.sum(axis=0) + SMOOTHING)))
-    return tuple(found)
+def _logarithms(counted: Floats) -> Floats:
+    shares: Floats = np.log((counted + SMOOTHING / len(counted)) / (counted.sum(axis=0) + SMOOTHING))
+    return shares
 
 
 def _scaled(weight: Floats, row: Ints, slot: Ints, times: Floats, count: Floats) -> Floats:
@@ -97,8 +130,8 @@ def _scaled(weight: Floats, row: Ints, slot: Ints, times: Floats, count: Floats)
     belief = weight / arrays.sum_by_id(row, weight, len(times))[row]
     for _ in range(SCALINGS):
         dealt = arrays.sum_by_id(slot, belief * times[row], len(count))
-        belief = belief * (count / np.maximum(dealt, np.finfo(np.float64).tiny))[slot]
-        belief = belief / arrays.sum_by_id(row, belief, len(times))[row]
+        belief *= (count / np.maximum(dealt, np.finfo(np.float64).tiny))[slot]
+        belief /= arrays.sum_by_id(row, belief, len(times))[row]
     return belief
 
 
@@ -136,14 +169,18 @@ class _OfTuples:
     belief: Floats = field(repr=False)
 
     @classmethod
-    def of(cls, found: Occurrences, dealt: Dealt, times: Ints, held: _Values) -> _OfTuples:
-        entries = int(found.entry_of_row.max(initial=-1)) + 1
-        lengths = held.slots.sizes[found.group(np.arange(entries))]
+    def empty(cls, found: Occurrences, held: _Values) -> _OfTuples:
+        """Without beliefs yet."""
+        lengths = held.slots.sizes[found.group(np.arange(found.entries_in_all))]
         start = np.concatenate([[0], np.cumsum(lengths)])
-        within = np.arange(len(dealt.row)) - arrays.run_starts(dealt.row)[dealt.row]
-        cell = start[found.entry_of_row[dealt.row]] + within
-        records = arrays.sum_by_id(cell, dealt.belief * times[dealt.row], int(start[-1]))
-        return cls(start, records / np.repeat(found.count(np.arange(entries)), lengths))
+        return cls(start, np.zeros(int(start[-1])))
+
+    def add(self, found: Occurrences, times: Ints, dealt: Dealt) -> None:
+        """Rows with the same tuple in a group count by their records."""
+        entry = found.entry_of_row[dealt.rows]
+        share = times[dealt.rows] / found.count(entry)
+        cell = self.start[entry[dealt.row]] + dealt.within
+        np.add.at(self.belief, cell, dealt.belief * share[dealt.row])
 
 
 @dataclass(frozen=True, eq=False)
@@ -210,10 +247,12 @@ def _learn(people: TargetsInGroups, knows: Sequence[str], about: str, rounds: in
     for table in people.tables.tables:
         part = [name for name in table.rows.names if name in knows]
         if part and about not in table.rows.names:
-            dealt = deal(table, held, people.tables.sizes, rounds=rounds)
-            found.known.append(people.occurrences(part, people.known))
-            found.tuples.append(_OfTuples.of(found.known[-1], dealt, table.records, held))
-            shares |= dict(zip(table.rows.names, dealt.shares, strict=True))
+            known = people.occurrences(part, people.known)
+            tuples = _OfTuples.empty(known, held)
+            learnt = deal(table, held, people.tables.sizes, partial(tuples.add, known, table.records), rounds=rounds)
+            found.known.append(known)
+            found.tuples.append(tuples)
+            shares |= dict(zip(table.rows.names, learnt, strict=True))
     return replace(found, shares={name: column for name, column in shares.items() if name in knows})
 
 

@@ -252,13 +252,20 @@ def _is_number(column: pa.ChunkedArray) -> bool:
     return True
 
 
-def _no_rows(stage: Stage) -> str:
+def no_rows(stage: Stage) -> str:
     """Why there are no rows to be near to."""
     if stage.published is not None:
         return "an anatomized release has no rows of whole people"
     if stage.document.get("kind") in ("generalized", "applied"):
         return "the release is generalized: who fits a label is not near to it but in it"
     return "" if stage.knows else "nothing is known of the targets that is in the release"
+
+
+def distances(stage: Stage) -> list[Floats]:
+    """How far the nearest row is from each target, and from each of the control group if there is one."""
+    space = _Scene.of(stage, stage.knows).space(stage.knows)
+    sides = [side for side in (stage.targets, stage.controls) if side is not None]
+    return [space.nearest(side.known).distance for side in sides]
 
 
 def key_of(stage: Stage) -> str | None:
@@ -271,7 +278,7 @@ def key_of(stage: Stage) -> str | None:
 def no_key(stage: Stage) -> str:
     """Why nobody could say whether a row is the right one; empty where a column says it."""
     lacking = "no column says whose a row of the release is: name one that it shares with the truth as person"
-    return _no_rows(stage) or ("" if key_of(stage) else lacking)
+    return no_rows(stage) or ("" if key_of(stage) else lacking)
 
 
 def _nearest_row(stage: Stage) -> Iterator[Attempt]:
@@ -332,7 +339,7 @@ def _right_values(people: People, near: NearestRows, name: str, values: pa.Array
 
 
 def _no_halves(stage: Stage) -> str:
-    return _no_rows(stage) or ("" if len(stage.knows) > 1 else "two columns must be known, one for each source")
+    return no_rows(stage) or ("" if len(stage.knows) > 1 else "two columns must be known, one for each source")
 
 
 def _linkability(stage: Stage) -> Iterator[Attempt]:
@@ -382,7 +389,7 @@ DISTANCE_ATTACKERS = (
         "guesses the value of the row that is nearest to what is known",
         "Giomi et al. 2023",
         _nearest_value,
-        lambda stage: _no_rows(stage) or ("" if stage.roles.sensitive else "no column is sensitive"),
+        lambda stage: no_rows(stage) or ("" if stage.roles.sensitive else "no column is sensitive"),
     ),
     Attacker(
         "linkability",

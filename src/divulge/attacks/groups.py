@@ -29,7 +29,7 @@ from divulge.errors import BadInput
 if TYPE_CHECKING:
     import pyarrow as pa
 
-PAIRS = 1_000_000
+PAIRS = 250_000
 """So many pairs of a target and a group it may be in are held at a time."""
 
 
@@ -61,6 +61,11 @@ class Occurrences:
     def distinct(self) -> int:
         """How many tuples the table has."""
         return int(np.count_nonzero(np.diff(self._start)))
+
+    @property
+    def entries_in_all(self) -> int:
+        """How many pairs of a tuple and a group there are."""
+        return len(self._group)
 
     @cached_property
     def share(self) -> Floats:
