@@ -139,3 +139,11 @@ def test_what_slppa_cannot_keep() -> None:
     assert claims["SLPPA has a more even attribute distribution (c)"] == "does not hold"
     assert claims["SLPPA has a more even attribute distribution (a)"] == "holds"
     assert claims["SLPPA: alpha = 0.5, beta = 0.05, gamma = 0.005, delta = 0.05, k = 3"] == "does not hold"
+
+
+def test_panels_are_drawn_with_their_own_axes_and_offsets() -> None:
+    """An offset shared by panels with axes of their own has no width, and bars are hairs."""
+    points = [{"x": x, "y": 1.0, "series": series, "panel": panel} for x in "ab" for series in "st" for panel in "pq"]
+    drawn = dv.charts.figure(dv.papers.Figure("Fig. 1", "Bars", "x", "y", tuple(points))).to_dict()
+    assert drawn["columns"] == 2
+    assert drawn["resolve"]["scale"] == {"x": "independent", "xOffset": "independent", "y": "independent"}

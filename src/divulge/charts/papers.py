@@ -47,9 +47,11 @@ def figure(found: papers.Figure, *, dark: bool = False) -> Any:
     layers = _layers(found, points)
     panels = list(dict.fromkeys(point["panel"] for point in points))
     if len(panels) > 1:
-        facet = alt.Facet("panel:N", title=None, sort=panels, columns=2, header=alt.Header(labelAnchor="start"))
-        shared: Any = alt.layer(*layers, data=data_of(points), width=_PANEL, height=_PANEL * 2 // 3).facet(facet)
-        chart = shared.resolve_scale(x="independent", y="independent")
+        facet = alt.Facet("panel:N", title=None, sort=panels, header=alt.Header(labelAnchor="start"))
+        shared: Any = alt.layer(*layers, data=data_of(points), width=_PANEL, height=_PANEL * 2 // 3).facet(
+            facet=facet, columns=2
+        )
+        chart = shared.resolve_scale(x="independent", y="independent", xOffset="independent")
     else:
         chart = alt.layer(*layers, data=data_of(points), width=WIDTH, height=HEIGHT)
     drawn = finished(chart, f"{found.name}: {found.title}", found.told)

@@ -241,14 +241,14 @@ def figure_3(*, quick: bool) -> Found:
         }
         uneven[panel] = {told: _unevenness(division) for told, division in divisions.items()}
         points += [
-            {"x": f"{told} {place}", "y": size, "series": told, "panel": f"{panel}: {data}, {len(names)} attributes, {tables} tables"}
+            {"x": told, "y": size, "series": f"table {place}", "panel": f"{panel}: {data}, {len(names)} attributes, {tables} tables"}
             for told, sizes in uneven[panel].items()
             for place, size in enumerate(sizes, start=1)
         ]  # fmt: skip
     yield Figure(
         "Fig. 3",
         "Attributes in each table",
-        "table",
+        "method",
         "attributes",
         tuple(points),
         told="Printed: 2, 3 and 4 for SLPPA in (a).",
