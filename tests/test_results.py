@@ -87,6 +87,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Result]:
         dv.Ledger(place / "ledger").add(folder),
         dv.Ledger(place / "ledger").holdings(),
         dv.report(folder),
+        dv.attack(folder, truth=PEOPLE),
         anatomized.attack(),
         anatomized.explain(),
         *_about_records(),

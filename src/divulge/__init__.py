@@ -21,6 +21,7 @@ _NAMES = {
     "api.apply": "apply",
     "api.anatomize": "advise anatomize",
     "api.query": "query open_release check_anatomized",
+    "api.attack": "attack",
     "api.report": "report",
     "api.utility": "utility",
     "api.compare": "compare",

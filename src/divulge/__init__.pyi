@@ -8,6 +8,7 @@ from divulge import papers as papers
 from divulge.api.anatomize import advise as advise
 from divulge.api.anatomize import anatomize as anatomize
 from divulge.api.apply import apply as apply
+from divulge.api.attack import attack as attack
 from divulge.api.compare import compare as compare
 from divulge.api.compose import compose as compose
 from divulge.api.generalize import cut as cut

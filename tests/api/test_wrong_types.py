@@ -40,11 +40,15 @@ def call(*args: Any, **kwargs: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
     return args, kwargs
 
 
+ATTACKED = dv.attack(PEOPLE, truth=PEOPLE, knows="zip", sensitive="disease", subsets=1)
+
+
 # Arguments with which each public function works; then they are replaced one by one.
 CALLS = {
     "dv.advise": call(PEOPLE, sensitive="disease", quasi_identifiers=["zip", "age"], queries=2),
     "dv.anatomize": call(PEOPLE, sensitive="disease", quasi_identifiers=["zip", "age"], beta="1/2"),
     "dv.apply": call("release", PEOPLE, "out", force=True),
+    "dv.attack": call(PEOPLE, truth=PEOPLE, knows="zip", sensitive="disease", records=2),
     "dv.check": call(PEOPLE, KEPT, **ROLES),
     "dv.check_anatomized": call(GROUPS, sensitive="job", beta=1),
     "dv.compare": call([PEOPLE, PEOPLE], **ROLES),
@@ -91,10 +95,12 @@ CALLS = {
     "charts.front": call(dv.tradeoff(PEOPLE, "k_anonymity", **ROLES)),
     "charts.groups": call(dv.anatomize(PEOPLE, sensitive="disease", quasi_identifiers=["zip", "age"], beta="1/2")),
     "charts.information": call(MEASURED),
+    "charts.knowledge": call(ATTACKED),
     "charts.known_columns": call(dv.rank(PEOPLE, quasi_identifiers=["zip", "age"])),
     "charts.leakages": call(MEASURED),
     "charts.records": call(dv.dossier.set_leakage(RECORDS, ALICE)),
     "charts.save": call(MEASURED.chart(), "picture.svg"),
+    "charts.success": call(ATTACKED),
     "charts.sets": call(dv.rank(PEOPLE, quasi_identifiers=["zip", "age"])),
     "charts.timeline": call(dv.dossier.timeline(RECORDS, ALICE, operator=MERGING)),
     "dossier.Augment": call("C", "P", {"2": "1"}),

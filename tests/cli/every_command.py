@@ -33,6 +33,8 @@ GOOD: Mapping[str, Sequence[str]] = {
     "anatomize": ("anatomize", "@t.csv", *ANATOMY, "--attack", "--out", "@tables-2", "--force", "--seed", "1"),
     "anatomize --advise": ("anatomize", "@t.csv", *ANATOMY, "--advise", "--queries", "10"),
     "anatomize --check": ("anatomize", "@tables", "--check", "--beta", "1/2"),
+    "attack": ("attack", "@release", "--truth", "@t.csv", "--control", "@many.csv", "--records", "20", "--subsets", "2"),
+    "attack anatomized": ("attack", "@tables", "--truth", "@t.csv"),
     "query": ("query", "@tables", "age > 30 and main_diagnosis = 'cancer'"),
     "apply": ("apply", "@release", "@t.csv", "--out", "@release-2", "--force"),
     "ledger list": ("ledger", "list", "@ledger", "--recipient", "clinic"),
@@ -70,6 +72,7 @@ GOOD: Mapping[str, Sequence[str]] = {
 
 WITH_ANOTHER_CODE: Mapping[str, tuple[int, Sequence[str]]] = {
     "check": (1, ("check", "@t.csv", "--qi", "age", "--k-anonymity", "20")),
+    "attack": (1, ("attack", "@t.csv", "--truth", "@t.csv", "--knows", "age,sex", "--k-anonymity", "20")),
     "anatomize --check": (1, ("anatomize", "@tables", "--check", "--beta", "1/9")),
     "apply": (1, ("apply", "@release", "@many.csv", "--out", "@no")),
     "generalize": (3, ("generalize", "@t.csv", *ROLES, "--leave-out", "ward", "--k-anonymity", "1000")),

@@ -34,6 +34,7 @@ BAD = {
     "check": ("check", "@t.csv", "--qi", "age", "--promise", "k_anonymity"),
     "generalize": ("generalize", "@t.csv", "--qi", "age", "--k-anonymity", "2", "--out", "@release"),
     "anatomize": ("anatomize", "@t.csv", "--sensitive", "main_diagnosis"),
+    "attack": ("attack", "@release", "--truth", "@t.csv", "--attack", "guess"),
     "query": ("query", "@tables", "nobody > 3"),
     "apply": ("apply", "@levels", "@t.csv", "--out", "@no"),
     "ledger list": ("ledger", "list", "@ledger", "--recipient", "clinics"),

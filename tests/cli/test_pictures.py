@@ -25,6 +25,7 @@ DRAWN = {
     "generalize --pareto": (("generalize", "@t.csv", *ROLES, "--pareto", "entropy_leakage"), ("front",)),
     "anatomize": (("anatomize", "@t.csv", *ANATOMY, "--queries", "0"), ("groups",)),
     "anatomize --check": (("anatomize", "@tables", "--check"), ("groups",)),
+    "attack": (("attack", "@release", "--truth", "@t.csv", "--subsets", "1"), ("success", "knowledge")),
     "dossier leakage": (SHOPS, ("records",)),
     "dossier leakage --timeline": ((*SHOPS, "--timeline", "--without"), ("timeline", "labels", "records")),
     "dossier release": (("dossier", "release", *ABOUT_ME, "--release", "all=@me.json"), ("records",)),

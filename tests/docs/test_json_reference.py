@@ -51,6 +51,7 @@ RUNS = {
         "anatomize patients.csv --qi zip,age,sex --sensitive disease --identifier name --advise --queries 10"
     ],
     "divulge anatomize --check": [GROUPS, "anatomize a --check --beta 1/4"],
+    "divulge attack": [RELEASE, "attack r --truth patients.csv --records 50 --subsets 1"],
     "divulge query": [GROUPS, "query a \"disease = 'Flu'\""],
     "divulge hierarchy build": ["hierarchy build patients.csv --column age"],
     "divulge hierarchy cut": ["hierarchy cut patients.csv --column age --about disease --k-anonymity 5 --ranges 3"],

@@ -22,7 +22,7 @@ from divulge.arrays import Floats, Ints
 from divulge.attacks import meaning
 from divulge.attacks.meaning import Fits, Meanings, Text
 from divulge.engines import Held
-from divulge.table import Table
+from divulge.table import Table, table_of
 
 _LARGEST = 2**62
 
@@ -84,9 +84,22 @@ class Matcher:
         self._place = {name: f"c{place}" for place, name in enumerate(named)}
         self._coded = _coded(self._held, [self._numbers[name] for name in named])
 
+    @classmethod
+    def of_predicates(cls, other: Matcher, predicates: pa.Table) -> Matcher:
+        """Combinations of labels in place of the release, which are read as the release is."""
+        table = table_of(other.engine, other.engine.lend(predicates), source="predicates")
+        made = cls(table, predicates.column_names, (), meanings=other._meanings, suppression=other._suppression)
+        made._plain = other._plain
+        return made
+
     def labels(self, column: str) -> tuple[Text, ...]:
         """The distinct labels, or values, of a column of the release."""
         return self._numbers[column].texts
+
+    @property
+    def reading(self) -> dict[str, str]:
+        """Where she takes the meaning of each column's labels from."""
+        return {name: self._meanings.get(name, Meanings()).origin for name in self.columns}
 
     @cached_property
     def records(self) -> float:

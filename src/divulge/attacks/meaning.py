@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which labels of a release fit a value that an adversary knows: column by column, distinct labels against distinct values.
 
-She reads labels as they are written: a value is itself, [20, 30) and >=90 are ranges, 476** hides characters, {a, b} lists values, and a
-cell of nothing but asterisks may be anything. Which values a word such as "married" stands for she takes from hierarchies, or from the
-mapping that lies beside a release: that is no secret to a human reader, and an adversary who could not read would make the release look
-safer than it is. A word that nothing explains fits everybody, and is told.
+She reads labels as they are written: a value is itself, [20, 30), 20-29 and >=90 are ranges, 476** hides characters, {a, b} lists values,
+and a cell of nothing but asterisks may be anything. Which values a word such as "married" stands for she takes from hierarchies, or from
+the mapping that lies beside a release: that is no secret to a human reader, and an adversary who could not read would make the release
+look safer than it is. A word that nothing explains fits everybody, and is told.
 """
 
 from __future__ import annotations
@@ -21,11 +21,13 @@ import numpy as np
 from divulge import answers
 from divulge.arrays import Ints
 from divulge.engines import DuckDBEngine
+from divulge.hierarchy import Hierarchy, load_hierarchies
 from divulge.table import Table
 from divulge.values import as_number, as_text, number_text, parse_interval
 
 _CLOSED = re.compile(r"\[\s*([^,\[\]]+?)\s*,\s*([^,\[\]]+?)\s*\]")
 _ASTERISKS = re.compile(r"\*+")
+_FROM_TO = re.compile(r"(\d+(?:\.\d+)?)\s*[-\u2013]\s*(\d+(?:\.\d+)?)")  # 20-29: both ends included
 _SET = re.compile(r"\{(.*)\}", re.DOTALL)
 Text = str | None
 """A cell; None is null."""
@@ -60,12 +62,25 @@ class Fits:
 def read_meanings(
     table: Table, columns: Sequence[str], document: Mapping[str, Any], folder: Path | None, *, hierarchies: Any = None
 ) -> dict[str, Meanings]:
-    """What hierarchies, or the mapping of a release, say of the labels of each column; others are read as they are written."""
-    described = {"method": "", "unchanged": [], **document, "roles": {"quasi_identifiers": list(columns)}}
-    if "roles" in document:
-        described["roles"] = document["roles"]
-    found = answers.read_labels(DuckDBEngine(), table, described, folder or Path(), hierarchies=hierarchies)
+    """What hierarchies, or the mapping of a release, say of the labels of each column; others are read as they are written.
+
+    `hierarchies` is a folder of files, or the hierarchies themselves. A label of somebody's table may be of any level.
+    """
+    if isinstance(hierarchies, Mapping):
+        return {name: _of_levels(tree) for name, tree in hierarchies.items() if name in columns}
+    if folder is None or not document:
+        given = {} if hierarchies is None else load_hierarchies(hierarchies, columns=columns)
+        return read_meanings(table, columns, document, folder, hierarchies=given)
+    found = answers.read_labels(DuckDBEngine(), table, document, folder, hierarchies=hierarchies)
     return {name: _meanings(labels) for name, labels in found.items() if name in columns}
+
+
+def _of_levels(tree: Hierarchy) -> Meanings:
+    listed: dict[Text, set[Text]] = {}
+    for value, labels in tree.rows.items():
+        for label in labels:
+            listed.setdefault(label, set()).add(value)
+    return Meanings("hierarchies", {label: frozenset(found) for label, found in listed.items()})
 
 
 def _meanings(labels: answers.Labels) -> Meanings:
@@ -131,18 +146,19 @@ def _places(
         return found
     if _ASTERISKS.fullmatch(label):
         return set(known.every)
+    if _key(label, numbers=known.numbers) in own:
+        return found
     written = _written(label, known)
     if written is not None:
         return found | written
-    is_value = bool(found) or _key(label, numbers=known.numbers) in own or as_number(label) is not None
-    return found if explained or is_value else None
+    return found if explained or found or as_number(label) is not None else None
 
 
 def _written(label: str, known: _Values) -> set[int] | None:
     """What a range, a mask or a list fits; None where the label is none of these."""
-    if closed := _CLOSED.fullmatch(label):
+    if closed := _CLOSED.fullmatch(label) or _FROM_TO.fullmatch(label):
         low, high = as_number(closed[1]), as_number(closed[2])
-        if low is not None and high is not None:
+        if low is not None and high is not None and low <= high:
             return known.between(Ends(low, high, closed=True))
     if (interval := parse_interval(label)) is not None:
         return known.between(Ends(interval.low, interval.high, closed=False))

@@ -8,20 +8,24 @@ All values are texts here, as they are written; null is None. What she knows of 
 from __future__ import annotations
 
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from divulge import anatomy
+from divulge.attacks.attempt import Bound
+from divulge.attacks.matching import Matcher, Matches
 from divulge.belief import Adversary
 from divulge.engines import Engine
 from divulge.policy import Promise
-from divulge.table import Roles, Table
+from divulge.table import Roles, Table, table_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from divulge.arrays import Floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,8 +35,10 @@ class People:
     known: pa.Table
     """What she knows of them: the columns of `Stage.knows`."""
     truth: pa.Table
-    """Every column of the truth, to score guesses with."""
+    """Every column that the truth and the release share, to score guesses with."""
     source: str
+    numbers: frozenset[str] = frozenset()
+    """The columns that hold numbers."""
 
     def __len__(self) -> int:
         return int(self.known.num_rows)
@@ -60,13 +66,141 @@ class Stage:
     promises: tuple[Promise, ...]
     """What was promised of the release, by its manifest or by whoever asks."""
     seed: int
+    everybody: Table
+    """The whole truth: whoever is singled out must be alone in it."""
+    nobody: Table | None
+    """All people who are not in the release."""
+    population: Table | None
+    matcher: Matcher
+    priors: Mapping[str, Mapping[str | None, float]] = field(default_factory=dict)
+    """What she believes of a sensitive column beforehand, by the text of each value, where that was said; otherwise the release says it."""
+    least_distance: Mapping[str, float] = field(default_factory=dict)
+    """The least ground distance between two values of a sensitive column, where it is not 1."""
     published: anatomy.Published | None = None
     """The tables of an anatomized release."""
     levels: Mapping[str, str] = field(default_factory=dict)
     """alpha, beta, gamma and delta as an anatomized release promises them."""
     document: Mapping[str, Any] = field(default_factory=dict)
     """The public manifest of a release of ours; empty for a table of somebody."""
+    _matched: dict[tuple[int, tuple[str, ...]], Matches] = field(default_factory=dict, repr=False)
 
     def generator(self, name: str) -> np.random.Generator:
         """Chance for one attack: the same whatever other attacks are run."""
         return np.random.default_rng([self.seed, zlib.crc32(name.encode())])
+
+    def matches(self, people: People, knows: Sequence[str] | None = None) -> Matches:
+        """What fits each of these people by what she knows, or by some of it; looked up once."""
+        known = tuple(self.knows if knows is None else knows)
+        key = (id(people), known)
+        if key not in self._matched:
+            self._matched[key] = self.matcher.match(people.known, known, numbers=self._numbers(people, known))
+        return self._matched[key]
+
+    def _numbers(self, people: People, knows: Sequence[str]) -> dict[str, bool]:
+        return {name: name in people.numbers and self.release.column(name).kind == "number" for name in knows}
+
+    def prior(self, about: str) -> Floats:
+        """What she believes of a column before she looks anybody up: the share of each value of `matcher.labels`."""
+        given = self.priors.get(about)
+        own = [] if given is None else [given.get(text, 0.0) for text in self.matcher.labels(about)]
+        masses: Floats = self.matcher.totals(about) if given is None else np.array(own)
+        return np.asarray(masses / max(masses.sum(), np.finfo(float).tiny))
+
+    @property
+    def guessed(self) -> tuple[str, ...]:
+        """The sensitive columns that she does not know."""
+        return tuple(name for name in self.roles.sensitive if name not in self.knows)
+
+    @property
+    def covers_all_known(self) -> bool:
+        """Whether a promise about classes is about her: she knows quasi-identifiers alone, and a row is a person."""
+        return set(self.knows) <= set(self.roles.quasi_identifiers) and self.roles.person is None
+
+    def bound(self, about: str | None, *, journalist: bool = False, average: bool = False) -> Bound | None:
+        """The least that a promise leaves to a guess of somebody who knows quasi-identifiers; None: none of them bounds it.
+
+        A promise about an average bounds only what is averaged over everybody.
+        """
+        if not self.covers_all_known or self.published is not None:
+            return None
+        prior = np.zeros(0) if about is None else self.shares_of_truth(about)
+        found = [
+            Bound(promise.metric.leaves(self._scaled(promise, about), prior), promise.text)
+            for promise in self.promises
+            if promise.metric.leaves is not None
+            and promise.metric.scope == ("identity" if about is None else "sensitive")
+            and promise.metric.needs_population <= journalist
+            and (average or promise.metric.looks_at != "table")
+            and promise.attribute in (None, about)
+        ]
+        return min((bound for bound in found if bound.value < 1), key=lambda bound: bound.value, default=None)
+
+    def _scaled(self, promise: Promise, about: str | None) -> float:
+        """An earth mover's distance is at least the total variation times the least distance between two values."""
+        least = self.least_distance.get(str(about), 1.0) if promise.metric.by_distance else 1.0
+        return float(promise.bound) / least
+
+    def shares_of_truth(self, about: str) -> Floats:
+        """How the values of a column are distributed in the truth: what promises against a prior were held against. No guess knows it."""
+        quoted = self.everybody.engine.quote(about)
+        sql = f"SELECT COUNT(*) AS n FROM {self.everybody.relation} GROUP BY {quoted}"
+        counts = self.everybody.engine.query(sql)["n"].to_numpy().astype(np.float64)
+        return np.asarray(counts / counts.sum())
+
+
+def drawn(table: Table, columns: Sequence[str], records: int, seed: int) -> pa.Table:
+    """So many rows drawn at random, as texts: the same ones on every engine, for chance is a hash of the row and of the seed.
+
+    Rows that are alike are numbered, so that each of them has a chance of its own.
+    """
+    engine = table.engine
+    texts = [engine.cast(engine.quote(name), "VARCHAR") for name in columns]
+    named = ", ".join(f"{text} AS c{place}" for place, text in enumerate(texts))
+    row = " || ".join(
+        f"COALESCE(CAST(LENGTH(c{place}) AS VARCHAR(20)) || ':' || c{place}, '-')" for place in range(len(texts))
+    )
+    plain = ", ".join(f"c{place}" for place in range(len(texts)))
+    sql = (
+        f"SELECT {plain} FROM (SELECT {plain}, r, ROW_NUMBER() OVER (PARTITION BY r ORDER BY r) AS copy FROM "
+        f"(SELECT {plain}, {row} AS r FROM (SELECT {named} FROM {table.relation}) AS a) AS b) AS c "
+        f"ORDER BY md5(r || '#' || CAST(copy AS VARCHAR(20)) || '#{int(seed)}') LIMIT {int(records)}"
+    )
+    found = engine.query(sql)
+    return found.rename_columns(list(columns))
+
+
+def people_of(table: Table, columns: Sequence[str], knows: Sequence[str], *, records: int, seed: int) -> People:
+    """Some people of a table, with what is known and what is true of them."""
+    rows = drawn(table, columns, records, seed)
+    numbers = frozenset(name for name in columns if table.column(name).kind == "number")
+    return People(rows.select(list(knows)), rows, table.source, numbers)
+
+
+def put_together(published: anatomy.Published, mass: str = "expected records") -> Table:
+    """The tables of an anatomized release as one: rows of a group meet each other, for as many records as chance would put there.
+
+    Of a group of n records, tuples that occur d1, d2, ... times are expected together in d1 d2 ... / n^(tables - 1) of them.
+    """
+    engine = published.engine
+    quote = engine.quote
+    parts = []
+    for place, table in enumerate(published.tables):
+        named = "".join(f", {quote(name)}" for name in table.columns)
+        rows = f"SELECT {quote(published.group)} AS g{named}, {published.mass(table)} AS w FROM {table.relation}"
+        columns = "".join(f", {quote(name)}" for name in table.columns)
+        parts.append(
+            f"(SELECT g{columns}, CAST(SUM(w) AS DOUBLE) AS w FROM ({rows}) AS r GROUP BY g{columns}) AS t{place}"
+        )
+    first = published.tables[0]
+    records = f"CAST(SUM({published.mass(first)}) AS DOUBLE)"
+    sizes = f"(SELECT {quote(published.group)} AS g, {records} AS n FROM {first.relation} GROUP BY 1) AS z"
+    joins = "".join(f" JOIN {part} ON t{place}.g = t0.g" for place, part in enumerate(parts) if place)
+    weight = " * ".join(f"t{place}.w" for place in range(len(parts)))
+    divisor = " * ".join(["z.n"] * (len(parts) - 1)) or "1"
+    named = ", ".join(
+        f"t{place}.{quote(name)} AS {quote(name)}"
+        for place, table in enumerate(published.tables)
+        for name in table.columns
+    )
+    sql = f"SELECT {named}, {weight} / ({divisor}) AS {quote(mass)} FROM {parts[0]} JOIN {sizes} ON z.g = t0.g{joins}"
+    return table_of(engine, f"({sql})", source=first.source)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Pictures of results, as Altair charts: `result.chart()` draws the main one, `save` writes any of them as .svg, .png or .html."""
 
+from divulge.charts.attacks import knowledge, success
 from divulge.charts.classes import before_and_after, class_sizes, independence, information, leakages
 from divulge.charts.columns import distributions, known_columns, sets
 from divulge.charts.composed import after_each_release
@@ -11,6 +12,6 @@ from divulge.charts.releases import compared, front, groups, what_is_left
 
 __all__ = [
     "after_each_release", "as_json", "before_and_after", "check_path", "class_sizes", "compared", "disinformation", "distributions",
-    "drawing_script", "figure", "front", "groups", "independence", "information", "known_columns", "leakages", "records", "save", "sets",
-    "timeline", "what_is_left",
+    "drawing_script", "figure", "front", "groups", "independence", "information", "knowledge", "known_columns", "leakages", "records",
+    "save", "sets", "success", "timeline", "what_is_left",
 ]  # fmt: skip

@@ -26,6 +26,7 @@ COMMANDS = {
     "check": "hold a table against a policy: exit code 0 or 1",
     "generalize": "make a table coarser until it keeps a policy, and publish it",
     "anatomize": "publish a table as several tables, tied together by groups of records",
+    "attack": "play the adversary against a release: success beside guessing and the promise; exit code 0 or 1",
     "query": "estimate a count, a sum or an average from a release",
     "apply": "publish new rows as an earlier release was published",
     "ledger": "what was released of the same people, when and to whom: list, show, add, retract, forget, export",

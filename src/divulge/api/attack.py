@@ -1,0 +1,381 @@
+# SPDX-License-Identifier: Apache-2.0
+"""attack(): play the adversary against a release, ours or anybody's, and tell what she achieves beside what was promised."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from divulge import anatomy, answers, attacks, engines, publish, values
+from divulge import policy as policies
+from divulge.api.anatomize import AnatomizedRelease
+from divulge.api.measure import TableOrRelease
+from divulge.api.query import is_anatomized, manifests_of, open_anatomized
+from divulge.attacks import ATTACKERS, Attacker, AttackResult, Attempt, Stage
+from divulge.belief import Adversary, Assumptions, adversary_in_force
+from divulge.engines import choose_engine
+from divulge.errors import BadInput, listed, nearest
+from divulge.hierarchy import Hierarchy, read_hierarchy
+from divulge.policy import Policy, Promise, guard
+from divulge.table import Names, Roles, Table, own_table, read, read_beside, resolve_roles
+
+_MASS = "expected records"
+_WITHOUT_EFFECT = ("original", "recursive_l")
+
+
+@dataclass(frozen=True)
+class _Opened:
+    """A release as an adversary sees it, and what is promised of it."""
+
+    table: Table
+    roles: Roles
+    mass: str | None = None
+    promises: tuple[Promise, ...] = ()
+    document: Mapping[str, Any] = field(default_factory=dict)
+    folder: Path | None = None
+    published: anatomy.Published | None = None
+    levels: Mapping[str, str] = field(default_factory=dict)
+    hierarchies: Mapping[str, Hierarchy] | None = None
+    """What labels stand for, of a release that has not been written."""
+
+
+@values.checked
+def attack(
+    release: Any,
+    *,
+    truth: Any,
+    knows: Names = None,
+    quasi_identifiers: Names = (),
+    sensitive: Names = (),
+    background: Any = None,
+    control: Any = None,
+    attacks: str | Sequence[str] = (),
+    records: int = 1000,
+    seed: int = 1,
+    subsets: int = 0,
+    wrong: float = 0.0,
+    policy: policies.PolicyLike | None = None,
+    hierarchies: str | Path | None = None,
+    adversary: Adversary | None = None,
+    progress: Callable[[int, int], None] | None = None,
+    engine: engines.EngineChoice = None,
+) -> AttackResult:
+    """Play the adversary: for each target she outputs a row or a value, and the truth says whether she is right.
+
+    The truth scores guesses, and no guess is made with it: what she believes beforehand comes from the release, from the adversary's prior,
+    or from the background. What is broken is a promise whose bound lies below the whole 95 % interval of a rate.
+
+    Args:
+        release: The folder of a release, generalized or anatomized; what `generalize` or `anatomize` gave; the tables of another's
+            anatomized release; or anybody's table: generalized, suppressed, perturbed, swapped or synthetic.
+        truth: The table that the release was made of, with the values as they are.
+        knows: The columns that she knows of each target; by default the quasi-identifiers that both tables have.
+        quasi_identifiers: Of anybody's table: the columns that an adversary may know. By default what she knows here.
+        sensitive: The columns that she is after; a release of ours says them itself.
+        background: Another table that she holds: what it says of people like the target weighs in the attack `background`.
+        control: A table of people who are not in the release: what she achieves against them is no fault of it.
+        attacks: The attacks to carry out, by name; by default all that have something to attack.
+        records: How many people of the truth, and of the control, are attacked; drawn at random.
+        seed: What chance is drawn from; the same seed attacks the same people on every engine.
+        subsets: Tell too what she achieves by each set of up to so many of the columns that she knows.
+        wrong: The share of what she knows that is wrong or outdated: such a value is another person's.
+        policy: Promises to hold the attacks against, beside those of the release: as in `check`.
+        hierarchies: A folder of hierarchy files that says what labels stand for.
+        adversary: As in `measure`: what she believes beforehand, rules out, and holds as population; how suppressed cells are meant.
+        progress: Called with (attacks done, all attacks).
+        engine: As in `read`.
+
+    Examples:
+        >>> import divulge as dv, pyarrow as pa
+        >>> truth = pa.table({"age": [31, 34, 38, 52], "disease": ["flu", "flu", "flu", "cold"]})
+        >>> release = pa.table({"age": ["[30, 40)"] * 3 + ["[50, 60)"], "disease": ["flu", "flu", "flu", "cold"]})
+        >>> found = dv.attack(release, truth=truth, knows="age", sensitive="disease")
+        >>> [(a.name, a.rate.value) for a in found.attempts if a.name in ("prosecutor", "homogeneity")]
+        [('prosecutor', 0.5), ('homogeneity', 1.0)]
+    """
+    for name, value, least in (("records", records, 1), ("subsets", subsets, 0)):
+        if value < least:
+            raise BadInput(f"{name}={value} is not possible", hint=f"it is at least {least}")
+    if not 0 <= wrong < 1:
+        raise BadInput(f"wrong={wrong} is not possible", hint="it is a share, from 0 up to below 1")
+    kept = Policy() if policy is None else Policy.of(policy)
+    her = adversary_in_force(adversary, kept.adversary)
+    her.refuse(
+        _WITHOUT_EFFECT, "her prior comes from the release, from prior= or from the background; the truth is none"
+    )
+    chosen = _chosen([attacks] if isinstance(attacks, str) else attacks)
+    given = {"quasi_identifiers": quasi_identifiers or knows or (), "sensitive": sensitive}
+    opened = _open(release, kept, given, engine=engine)
+    stage = _set_up(
+        opened,
+        her,
+        truth=truth,
+        knows=knows,
+        background=background,
+        control=control,
+        records=records,
+        seed=seed,
+        wrong=wrong,
+        promises=kept.promises,
+        hierarchies=hierarchies,
+    )
+    left_out = {attacker.name: why for attacker in chosen or ATTACKERS if (why := attacker.obstacle(stage))}
+    if chosen and left_out:
+        name, why = next(iter(left_out.items()))
+        raise BadInput(f"the attack {name!r} has nothing to attack: {why}")
+    running = [one for one in chosen or ATTACKERS if one.name not in left_out and (chosen or one.by_default)]
+    attempts: list[Attempt] = []
+    for done, attacker in enumerate(running):
+        if progress is not None:
+            progress(done, len(running))
+        attempts += attacker.run(stage)
+    if progress is not None:
+        progress(len(running), len(running))
+    settings = {
+        "source": opened.table.source,
+        "truth": stage.everybody.source,
+        "knows": list(stage.knows),
+        "quasi_identifiers": list(stage.roles.quasi_identifiers),
+        "sensitive": list(stage.roles.sensitive),
+        "records": records,
+        "targets": len(stage.targets),
+        "controls": None if stage.controls is None else len(stage.controls),
+        "seed": seed,
+        "wrong": wrong,
+        "subsets": subsets,
+        "reading": stage.matcher.reading,
+        "promises": [promise.text for promise in stage.promises] + [f"{k} <= {v}" for k, v in stage.levels.items()],
+        "prior": {name: "given" if name in stage.priors else "release" for name in stage.roles.sensitive},
+        "background_knowledge": {name: known.describe() for name, known in her.knowledge().items()},
+        "background": None if stage.background is None else stage.background.source,
+        "population": None if stage.population is None else stage.population.source,
+        "suppressed": {str(text): how for text, how in her.suppression.items()},
+        "interval": 0.95,
+        "engine": stage.engine.name,
+    }
+    return AttackResult(
+        attempts=tuple(attempts),
+        knowledge=tuple(_knowing(stage, subsets)),
+        left_out={} if chosen else left_out,
+        settings=settings,
+        notes=tuple(_notes(stage)),
+        frame=opened.table.frame,
+    )
+
+
+def _chosen(names: Sequence[str]) -> tuple[Attacker, ...]:
+    known = {attacker.name: attacker for attacker in ATTACKERS}
+    for name in names:
+        if name not in known:
+            raise BadInput(f"there is no attack {name!r}", hint=nearest(name, known))
+    return tuple(attacker for attacker in ATTACKERS if attacker.name in names)
+
+
+# --- the release ------------------------------------------------------------------------------------------------------
+def _open(release: Any, kept: Policy, given: Mapping[str, Any], *, engine: engines.EngineChoice) -> _Opened:
+    """Whatever she was handed."""
+    several = isinstance(release, Mapping | list | tuple)
+    if several or isinstance(release, AnatomizedRelease | answers.AnatomizedSource) or is_anatomized(release):
+        return _open_anatomized(release, given, engine=engine)
+    if isinstance(release, publish.GeneralizedRelease):
+        (rows,) = release.tables().values()
+        table, _ = own_table(read(rows, engine=engine))
+        roles = {
+            "quasi_identifiers": release.original.roles.quasi_identifiers,
+            "sensitive": release.original.roles.sensitive,
+        }
+        found = guard.roles_in_force(table, roles, {})
+        person = release.original.roles.person
+        promises = () if person is not None else release.policy.promises
+        return _Opened(
+            replace(table, source=f"{release.original.source.source}, generalized"), found, promises=promises
+        )
+    judged = TableOrRelease.of(release, engine=engine)
+    if judged.release is None:
+        table, _ = own_table(judged.table)
+        return _Opened(table, guard.roles_in_force(table, kept.roles, given))
+    named = {role: names for role, names in given.items() if names and role == "sensitive"}
+    roles_ = guard.roles_in_force(judged.table, judged.release.roles, named)
+    several_rows = judged.release.document["roles"].get("person") is not None
+    promises = () if several_rows else judged.release.promises
+    return _Opened(judged.table, roles_, None, promises, judged.release.document, judged.release.folder)
+
+
+def _open_anatomized(release: Any, given: Mapping[str, Any], *, engine: engines.EngineChoice) -> _Opened:
+    found = manifests_of(release)
+    sensitive = given["sensitive"]
+    names = [sensitive] if isinstance(sensitive, str) else list(sensitive)
+    published = open_anatomized(release, sensitive=names, engine=choose_engine(engine))
+    anatomy.check_groups(published)
+    table = attacks.put_together(published, _MASS)
+    if found is not None:
+        table = replace(table, source=str(release))
+    others = [name for name in published.columns if name not in published.sensitive]
+    roles = resolve_roles(table, quasi_identifiers=others, sensitive=list(published.sensitive))
+    levels: Mapping[str, str] = {}
+    if isinstance(release, AnatomizedRelease):
+        levels = release.model.texts()
+    elif isinstance(release, answers.AnatomizedSource):
+        levels = release.promises
+    elif found is not None:
+        levels = found.public.get("promises", {})
+    document = {} if found is None else found.public
+    return _Opened(table, roles, _MASS, (), document, Path(release) if found is not None else None, published, levels)
+
+
+# --- the stage --------------------------------------------------------------------------------------------------------
+def _set_up(
+    opened: _Opened,
+    her: Adversary,
+    *,
+    truth: Any,
+    knows: Names,
+    background: Any,
+    control: Any,
+    records: int,
+    seed: int,
+    wrong: float,
+    promises: tuple[Promise, ...],
+    hierarchies: str | Path | None,
+) -> Stage:
+    """Everything that an attack needs, opened and checked."""
+    table, roles = opened.table, opened.roles
+    everybody = _beside(table, truth)
+    known = _known(table, everybody, roles, knows)
+    nobody = None if control is None else _beside(table, control)
+    for name in roles.sensitive:
+        everybody.column(name)
+    if nobody is not None:
+        for name in known:
+            nobody.column(name)
+    assumptions = Assumptions.of(her, table, roles)
+    document = dict(opened.document) if opened.published is None else {}
+    meanings = attacks.read_meanings(
+        table, known, document, opened.folder, hierarchies=hierarchies or opened.hierarchies
+    )
+    matcher = attacks.Matcher(
+        table, known, roles.sensitive, mass=opened.mass, meanings=meanings, suppression=her.suppression
+    )
+    population = None if her.population is None else _beside(table, her.population)
+    matcher.knowing_values([item for item in (everybody, nobody, population) if item is not None])
+    shared = [name for name in everybody.names if table.has(name)]
+    targets = attacks.people_of(everybody, shared, known, records=records, seed=seed)
+    controls = None
+    if nobody is not None:
+        of_both = [name for name in nobody.names if table.has(name)]
+        controls = attacks.people_of(nobody, of_both, known, records=records, seed=seed)
+    return Stage(
+        engine=table.engine,
+        release=table,
+        mass=opened.mass,
+        roles=roles,
+        knows=known,
+        targets=_partly_wrong(targets, wrong, seed),
+        controls=None if controls is None else _partly_wrong(controls, wrong, seed),
+        adversary=her,
+        background=None if background is None else _beside(table, background),
+        promises=(*opened.promises, *promises),
+        seed=seed,
+        everybody=everybody,
+        nobody=nobody,
+        population=population,
+        matcher=matcher,
+        priors=_priors(assumptions),
+        least_distance={name: _least_distance(everybody, name, her) for name in roles.sensitive},
+        published=opened.published,
+        levels=opened.levels,
+        document=opened.document,
+    )
+
+
+def _beside(table: Table, source: Any) -> Table:
+    """Another table, where the engine of the release can see it."""
+    found = read_beside(table, source)
+    if found.engine is table.engine:
+        return found
+    rows = found.engine.query(f"SELECT * FROM {found.relation}")
+    return replace(read_beside(table, rows), source=found.source, frame=found.frame)
+
+
+def _known(table: Table, truth: Table, roles: Roles, knows: Names) -> tuple[str, ...]:
+    """The columns that she knows, which both tables have."""
+    if knows is None:
+        found = tuple(name for name in roles.quasi_identifiers if truth.has(name))
+        if not found:
+            told = (
+                "it is not said what she knows of people, and the release says no quasi-identifier that the truth has"
+            )
+            raise BadInput(
+                told,
+                hint=f"name columns with knows=; both tables have: {listed(n for n in table.names if truth.has(n))}",
+            )
+        return found
+    found = resolve_roles(table, quasi_identifiers=knows).quasi_identifiers
+    for name in found:
+        truth.column(name)
+        if name in roles.sensitive and len(roles.sensitive) == 1:
+            raise BadInput(
+                f"she knows {name!r} already, which is what she is after", hint="leave it out of one of the two"
+            )
+    return found
+
+
+def _priors(assumptions: Assumptions) -> dict[str, Mapping[str | None, float]]:
+    for name, prior in assumptions.conditional.items():
+        told = f"the prior of {name} depends on {', '.join(prior.conditions)}, which an attack does not take"
+        raise BadInput(told, hint="give rows with these columns as the background instead")
+    return {name: prior.entries[()] for name, prior in assumptions.priors.items()}
+
+
+def _least_distance(truth: Table, name: str, her: Adversary) -> float:
+    """Of the ground distance in force: 1 between all values, a step of m - 1, or a level of the taxonomy."""
+    if name in (her.taxonomies or {}):
+        return 1.0 / max(read_hierarchy((her.taxonomies or {})[name], name).height, 1)
+    asked = (her.distances or {}).get(name)
+    ordered = truth.column(name).kind in ("number", "date") or name in (her.orders or {})
+    if asked == "equal" or (asked is None and not ordered):
+        return 1.0
+    sql = f"SELECT COUNT(DISTINCT {truth.engine.quote(name)}) AS n FROM {truth.relation}"
+    return 1.0 / max(int(truth.engine.query(sql)["n"][0].as_py()) - 1, 1)
+
+
+def _partly_wrong(people: attacks.People, share: float, seed: int) -> attacks.People:
+    """Some of what is known replaced by what another of these people has; a value that both have stays right."""
+    if not share or not len(people):
+        return people
+    chance = np.random.default_rng([seed, 7])
+    columns = {}
+    for name in people.known.column_names:
+        own = np.arange(len(people))
+        other = chance.integers(0, len(people), len(people))
+        columns[name] = people.known[name].take(pa.array(np.where(chance.random(len(people)) < share, other, own)))
+    return replace(people, known=pa.table(columns))
+
+
+def _knowing(stage: Stage, subsets: int) -> Iterator[attacks.Knowing]:
+    """What is achieved by each set of up to so many columns: the row, and each sensitive value."""
+    for size in range(1, min(subsets, len(stage.knows)) + 1):
+        for columns in itertools.combinations(stage.knows, size):
+            yield from attacks.knowing(stage, columns)
+
+
+def _notes(stage: Stage) -> Iterator[str]:
+    for name, labels in stage.matcher.unread.items():
+        yield (
+            f"{len(labels):,} labels of {name} could not be read and fit everybody, for example {labels[0]!r}; hierarchies= says what "
+            "they stand for"
+        )
+    if stage.controls is None:
+        yield "without a control group nobody can say what of a rate is due to being in the release: control= takes one"
+    if stage.published is not None:
+        yield "an anatomized release bounds belief by its levels, not the best guess: only attacks that a level is about show a bound"
+    elif not stage.promises:
+        yield "nothing is promised of this release, so no bound is shown"
+    elif not stage.covers_all_known:
+        yield "she knows columns that are no quasi-identifiers, or people own several rows: no promise is about that, so no bound is shown"

@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`divulge attack`: play the adversary against a release; exit code 1 if she achieves more than a promise leaves."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from typer import Option
+
+import divulge as dv
+from divulge.api.query import is_anatomized
+from divulge.attacks import ATTACKERS
+from divulge.cli import options, program
+from divulge.cli.measure import SuppressionOptions, table_or_release
+from divulge.cli.pictures import ChartOption, Pictures
+from divulge.policy import Promise
+
+if TYPE_CHECKING:
+    from divulge.table import Table
+
+app = options.new_app()
+_NAMES = [attacker.name for attacker in ATTACKERS]
+
+
+@app.command()
+@options.takes_promises
+@options.takes_groups
+def attack(
+    table: options.TableOptions,
+    adversary: options.BeliefOptions,
+    suppression: SuppressionOptions,
+    truth: Annotated[
+        str,
+        Option(
+            metavar="TABLE",
+            help="The original: guesses are scored by it, and none is made with it.",
+            rich_help_panel="Table",
+        ),
+    ],
+    control: Annotated[
+        options.Text, Option(metavar="TABLE", help="People who are not in the release.", rich_help_panel="Table")
+    ] = None,
+    qi: Annotated[
+        options.Texts,
+        Option(metavar="COLUMNS", help="Quasi-identifiers of another's table; else --knows.", rich_help_panel="Roles"),
+    ] = None,
+    sensitive: Annotated[
+        options.Texts,
+        Option(metavar="COLUMNS", help="What she is after; our releases say it.", rich_help_panel="Roles"),
+    ] = None,
+    knows: Annotated[
+        options.Texts,
+        Option(
+            metavar="COLUMNS",
+            help="What she knows of each target; by default the quasi-identifiers.",
+            rich_help_panel="Adversary",
+        ),
+    ] = None,
+    wrong: Annotated[
+        float, Option(help="The share of what she knows that is wrong or outdated.", rich_help_panel="Adversary")
+    ] = 0.0,
+    background: Annotated[
+        options.Text, Option(metavar="TABLE", help="Another table that she holds.", rich_help_panel="Adversary")
+    ] = None,
+    hierarchies: Annotated[
+        Path | None, Option(metavar="DIR", help="What labels stand for, for her.", rich_help_panel="Adversary")
+    ] = None,
+    policy: options.PolicyOption = None,
+    attacks: Annotated[
+        options.Texts,
+        Option(
+            "--attack",
+            metavar="NAME",
+            help=f"Only this attack; repeatable. One of: {', '.join(_NAMES)}.",
+            rich_help_panel="Search",
+            autocompletion=program.one_of(lambda: _NAMES),
+        ),
+    ] = None,
+    records: Annotated[
+        int, Option(help="How many people are attacked, drawn at random.", min=1, rich_help_panel="Search")
+    ] = 1000,
+    seed: Annotated[int, Option(help="What chance is drawn from.", rich_help_panel="Search")] = 1,
+    subsets: Annotated[
+        int,
+        Option(help="Also: what each set of up to so many known columns achieves.", min=0, rich_help_panel="Search"),
+    ] = 0,
+    chart: ChartOption = None,
+    json_: options.JsonOption = False,
+    promises: tuple[Promise, ...] = (),
+) -> None:
+    """Play the adversary against a release, ours or anybody's: how often she is right, beside guessing, a control group and the promise.
+
+    Exit code 1 where a bound lies below the whole 95 % interval of a rate.
+
+    \b
+    Examples:
+      divulge attack release/ --truth patients.csv
+      divulge attack theirs.csv --truth patients.csv --knows zip,age --sensitive disease --k-anonymity 5 --subsets 2
+      divulge attack synthetic.csv --truth train.csv --control holdout.csv --knows zip,age --sensitive disease
+    """
+    drawing = Pictures.of(chart, ("success", "knowledge"))
+    release: Any = table.source
+    opened: Table | None = None
+    if not is_anatomized(table.source):
+        release = table_or_release(table, private=False)
+        opened = release.table
+    kept = options.policy_of(policy, promises) if policy or promises else None
+    columns = {
+        name: _columns(opened, given) for name, given in (("qi", qi), ("sensitive", sensitive), ("knows", knows))
+    }
+    with options.progress_bar("attacks") as progress:
+        found = dv.attack(
+            release,
+            truth=truth,
+            knows=columns["knows"] or None,
+            quasi_identifiers=columns["qi"],
+            sensitive=columns["sensitive"],
+            background=background,
+            control=control,
+            attacks=attacks or (),
+            records=records,
+            seed=seed,
+            subsets=subsets,
+            wrong=wrong,
+            policy=kept,
+            hierarchies=hierarchies,
+            adversary=suppression.added_to(adversary.resolve(() if opened is None else opened.names)),
+            progress=progress,
+            engine=table.chosen_engine() if opened is None else None,
+        )
+    options.tell(found, json_=json_)
+    drawing.draw({"success": found.chart, "knowledge": lambda: dv.charts.knowledge(found)}, json_=json_)
+    if not found.holds:
+        raise typer.Exit(1)
+
+
+def _columns(table: Table | None, given: options.Texts) -> tuple[str, ...]:
+    """The columns that were named; of an anatomized release, which has several tables, by their exact names."""
+    if table is None:
+        return tuple(name.strip() for text in given or () for name in text.split(","))
+    from divulge.table import split_names
+
+    return split_names(table, given or [])

@@ -1,0 +1,200 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What an adversary achieves against a release: in words, as a JSON document, and as one table."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from divulge import results
+from divulge.attacks import AttackResult, Attempt, Knowing
+from divulge.views.words import bullet, class_name, grid, heading, noted, number, people, percent
+
+_SHOWN_SETS = 20
+
+
+@results.text_of.register(AttackResult)
+def attack_text(found: AttackResult) -> RenderableType:
+    """Whether a promise is broken, what she achieves, then attack by attack."""
+    parts: list[RenderableType] = [Text(told) for told in answer(found)]
+    parts += [heading("What each attack achieves"), _rates(found)]
+    risky = list(_at_risk(found))
+    parts += [heading("Most at risk"), *map(bullet, risky)] if risky else []
+    if found.knowledge:
+        parts += [heading("By what she knows"), _knowledge(found)]
+    if found.left_out:
+        told = "; ".join(f"{name} ({why})" for name, why in found.left_out.items())
+        parts += [heading("Not tried"), bullet(told)]
+    return Group(*parts, *([Text("")] if found.notes else []), *(bullet(noted(note)) for note in found.notes))
+
+
+def answer(found: AttackResult) -> Iterator[str]:
+    """The first lines: whether a promise is broken, and the strongest attack on rows and on each value."""
+    bounded = [attempt for attempt in found.attempts if attempt.bound is not None]
+    source = found.settings["source"]
+    for attempt in found.broken:
+        if attempt.bound is not None:
+            yield f"BROKEN: {attempt.bound.promise} leaves at most {_share(attempt.bound.value)}, and {_said(attempt)}."
+    if not found.broken:
+        kept = f"no attack achieves more than its promise leaves ({len(bounded)} of {len(found.attempts)} are bounded)"
+        yield f"{source}: {kept if bounded else 'no promise bounds these attacks'}."
+    knows = ", ".join(found.settings["knows"])
+    yield f"She knows {knows} of {people(found.settings['targets'])}."
+    for about in dict.fromkeys(
+        attempt.about for attempt in found.attempts if attempt.aim in ("linkability", "inference")
+    ):
+        yield f"{_said(_strongest(found, about))[0].upper()}{_said(_strongest(found, about))[1:]}."
+
+
+def _strongest(found: AttackResult, about: str | None) -> Attempt:
+    """The attack on a thing that succeeds most often; what somebody has not counts only where nothing else was tried."""
+    tried = [
+        attempt for attempt in found.attempts if attempt.about == about and attempt.aim in ("linkability", "inference")
+    ]
+    positive = [attempt for attempt in tried if attempt.name not in ("negative", "similarity")]
+    return max(positive or tried, key=lambda attempt: -1 if math.isnan(attempt.rate.value) else attempt.rate.value)
+
+
+def _said(attempt: Attempt) -> str:
+    """What an attack achieves, in half a sentence."""
+    rate = attempt.rate
+    what = "the right row" if attempt.about is None else f"{attempt.about}"
+    beside = [
+        f"{words} {_share(value)}"
+        for words, value in (("blind guessing", attempt.random), ("the prior alone", attempt.prior))
+        if value is not None
+    ]
+    told = f"; {', '.join(beside)}" if beside else ""
+    return f"{attempt.name} gets {what} for {_share(rate.value)} ({_share(rate.low)} to {_share(rate.high)}{told})"
+
+
+def _share(value: float) -> str:
+    return "-" if math.isnan(value) else percent(value) if value in (0.0, 1.0) else f"{value:.2%}"
+
+
+def _rates(found: AttackResult) -> RenderableType:
+    table = grid(
+        "attack", "about", "success", "from", "to", "guesses", "right", "random", "prior", "control", "bound", "promise",
+        right=range(2, 11), prose=1,
+    )  # fmt: skip
+    for attempt in found.attempts:
+        bound = attempt.bound
+        table.add_row(
+            attempt.name,
+            attempt.about or "row",
+            _share(attempt.rate.value),
+            _share(attempt.rate.low),
+            _share(attempt.rate.high),
+            f"{attempt.guesses:,}",
+            _share(attempt.precision),
+            "-" if attempt.random is None else _share(attempt.random),
+            "-" if attempt.prior is None else _share(attempt.prior),
+            "-" if attempt.control is None else _share(attempt.control.value),
+            "-" if bound is None else f"{_share(bound.value)}{' !' if attempt.broken else ''}",
+            "" if bound is None else f"{bound.promise}{' is broken' if attempt.broken else ''}",
+        )
+    return table
+
+
+def _at_risk(found: AttackResult) -> Iterator[str]:
+    """The people whom the strongest attack on each thing hits hardest."""
+    for about in dict.fromkeys(attempt.about for attempt in found.attempts if attempt.most_at_risk):
+        best = _strongest(found, about)
+        for one in best.most_at_risk[:3]:
+            guess = "their row" if one.guess is None else f"{about} = {one.guess}"
+            fit = f"{number(one.fitting)} fitting rows"
+            yield f"{class_name(one.known)}: {people(one.people)}, {fit}; {guess} with belief {_share(one.belief)}"
+
+
+def _knowledge(found: AttackResult) -> RenderableType:
+    table = grid("she knows", "about", "success", "from", "to", right=[2, 3, 4])
+    ordered = sorted(found.knowledge, key=lambda one: (one.about is not None, one.about or "", -one.rate.value))
+    for one in _first_of_each(ordered):
+        table.add_row(
+            " + ".join(one.knows),
+            one.about or "row",
+            _share(one.rate.value),
+            _share(one.rate.low),
+            _share(one.rate.high),
+        )
+    more = len(ordered) - sum(1 for _ in _first_of_each(ordered))
+    return Group(table, Text(f"... and {more} more (in the JSON and in the frame)", style="dim")) if more > 0 else table
+
+
+def _first_of_each(ordered: list[Knowing]) -> Iterator[Knowing]:
+    shown: dict[str | None, int] = {}
+    for one in ordered:
+        shown[one.about] = shown.get(one.about, 0) + 1
+        if shown[one.about] <= _SHOWN_SETS:
+            yield one
+
+
+@results.document_of.register(AttackResult)
+def attack_document(found: AttackResult) -> dict[str, Any]:
+    """What `--json` tells of attacks."""
+    return {
+        "holds": found.holds,
+        "attacks": [_attempt_document(attempt) for attempt in found.attempts],
+        "knowledge": [
+            {"knows": list(one.knows), "about": one.about, **_rate_document(one.rate)} for one in found.knowledge
+        ],
+        "not_tried": dict(found.left_out),
+        "notes": list(found.notes),
+        "settings": dict(found.settings),
+    }
+
+
+def _rate_document(rate: Any) -> dict[str, Any]:
+    return {"rate": rate.value, "low": rate.low, "high": rate.high, "tries": rate.tries}
+
+
+def _attempt_document(attempt: Attempt) -> dict[str, Any]:
+    rate, control, bound = attempt.rate, attempt.control, attempt.bound
+    return {
+        "attack": attempt.name,
+        "aim": attempt.aim,
+        "about": attempt.about,
+        "knows": list(attempt.knows),
+        "targets": attempt.targets,
+        "guesses": attempt.guesses,
+        "successes": attempt.successes,
+        "rate": rate.value,
+        "low": rate.low,
+        "high": rate.high,
+        "precision": attempt.precision,
+        "random": attempt.random,
+        "prior": attempt.prior,
+        "control": None if control is None else _rate_document(control),
+        "risk": attempt.risk,
+        "bound": None if bound is None else bound.value,
+        "promise": None if bound is None else bound.promise,
+        "broken": attempt.broken,
+        "most_at_risk": [results.plain(one) for one in attempt.most_at_risk],
+        "told": attempt.told,
+    }
+
+
+@results.rows_of.register(AttackResult)
+def attack_rows(found: AttackResult) -> results.Rows:
+    """A row for each attack, and for each set of columns."""
+    head = (
+        "attack", "aim", "about", "knows", "targets", "guesses", "successes", "rate", "low", "high", "random", "prior", "control", "bound",
+        "broken",
+    )  # fmt: skip
+    rows: list[tuple[Any, ...]] = [
+        (
+            a.name, a.aim, a.about, ", ".join(a.knows), a.targets, a.guesses, float(a.successes), a.rate.value, a.rate.low, a.rate.high,
+            a.random, a.prior, None if a.control is None else a.control.value, None if a.bound is None else a.bound.value, a.broken,
+        )
+        for a in found.attempts
+    ]  # fmt: skip
+    for one in found.knowledge:
+        name, aim = ("prosecutor", "linkability") if one.about is None else ("inference", "inference")
+        rate, known = one.rate, ", ".join(one.knows)
+        counts = (rate.tries, rate.tries, float(rate.successes), rate.value, rate.low, rate.high)
+        rows.append((name, aim, one.about, known, *counts, None, None, None, None, False))
+    return head, rows

@@ -1,0 +1,303 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Each adversary on tables that are small enough to count by hand, and what no guess may depend on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import divulge as dv
+from divulge.attacks import AttackResult, Attempt
+from divulge.engines import DuckDBEngine, SparkEngine
+from divulge.errors import BadInput, BrokenPromise
+
+# Two classes: three people in their thirties, all with flu; four in their fifties.
+TRUTH = pa.table(
+    {
+        "age": [31, 34, 38, 50, 52, 55, 59],
+        "sex": ["f", "m", "m", "f", "f", "m", "m"],
+        "disease": ["flu", "flu", "flu", "flu", "cold", "cold", "cancer"],
+    }
+)
+RELEASE = pa.table({"age": ["[30, 40)"] * 3 + ["[50, 60)"] * 4, "disease": TRUTH["disease"]})
+
+
+def found(release: Any = RELEASE, truth: Any = TRUTH, **options: Any) -> AttackResult:
+    """The attack by somebody who knows the age."""
+    return dv.attack(release, truth=truth, **({"knows": "age", "sensitive": "disease"} | options))
+
+
+def attempt(result: AttackResult, name: str, about: str | None = None) -> Attempt:
+    """The one of that name."""
+    return next(one for one in result.attempts if one.name == name and about in (None, one.about))
+
+
+def test_the_prosecutor_is_right_once_in_as_many_times_as_rows_fit(engine: DuckDBEngine | SparkEngine) -> None:
+    """Three people with chance 1/3 and four with 1/4: two of seven. Blindly one of seven."""
+    one = attempt(found(engine=engine, attacks="prosecutor"), "prosecutor")
+    assert (one.targets, one.guesses) == (7, 7)
+    assert one.successes == pytest.approx(2)
+    assert one.random == pytest.approx(1 / 7)
+    worst = one.most_at_risk[0]
+    assert [worst.fitting, worst.belief, worst.people] == pytest.approx([3, 1 / 3, 1])
+
+
+def test_the_marketer_gives_every_row_to_somebody() -> None:
+    """With a list of everybody: 3/3 + 4/4 = 2 rows are right. A list with two more in their fifties: 3/3 + 4/6."""
+    assert attempt(found(), "marketer").successes == pytest.approx(2)
+    longer = pa.concat_tables([TRUTH, TRUTH.slice(3, 2)])
+    assert attempt(found(truth=longer), "marketer").successes == pytest.approx(1 + 4 / 6)
+    assert attempt(found(truth=longer), "marketer").targets == 7
+
+
+def test_the_journalist_names_somebody_of_the_population() -> None:
+    """Six people in their thirties, four in their fifties: three rows with chance 1/6, four with 1/4."""
+    population = pa.table({"age": [30, 31, 32, 33, 34, 35, 50, 51, 52, 53]})
+    one = attempt(found(adversary=dv.Adversary(population=population)), "journalist")
+    assert one.successes == pytest.approx(3 / 6 + 4 / 4)
+    counted = pa.table({"age": [30, 50], "people": [6, 4]})
+    her = dv.Adversary(population=counted, population_count="people")
+    assert attempt(found(adversary=her), "journalist").successes == pytest.approx(1.5)
+
+
+def test_singling_out_needs_a_row_and_a_person_who_are_alone() -> None:
+    """Of the rows [30, 40), 50 and [52, 60): 50 is alone and one person fits; the first is alone too, and three fit."""
+    release = pa.table({"age": ["[30, 40)", "50", "[52, 60)", "[52, 60)"], "disease": ["flu"] * 4})
+    one = attempt(found(release), "singling-out")
+    assert (one.targets, one.guesses, one.successes) == (4, 2, 1)
+    control = pa.table({"age": [35, 50, 50], "disease": ["flu"] * 3})
+    aside = attempt(found(release, control=control), "singling-out")
+    assert aside.control is not None
+    assert (aside.control.successes, aside.control.tries) == (1, 4)  # [30, 40) fits one of the control group
+    assert one.control is None
+
+
+def test_the_best_guess_is_the_commonest_value_of_the_rows_that_fit() -> None:
+    """Thirties: flu, right for 3. Fifties: cold, right for 2 of 4. Without looking anybody up: flu, right for 4."""
+    one = attempt(found(), "inference")
+    assert (one.guesses, one.successes) == (7, 5)
+    assert one.random == pytest.approx(1 / 3)
+    assert one.prior == pytest.approx(4 / 7)
+    assert (one.most_at_risk[0].guess, one.most_at_risk[0].belief) == ("flu", 1.0)
+
+
+def test_homogeneity_ventures_a_guess_only_where_all_rows_agree() -> None:
+    one = attempt(found(), "homogeneity")
+    assert (one.guesses, one.successes, one.precision) == (3, 3, 1.0)
+
+
+def test_skewness_guesses_what_gained_most() -> None:
+    """Thirties: flu (1 against 4/7). Fifties: cold gained 2/4 : 2/7 and cancer 1/4 : 1/7, both 7/4; cold was likelier before."""
+    one = attempt(found(), "skewness")
+    assert (one.guesses, one.successes) == (7, 5)
+    # Believing colds to be common, she sees cancer gain most: 1/4 : 1/10.
+    rare = dv.Adversary(prior={"flu": 0.4, "cold": 0.5, "cancer": 0.1})
+    assert attempt(found(adversary=rare), "skewness").successes == 3 + 1
+
+
+def test_similarity_guesses_the_kind() -> None:
+    """Infections: all three of the thirties, three of four fifties."""
+    tree = {"flu": ["infection", "*"], "cold": ["infection", "*"], "cancer": ["tumour", "*"]}
+    one = attempt(found(adversary=dv.Adversary(taxonomies={"disease": tree})), "similarity")
+    assert (one.guesses, one.successes, one.random) == (7, 6, 0.5)
+    assert one.prior == pytest.approx(6 / 7)
+
+
+def test_negative_disclosure_names_what_somebody_has_not() -> None:
+    """In the thirties nobody has a cold (likelier before than cancer): right for 3. In the fifties every value occurs."""
+    one = attempt(found(), "negative")
+    assert (one.guesses, one.successes) == (3, 3)
+
+
+def test_background_knowledge_strikes_values_and_weighs_them() -> None:
+    """Fifties without colds: flu and cancer tie, flu was likelier before: 1 of 4 right, and 3 of 3."""
+    her = dv.Adversary(rule_out={"disease": "cold"})
+    one = attempt(found(adversary=her), "background")
+    assert (one.successes, one.bound) == (4, None)
+    # Another table has eight of each age: (8 + p)/9 over p outweighs the shares of the class, and all are told apart.
+    ages = [50, 52, 55, 59]
+    other = pa.table({"age": ages * 8, "disease": ["flu", "cold", "cold", "cancer"] * 8})
+    assert attempt(found(background=other), "background").successes == 7
+
+
+def test_control_group_is_scored_by_its_own_truth() -> None:
+    """Of 32 (flu guessed, flu true), 33 (flu, cold), 58 (cold, cold) and 80 (nothing fits): two of four."""
+    control = pa.table({"age": [32, 33, 58, 80], "disease": ["flu", "cold", "cold", "flu"]})
+    one = attempt(found(control=control), "inference")
+    assert one.control is not None
+    assert (one.control.successes, one.control.tries) == (2, 4)
+    assert one.risk == pytest.approx((5 / 7 - 0.5) / 0.5)
+
+
+def test_guesses_do_not_depend_on_the_truth() -> None:
+    """The same people with other diseases: other successes, and every guess and belief the same."""
+    others = TRUTH.set_column(2, "disease", pa.array(["cancer", "cold", "flu"] * 2 + ["cold"]))
+    for name in ("inference", "homogeneity", "skewness", "negative"):
+        said = [
+            sorted((one.known["age"], one.guess, one.belief) for one in attempt(found(truth=truth), name).most_at_risk)
+            for truth in (TRUTH, others)
+        ]
+        assert said[0] == said[1]
+    assert attempt(found(truth=others), "inference").successes != attempt(found(), "inference").successes
+
+
+# --- bounds -----------------------------------------------------------------------------------------------------------
+def test_bounds_are_those_of_the_promises_and_only_of_those_that_bound() -> None:
+    result = found(policy=dv.Policy(k_anonymity=3, l_diversity=1))
+    assert attempt(result, "prosecutor").bound.value == pytest.approx(1 / 3)  # type: ignore[union-attr]
+    assert attempt(result, "singling-out").bound.value == 0  # type: ignore[union-attr]
+    assert attempt(result, "inference").bound is None  # distinct l promises nothing about guesses
+    assert attempt(found(), "prosecutor").bound is None
+    # The prior of the truth is 4/7 at most; t of total variation adds to it.
+    close = attempt(found(policy={"promises": {"t_closeness": 0.2}}), "inference").bound
+    assert close is not None
+    assert close.value == pytest.approx(4 / 7 + 0.2)
+
+
+def test_an_ordered_distance_is_divided_by_its_least_step() -> None:
+    """Three values in order are 1/2 apart at least: t = 0.1 allows a total variation of 0.2."""
+    her = dv.Adversary(orders={"disease": ["cold", "flu", "cancer"]}, distances={"disease": "ordered"})
+    bound = attempt(found(policy={"promises": {"t_closeness": 0.1}}, adversary=her), "inference").bound
+    assert bound is not None
+    assert bound.value == pytest.approx(4 / 7 + 0.2)
+
+
+def test_what_she_knows_beyond_quasi_identifiers_no_promise_bounds() -> None:
+    release = RELEASE.append_column("sex", TRUTH["sex"])
+    result = found(release, knows=["age", "sex"], quasi_identifiers="age", policy=dv.Policy(k_anonymity=3))
+    assert attempt(result, "prosecutor").bound is None
+    assert any("no promise is about that" in note for note in result.notes)
+
+
+def test_overlapping_classes_leave_the_best_guess_without_a_bound() -> None:
+    """Whoever is 35 fits two classes, whoever is 31 one: guesses differ within a class."""
+    release = pa.table({"age": ["[30, 40)"] * 2 + ["[33, 36]"] * 2, "disease": ["flu", "cold"] * 2})
+    truth = pa.table({"age": [31, 39, 35, 34], "disease": ["flu", "cold"] * 2})
+    result = found(release, truth, policy={"promises": {"alpha": 0.5, "k_anonymity": 2}})
+    assert attempt(result, "inference").bound is None
+    assert attempt(result, "prosecutor").bound is not None
+
+
+def test_a_broken_promise_is_told_and_raised() -> None:
+    truth = pa.table({"age": list(range(30, 60)), "disease": ["flu", "cold"] * 15})
+    result = found(truth, truth, policy=dv.Policy(k_anonymity=3))
+    assert {one.name for one in result.broken} == {"prosecutor", "marketer", "singling-out"}
+    assert str(result).startswith("BROKEN: k_anonymity >= 3")
+    with pytest.raises(BrokenPromise, match="prosecutor reaches 1"):
+        result.raise_for_broken()
+
+
+# --- what she knows ---------------------------------------------------------------------------------------------------
+def test_sets_of_columns_up_to_a_size() -> None:
+    """By sex alone: 3 women and 4 men are one of as many. By both: 31f 1, 34m 38m 2, 50f 52f 2, 55m 59m 2 rows fit."""
+    result = found(TRUTH, knows=["age", "sex"], subsets=1)
+    rates = {(one.knows, one.about): one.rate.successes for one in result.knowledge}
+    assert rates[("sex",), None] == pytest.approx(2)
+    assert rates[("age",), None] == pytest.approx(7)
+    assert rates[("sex",), "disease"] == 2 + 2  # flu, for two of three women and two of four men
+    assert len(result.knowledge) == 4
+
+
+def test_wrong_knowledge_finds_fewer_rows() -> None:
+    ages = list(range(200))
+    truth = pa.table({"age": ages, "disease": ["flu"] * 200})
+    exact = attempt(found(truth, truth), "prosecutor").successes
+    astray = attempt(found(truth, truth, wrong=0.5), "prosecutor")
+    assert exact == 200
+    assert astray.successes == 200  # whoever is looked up by another's age is still found, as somebody else
+
+
+def test_the_same_seed_attacks_the_same_people(engine: DuckDBEngine | SparkEngine) -> None:
+    truth = pa.table({"age": [n % 37 for n in range(300)], "disease": ["flu", "cold", "cold"] * 100})
+    both = [found(truth, truth, records=40, seed=5, attacks="inference", engine=kind) for kind in (None, engine)]
+    assert both[0].attempts == both[1].attempts
+    assert found(truth, truth, records=40, seed=6, attacks="inference").attempts[0].targets == 40
+
+
+def test_rows_that_are_alike_are_drawn_one_by_one() -> None:
+    """Of 1,000 rows with two values, a draw of 100 holds about as many of each: not all of one."""
+    truth = pa.table({"age": [30] * 500 + [50] * 500, "disease": ["flu"] * 500 + ["cold"] * 500})
+    one = attempt(found(truth, truth, records=100), "prosecutor")
+    people = sorted(each.people for each in one.most_at_risk)
+    assert sum(people) == 100
+    assert people[0] > 25
+
+
+# --- releases ---------------------------------------------------------------------------------------------------------
+def test_releases_of_ours_bring_roles_promises_and_meanings(tmp_path: Path) -> None:
+    patients = dv.datasets.patients(rows=600)
+    release = dv.generalize(
+        patients,
+        policy={"k_anonymity": 5},
+        quasi_identifiers=["zip", "age", "marital_status"],
+        sensitive="diagnosis",
+        leave_out="*",
+    )
+    release.write(tmp_path / "r")
+    results = [dv.attack(each, truth=patients, records=200) for each in (tmp_path / "r", release)]
+    for result in results:
+        assert result.holds
+        one = attempt(result, "prosecutor")
+        assert one.bound is not None
+        assert (one.bound.value, one.bound.promise) == (0.2, "k_anonymity >= 5")
+        assert one.most_at_risk[0].fitting >= 5
+        assert not [note for note in result.notes if "could not be read" in note]
+    assert results[0].settings["reading"]["zip"] == "mapping"
+
+
+def test_anatomized_releases_are_put_together_by_group() -> None:
+    """Groups 1 (flu, flu, cold; ages 31, 34, 38) and 2 (cold; 50): 2 of 3 and 1 of 1 are guessed right, ages are in clear."""
+    ages = pa.table({"GID": [1, 1, 1, 2], "age": [31, 34, 38, 50]})
+    diseases = pa.table({"GID": [1, 1, 2], "disease": ["flu", "cold", "cold"], "Count": [2, 1, 1]})
+    truth = pa.table({"age": [31, 34, 38, 50], "disease": ["flu", "flu", "cold", "cold"]})
+    result = dv.attack([ages, diseases], truth=truth, sensitive="disease")
+    one = attempt(result, "inference")
+    assert (one.guesses, one.successes, one.bound) == (4, 3, None)
+    assert [each.belief for each in one.most_at_risk] == pytest.approx([1, 2 / 3, 2 / 3, 2 / 3])
+    assert attempt(result, "prosecutor").successes == pytest.approx(4)
+
+
+# --- refusals ---------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"attacks": "guess"}, "there is no attack 'guess'"),
+        ({"attacks": "journalist"}, "no population is given"),
+        ({"records": 0}, "records=0"),
+        ({"wrong": 1.0}, "wrong=1.0"),
+        ({"knows": "zip"}, "no column 'zip'"),
+        ({"knows": "disease"}, "two roles"),
+        ({"adversary": dv.Adversary(original=TRUTH)}, "original= of the adversary has no effect"),
+        ({"knows": None, "quasi_identifiers": ()}, "it is not said what she knows"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(options: dict[str, Any], told: str) -> None:
+    with pytest.raises(BadInput, match=told):
+        found(**options)
+
+
+def test_random_policies_stay_below_their_bounds() -> None:
+    """Classes of random tables that keep alpha and k just so: over many of them few intervals may lie above a bound."""
+    chance, broken = np.random.default_rng(11), 0
+    for round_ in range(12):
+        classes = chance.integers(0, 8, 400)
+        values = [f"v{n}" for n in chance.integers(0, 3, 400)]
+        table = pa.table({"age": [f"[{10 * c}, {10 * c + 10})" for c in classes], "disease": values})
+        truth = pa.table(
+            {
+                "age": [int(10 * c + n) for c, n in zip(classes, chance.integers(0, 10, 400), strict=True)],
+                "disease": values,
+            }
+        )
+        measured = dv.measure(table, quasi_identifiers="age", sensitive="disease")
+        kept = {"k_anonymity": measured["k_anonymity"].value, "alpha": measured["alpha"].value}
+        result = found(
+            table, truth, records=60, seed=round_, policy={"promises": kept}, attacks=["prosecutor", "inference"]
+        )
+        broken += len(result.broken)
+        assert attempt(result, "inference").bound is not None
+    assert broken <= 1
