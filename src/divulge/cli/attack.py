@@ -90,9 +90,7 @@ def attack(
     json_: options.JsonOption = False,
     promises: tuple[Promise, ...] = (),
 ) -> None:
-    """Play the adversary against a release, ours or anybody's: how often she is right, beside guessing, a control group and the promise.
-
-    Exit code 1 where a bound lies below the whole 95 % interval of a rate.
+    """Play the adversary against a release, ours or anybody's: how often she is right, beside guessing and what was promised.
 
     \b
     Examples:
