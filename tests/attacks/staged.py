@@ -10,7 +10,7 @@ import pyarrow as pa
 
 import divulge as dv
 from divulge.anatomy import join_tables
-from divulge.attacks.stage import People, Stage
+from divulge.attacks import MASS, Matcher, People, Stage, put_together
 from divulge.belief import Adversary
 from divulge.table import Roles, Table, resolve_roles
 
@@ -56,7 +56,15 @@ def table_stage(
 
 def _stage(release: Table, truth: pa.Table, roles: Roles, control: pa.Table | None, **more: Any) -> Stage:
     knows = roles.quasi_identifiers
-    given = {"mass": None, "adversary": Adversary(), "background": None, "promises": (), "seed": 1} | more
+    published, about = more.get("published"), roles.sensitive
+    seen, mass = (release, None) if published is None else (put_together(published), MASS)
+    beside: dict[str, Any] = {
+        "everybody": dv.read(truth),
+        "nobody": None if control is None else dv.read(control),
+        "population": None,
+    }
+    beside["matcher"] = Matcher(seen, [name for name in knows if seen.has(name)], about, mass=mass)
+    given = beside | {"mass": None, "adversary": Adversary(), "background": None, "promises": (), "seed": 1} | more
     return Stage(
         engine=release.engine,
         release=release,

@@ -25,7 +25,6 @@ from divulge.hierarchy import Hierarchy, read_hierarchy
 from divulge.policy import Policy, Promise, guard
 from divulge.table import Names, Roles, Table, own_table, read, read_beside, resolve_roles
 
-_MASS = "expected records"
 _WITHOUT_EFFECT = ("original", "recursive_l")
 
 
@@ -213,7 +212,7 @@ def _open_anatomized(release: Any, given: Mapping[str, Any], *, engine: engines.
     names = [sensitive] if isinstance(sensitive, str) else list(sensitive)
     published = open_anatomized(release, sensitive=names, engine=choose_engine(engine))
     anatomy.check_groups(published)
-    table = attacks.put_together(published, _MASS)
+    table = attacks.put_together(published)
     if found is not None:
         table = replace(table, source=str(release))
     others = [name for name in published.columns if name not in published.sensitive]
@@ -226,7 +225,9 @@ def _open_anatomized(release: Any, given: Mapping[str, Any], *, engine: engines.
     elif found is not None:
         levels = found.public.get("promises", {})
     document = {} if found is None else found.public
-    return _Opened(table, roles, _MASS, (), document, Path(release) if found is not None else None, published, levels)
+    return _Opened(
+        table, roles, attacks.MASS, (), document, Path(release) if found is not None else None, published, levels
+    )
 
 
 # --- the stage --------------------------------------------------------------------------------------------------------

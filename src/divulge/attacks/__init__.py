@@ -7,9 +7,9 @@ from divulge.attacks.catalogue import ATTACKERS
 from divulge.attacks.inferring import knowing
 from divulge.attacks.matching import Matcher
 from divulge.attacks.meaning import read_meanings
-from divulge.attacks.stage import People, Stage, people_of, put_together
+from divulge.attacks.stage import MASS, People, Stage, people_of, put_together
 
 __all__ = [
-    "ATTACKERS", "AttackResult", "Attacker", "Attacks", "Attempt", "Effort", "Knowing", "Matcher", "People", "Stage", "attack_anatomized",
-    "knowing", "people_of", "put_together", "read_meanings",
+    "ATTACKERS", "MASS", "AttackResult", "Attacker", "Attacks", "Attempt", "Effort", "Knowing", "Matcher", "People", "Stage",
+    "attack_anatomized", "knowing", "people_of", "put_together", "read_meanings",
 ]  # fmt: skip

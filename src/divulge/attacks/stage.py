@@ -28,6 +28,10 @@ if TYPE_CHECKING:
     from divulge.arrays import Floats
 
 
+MASS = "expected records"
+"""The column that says how many records a row of an anatomized release that was put together stands for."""
+
+
 @dataclass(frozen=True, eq=False)
 class People:
     """People who are attacked: one row for each, in the same order in both tables, every cell as a text."""
@@ -176,7 +180,7 @@ def people_of(table: Table, columns: Sequence[str], knows: Sequence[str], *, rec
     return People(rows.select(list(knows)), rows, table.source, numbers)
 
 
-def put_together(published: anatomy.Published, mass: str = "expected records") -> Table:
+def put_together(published: anatomy.Published) -> Table:
     """The tables of an anatomized release as one: rows of a group meet each other, for as many records as chance would put there.
 
     Of a group of n records, tuples that occur d1, d2, ... times are expected together in d1 d2 ... / n^(tables - 1) of them.
@@ -202,5 +206,5 @@ def put_together(published: anatomy.Published, mass: str = "expected records") -
         for place, table in enumerate(published.tables)
         for name in table.columns
     )
-    sql = f"SELECT {named}, {weight} / ({divisor}) AS {quote(mass)} FROM {parts[0]} JOIN {sizes} ON z.g = t0.g{joins}"
+    sql = f"SELECT {named}, {weight} / ({divisor}) AS {quote(MASS)} FROM {parts[0]} JOIN {sizes} ON z.g = t0.g{joins}"
     return table_of(engine, f"({sql})", source=first.source)
