@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from divulge import anatomy, answers, attacks, engines, publish, values
+from divulge import anatomy, answers, engines, publish, values
+from divulge import attacks as adversaries
 from divulge import policy as policies
 from divulge.api.anatomize import AnatomizedRelease
 from divulge.api.measure import TableOrRelease
 from divulge.api.query import is_anatomized, manifests_of, open_anatomized
-from divulge.attacks import ATTACKERS, Attacker, AttackResult, Attempt, Stage
 from divulge.belief import Adversary, Assumptions, adversary_in_force
 from divulge.engines import choose_engine
 from divulge.errors import BadInput, listed, nearest
@@ -64,7 +64,7 @@ def attack(
     adversary: Adversary | None = None,
     progress: Callable[[int, int], None] | None = None,
     engine: engines.EngineChoice = None,
-) -> AttackResult:
+) -> adversaries.AttackResult:
     """Play the adversary: for each target she outputs a row or a value, and the truth says whether she is right.
 
     The truth scores guesses, and no guess is made with it: what she believes beforehand comes from the release, from the adversary's prior,
@@ -124,12 +124,14 @@ def attack(
         promises=kept.promises,
         hierarchies=hierarchies,
     )
-    left_out = {attacker.name: why for attacker in chosen or ATTACKERS if (why := attacker.obstacle(stage))}
+    left_out = {attacker.name: why for attacker in chosen or adversaries.ATTACKERS if (why := attacker.obstacle(stage))}
     if chosen and left_out:
         name, why = next(iter(left_out.items()))
         raise BadInput(f"the attack {name!r} has nothing to attack: {why}")
-    running = [one for one in chosen or ATTACKERS if one.name not in left_out and (chosen or one.by_default)]
-    attempts: list[Attempt] = []
+    running = [
+        one for one in chosen or adversaries.ATTACKERS if one.name not in left_out and (chosen or one.by_default)
+    ]
+    attempts: list[adversaries.Attempt] = []
     for done, attacker in enumerate(running):
         if progress is not None:
             progress(done, len(running))
@@ -158,7 +160,7 @@ def attack(
         "interval": 0.95,
         "engine": stage.engine.name,
     }
-    return AttackResult(
+    return adversaries.AttackResult(
         attempts=tuple(attempts),
         knowledge=tuple(_knowing(stage, subsets)),
         left_out={} if chosen else left_out,
@@ -168,12 +170,12 @@ def attack(
     )
 
 
-def _chosen(names: Sequence[str]) -> tuple[Attacker, ...]:
-    known = {attacker.name: attacker for attacker in ATTACKERS}
+def _chosen(names: Sequence[str]) -> tuple[adversaries.Attacker, ...]:
+    known = {attacker.name: attacker for attacker in adversaries.ATTACKERS}
     for name in names:
         if name not in known:
             raise BadInput(f"there is no attack {name!r}", hint=nearest(name, known))
-    return tuple(attacker for attacker in ATTACKERS if attacker.name in names)
+    return tuple(attacker for attacker in adversaries.ATTACKERS if attacker.name in names)
 
 
 # --- the release ------------------------------------------------------------------------------------------------------
@@ -212,7 +214,7 @@ def _open_anatomized(release: Any, given: Mapping[str, Any], *, engine: engines.
     names = [sensitive] if isinstance(sensitive, str) else list(sensitive)
     published = open_anatomized(release, sensitive=names, engine=choose_engine(engine))
     anatomy.check_groups(published)
-    table = attacks.put_together(published)
+    table = adversaries.put_together(published)
     if found is not None:
         table = replace(table, source=str(release))
     others = [name for name in published.columns if name not in published.sensitive]
@@ -226,7 +228,7 @@ def _open_anatomized(release: Any, given: Mapping[str, Any], *, engine: engines.
         levels = found.public.get("promises", {})
     document = {} if found is None else found.public
     return _Opened(
-        table, roles, attacks.MASS, (), document, Path(release) if found is not None else None, published, levels
+        table, roles, adversaries.MASS, (), document, Path(release) if found is not None else None, published, levels
     )
 
 
@@ -244,7 +246,7 @@ def _set_up(
     wrong: float,
     promises: tuple[Promise, ...],
     hierarchies: str | Path | None,
-) -> Stage:
+) -> adversaries.Stage:
     """Everything that an attack needs, opened and checked."""
     table, roles = opened.table, opened.roles
     everybody = _beside(table, truth)
@@ -257,21 +259,21 @@ def _set_up(
             nobody.column(name)
     assumptions = Assumptions.of(her, table, roles)
     document = dict(opened.document) if opened.published is None else {}
-    meanings = attacks.read_meanings(
+    meanings = adversaries.read_meanings(
         table, known, document, opened.folder, hierarchies=hierarchies or opened.hierarchies
     )
-    matcher = attacks.Matcher(
+    matcher = adversaries.Matcher(
         table, known, roles.sensitive, mass=opened.mass, meanings=meanings, suppression=her.suppression
     )
     population = None if her.population is None else _beside(table, her.population)
     matcher.knowing_values([item for item in (everybody, nobody, population) if item is not None])
     shared = [name for name in everybody.names if table.has(name)]
-    targets = attacks.people_of(everybody, shared, known, records=records, seed=seed)
+    targets = adversaries.people_of(everybody, shared, known, records=records, seed=seed)
     controls = None
     if nobody is not None:
         of_both = [name for name in nobody.names if table.has(name)]
-        controls = attacks.people_of(nobody, of_both, known, records=records, seed=seed)
-    return Stage(
+        controls = adversaries.people_of(nobody, of_both, known, records=records, seed=seed)
+    return adversaries.Stage(
         engine=table.engine,
         release=table,
         mass=opened.mass,
@@ -346,7 +348,7 @@ def _least_distance(truth: Table, name: str, her: Adversary) -> float:
     return 1.0 / max(int(truth.engine.query(sql)["n"][0].as_py()) - 1, 1)
 
 
-def _partly_wrong(people: attacks.People, share: float, seed: int) -> attacks.People:
+def _partly_wrong(people: adversaries.People, share: float, seed: int) -> adversaries.People:
     """Some of what is known replaced by what another of these people has; a value that both have stays right."""
     if not share or not len(people):
         return people
@@ -359,14 +361,14 @@ def _partly_wrong(people: attacks.People, share: float, seed: int) -> attacks.Pe
     return replace(people, known=pa.table(columns))
 
 
-def _knowing(stage: Stage, subsets: int) -> Iterator[attacks.Knowing]:
+def _knowing(stage: adversaries.Stage, subsets: int) -> Iterator[adversaries.Knowing]:
     """What is achieved by each set of up to so many columns: the row, and each sensitive value."""
     for size in range(1, min(subsets, len(stage.knows)) + 1):
         for columns in itertools.combinations(stage.knows, size):
-            yield from attacks.knowing(stage, columns)
+            yield from adversaries.knowing(stage, columns)
 
 
-def _notes(stage: Stage) -> Iterator[str]:
+def _notes(stage: adversaries.Stage) -> Iterator[str]:
     for name, labels in stage.matcher.unread.items():
         yield (
             f"{len(labels):,} labels of {name} could not be read and fit everybody, for example {labels[0]!r}; hierarchies= says what "

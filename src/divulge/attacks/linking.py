@@ -13,11 +13,11 @@ from collections.abc import Iterator
 import numpy as np
 import pyarrow as pa
 
+from divulge import metrics
 from divulge.arrays import Floats, Ints
 from divulge.attacks.attempt import AtRisk, Attempt, Bound, Rate
 from divulge.attacks.matching import Matcher, Matches
 from divulge.attacks.stage import People, Stage
-from divulge.metrics import worst_first
 
 MOST_AT_RISK = 5
 
@@ -50,7 +50,7 @@ def at_risk(
     people: People, matches: Matches, belief: Floats, right: Floats, guess: list[str | None] | None = None
 ) -> tuple[AtRisk, ...]:
     """The tuples of which she is surest, larger ones first where she is as sure."""
-    chosen = worst_first(np.where(belief > 0, belief, np.nan), matches.people, most=MOST_AT_RISK).tolist()
+    chosen = metrics.worst_first(np.where(belief > 0, belief, np.nan), matches.people, most=MOST_AT_RISK).tolist()
     known = people.known.take(pa.array(matches.first[chosen])).to_pylist()
     return tuple(
         AtRisk(

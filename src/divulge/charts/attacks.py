@@ -7,8 +7,7 @@ from typing import Any
 
 import altair as alt
 
-from divulge import results
-from divulge.attacks import AttackResult
+from divulge import attacks, results
 from divulge.charts.theme import (
     ACCENT,
     BEFORE,
@@ -26,9 +25,9 @@ from divulge.errors import BadInput
 from divulge.values import checked
 
 
-@results.chart_of.register(AttackResult)
+@results.chart_of.register(attacks.AttackResult)
 @checked
-def success(found: AttackResult) -> Any:
+def success(found: attacks.AttackResult) -> Any:
     """How often each attack succeeds, with its interval, beside blind guesses, the prior, the control group and the bound.
 
     Args:
@@ -97,7 +96,7 @@ def success(found: AttackResult) -> Any:
 
 
 @checked
-def knowledge(found: AttackResult) -> Any:
+def knowledge(found: attacks.AttackResult) -> Any:
     """What is achieved by how many columns are known: every set as a dot, the best sets as a line.
 
     Args:

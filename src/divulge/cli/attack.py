@@ -10,8 +10,8 @@ import typer
 from typer import Option
 
 import divulge as dv
+from divulge import attacks as adversaries
 from divulge.api.query import is_anatomized
-from divulge.attacks import ATTACKERS
 from divulge.cli import options, program
 from divulge.cli.measure import SuppressionOptions, table_or_release
 from divulge.cli.pictures import ChartOption, Pictures
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from divulge.table import Table
 
 app = options.new_app()
-_NAMES = [attacker.name for attacker in ATTACKERS]
+_NAMES = [attacker.name for attacker in adversaries.ATTACKERS]
 
 
 @app.command()

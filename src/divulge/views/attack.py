@@ -10,15 +10,14 @@ from typing import Any
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from divulge import results
-from divulge.attacks import AttackResult, Attempt, Knowing
+from divulge import attacks, results
 from divulge.views.words import bullet, class_name, grid, heading, noted, number, people, percent
 
 _SHOWN_SETS = 20
 
 
-@results.text_of.register(AttackResult)
-def attack_text(found: AttackResult) -> RenderableType:
+@results.text_of.register(attacks.AttackResult)
+def attack_text(found: attacks.AttackResult) -> RenderableType:
     """Whether a promise is broken, what she achieves, then attack by attack."""
     parts: list[RenderableType] = [Text(told) for told in answer(found)]
     parts += [heading("What each attack achieves"), _rates(found)]
@@ -32,7 +31,7 @@ def attack_text(found: AttackResult) -> RenderableType:
     return Group(*parts, *([Text("")] if found.notes else []), *(bullet(noted(note)) for note in found.notes))
 
 
-def answer(found: AttackResult) -> Iterator[str]:
+def answer(found: attacks.AttackResult) -> Iterator[str]:
     """The first lines: whether a promise is broken, and the strongest attack on rows and on each value."""
     bounded = [attempt for attempt in found.attempts if attempt.bound is not None]
     source = found.settings["source"]
@@ -50,7 +49,7 @@ def answer(found: AttackResult) -> Iterator[str]:
         yield f"{_said(_strongest(found, about))[0].upper()}{_said(_strongest(found, about))[1:]}."
 
 
-def _strongest(found: AttackResult, about: str | None) -> Attempt:
+def _strongest(found: attacks.AttackResult, about: str | None) -> attacks.Attempt:
     """The attack on a thing that succeeds most often; what somebody has not counts only where nothing else was tried."""
     tried = [
         attempt for attempt in found.attempts if attempt.about == about and attempt.aim in ("linkability", "inference")
@@ -59,7 +58,7 @@ def _strongest(found: AttackResult, about: str | None) -> Attempt:
     return max(positive or tried, key=lambda attempt: -1 if math.isnan(attempt.rate.value) else attempt.rate.value)
 
 
-def _said(attempt: Attempt) -> str:
+def _said(attempt: attacks.Attempt) -> str:
     """What an attack achieves, in half a sentence."""
     rate = attempt.rate
     what = "the right row" if attempt.about is None else f"{attempt.about}"
@@ -76,7 +75,7 @@ def _share(value: float) -> str:
     return "-" if math.isnan(value) else percent(value) if value in (0.0, 1.0) else f"{value:.2%}"
 
 
-def _rates(found: AttackResult) -> RenderableType:
+def _rates(found: attacks.AttackResult) -> RenderableType:
     table = grid(
         "attack", "about", "success", "from", "to", "guesses", "right", "random", "prior", "control", "bound", "promise",
         right=range(2, 11), prose=1,
@@ -100,7 +99,7 @@ def _rates(found: AttackResult) -> RenderableType:
     return table
 
 
-def _at_risk(found: AttackResult) -> Iterator[str]:
+def _at_risk(found: attacks.AttackResult) -> Iterator[str]:
     """The people whom the strongest attack on each thing hits hardest."""
     for about in dict.fromkeys(attempt.about for attempt in found.attempts if attempt.most_at_risk):
         best = _strongest(found, about)
@@ -110,7 +109,7 @@ def _at_risk(found: AttackResult) -> Iterator[str]:
             yield f"{class_name(one.known)}: {people(one.people)}, {fit}; {guess} with belief {_share(one.belief)}"
 
 
-def _knowledge(found: AttackResult) -> RenderableType:
+def _knowledge(found: attacks.AttackResult) -> RenderableType:
     table = grid("she knows", "about", "success", "from", "to", right=[2, 3, 4])
     ordered = sorted(found.knowledge, key=lambda one: (one.about is not None, one.about or "", -one.rate.value))
     for one in _first_of_each(ordered):
@@ -125,7 +124,7 @@ def _knowledge(found: AttackResult) -> RenderableType:
     return Group(table, Text(f"... and {more} more (in the JSON and in the frame)", style="dim")) if more > 0 else table
 
 
-def _first_of_each(ordered: list[Knowing]) -> Iterator[Knowing]:
+def _first_of_each(ordered: list[attacks.Knowing]) -> Iterator[attacks.Knowing]:
     shown: dict[str | None, int] = {}
     for one in ordered:
         shown[one.about] = shown.get(one.about, 0) + 1
@@ -133,8 +132,8 @@ def _first_of_each(ordered: list[Knowing]) -> Iterator[Knowing]:
             yield one
 
 
-@results.document_of.register(AttackResult)
-def attack_document(found: AttackResult) -> dict[str, Any]:
+@results.document_of.register(attacks.AttackResult)
+def attack_document(found: attacks.AttackResult) -> dict[str, Any]:
     """What `--json` tells of attacks."""
     return {
         "holds": found.holds,
@@ -152,7 +151,7 @@ def _rate_document(rate: Any) -> dict[str, Any]:
     return {"rate": rate.value, "low": rate.low, "high": rate.high, "tries": rate.tries}
 
 
-def _attempt_document(attempt: Attempt) -> dict[str, Any]:
+def _attempt_document(attempt: attacks.Attempt) -> dict[str, Any]:
     rate, control, bound = attempt.rate, attempt.control, attempt.bound
     return {
         "attack": attempt.name,
@@ -178,8 +177,8 @@ def _attempt_document(attempt: Attempt) -> dict[str, Any]:
     }
 
 
-@results.rows_of.register(AttackResult)
-def attack_rows(found: AttackResult) -> results.Rows:
+@results.rows_of.register(attacks.AttackResult)
+def attack_rows(found: attacks.AttackResult) -> results.Rows:
     """A row for each attack, and for each set of columns."""
     head = (
         "attack", "aim", "about", "knows", "targets", "guesses", "successes", "rate", "low", "high", "random", "prior", "control", "bound",
