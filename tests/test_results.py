@@ -121,19 +121,12 @@ def _about_records() -> list[Result]:
 
 
 NAMES = (
-<<<<<<< HEAD
-    "Advice Alternatives AnatomizedRelease Applied Attack Attacks Built Comparison Composition Coverage CutColumn Dip Disinformation "
+    "Advice Alternatives AnatomizedRelease Applied Attack AttackResult Attacks Built Comparison Composition "
+    "Coverage CutColumn Dip Disinformation "
     "Enhancement Enhancements Entry Estimate Explanation Figure3 Front GeneralizedRelease GroupPrices Growth "
     "Holdings Increment Independence Leakage Measurement OneClass PeopleLeakage PersonTold "
     "Perturbed Profile Ranking ReleaseCheck Repair Report Reproduction Resealed RiskBands Run SetLeakage Simulation "
     "Table5 TableComparison Timeline "
-=======
-    "Advice Alternatives AnatomizedRelease Applied Attack Attacks Built Comparison Coverage CutColumn Dip Disinformation Enhancement "
-    "Enhancements Entry Estimate Explanation Figure3 Front GeneralizedRelease GroupPrices Growth "
-    "Holdings Increment Independence Leakage Measurement "
-    "OneClass PeopleLeakage Perturbed Profile Ranking ReleaseCheck Repair Report Reproduction Resealed RiskBands Run SetLeakage Simulation "
-    "AttackResult Table5 TableComparison Timeline "
->>>>>>> acc5373 (attack: its place among commands, results and documents)
     "Timings Utility Verdict WithoutLabels"
 ).split()
 
