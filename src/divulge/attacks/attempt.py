@@ -10,14 +10,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from divulge.errors import BrokenPromise, InternalError
 from divulge.results import Result
-
-if TYPE_CHECKING:
-    from divulge.attacks.stage import Stage
-
 
 Aim = Literal["singling out", "linkability", "inference", "membership"]
 """In the words of regulators (Article 29 Working Party, opinion 05/2014), and whether somebody is in the table at all."""
@@ -172,8 +168,9 @@ class Attacker:
     """One sentence for people who do not know the name."""
     source: str
     """Paper and section."""
-    run: Callable[[Stage], Iterable[Attempt]]
-    obstacle: Callable[[Stage], str] = field(default=lambda _: "")
+    run: Callable[[Any], Iterable[Attempt]]
+    """Of a `Stage`, which is made of what stands here."""
+    obstacle: Callable[[Any], str] = field(default=lambda _: "")
     """Why it has nothing to attack on a stage; empty where it has. Asked for by name it is then refused, else left out."""
     by_default: bool = True
     """Whether it is run where nobody names attacks."""
