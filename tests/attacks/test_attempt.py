@@ -7,7 +7,8 @@ import math
 
 import pytest
 
-from divulge.attacks.attempt import AttackResult, Attempt, Bound, Rate
+from divulge.attacks import AttackResult, Attempt
+from divulge.attacks.attempt import Bound, Rate
 from divulge.errors import BrokenPromise, InternalError
 
 

@@ -14,9 +14,7 @@ import pytest
 from divulge.anatomy import AlphaBetaGammaDelta, Anatomy, CodedTable, CodedTables, RandomPermutation, RowCodes, Slppa
 from divulge.anatomy.methods import anatomize
 from divulge.anatomy.rows import rows_of
-from divulge.attacks import definetti
-from divulge.attacks.attempt import Attempt
-from divulge.attacks.catalogue import ATTACKERS
+from divulge.attacks import ATTACKERS, Attempt, definetti
 from divulge.attacks.definetti import ROUNDS, Dealt, _scaled, _Values, deal, guess
 from divulge.attacks.groups import TargetsInGroups
 from tests.anatomy.public import paper_rows

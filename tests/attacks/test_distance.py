@@ -11,11 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from divulge.attacks import distance
-from divulge.attacks.attempt import Attempt
-from divulge.attacks.catalogue import ATTACKERS
+from divulge.attacks import ATTACKERS, Attempt, Stage, distance
 from divulge.attacks.distance import Space
-from divulge.attacks.stage import Stage
 from tests.attacks.staged import table_stage
 
 COLUMNS = ("age", "wage", "job")

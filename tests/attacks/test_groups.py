@@ -13,11 +13,9 @@ from hypothesis import given, settings
 
 from divulge.anatomy import AlphaBetaGammaDelta, Anatomized, CodedTables, Slppa
 from divulge.anatomy.methods import anatomize
-from divulge.attacks import groups
-from divulge.attacks.attempt import Attempt, Bound
-from divulge.attacks.catalogue import ATTACKERS
+from divulge.attacks import ATTACKERS, Attempt, Stage, groups
+from divulge.attacks.attempt import Bound
 from divulge.attacks.groups import TargetsInGroups
-from divulge.attacks.stage import Stage
 from divulge.errors import BadInput, Infeasible
 from tests.anatomy.checker import Drawn, drawn
 from tests.anatomy.literature import COLUMNS, PEOPLE, RECORDS, TABLES

@@ -9,8 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from divulge.attacks import linkage
-from divulge.attacks.catalogue import ATTACKERS
+from divulge.attacks import ATTACKERS, linkage
 from divulge.attacks.linkage import AGREEING, best_links
 from tests.attacks.staged import table_stage
 

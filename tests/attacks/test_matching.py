@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 import divulge as dv
-from divulge.attacks.matching import Matcher
+from divulge.attacks import Matcher
 from divulge.attacks.meaning import Ends, Meanings, fits
 from divulge.engines import DuckDBEngine, SparkEngine
 from divulge.table import Table
