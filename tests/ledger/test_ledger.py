@@ -344,3 +344,65 @@ def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert run_cli("ledger", "export", "ledger", "--out", "releases.csv").code == 0
     assert (tmp_path / "releases.csv").read_text(encoding="utf-8").splitlines()[0].startswith('"number","dataset"')
     assert len((tmp_path / "releases.csv").read_text(encoding="utf-8").splitlines()) == 2
+
+
+def test_every_verb_that_publishes_enters(tmp_path: Path) -> None:
+    policy = {"k_anonymity": 2}
+    first = dv.generalize(PEOPLE, policy=policy, ledger=tmp_path / "ledger", **ROLES).write(tmp_path / "first")
+    applied = dv.apply(first, PEOPLE, tmp_path / "later", ledger=dv.Ledger(tmp_path / "ledger", recipient="clinic"))
+    again = dv.apply(applied.folder, PEOPLE, tmp_path / "more", ledger=tmp_path / "ledger")
+    assert [(entry.kind, entry.recipient) for entry in dv.Ledger(tmp_path / "ledger").holdings()] == [
+        ("generalized", "everybody"),
+        ("applied", "clinic"),
+        ("applied", "everybody"),
+    ]
+    assert again.to_dict()["ledger"]["judged_against"] == [1, 2]
+    assert again.to_dict()["ledger"]["number"] == 3
+    assert "Entered as release 3 for everybody. Judged together with release 1 and 2 of people." in str(again)
+    other = dv.Ledger(tmp_path / "other")
+    dv.anatomize(PEOPLE, beta="1/2", ledger=other, **ROLES).write(tmp_path / "tables")
+    assert [entry.kind for entry in other.holdings()] == ["anatomized"]
+    with pytest.raises(BadInput, match="an anatomized release cannot be judged together with release 1"):
+        dv.anatomize(PEOPLE, beta="1/2", ledger=other, **ROLES)
+    with pytest.raises(BadInput, match="later rows cannot be judged together with release 1"):
+        dv.apply(first, PEOPLE, tmp_path / "no", ledger=other)
+    assert not (tmp_path / "no").exists()
+
+
+def test_options_of_a_ledger_without_one_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("zip,disease\n4761,flu\n4762,cold\n4791,flu\n4792,cold\n", encoding="utf-8")
+    asked = (
+        "generalize",
+        str(tmp_path / "t.csv"),
+        "--qi",
+        "zip",
+        "--sensitive",
+        "disease",
+        "--k-anonymity",
+        "2",
+        "--no-explain",
+    )
+    for more, told in {
+        ("--recipient", "clinic"): "--recipient has no effect without --ledger",
+        (
+            "--ledger",
+            str(tmp_path / "l"),
+            "--expires",
+            "2030-01-01",
+        ): "--expires has no effect where nothing is published",
+        ("--ledger", str(tmp_path / "l"), "--coalition", "a"): "everybody gets the release",
+    }.items():
+        found = run_cli(*asked, *more)
+        assert (found.code, found.err.count("\n")) == (2, 1)
+        assert told in found.err
+    shown = run_cli(
+        *asked, "--ledger", str(tmp_path / "l"), "--recipient", "clinic", "--out", str(tmp_path / "out"), "--json"
+    )
+    assert shown.json()["ledger"] == {
+        "folder": str(tmp_path / "l"),
+        "number": 1,
+        "dataset": "people",
+        "recipient": "clinic",
+        "coalition": ["everybody"],
+        "judged_against": [],
+    }

@@ -11,9 +11,11 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import Path
 from typing import Any, Literal
 
 from divulge import anatomy, answers, attacks, engines, publish, values
+from divulge import ledger as ledgers
 from divulge.count import Nulls
 from divulge.engines import OwnEngine
 from divulge.errors import BadInput, nearest
@@ -240,6 +242,7 @@ def anatomize(
     check: anatomy.Check | None = None,
     nulls: Nulls = "category",
     seed: int | None = None,
+    ledger: str | Path | ledgers.Ledger | None = None,
     engine: engines.EngineChoice = None,
 ) -> AnatomizedRelease:
     """Divide a table into tables and groups so that every group keeps (alpha, beta, gamma, delta).
@@ -271,6 +274,7 @@ def anatomize(
         check: How slicing checks a bucket: by the "frequency" of values (the default), or that they are "distinct", which bounds no share.
         nulls: A null is a "category" of its own, or its row is left out: "drop".
         seed: Makes the release repeatable, for tests: whoever knows it may undo it.
+        ledger: The `Ledger`, or its folder, in which `write` enters the release; refused where something of its people is out already.
         engine: As in `read`.
 
     Examples:
@@ -293,6 +297,9 @@ def anatomize(
     }
     options = ({name: value for name, value in given.items() if value is not None} for given in (bounds, settings))
     chosen = _method(method, *options)
+    out = None if ledger is None else ledgers.Ledger.of(ledger).judge()
+    if out is not None:
+        out.refuse_unjudged("an anatomized release")
     source = read(table, engine=engine)
     roles, left_out = anatomy_roles(
         source,
@@ -319,6 +326,7 @@ def anatomize(
         groups=groups,
         source=source,
         engine=groups.engine,
+        ledger=out,
         roles=roles,
         left_out=left_out,
         nulls=nulls,

@@ -18,6 +18,7 @@ from typing import Any, Literal
 import numpy as np
 
 from divulge import engines, metrics, publish, search, values
+from divulge import ledger as ledgers
 from divulge.belief import Assumptions
 from divulge.count import Cells, Contingency, Request, count, count_in_memory
 from divulge.engines import OwnEngine
@@ -55,6 +56,8 @@ class Applied(Result):
     """The same for the new rows by themselves, where somebody looks who knows that a person is among them."""
     unchecked: tuple[str, ...]
     """Promises that could not be checked again, each with the reason."""
+    ledger: publish.Register | None = field(default=None, repr=False, metadata={"told": False})
+    """Where they were entered."""
 
     @property
     def settings(self) -> Mapping[str, Any]:
@@ -72,6 +75,7 @@ def apply(
     suppression: float | None = None,
     force: bool = False,
     seed: int | None = None,
+    ledger: str | Path | ledgers.Ledger | None = None,
     engine: engines.EngineChoice = None,
 ) -> Applied:
     """Publish later rows the way an earlier release was published, if both together still keep its promises.
@@ -85,6 +89,8 @@ def apply(
         suppression: With unseen="suppress", the share of the new rows that may be left out; by default what the release's policy allowed.
         force: Overwrite what is at `out`.
         seed: Fixes the order of the rows, for tests; by default it is drawn from a secret.
+        ledger: The `Ledger`, or its folder, in which they are entered; refused where something of its people is out that `release` does
+            not continue, for new rows are judged with what they continue alone.
         engine: As in `read`.
 
     Examples:
@@ -101,6 +107,28 @@ def apply(
     """
     if suppression is not None and unseen != "suppress":
         raise BadInput("suppression= has no effect where no row is left out", hint="Say unseen='suppress' with it")
+    if ledger is None:
+        return _applied(release, table, out, unseen, suppression, force=force, seed=seed, engine=engine)
+    book = ledgers.Ledger.of(ledger)
+    with book.turn():
+        known = book.judge()
+        known.refuse_unjudged("later rows", with_chain_of=Path(release))
+        found = _applied(release, table, out, unseen, suppression, force=force, seed=seed, engine=engine, ledger=known)
+        return replace(found, ledger=known)
+
+
+def _applied(
+    release: str | Path,
+    table: Any,
+    out: str | Path,
+    unseen: Unseen,
+    suppression: float | None,
+    *,
+    force: bool,
+    seed: int | None,
+    engine: engines.EngineChoice,
+    ledger: publish.Register | None = None,
+) -> Applied:
     earlier = publish.Earlier.open(release)
     limit = Policy(suppression=earlier.suppression if suppression is None else suppression).suppression
     source, own = _source(*own_table(read(table, engine=engine)), earlier)
@@ -120,7 +148,7 @@ def apply(
         )
     alone = judge(later.measure(later.rows(recoding), together=False), promises) if promises else None
     release_of = _LaterRelease(
-        source=source, engine=own, later=later, recoding=recoding, promises=promises, unchecked=unchecked
+        source=source, engine=own, ledger=ledger, later=later, recoding=recoding, promises=promises, unchecked=unchecked
     )
     folder = release_of.write(out, force=force, seed=seed)
     return Applied(folder, counted.rows, left_out, together, verdict, alone, unchecked, frame=source.frame)

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from divulge import engines, metrics, publish, search, values
+from divulge import ledger as ledgers
 from divulge import policy as policies
 from divulge.api.hierarchies import suggest
 from divulge.api.released import beside_released
@@ -185,6 +186,7 @@ def generalize(
     joint: bool = False,
     adversary: Adversary | None = None,
     announce: Callable[[Mapping[str, Suggestion]], None] | None = None,
+    ledger: str | Path | ledgers.Ledger | None = None,
     engine: engines.EngineChoice = None,
 ) -> publish.GeneralizedRelease:
     """Find the generalization that keeps the policy at the least loss; nothing is written before the release's `write`.
@@ -216,6 +218,8 @@ def generalize(
         joint: Measure all sensitive columns together as one, too.
         adversary: As in `measure`; what is said here goes before the policy's own.
         announce: Called with the default hierarchies before they are used.
+        ledger: The `Ledger`, or its folder, that knows what is out already: the promises are kept together with it, and `write` enters
+            the release there.
         engine: As in `read`. With Spark only counts come here, and its workers write the release.
 
     Examples:
@@ -235,7 +239,7 @@ def generalize(
     given |= {"leave_out": leave_out, "plain": plain}
     roles = roles_of(source, kept, given | {"weight": weight, "person": person})
     guard.refuse([*guard.unasked(source, roles, kept.roles)])
-    her = adversary_in_force(adversary, kept.adversary)
+    out, her = ledgers.judge_by(ledger, adversary_in_force(adversary, kept.adversary))
     rows_are_people = roles.person is roles.weight is None and her.nulls != "drop"
     if rows_are_people and any(map(_asks_for_company, kept.promises)):
         guard.refuse(guard.alone_already(source, roles, kept.alone_share, left_out=kept.suppression))
@@ -259,6 +263,7 @@ def generalize(
         frame=source.frame,
         source=source,
         engine=own,
+        ledger=out,
         before=before,
         after=after,
         verdict=verdict,

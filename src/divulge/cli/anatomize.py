@@ -13,6 +13,7 @@ from typer import Option
 import divulge as dv
 from divulge import results
 from divulge.cli.generalize import TargetOption
+from divulge.cli.ledger import LedgerOptions, turn_of
 from divulge.cli.options import (
     JsonOption,
     LeaveOutOption,
@@ -101,6 +102,7 @@ def anatomize(
     table: TableOptions,
     model: ModelOptions,
     method: MethodOptions,
+    ledger: LedgerOptions,
     sensitive: Annotated[
         Texts,
         Option(
@@ -191,7 +193,9 @@ def anatomize(
     from divulge.api.anatomize import refuse_in_chunks
     from divulge.table import split_names
 
-    if out is not None and not dry_run:
+    writes = out is not None and not dry_run
+    known = ledger.value(context, publishes=writes)
+    if out is not None and writes:
         publish.refuse_target(out, force=force)
     opened = table.read()
     asked: dict[str, Any] = {
@@ -209,11 +213,12 @@ def anatomize(
         return
     if attack or queries or target:
         refuse_in_chunks(opened, "neither attacks nor the error of queries nor a model")
-    release = dv.anatomize(opened, seed=seed, **asked, **method.given())
-    measured = queries != 0 and release.groups.only is not None
-    recq = release.recq(anatomy.Workload(kind=workload, queries=queries)) if measured else None
-    attacks = release.attack() if attack else None
-    written = None if out is None or dry_run else release.write(out, force=force, format=format_)
+    with turn_of(known if writes else None):
+        release = dv.anatomize(opened, seed=seed, ledger=known, **asked, **method.given())
+        measured = queries != 0 and release.groups.only is not None
+        recq = release.recq(anatomy.Workload(kind=workload, queries=queries)) if measured else None
+        attacks = release.attack() if attack else None
+        written = release.write(out, force=force, format=format_) if out is not None and writes else None
     left = None if target is None else dv.utility(release.source, release, target=target, queries=0)
     priced = isinstance(release.groups.method, anatomy.Slppa) and release.groups.only is not None and not no_explain
     with progress_bar("what each bound costs") as progress:
@@ -224,7 +229,19 @@ def anatomize(
     drawing.draw({"groups": release.chart}, json_=json_)
 
 
-_MAKING = ("out", "format_", "seed", "workload", "target", "no_explain", "attack", "dry_run", "force", "report")
+_MAKING: tuple[str, ...] = (
+    "out",
+    "format_",
+    "seed",
+    "workload",
+    "target",
+    "no_explain",
+    "attack",
+    "dry_run",
+    "force",
+    "report",
+    *options_of(LedgerOptions),
+)
 _ENGINE = ("source", "engine", "memory_limit", "temp_directory", "master", "remote")
 
 

@@ -6,9 +6,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
+import typer
 from typer import Argument, Option
 
 import divulge as dv
+from divulge.cli.ledger import LedgerOptions
 from divulge.cli.options import JsonOption, TableOptions, new_app, takes_groups, tell
 
 app = new_app()
@@ -17,6 +19,7 @@ app = new_app()
 @app.command()
 @takes_groups
 def apply(
+    context: typer.Context,
     release: Annotated[
         Path,
         Argument(
@@ -25,6 +28,7 @@ def apply(
         ),
     ],
     table: TableOptions,
+    ledger: LedgerOptions,
     out: Annotated[Path, Option(metavar="DIR", help="The folder to publish in; it must not exist yet.")],
     suppress_unseen: Annotated[
         bool,
@@ -54,6 +58,7 @@ def apply(
       divulge apply release/ new-patients.csv --out release-2/
       divulge apply /shared/release/ clinic.visits --engine spark --out /shared/release-2/
     """
+    known = ledger.value(context, publishes=True)
     applied = dv.apply(
         release,
         table.read(),
@@ -62,5 +67,6 @@ def apply(
         suppression=suppression,
         force=force,
         seed=seed,
+        ledger=known,
     )
     tell(applied, json_=json_)

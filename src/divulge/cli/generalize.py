@@ -14,6 +14,7 @@ import divulge as dv
 from divulge import results, search
 from divulge.belief import Adversary
 from divulge.cli import options, program
+from divulge.cli.ledger import LedgerOptions, turn_of
 from divulge.cli.measure import ReleasedOption
 from divulge.cli.pictures import ChartOption, Makers, Pictures, ReportOption, reading_flags, write_report
 from divulge.policy import Policy, Promise
@@ -28,9 +29,7 @@ SeedOption = Annotated[int | None, Option(help="Fixes the order of the rows, for
 HierarchiesOption = Annotated[
     Path | None,
     Option(
-        metavar="DIR",
-        help="Folder of <column>.csv or *_hierarchy_<column>.csv; or name a rule: --hierarchy 'age={intervals = [5, 10]}'.",
-        rich_help_panel="Search",
+        metavar="DIR", help="Folder of <column>.csv; or --hierarchy 'age={intervals=[5]}'.", rich_help_panel="Search"
     ),
 ]
 TargetOption = Annotated[
@@ -65,15 +64,12 @@ def generalize(
     roles: options.RoleOptions,
     columns: options.GuardOptions,
     adversary: options.BeliefOptions,
+    ledger: LedgerOptions,
     released: ReleasedOption = None,
     policy: options.PolicyOption = None,
     protect: options.ProtectOption = None,
     out: Annotated[
-        Path | None,
-        Option(
-            metavar="DIR",
-            help="The new folder to publish in, which Spark's workers must share; nothing is written without it.",
-        ),
+        Path | None, Option(metavar="DIR", help="The new folder to publish in; without it nothing is written.")
     ] = None,
     hierarchies: HierarchiesOption = None,
     suppression: Annotated[
@@ -90,7 +86,7 @@ def generalize(
         str,
         Option(
             metavar="NAME",
-            help="What is to be lost least: loss, discernibility, precision, ...",
+            help="What is lost least: loss, discernibility, ...",
             rich_help_panel="Search",
             autocompletion=program.one_of(lambda: list(search.OBJECTIVES)),
         ),
@@ -146,11 +142,14 @@ def generalize(
     from divulge.views import releases
 
     program.refuse_idle(context, {} if out else {"without --out": _WRITING[1:]})
-    program.refuse_idle(context, {} if not pareto else {_WITH_PARETO: (*_WRITING, *_SEARCHING)})
+    program.refuse_idle(
+        context, {} if not pareto else {_WITH_PARETO: (*_WRITING, *_SEARCHING, *program.options_of(LedgerOptions))}
+    )
     program.refuse_idle(context, {} if not report else {"with --report, which tells it": ("no_explain",)})
     if report is not None:
         results.page_path(report)
     drawing = Pictures.of(chart, ("front",) if pareto else ("leakages", "class_sizes", "distributions"))
+    known = ledger.value(context, publishes=out is not None)
     if out is not None:
         publish.refuse_target(out, force=force)
     opened = table.read()
@@ -173,18 +172,19 @@ def generalize(
         options.tell(front, json_=json_)
         drawing.draw({"front": front.chart}, json_=json_)
         return
-    release = dv.generalize(
-        opened,
-        **common,
-        method=method,
-        time_limit=time_limit,
-        all_optima=optima,
-        keep_nodes=nodes,
-        **columns.resolve(opened),
-    )
-    written = None
-    if out is not None and not dry_run:
-        written = release.write(out, format=format_, force=force, seed=seed)
+    writes = out is not None and not dry_run
+    with turn_of(known if writes else None):
+        release = dv.generalize(
+            opened,
+            **common,
+            method=method,
+            time_limit=time_limit,
+            all_optima=optima,
+            keep_nodes=nodes,
+            ledger=known,
+            **columns.resolve(opened),
+        )
+        written = release.write(out, format=format_, force=force, seed=seed) if out is not None and writes else None
     with options.progress_bar("what each promise costs") as progress:
         explanation = None if no_explain else release.explain(progress=progress)
     left = None if target is None else dv.utility(release.source, release, target=target)

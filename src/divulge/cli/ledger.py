@@ -55,7 +55,9 @@ class LedgerOptions:
             "dataset": self.dataset,
             "expires": self.expires,
         }
-        return dv.Ledger(self.ledger, **{name: value for name, value in given.items() if value is not None})
+        found = dv.Ledger(self.ledger, **{name: value for name, value in given.items() if value is not None})
+        found.judge()  # refused before any long work; and what a dead process left is settled before its folder is tidied up
+        return found
 
 
 def turn_of(ledger: dv.Ledger | None) -> contextlib.AbstractContextManager[object]:

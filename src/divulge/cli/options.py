@@ -241,7 +241,7 @@ class RoleOptions:
         Texts,
         Option(
             metavar="COLUMNS",
-            help="Quasi-identifier: a column an adversary may know. A name, a glob as 'zip*', several with commas; repeatable.",
+            help="Quasi-identifier, which she may know: a name, a glob, several with commas.",
             autocompletion=program.columns,
         ),
     ] = None
@@ -295,7 +295,7 @@ LeaveOutOption = Annotated[
     Texts,
     Option(
         metavar="COLUMNS",
-        help="Column that names nobody and is not to be published. As --qi; '*' is all the rest.",
+        help="Column not published that names nobody. As --qi; '*' is all the rest.",
         rich_help_panel="Roles",
         autocompletion=program.columns,
     ),
@@ -320,12 +320,7 @@ class GuardOptions:
     plain: PlainOption = None
     alone_share: Annotated[
         float | None,
-        Option(
-            metavar="SHARE",
-            help="The share of people who may be alone with the columns known that have no role; 0.01.",
-            min=0,
-            max=1,
-        ),
+        Option(metavar="SHARE", help="Share that columns without a role may leave alone; 0.01.", min=0, max=1),
     ] = None
 
     def resolve(self, table: Table) -> dict[str, Any]:
@@ -369,7 +364,7 @@ class BeliefOptions:
         Text,
         Option(
             metavar="HOW",
-            help="A null is a value (category), left out (drop), or matches all (wildcard).",
+            help="A null is a value (category), left out (drop), or a wildcard.",
             autocompletion=program.one_of(lambda: ["category", "drop", "wildcard"]),
         ),
     ] = None

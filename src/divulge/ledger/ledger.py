@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from divulge import publish, values
+from divulge.belief import Adversary
 from divulge.errors import BadInput, listed, nearest
 from divulge.ledger.book import Book, is_new, now
 from divulge.results import Result, Several
@@ -290,6 +291,16 @@ class OutAlready:
         """Folders of releases, as an adversary's `released` takes them."""
         return tuple(entry.copy for entry in self.against)
 
+    def refuse_unjudged(self, what: str, *, with_chain_of: Path | None = None) -> None:
+        """Refuse a release of a kind that is not judged with what is out, but for the releases that later rows continue."""
+        judged = set() if with_chain_of is None else _chain(with_chain_of, self.against)
+        if left := [str(entry.number) for entry in self.against if entry.number not in judged]:
+            told = (
+                f"{what} cannot be judged together with release {' and '.join(left)} of {self.dataset!r}, which is out"
+            )
+            hint = "See what all tell together with compose, publish it without the ledger, and add it"
+            raise BadInput(told, hint=f"Nothing was published. {hint}")
+
     def turn(self) -> contextlib.AbstractContextManager[Book]:
         """While nobody else publishes by the ledger."""
         return self.ledger.turn()
@@ -324,15 +335,43 @@ class OutAlready:
         about = {"dataset": self.dataset, "recipient": self.ledger.recipient, "expires": self.ledger.expires}
         return {**about, "kind": document["kind"], "rows": document["rows"]}
 
-    def describe(self) -> dict[str, Any]:
-        """What a release was judged against, for its publisher."""
+    def describe(self, written: Path | None) -> dict[str, Any]:
+        """What a release was judged against, and the number it was entered with, for its publisher."""
+        entered = None
+        if written is not None:
+            place = Path(written).absolute()
+            entered = max(entry.number for entry in self.ledger.holdings() if entry.place == place)
         return {
             "folder": str(self.ledger.folder),
+            "number": entered,
             "dataset": self.dataset,
             "recipient": self.ledger.recipient,
             "coalition": list(self.ledger.coalition),
             "judged_against": [entry.number for entry in self.against],
         }
+
+
+def _chain(folder: Path, entries: Sequence[Entry]) -> set[int]:
+    """Those of the entries that a release is or continues, by their numbers: their files have the hashes that it names."""
+    known = [(entry.number, entry.document) for entry in entries]
+    document = publish.read_manifests(folder, handed_out=True).public
+    found = {number for number, other in known if _seals(other) == _seals(document)}
+    while earlier := [(number, other) for number, other in known if _seals(other) == document.get("release")]:
+        found |= {number for number, _ in earlier}
+        document = earlier[0][1]
+    return found
+
+
+def _seals(document: Mapping[str, Any]) -> dict[str, str]:
+    return {name: entry["sha256"] for name, entry in document["files"].items()}
+
+
+def judge_by(ledger: str | Path | Ledger | None, her: Adversary) -> tuple[OutAlready | None, Adversary]:
+    """What is out by a ledger, and the adversary who holds that too; without one, she as she is."""
+    if ledger is None:
+        return None, her
+    out = Ledger.of(ledger).judge()
+    return out, replace(her, released=(*(her.released or ()), *out.released)) if out.released else her
 
 
 def _refuse_unknown(what: str, names: Collection[str], known: Collection[str]) -> None:

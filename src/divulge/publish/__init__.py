@@ -18,14 +18,15 @@ from divulge.publish.manifest import (
 )
 from divulge.publish.mapping import BOXES, read_boxes, read_mapping, read_types
 from divulge.publish.opened import OpenedRelease, needs_publisher, promises_of
-from divulge.publish.release import Release, ReleasePart, Written, refuse_target
+from divulge.publish.release import Register, Release, ReleasePart, Written, refuse_target
 from divulge.publish.reseal import Resealed, reseal
 from divulge.publish.staging import sync
 from divulge.publish.verify import Fingerprint, Unverified, compare, hold
 
 __all__ = [
     "BOXES", "CHUNK_SETTINGS", "FOLDER", "NAME", "Earlier", "EarlierReleases", "Fingerprint", "Format", "GeneralizedRelease",
-    "Manifests", "OpenedRelease", "Original", "Release", "ReleasePart", "Resealed", "Unverified", "Written", "choose_format", "compare",
+    "Manifests", "OpenedRelease", "Original", "Register", "Release", "ReleasePart", "Resealed",
+    "Unverified", "Written", "choose_format", "compare",
     "describe_policy", "draw_secret", "follow", "hold", "needs_publisher", "numbers", "promises_of", "public_numbers", "read_boxes",
     "read_manifest", "read_manifests", "read_mapping", "read_rows", "read_types", "recoded_rows",
     "refuse_target", "reseal", "sha256", "shuffled", "sync", "writable",

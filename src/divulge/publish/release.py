@@ -23,7 +23,7 @@ from divulge.publish.manifest import FOLDER, read_manifest, refuse_unless_releas
 from divulge.publish.staging import check_target, stage
 from divulge.publish.verify import Fingerprint, Unverified, types_to_read
 from divulge.results import Result
-from divulge.table import Table, table_of
+from divulge.table import Table, own_table, table_of
 
 
 @dataclass(frozen=True)
@@ -85,6 +85,9 @@ class Register(Protocol):
         self, staged: Path, target: Path, *, source: Fingerprint, engine: str
     ) -> AbstractContextManager[object]:
         """Around the moment in which a staged release appears at its target: it is entered if it did."""
+
+    def describe(self, written: Path | None) -> Mapping[str, Any]:
+        """What was out already, and as what the release at a place was entered, for its publisher."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
@@ -160,8 +163,9 @@ class Release(Result, ABC):
 
         enter: Enter | None = None
         if self.ledger is not None:
-            source = Fingerprint.of(self.engine, self.source.relation)
-            enter = partial(self.ledger.entering, source=source, engine=self.engine.name)
+            table, engine = own_table(self.source)
+            source = Fingerprint.of(engine, table.relation)
+            enter = partial(self.ledger.entering, source=source, engine=engine.name)
         return publish(out, [*files, *self.private_files()], verify=verify, force=force, enter=enter)
 
     def tables(self, *, seed: int | None = None) -> dict[str, Any]:

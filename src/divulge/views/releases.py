@@ -21,6 +21,7 @@ from divulge.api.utility import Utility
 from divulge.attacks import Attacks
 from divulge.hierarchy import SUPPRESSED, Suggestion
 from divulge.policy import guard, judge
+from divulge.views.ledger import entered_document, entered_parts
 from divulge.views.measurement import (
     alone_document,
     measurement_document,
@@ -70,6 +71,7 @@ def release_text(
     ]
     named = ", but for those that the policy protects by name" if release.policy.protections else ""
     parts += _on_request(release)
+    parts += entered_parts(release.ledger, written)
     parts += [] if utility is None else utility_parts(utility)
     if written is None:
         parts.append(heading(results.spoken("Nothing was written. Name a folder with out= to publish.")))
@@ -77,9 +79,7 @@ def release_text(
         parts += [
             heading(f"Published in {written}"),
             bullet(f"table and manifest.json may be handed out; the manifest holds no value of the original{named}."),
-            bullet(
-                "Numbers measured in the original, or against it, are for you alone: they stand above and in mapping/."
-            ),
+            bullet("Numbers measured in the original, or against it, are for you alone: those above and in mapping/."),
             bullet("mapping/ tells what each original value became, for `divulge apply`: keep it to yourself."),
         ]
     return Group(*parts, Padding(Text(settings_sentence(release.after.settings), style="dim"), (1, 0, 0, 0)))
@@ -192,7 +192,7 @@ def release_document(
     }
     optima = {"optima": [dict(levels) for levels in plan.optima]} if plan.optima else {}
     nodes = {"nodes": [asdict(node) for node in plan.nodes]} if plan.nodes else {}
-    return document | optima | nodes
+    return document | optima | nodes | entered_document(release.ledger, written)
 
 
 @results.rows_of.register(publish.GeneralizedRelease)
@@ -271,7 +271,7 @@ def applied_text(applied: Applied) -> RenderableType:
         *(bullet(told) for told in _alone(applied)),
         *(bullet(f"{told}.") for told in applied.unchecked),
     ]
-    return Group(*parts)
+    return Group(*parts, *entered_parts(applied.ledger, applied.folder))
 
 
 def _alone(applied: Applied) -> Iterator[str]:
@@ -293,7 +293,7 @@ def applied_document(applied: Applied) -> dict[str, Any]:
         "unchecked": list(applied.unchecked),
         "written": str(applied.folder),
         "together": measurement_document(applied.together),
-    }
+    } | entered_document(applied.ledger, applied.folder)
 
 
 @results.rows_of.register(Applied)
@@ -374,10 +374,8 @@ def anatomized_text(
     if written is None:
         parts.append(heading(results.spoken("Nothing was written. Name a folder with out= to publish.")))
     else:
-        parts += [
-            heading(f"Published in {written}"),
-            bullet("Everything in it may be handed out. Ask it with `divulge query`."),
-        ]
+        all_public = "All of it may be handed out. Ask it with `divulge query`."
+        parts += [heading(f"Published in {written}"), bullet(all_public), *entered_parts(release.ledger, written)]
     return Group(*parts)
 
 
@@ -491,7 +489,7 @@ def anatomized_document(
         "attacks": None if attacks is None else attacks_list(attacks),
         "written": None if written is None else str(written),
         "utility": None if utility is None else utility_document(utility),
-    }
+    } | entered_document(release.ledger, written)
 
 
 @results.rows_of.register(AnatomizedRelease)
