@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from divulge import answers, engines, metrics, publish, values
+from divulge import ledger as ledgers
 from divulge import policy as policies
 from divulge.api.released import beside_new, beside_released
 from divulge.belief import Adversary, Assumptions, adversary_in_force
@@ -245,6 +246,7 @@ def check(
     adversary: Adversary | None = None,
     sample: int = 10,
     private: bool = False,
+    ledger: str | Path | ledgers.Ledger | None = None,
     engine: engines.EngineChoice = None,
 ) -> Verdict:
     """Measure a table and hold it against a policy, or a release against what it promises.
@@ -273,6 +275,7 @@ def check(
         adversary: As in `measure`; what is said here goes before the policy's own.
         sample: How many of the classes that break a promise are named.
         private: Of a release: take the distribution of the original from its private part (mapping/).
+        ledger: The `Ledger`, or its folder, that knows what is out already: the promises are judged together with it.
         engine: As in `read`.
 
     Examples:
@@ -286,7 +289,7 @@ def check(
     judged = TableOrRelease.of(table, private=private, engine=engine)
     given = {"quasi_identifiers": quasi_identifiers, "sensitive": sensitive, "identifier": identifier}
     given |= {"leave_out": leave_out, "plain": plain, "weight": weight, "person": person}
-    her = adversary_in_force(adversary, kept.adversary)
+    _, her = ledgers.judge_by(ledger, adversary_in_force(adversary, kept.adversary))
     if judged.release is not None:
         return _check_release(judged, judged.release, kept, given, her, joint=joint, sample=sample)
     roles = guard.roles_in_force(judged.table, kept.roles, given)

@@ -12,6 +12,7 @@ from typer import Option
 import divulge as dv
 from divulge.api.query import is_anatomized
 from divulge.cli import options
+from divulge.cli.ledger import LedgerOptions
 from divulge.cli.measure import (
     PrivateOption,
     ReleasedOption,
@@ -35,6 +36,7 @@ def check(
     columns: options.GuardOptions,
     adversary: options.BeliefOptions,
     suppression: SuppressionOptions,
+    ledger: LedgerOptions,
     released: ReleasedOption = None,
     policy: options.PolicyOption = None,
     protect: options.ProtectOption = None,
@@ -64,12 +66,13 @@ def check(
             raise typer.Exit(1)
         return
     drawing = Pictures.of(chart, ("leakages", "class_sizes"))
+    known = ledger.value(context, publishes=False)
     judged = table_or_release(table, private=private)
     opened = judged.table
     kept = options.policy_of(policy, promises, protect=protect, alone_share=columns.alone_share)
     her = replace(suppression.added_to(adversary.resolve(opened.names)), released=released or None)
     named = roles.resolve(opened) | columns.resolve(opened)
-    verdict = dv.check(judged, kept, **named, joint=joint, adversary=her, sample=sample)
+    verdict = dv.check(judged, kept, **named, joint=joint, adversary=her, sample=sample, ledger=known)
     options.tell(verdict, json_=json_, text={"sample": sample})
     drawing.draw(
         {"leakages": verdict.chart, "class_sizes": lambda: dv.charts.class_sizes(verdict.measurement)}, json_=json_
