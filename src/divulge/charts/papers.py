@@ -15,6 +15,7 @@ from divulge.charts.theme import (
     DASHES,
     HEIGHT,
     HOLDS,
+    INK,
     MUTED,
     SEVERAL,
     WARNING,
@@ -66,12 +67,18 @@ def distances(found: papers.Comparison, *, dark: bool = False) -> Any:
 
 def _layers(found: papers.Figure, points: list[dict[str, Any]]) -> list[Any]:
     series = list(dict.fromkeys(point["series"] for point in points))
-    logs = {axis: alt.Scale(type="log") for axis in found.log}
+    # Where a value is 0, a scale that is linear next to it.
+    logs = {
+        axis: alt.Scale(type="log")
+        if all(point[axis] > 0 for point in points)
+        else alt.Scale(type="symlog", constant=0.01)
+        for axis in found.log
+    }
     colour = alt.Color(
         "series:N",
         title=None,
         scale=alt.Scale(domain=series, range=[SEVERAL[at % len(SEVERAL)] for at in range(len(series))]),
-        legend=None if len(series) == 1 else alt.Legend(orient="top"),
+        legend=None if len(series) == 1 else alt.Legend(orient="top", columns=4),
     )
     along = list(dict.fromkeys(point["x"] for point in points))
     whole = any(isinstance(value, str) for value in along)
@@ -88,8 +95,10 @@ def _layers(found: papers.Figure, points: list[dict[str, Any]]) -> list[Any]:
         dash = alt.StrokeDash(
             "series:N",
             title=None,
-            scale=alt.Scale(domain=series, range=[DASHES[at % len(DASHES)] for at in range(len(series))]),
-            legend=None if len(series) == 1 else alt.Legend(orient="top"),
+            scale=alt.Scale(
+                domain=series, range=[DASHES[(at + at // len(SEVERAL)) % len(DASHES)] for at in range(len(series))]
+            ),
+            legend=None if len(series) == 1 else alt.Legend(orient="top", columns=4),
         )
         layers = [base.mark_line(point=True).encode(x=x, y=y, color=colour, strokeDash=dash)]
     if found.printed:
@@ -108,9 +117,10 @@ def _rings(found: papers.Figure, rings: list[dict[str, Any]], x: Any, y: Any, se
 
 def _level(name: str, at: float) -> Any:
     """A dashed line across, with its name."""
-    rule: Any = alt.Chart().mark_rule(strokeDash=[5, 4], color=MUTED).encode(y=alt.YDatum(at))
-    text: Any = alt.Chart().mark_text(align="left", dy=-6, x=4, color=MUTED, fontSize=10)
-    return rule + text.encode(y=alt.YDatum(at), text=alt.TextValue(name))
+    line: Any = alt.Chart(data_of([{"level": at, "name": name}]))
+    rule = line.mark_rule(strokeDash=[5, 4], color=INK).encode(y=alt.Y("level:Q"))
+    text = line.mark_text(align="left", dx=6, x=WIDTH, color=INK, fontSize=10).encode(y=alt.Y("level:Q"), text="name:N")
+    return rule + text
 
 
 _COLOURS: Mapping[str, str] = {

@@ -71,6 +71,7 @@ class Comparison(Result):
             "mean distance",
             tuple({"x": each["way"], "y": each["mean"], "series": each["distance"]} for each in self.curves),
             mark="lines",
+            log=("y",),
             told=f"Beliefs over {self.settings['values']} values, uniform on the simplex; the paper prints no numbers.",
         )
 

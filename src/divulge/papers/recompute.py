@@ -9,10 +9,10 @@ from dataclasses import replace
 
 from divulge import values
 from divulge.errors import BadInput, MissingDependency, nearest
-from divulge.papers import afifi, bkakria_figures, slppa_figures, whang
+from divulge.papers import afifi_adult, bezzi, bkakria_figures, slppa_figures, whang
 from divulge.papers.reproduction import Figure, PaperPart, Reproduced, Reproduction, Row
 
-_MODULES = (afifi, bkakria_figures, slppa_figures, whang)
+_MODULES = (afifi_adult, bezzi, bkakria_figures, slppa_figures, whang)
 PAPERS = {module.PAPER.name: module.PAPER for module in _MODULES}
 """Each paper by its name."""
 

@@ -13,6 +13,7 @@ from divulge.papers import Reproduced, Row
 
 FIGURES = "figures"
 """The folder of the pictures, beside the pages."""
+_MOST_TABLES = 3
 _EMPHASIZED = {"erratum", "does not hold", "differs"}
 _HOW_TO_READ = (
     "The numbers under *divulge* are computed when this page is made (`divulge papers {name} --out docs/papers`), and a test keeps "
@@ -69,19 +70,23 @@ def section(found: Reproduced) -> str:
 
 
 def _numbers(rows: Sequence[Row]) -> str:
-    """A row for each label, for each quantity what is printed and what we compute, and one verdict for the row."""
-    if not rows:
-        return ""
+    """Labels that have the same quantities make a table; where that would be many tables, a line for each number."""
     labels: dict[str, dict[str, Row]] = {}
     for each in rows:
         labels.setdefault(each.label, {})[each.quantity] = each
-    quantities = list(dict.fromkeys(each.quantity for each in rows))
-    if len(quantities) > 4 or len(labels) * len(quantities) > 2 * len(rows):  # a table of holes: a line for each number
-        head = ["of", "quantity", "printed", "divulge", "verdict"]
-        return _table(
-            [head, *([each.label, each.quantity, each.as_printed, each.shown, _verdict([each])] for each in rows)]
-        )
-    printed = {each.quantity for each in rows if each.printed.value is not None}
+    groups: dict[tuple[str, ...], dict[str, dict[str, Row]]] = {}
+    for label, cells in labels.items():
+        groups.setdefault(tuple(cells), {})[label] = cells
+    if len(groups) <= _MOST_TABLES:
+        return "\n\n".join(map(_group, groups.values()))
+    lines = ([each.label, each.quantity, each.as_printed, each.shown, _verdict([each])] for each in rows)
+    return _table([["of", "quantity", "printed", "divulge", "verdict"], *lines])
+
+
+def _group(labels: Mapping[str, Mapping[str, Row]]) -> str:
+    """A row for each label, for each quantity what is printed and what we compute, and one verdict for the row."""
+    quantities = list(next(iter(labels.values())))
+    printed = {name for cells in labels.values() for name, each in cells.items() if each.printed.value is not None}
     head = [""]
     for name in quantities:
         head += [f"{name}, printed", f"{name}, divulge"] if name in printed else [name]
@@ -89,9 +94,7 @@ def _numbers(rows: Sequence[Row]) -> str:
     for label, cells in labels.items():
         line = [label]
         for name in quantities:
-            cell = cells.get(name)
-            line += [cell.as_printed if cell else ""] * (name in printed)
-            line.append(cell.shown if cell else "")
+            line += [*([cells[name].as_printed] if name in printed else []), cells[name].shown]
         lines.append([*line, _verdict(list(cells.values()))] if printed else line)
     return _table(lines)
 

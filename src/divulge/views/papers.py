@@ -10,7 +10,7 @@ from typing import Any
 from rich.console import Group, RenderableType
 
 from divulge import papers, results
-from divulge.views.words import grid, heading
+from divulge.views.words import bullet, grid, heading
 
 
 @results.text_of.register(papers.Reproduction)
@@ -34,15 +34,18 @@ def _part(found: papers.Reproduced) -> Iterable[RenderableType]:
     if found.left_out:
         yield f"Left out: {found.left_out}"
         return
-    table = grid("what", "printed", "ours", "verdict", "why", right=[1, 2], prose=1)
+    numbers = [each for each in found.rows if each.quantity != "claim"]
+    table = grid("what", "printed", "ours", "verdict", right=[1, 2])
+    for each in numbers:
+        table.add_row(f"{each.label}, {each.quantity}", each.printed.value or "-", each.shown, each.verdict)
+    if numbers:
+        yield table
     for each in found.rows:
         if each.quantity == "claim":
-            table.add_row(each.label, "", each.shown, each.verdict, each.reason)
-        else:
-            name = f"{each.label}, {each.quantity}"
-            table.add_row(name, each.printed.value or "-", each.shown, each.verdict, each.reason)
-    if found.rows:
-        yield table
+            yield bullet(f"{each.verdict}: {each.label} ({each.shown})")
+    for reason in dict.fromkeys(each.reason for each in found.rows if each.reason):
+        verdicts = dict.fromkeys(each.verdict for each in found.rows if each.reason == reason)
+        yield bullet(f"{', '.join(verdicts)}: {reason}", mark="*")
     if found.figures:
         yield f"Figures: {'; '.join(f'{each.name}, {each.title}' for each in found.figures)}"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.docs.papers import afifi, bezzi, bkakria, slppa, whang
+from tests.docs.papers import bkakria, slppa, whang
 
 FOLDER = Path(__file__).parents[3] / "docs" / "papers"
-PAGES = (afifi.PAGE, bezzi.PAGE, bkakria.PAGE, whang.PAGE, slppa.PAGE)
+PAGES = (bkakria.PAGE, whang.PAGE, slppa.PAGE)

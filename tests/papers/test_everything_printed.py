@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every number, table, figure and claim on the list of what a paper prints has its row, and docs/papers says what we compute today.
+
+`printed/*.tsv` were made from the texts (extract.py). `divulge papers --out docs/papers` writes the pages anew.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+import divulge as dv
+from divulge.papers import PAPERS, Reproduced, Reproduction
+from divulge.views import paper_pages
+from tests.papers.extract import FOLDER, entries, missing, numbers
+
+DOCS = Path(__file__).parents[2] / "docs" / "papers"
+SECTIONS = [
+    pytest.param(
+        paper.name, place, id=f"{paper.name}-{part.heading}", marks=[pytest.mark.public_data] if part.public else []
+    )
+    for paper in PAPERS.values()
+    for place, part in enumerate(paper.parts)
+]
+
+
+@cache
+def reproduced(name: str) -> Reproduction:
+    """The quick form, once for all tests."""
+    return dv.papers.reproduce(name, quick=True)
+
+
+def part(name: str, place: int) -> Reproduced:
+    """One part, unless its data cannot be had here."""
+    found = reproduced(name).parts[place]
+    if found.left_out:
+        pytest.skip(found.left_out)
+    return found
+
+
+@pytest.mark.parametrize("name", PAPERS)
+@pytest.mark.public_data
+def test_everything_printed_has_its_row_and_no_row_is_invented(name: str) -> None:
+    found = reproduced(name)
+    left_out = {each.part.where for each in found.parts if each.left_out}
+    ours = {(row.printed.where, row.printed.value) for row in found.rows if row.printed.value is not None}
+    assert {entry for entry in entries(name) if entry[0] not in left_out} == ours
+
+
+@pytest.mark.parametrize("name", PAPERS)
+@pytest.mark.public_data
+def test_every_difference_from_print_is_explained(name: str) -> None:
+    told = reproduced(name)
+    assert [(row.label, row.quantity, row.ours) for row in told.rows if row.verdict == "differs"] == []
+    unexplained = [row for row in told.rows if row.verdict in ("erratum", "not reproducible") and not row.reason]
+    assert unexplained == []
+
+
+@pytest.mark.parametrize(("name", "place"), SECTIONS)
+def test_the_page_says_what_we_compute(name: str, place: int) -> None:
+    """Of experiments that the quick form makes smaller, and of times, only that they are there."""
+    found, committed = part(name, place), sections(name)[1:]
+    if found.part.heavy or found.part.timed:
+        assert committed[place].startswith(f"## {found.part.heading}\n")
+    else:
+        assert committed[place] == paper_pages.section(found), "out of date: divulge papers --out docs/papers"
+    for figure in found.figures:
+        for dark in (False, True):
+            assert (DOCS / "figures" / paper_pages.picture(name, figure, dark=dark)).is_file()
+
+
+@pytest.mark.parametrize("name", PAPERS)
+def test_a_page_has_its_opening_and_its_sections(name: str) -> None:
+    opening, *rest = sections(name)
+    assert opening == paper_pages.opening(PAPERS[name])
+    assert [each.partition("\n")[0] for each in rest] == [f"## {each.heading}" for each in PAPERS[name].parts]
+    assert f"]({name}.md)" in (DOCS / "errata.md").read_text(encoding="utf-8")
+
+
+def sections(name: str) -> list[str]:
+    """The opening of a page, then its sections."""
+    return re.split(r"\n(?=## )", (DOCS / f"{name}.md").read_text(encoding="utf-8"))
+
+
+def test_a_number_that_the_list_lacks_is_found() -> None:
+    assert list(numbers("30,162 rows, 0.5137 and C3")) == ["30162", "0.5137"]
+    assert missing("is $[0.5137, 0.9999]$ in [4]\n## REFERENCES\n 0.777", "afifi") == ["1: 0.9999"]
+    assert {path.stem for path in FOLDER.glob("*.tsv")} >= set(PAPERS)
