@@ -12,15 +12,14 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from divulge import datasets
-from divulge.api.hierarchies import build
+from divulge import datasets, ranking
+from divulge.api import hierarchies
 from divulge.api.measure import measure
 from divulge.api.rank import rank
 from divulge.errors import InternalError
 from divulge.metrics import Measurement
 from divulge.papers.afifi import METRICS_OF, PAPER, classes
 from divulge.papers.reproduction import Figure, Row, claim, row
-from divulge.ranking import AnonymizedSet
 
 _ADULT = ("adult-complete",)
 _OCCUPATION = "occupation"
@@ -100,7 +99,9 @@ def table_6() -> Iterator[Row]:
         else:
             yield row(name, "domain size", occurring, size)
         if height is not None:
-            built = build(adult(), [name], specs={name: _HIERARCHIES.get(name, {"suppress": True})}).hierarchies[name]
+            built = hierarchies.build(
+                adult(), [name], specs={name: _HIERARCHIES.get(name, {"suppress": True})}
+            ).hierarchies[name]
             open_ = (
                 ""
                 if str(built.height) == height
@@ -272,7 +273,7 @@ def _at_levels(years: int, work: int, school: int) -> pa.Table:
     )
 
 
-def _anonymized(sets: Sequence[Sequence[str]], bound: int) -> Sequence[AnonymizedSet]:
+def _anonymized(sets: Sequence[Sequence[str]], bound: int) -> Sequence[ranking.AnonymizedSet]:
     """Each set of columns made coarser at the least loss until it keeps the promises of the figure."""
     found = rank(
         adult(),

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from divulge import datasets
-from divulge.api.generalize import cut
+from divulge.api import generalize as api_generalize
 from divulge.api.measure import measure
 from divulge.metrics import Measurement
 from divulge.papers.reproduction import Figure, Paper, Row, claim, row
@@ -441,7 +441,9 @@ def figure_4() -> Iterator[Row | Figure]:
     )
     best = {}
     for label, asked in readings.items():
-        best[label] = cut(adult(), "age", about=_STATUS, policy=promises, against=list(_QUASI), **asked).cuts
+        best[label] = api_generalize.cut(
+            adult(), "age", about=_STATUS, policy=promises, against=list(_QUASI), **asked
+        ).cuts
         points = ", ".join(map(str, best[label].cut_points))
         name = f"{label}: cut at {points}" if len(best[label].ranges) <= 4 else f"{label}: {len(best[label].ranges)}"
         loss = best[label].whole_loss

@@ -9,7 +9,6 @@ from pathlib import Path
 
 from divulge import charts, papers
 from divulge.errors import BadInput
-from divulge.papers import Reproduced, Row
 
 FIGURES = "figures"
 """The folder of the pictures, beside the pages."""
@@ -43,7 +42,7 @@ def picture(paper: str, figure: papers.Figure, *, dark: bool) -> str:
     return f"{paper}-{figure.slug}{'-dark' if dark else ''}.svg"
 
 
-def page(paper: papers.Paper, parts: Iterable[Reproduced]) -> str:
+def page(paper: papers.Paper, parts: Iterable[papers.Reproduced]) -> str:
     """The whole page of a paper."""
     return "\n".join([opening(paper), *map(section, parts)])
 
@@ -56,7 +55,7 @@ def opening(paper: papers.Paper) -> str:
     return f"# {paper.authors}\n\n{_paragraph(cited)}\n\n{_paragraph(told)}\n"
 
 
-def section(found: Reproduced) -> str:
+def section(found: papers.Reproduced) -> str:
     """One part: what it is about, its table, its claims, its pictures, and the command."""
     part = found.part
     told = [f"## {part.heading}", _paragraph(part.told)]
@@ -69,12 +68,12 @@ def section(found: Reproduced) -> str:
     return "\n\n".join(text for text in told if text) + "\n"
 
 
-def _numbers(rows: Sequence[Row]) -> str:
+def _numbers(rows: Sequence[papers.Row]) -> str:
     """Labels that have the same quantities make a table; where that would be many tables, a line for each number."""
-    labels: dict[str, dict[str, Row]] = {}
+    labels: dict[str, dict[str, papers.Row]] = {}
     for each in rows:
         labels.setdefault(each.label, {})[each.quantity] = each
-    groups: dict[tuple[str, ...], dict[str, dict[str, Row]]] = {}
+    groups: dict[tuple[str, ...], dict[str, dict[str, papers.Row]]] = {}
     for label, cells in labels.items():
         groups.setdefault(tuple(cells), {})[label] = cells
     if len(groups) <= _MOST_TABLES:
@@ -83,7 +82,7 @@ def _numbers(rows: Sequence[Row]) -> str:
     return _table([["of", "quantity", "printed", "divulge", "verdict"], *lines])
 
 
-def _group(labels: Mapping[str, Mapping[str, Row]]) -> str:
+def _group(labels: Mapping[str, Mapping[str, papers.Row]]) -> str:
     """A row for each label, for each quantity what is printed and what we compute, and one verdict for the row."""
     quantities = list(next(iter(labels.values())))
     printed = {name for cells in labels.values() for name, each in cells.items() if each.printed.value is not None}
@@ -99,12 +98,12 @@ def _group(labels: Mapping[str, Mapping[str, Row]]) -> str:
     return _table(lines)
 
 
-def _claims(rows: Sequence[Row]) -> str:
+def _claims(rows: Sequence[papers.Row]) -> str:
     lines = [[row.label, row.shown, _emphasized(row.verdict)] for row in rows]
     return _table([["the paper says", "our numbers", "verdict"], *lines]) if rows else ""
 
 
-def _verdict(rows: Sequence[Row]) -> str:
+def _verdict(rows: Sequence[papers.Row]) -> str:
     """One for the row, or by quantity what is no match."""
     found: Mapping[str, str] = {row.quantity: row.verdict for row in rows if row.printed.value is not None}
     if len(set(found.values())) <= 1:
@@ -116,7 +115,7 @@ def _emphasized(verdict: str) -> str:
     return f"**{verdict}**" if verdict in _EMPHASIZED else verdict
 
 
-def _reasons(rows: Iterable[Row]) -> str:
+def _reasons(rows: Iterable[papers.Row]) -> str:
     """Each reason once, with all that it is the reason of."""
     by_reason: dict[tuple[str, str], list[str]] = {}
     for each in rows:
