@@ -26,7 +26,7 @@ RUNNING = [page for page in PAGES if any(block.language in (*SHELLS, "python") f
 NOT_RUN = {
     r"--engine spark|--master|--remote|SparkSession|pyspark": "starts Spark, which has tests of its own",
     r"postgresql://": "asks a PostgreSQL server",
-    r"^datasets \w|datasets\.load": "fetches data from elsewhere",
+    r"^datasets \w+( |$)|^datasets \w+-(complete|test|income)|datasets\.load\(.(adult|census)": "fetches data from elsewhere",
     r"^anatomize adult.csv": "needs the public Adult",
     r"^demo$": "has been run for all pages",
 }

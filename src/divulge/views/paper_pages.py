@@ -34,6 +34,9 @@ def write(found: papers.Reproduction, folder: Path) -> list[Path]:
                 charts.save(charts.figure(each, dark=dark), folder / FIGURES / picture(paper.name, each, dark=dark))
         written.append(folder / f"{paper.name}.md")
         written[-1].write_text(page(paper, parts), encoding="utf-8")
+    if len(found.papers) == len(papers.PAPERS):
+        written.append(folder / "errata.md")
+        written[-1].write_text(learnt(found), encoding="utf-8")
     return written
 
 
@@ -66,6 +69,42 @@ def section(found: papers.Reproduced) -> str:
     told += [_reasons(found.rows), *(_picture(part.paper, figure) for figure in found.figures)]
     told.append(_paragraph(f"*How:* {part.how}") if part.how else "")
     return "\n\n".join(text for text in told if text) + "\n"
+
+
+_LEARNT = """# What was learnt
+
+Five papers, everything that they print recomputed (`divulge papers --out docs/papers` writes this page). What they left open, and what
+divulge answers, has [a page of its own](answered.md).
+"""
+_NOT_MET = {
+    "erratum": "Wrong in print",
+    "does not hold": "Claims and bounds that do not hold",
+    "not reproducible": "Not reproducible, which does not make it wrong",
+}
+
+
+def learnt(found: papers.Reproduction) -> str:
+    """The errata of all papers, the claims that do not hold, and what could not be reproduced, each with its reason."""
+    verdicts = [verdict for verdict in papers.VERDICTS if verdict in found.counts]
+    counts = {paper.name: found.counts_of(paper.name) for paper in found.papers}
+    lines = [[f"[{p.authors}]({p.name}.md)", *(str(counts[p.name].get(v, 0)) for v in verdicts)] for p in found.papers]
+    told = [_LEARNT, _table([["paper", *verdicts], *lines]) + "\n"]
+    for paper in found.papers:
+        rows = [row for part in found.parts if part.part.paper == paper.name for row in part.rows]
+        told.append(f"## {paper.authors}\n\n*{paper.title}.* [Every number]({paper.name}.md).\n")
+        for verdict, title in _NOT_MET.items():
+            own = [learnt_of(row) for row in rows if row.verdict == verdict]
+            if own:
+                head = _table([["where", "what", "printed", "divulge", "why"]])
+                told.append(f"**{title}**\n\n" + "\n".join([head, *own]) + "\n")
+    return "\n".join(told)
+
+
+def learnt_of(row: papers.Row) -> str:
+    """One line of it."""
+    is_claim = row.quantity == "claim"
+    what = row.label if is_claim or row.quantity == "value" else f"{row.label}, {row.quantity}"
+    return next(_lines([[row.printed.where, what, "" if is_claim else row.as_printed, row.shown, row.reason]]))
 
 
 def _numbers(rows: Sequence[papers.Row]) -> str:
