@@ -169,3 +169,46 @@ def test_the_command(tmp_path: Path) -> None:
     assert found["derived"][0]["possible"] == 4
     assert run_cli(*asked, "--sample", "2").code == 2
     assert run_cli(*asked, "--truth", str(tmp_path / "truth.csv"), "--who", "2").code == 2
+
+
+def test_two_releases_that_keep_k_and_l_leave_people_alone(tmp_path: Path) -> None:
+    """20,000 patients by age and sex, and by age and marital status: each keeps k >= 10 and l >= 3, and 4 people are alone in both."""
+    patients = dv.datasets.patients(rows=20_000)
+    folders, labels = [], []
+    for columns in (["age", "sex"], ["age", "marital_status"]):
+        policy = {"k_anonymity": 10, "l_diversity": 3, "suppression": 0.05}
+        roles: dict[str, Any] = {"sensitive": "diagnosis", "identifier": "patient_id", "leave_out": "*"}
+        release = dv.generalize(patients, policy=policy, quasi_identifiers=columns, **roles)
+        folders.append(release.write(tmp_path / columns[1]))
+        rows = list(zip(*(patients[name].to_pylist() for name in columns), strict=True))
+        sizes = Counter(rows)
+        assert set(release.plan.levels.values()) == {0}
+        labels.append([row if sizes[row] >= 10 else None for row in rows])
+    found = dv.compose(folders, truth=patients, person="patient_id")
+    pairs = Counter(pair for pair in zip(*labels, strict=True) if pair != (None, None))
+    assert found.together is not None
+    assert found.together.people == sum(pairs.values()) == 19_996
+    assert found.together.below == sum(n for n in pairs.values() if n < 10) == 761
+    assert found.together.became_alone == sum(n == 1 for n in pairs.values()) == 4
+
+
+def test_a_release_that_was_judged_beside_another_leaves_nobody_alone(tmp_path: Path) -> None:
+    """Who was left out for the class in the first release is found, though others with the same values are published."""
+    patients = dv.datasets.patients(rows=400, seed=7)
+    roles: dict[str, Any] = {"sensitive": "diagnosis", "identifier": "patient_id", "leave_out": "*"}
+    policy = {"k_anonymity": 5, "suppression": 0.05}
+    tens = {"age": {"intervals": [10, 20]}}
+    first = dv.generalize(patients, policy=policy, quasi_identifiers=["age", "sex"], hierarchies=tens, **roles)
+    out = first.write(tmp_path / "first")
+    beside = dv.Adversary(released=[out])
+    second = dv.generalize(patients, policy=policy, quasi_identifiers=["zip", "sex"], adversary=beside, **roles)
+    third = second.write(tmp_path / "second")
+    assert second.plan.suppressed > 0
+    for order in ([out, third], [third, out]):
+        found = dv.compose(order, truth=patients)
+        assert [one.found.too_many for one in found.releases if one.found is not None] == [0, 0]
+        assert found.together is not None
+        assert found.together.below == 0
+    alone = dv.compose([third], truth=patients).releases[0].found
+    assert alone is not None
+    assert alone.too_many == second.plan.suppressed

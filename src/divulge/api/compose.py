@@ -81,8 +81,8 @@ def compose(
     her = adversary_in_force(adversary)
     her.without_wildcards()
     her.refuse(
-        ("population", "population_count", "suppressed"),
-        "the classes of releases are numbered, and others are not in them",
+        ("population", "population_count", "suppressed", "nulls", "released"),
+        "people are counted by their classes in the releases that are given, and nulls as the releases have them",
     )
     if sample < 0:
         raise BadInput(f"sample = {sample!r} is not possible", hint="It is how many people are named, from 0 on")

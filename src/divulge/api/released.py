@@ -119,9 +119,5 @@ def _with_texts(source: Table, found: Joined, names: Sequence[str]) -> Table:
 
 def _texts(release: Disclosed) -> pa.Table:
     """What each class is called; the number keeps those apart that are written alike."""
-    keys = (release.class_key(index) for index in range(len(release)))
-    told = [
-        f"{number}: {', '.join(f'{name}={label}' for name, label in key.items())}"
-        for number, key in enumerate(keys, start=1)
-    ]
+    told = [release.class_text(index) for index in range(len(release))]
     return pa.table({"code": pa.array(range(1, len(told) + 1), pa.int64()), "told": pa.array(told, pa.string())})

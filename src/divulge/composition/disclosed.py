@@ -72,6 +72,12 @@ class Disclosed:
         """Whether it is known exactly what each value became."""
         return self.opened is not None and self.opened.holds_mappings
 
+    @property
+    def beside(self) -> int:
+        """How many other releases it was judged beside, and left somebody out for."""
+        left_out = None if self.opened is None else self.opened.left_out
+        return 0 if left_out is None else sum(name.startswith("r") for name in left_out.column_names)
+
     @cached_property
     def sizes(self) -> Ints:
         """The people in each class."""
@@ -94,6 +100,10 @@ class Disclosed:
         return {
             name: texts[codes[index]] for name, codes, texts in zip(part.columns, part.codes, part.texts, strict=True)
         }
+
+    def class_text(self, index: int) -> str:
+        """What the class is called, with its number, which keeps those apart that are written alike."""
+        return f"{index + 1}: {', '.join(f'{name}={label}' for name, label in self.class_key(index).items())}"
 
     def about(self, attribute: str) -> Part | None:
         """What it says of a sensitive column; None where it says nothing."""

@@ -12,7 +12,7 @@ placements that the release allows. How many that concerns is told.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -22,7 +22,7 @@ import pyarrow as pa
 from divulge import answers, arrays
 from divulge.arrays import Ints
 from divulge.composition.disclosed import Disclosed, Part, coded_texts, place_of, refuse_unless_there
-from divulge.count import Contingency, Request, count_in_memory
+from divulge.count import Contingency, Domain, Request, count_in_memory
 from divulge.engines import DuckDBEngine, Held, OwnEngine
 from divulge.errors import BadInput
 from divulge.search import Recoding
@@ -31,6 +31,8 @@ from divulge.values import as_text
 
 NOT_PUBLISHED = 0
 """Stands in the column of a release for people who are not in it; classes are numbered from 1."""
+_NOBODY = "not published"
+"""The same, where classes are told as texts."""
 
 
 @dataclass(frozen=True)
@@ -91,10 +93,13 @@ def joined(truths: Sequence[Table], disclosed: Sequence[Disclosed], *, person: s
             table.column(person)
     columns = _free_names(len(disclosed), [name for table in truths for name in table.names])
     versions: dict[int, _Version] = {}
-    readings = []
-    for table, release, column in zip(every, disclosed, columns, strict=True):
-        version = versions.setdefault(id(table), _Version(*_own(table, versions)))
-        readings.append(version.look_up(release, column, person))
+    # A release that was judged beside others is looked up after them: whom it left out is told by her class there.
+    order = sorted(range(len(disclosed)), key=lambda place: disclosed[place].beside)
+    for table in every:
+        if id(table) not in versions:
+            versions[id(table)] = _Version(*_own(table, versions))
+    found_in = {place: versions[id(every[place])].look_up(disclosed[place], columns[place], person) for place in order}
+    readings = [found_in[place] for place in range(len(disclosed))]
     found = list(versions.values())
     engine = found[0].engine
     held = engine.hold(found[0].sql if len(found) == 1 else _tied(found, columns, person))
@@ -121,6 +126,16 @@ def _free_names(count: int, taken: Sequence[str]) -> list[str]:
     return [f"released {place}{mark}" for place in range(1, count + 1)]
 
 
+class _Gone(NamedTuple):
+    """Who was left out of a release that was judged beside others: by her values and by her classes there."""
+
+    keys: tuple[str, ...]
+    """Quoted; k0, k1, ... of the rows."""
+    classes: Mapping[str, str]
+    """The column of each other release, and where the rows hold the number of the class."""
+    rows: pa.Table
+
+
 class _Lookup(NamedTuple):
     """Which class the rows with the same values are in; of those that lie in several, each holds a run of ranks."""
 
@@ -131,6 +146,8 @@ class _Lookup(NamedTuple):
     reading: HowFound
     not_null: tuple[str, ...] = ()
     """Rows without a value here were not published."""
+    gone: _Gone | None = None
+    """Rows that were left out although others with the same values were not."""
 
 
 class _Version:
@@ -140,11 +157,13 @@ class _Version:
         self.table, self.engine = table, engine
         self.sql = f"SELECT * FROM {table.relation}"
         self.added: list[str] = []
+        self.looked_up: list[Disclosed] = []
 
     def look_up(self, release: Disclosed, column: str, person: str | None) -> HowFound:
         """Add the column of a release."""
         refuse_unless_there(self.table, release.columns, release.name)
-        found = _by_mapping(self.table, release) if release.by_mapping else _by_fit(self.table, release)
+        gone = self._gone(release)
+        found = _by_mapping(self.table, release, gone) if release.by_mapping else _by_fit(self.table, release)
         quote, engine = self.engine.quote, self.engine
         names = [quote(name) for name in (*self.table.names, *self.added)]
         keys = [quote(name) for name in found.columns]
@@ -160,16 +179,55 @@ class _Version:
         if found.not_null:
             absent = " OR ".join(f"source.{quote(name)} IS NULL" for name in found.not_null)
             code = f"CASE WHEN {absent} THEN {NOT_PUBLISHED} ELSE {code} END"
+        left_out = ""
+        if found.gone is not None:
+            code = f"CASE WHEN gone.people IS NULL THEN {code} ELSE {NOT_PUBLISHED} END"
+            left = [f"source.{key} IS NOT DISTINCT FROM gone.k{place}" for place, key in enumerate(found.gone.keys)]
+            left += [f"source.{quote(name)} = gone.{at}" for name, at in found.gone.classes.items()]
+            left_out = f" LEFT JOIN {engine.lend(found.gone.rows)} AS gone ON {' AND '.join(left)}"
         self.sql = (
             f"SELECT {', '.join(f'source.{name}' for name in names)}, CAST({code} AS BIGINT) AS {quote(column)} "
             f"FROM (SELECT *{rank} FROM ({self.sql}) AS given) AS source "
-            f"LEFT JOIN {engine.lend(found.rows)} AS classes ON {' AND '.join(same)}"
+            f"LEFT JOIN {engine.lend(found.rows)} AS classes ON {' AND '.join(same)}{left_out}"
         )
         self.added.append(column)
+        self.looked_up.append(release)
         return found.reading
 
+    def _gone(self, release: Disclosed) -> _Gone | None:
+        """Who was left out of it, if what it was judged beside is here too."""
+        left_out = None if release.opened is None else release.opened.left_out
+        if left_out is None or release.opened is None:
+            return None
+        found = _with_classes(left_out, dict(zip(self.added, self.looked_up, strict=True)))
+        if found is None:
+            return None
+        rows = {name: left_out[name] for name in left_out.column_names if name not in found}
+        for name, (_, numbers) in found.items():
+            codes = [numbers.get(text, NOT_PUBLISHED) for text in left_out[name].to_pylist()]
+            rows[name] = pa.array(codes, pa.int64())
+        keys = tuple(self.engine.quote(name) for name in release.opened.quasi_identifiers)
+        return _Gone(keys, {column: name for name, (column, _) in found.items()}, pa.table(rows))
 
-def _by_mapping(table: Table, release: Disclosed) -> _Lookup:
+
+def _with_classes(
+    left_out: pa.Table, others: Mapping[str, Disclosed]
+) -> Mapping[str, tuple[str, dict[str, int]]] | None:
+    """For each release that another was judged beside: the column it has here, and the number of each class; None where one is not here."""
+    found: dict[str, tuple[str, dict[str, int]]] = {}
+    for name in [name for name in left_out.column_names if name.startswith("r")]:
+        told = set(left_out[name].to_pylist()) - {_NOBODY}
+        for column, release in others.items():
+            numbers = {release.class_text(index): index + 1 for index in range(len(release))}
+            if told <= numbers.keys() and column not in [taken for taken, _ in found.values()]:
+                found[name] = column, numbers
+                break
+        else:
+            return None
+    return found
+
+
+def _by_mapping(table: Table, release: Disclosed, gone: _Gone | None) -> _Lookup:
     """By what the private part says that each value became."""
     opened, there = release.opened, release.counted
     assert opened is not None and there is not None  # noqa: S101, PT018 - `by_mapping` says so
@@ -184,9 +242,19 @@ def _by_mapping(table: Table, release: Disclosed) -> _Lookup:
             code[np.array([label is None for label in key.labels])[codes]] = NOT_PUBLISHED
     rows = {f"k{place}": counted.key_column(place) for place in range(len(counted.keys))} | {"code": pa.array(code)}
     not_null = tuple(name for name in opened.sensitive if drop and table.has(name))
-    placed = arrays.exact_sums(code, counted.sizes, len(release) + 1)[1:]
-    reading = HowFound.held_against("mapping", release, placed)
-    return _Lookup(release.columns, pa.table(rows), ranked=False, reading=reading, not_null=not_null)
+    placed = arrays.exact_sums(code, counted.sizes, len(release) + 1)
+    if gone is not None:
+        keys = zip(*([as_text(key.labels[at]) for at in codes] for key, codes in _own_part(counted, own)), strict=True)
+        class_of = dict(zip(keys, code.tolist(), strict=True))
+        left = zip(*(map(as_text, gone.rows[f"k{at}"].to_pylist()) for at in range(len(own))), strict=True)
+        for who, people in zip(left, gone.rows["people"].to_pylist(), strict=True):
+            placed[class_of.get(who, NOT_PUBLISHED)] -= people
+    reading = HowFound.held_against("mapping", release, placed[1:])
+    return _Lookup(release.columns, pa.table(rows), ranked=False, reading=reading, not_null=not_null, gone=gone)
+
+
+def _own_part(counted: Contingency, places: Sequence[int]) -> list[tuple[Domain, list[int]]]:
+    return [(counted.keys[place], counted.codes[place].tolist()) for place in places]
 
 
 def _with_others(recoding: Recoding, counted: Contingency) -> Recoding:

@@ -247,6 +247,10 @@ class GeneralizedRelease(Release):
             for name, cells in self.original.people.cells.items()
         }
         writers: dict[str, Callable[[Path], None]] = {}
+        if self.original.people.pinned and not self.plan.recoding.kept.all():
+            writers[mapping.LEFT_OUT] = partial(
+                mapping.write_left_out, people=self.original.people, recoding=self.plan.recoding
+            )
         if self.plan.boxes:
             writers[mapping.BOXES] = partial(mapping.write_boxes, boxes=self.plan.boxes)
         for name, level in self.plan.levels.items():

@@ -70,7 +70,11 @@ class Earlier(OpenedRelease):
 
         written[mapping.EARLIER] = write_earlier
         own = [f"{manifest.FOLDER}/{file}" for file in self.mine["files"]]
-        same = [name for name in own if name not in written and not name.startswith(f"{mapping.EARLIER}/")]
+        same = [
+            name
+            for name in own
+            if name not in written and name != mapping.LEFT_OUT and not name.startswith(f"{mapping.EARLIER}/")
+        ]
         written |= {name: partial(shutil.copyfile, self.folder / name) for name in same}
         return [StagedFile(name, write, public=False) for name, write in written.items()]
 

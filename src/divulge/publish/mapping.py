@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from divulge import search
 from divulge.arrays import Bools, Ints
@@ -185,6 +186,22 @@ def read_original(path: Path) -> dict[str, dict[str | None, float]]:
 
 EARLIER = f"{FOLDER}/earlier.parquet"
 """What was published before these rows, in the columns that are counted: promises are kept by all of it together."""
+
+
+LEFT_OUT = f"{FOLDER}/left_out.parquet"
+"""Who was left out of a release that was judged beside others: by the values of the quasi-identifiers (k0, k1, ...) and by the class in
+each of the others (r0, r1, ..., as text), with how many people that is (people). People with the same values may have been published."""
+
+
+def write_left_out(path: Path, people: Contingency, recoding: Recoding) -> None:
+    """The raw classes that were left out; the last `pinned` columns are the classes of other releases."""
+    gone = pa.array(~recoding.kept)
+    own = len(people.keys) - people.pinned
+    columns = {
+        f"k{place}" if place < own else f"r{place - own}": people.key_column(place).filter(gone)
+        for place in range(len(people.keys))
+    }
+    pq.write_table(pa.table({**columns, "people": pa.array(people.sizes).filter(gone)}), path)
 
 
 # --- boxes ------------------------------------------------------------------------------------------------------------

@@ -15,6 +15,8 @@ from pathlib import Path
 from typing import Any, Literal, cast
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from divulge.arrays import Ints
 from divulge.count import Contingency, Domain, Nulls, Request, count_in_memory
@@ -201,6 +203,11 @@ class OpenedRelease:
     def masses(self) -> dict[str, dict[str | None, float]]:
         """How often each sensitive value occurred in the original."""
         return mapping.read_original(self._private(mapping.ORIGINAL))
+
+    @cached_property
+    def left_out(self) -> pa.Table | None:
+        """Who was left out although others with the same values are in; None where nobody was."""
+        return pq.read_table(self._private(mapping.LEFT_OUT)) if self._has(mapping.LEFT_OUT) else None
 
     def read(self, engine: OwnEngine) -> Table:
         """Its published table."""
