@@ -7,10 +7,12 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
 import divulge as dv
+from divulge import anatomy, answers
 from divulge.anatomy import Workload
 from divulge.answers import Estimate
 from divulge.errors import BadInput
@@ -112,3 +114,22 @@ def test_what_cannot_be_protected_is_told_for_each_side() -> None:
     table = pa.table({"age": [1, 2, 3, 4], "s": ["x", "x", "x", "y"]})
     sides = side_by_side(table, sensitive="s", beta="1/2", tables=1)
     assert all(side.refused and side.recq is None for side in sides)
+
+
+def test_a_generalized_release_spreads_its_records_over_the_values_of_a_label() -> None:
+    """By hand: of {21, 22}, where x is once, half is 21; 31 and 32 have x each, and half of both is 31."""
+    people = pa.table({"age": [21, 22, 31, 32], "s": ["x", "y", "x", "x"]})
+    release = dv.generalize(
+        people,
+        policy=dv.Policy(k_anonymity=2),
+        quasi_identifiers=["age"],
+        sensitive="s",
+        hierarchies={"age": {"intervals": [10]}},
+    )
+    counted = release.original
+    rows = anatomy.read_rows(counted.source, ["age", "s"])
+    answer = answers.generalized_estimator(rows, counted.people, release.plan.recoding, "s")
+    ages, values = rows.domain("age").labels, rows.domain("s").labels
+    for asked, expected in (((21,), 0.5), ((31,), 1.0), ((21, 22), 1.0), ((21, 31, 32), 2.5)):
+        masks = {"age": np.isin(ages, asked), "s": np.array([value == "x" for value in values])}
+        assert answer(anatomy.Query(masks, 1)) == pytest.approx(expected)

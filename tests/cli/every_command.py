@@ -64,7 +64,6 @@ GOOD: Mapping[str, Sequence[str]] = {
     "dossier release": ("dossier", "release", *ABOUT_ME, "--release", "card=@query.json", "--release", "all=@me.json"),
     "dossier disinform": ("dossier", "disinform", *ABOUT_ME, "--budget", "3"),
     "dossier enhance": ("dossier", "enhance", "--database", "@shops.json", "--resolve", "N"),
-    "dossier simulate": ("dossier", "simulate", "--n", "10", "--records", "20", "--seeds", "2"),
     "datasets": ("datasets",),
     "metrics": ("metrics",),
 }  # fmt: skip

@@ -59,7 +59,6 @@ BAD = {
     "dossier release": ("dossier", "release", "--database", "@no.json", "--reference", "@me.json", "--release", "@me.json"),
     "dossier disinform": ("dossier", "disinform", "--database", "@shops.json", "--reference", "@me.json", "--budget", "3"),
     "dossier enhance": ("dossier", "enhance", "--database", "@shops.json", "--er", "closure"),
-    "dossier simulate": ("dossier", "simulate", "--p-c", "2"),
     "datasets": ("datasets", "nothing"),
     "metrics": ("metrics", "--markdown"),
 }  # fmt: skip
@@ -239,7 +238,7 @@ def test_options_stand_in_parts_of_the_help_that_have_a_place(name: str) -> None
         output = {
             each.name for each in parameters(name) if each.param_type_name == "option" and each.rich_help_panel is None
         }
-        assert output <= {"chart", "json_", "timeline", "without", "out", "table5", "figure", "seeds"}
+        assert output <= {"chart", "json_", "timeline", "without", "out"}
 
 
 @pytest.mark.parametrize("name", ["check", "generalize", "hierarchy cut"])

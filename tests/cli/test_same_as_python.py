@@ -97,13 +97,6 @@ CASES: dict[str, Callable[[], Result]] = {
         lambda: dv.dossier.plan_disinformation(shops(), read("me"), rule="N", budget=2)
     ),
     "dossier enhance --database shops.json --resolve N": lambda: dv.dossier.enhance_each(shops(), rule="N"),
-    "dossier simulate --n 5 --records 20 --seeds 2": lambda: dv.papers.simulate.run(
-        dv.papers.simulate.Parameters(n=5, records=20), seeds=range(2)
-    ),
-    "dossier simulate --table5 --records 5 --seeds 1": lambda: dv.papers.simulate.table5(seeds=range(1), records=5),
-    "dossier simulate --figure a --records 5 --seeds 1": lambda: dv.papers.simulate.figure3(
-        "a", seeds=range(1), records=5
-    ),
 }
 
 

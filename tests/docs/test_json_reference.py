@@ -62,7 +62,6 @@ RUNS = {
     "divulge dossier release": [f"dossier release {SHOPS} --resolve N --release card1.json"],
     "divulge dossier disinform": [f"dossier disinform {SHOPS} --resolve N --budget 2"],
     "divulge dossier enhance": ["dossier enhance --database facts.json --resolve N"],
-    "divulge dossier simulate": ["dossier simulate --n 10 --records 20 --seeds 2"],
     "divulge papers": ["papers afifi --part 'Example 8'"],
     "divulge perturbed": ["perturbed original.csv published.csv --columns age --key id"],
     "divulge metrics": ["metrics"],

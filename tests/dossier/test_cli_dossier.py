@@ -317,16 +317,3 @@ def test_enhance(write: Write) -> None:
         pytest.approx(float(Fraction(case["expected"]))),
     )
     assert "r1+r2 is 93 % certain." in dossier("enhance", *options).out
-
-
-def test_simulate() -> None:
-    small = ["--records", "50", "--seeds", "2"]
-    found = dossier("simulate", "--n", "20", "--p-p", "1", *small, "--json").json()
-    assert found["leakage"] == {"mean": 0, "deviation": 0, "lowest": 0, "highest": 0}  # all copies are wrong
-    rows = dossier("simulate", "--table5", *small, "--json").json()["table5"]
-    assert [row["printed"]["exact"] for row in rows][:2] == [0.1740179, 0.1374662]
-    panel = dossier("simulate", "--figure", "a", *small, "--json").json()
-    means = [run["leakage"]["mean"] for run in panel["runs"]]
-    assert (panel["figure"], means[0], len(means)) == ("3a", 0, 11)
-    assert "p_c" in dossier("simulate", "--figure", "b", *small).out
-    assert "printed" in dossier("simulate", "--table5", *small).out

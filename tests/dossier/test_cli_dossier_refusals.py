@@ -76,9 +76,6 @@ BAD: list[tuple[list[str], str]] = [
     ),
     (["enhance", "--database", "R", "--about", "x"], "there is no record 'x'"),
     (["release", "--database", "R", "--reference", "P", "--release", "P", "--release", "P"], "two files are called"),
-    (["simulate", "--figure", "z"], "no panel 'z'"),
-    (["simulate", "--table5", "--figure", "a"], "both given"),
-    (["simulate", "--m", "2"], "m is 2"),
 ]
 
 
@@ -188,7 +185,6 @@ LEAKAGE = ["leakage", "--reference", "P"]
 MERGING = ["--resolve N", "--er swoosh", "--trust 0", "--link N", "--probability 0.9", "--prior 0.1", "--augment A=Z:x"]
 COSTS = ["--cost-coefficient 1", "--cost-exponent 2"]
 MEASURES = ["--weights W", "--beta 1", "--grade A=1", "--statistics W", "--joint J=A+P"]
-GENERATOR = ["--n 100", "--p-c 0.5", "--p-p 0.5", "--p-b 0.5", "--m 0.5", "--w C"]
 PLAN = ["disinform", "--database", "R", "--reference", "P", "--budget", "1"]
 IDLE: list[tuple[list[str], list[str], str]] = [
     ([*LEAKAGE, "--record", "P"], [*MERGING, *COSTS, "--timeline", "--without"], "with --record"),
@@ -215,9 +211,6 @@ IDLE: list[tuple[list[str], list[str], str]] = [
     ([*PLAN, "--resolve", "N", "--candidates", "R"], ["--steps 5"], "without --method bounded"),
     ([*PLAN, "--candidates", "R"], ["--er swoosh", "--trust 0"], "without --resolve"),
     (["enhance", "--database", "R"], ["--er swoosh", "--trust 0"], "without --resolve"),
-    (["simulate", "--table5"], GENERATOR, "with --table5"),
-    (["simulate", "--figure", "a"], GENERATOR, "with --figure a"),
-    (["simulate", "--figure", "d"], [*GENERATOR, "--records 10", "--seeds 5"], "with --figure d"),
 ]
 
 
@@ -242,7 +235,7 @@ def test_commands_do_not_offer_what_they_do_not_use() -> None:
     assert not {"--link", "--probability", "--augment"} & set(dossier("enhance", "--help").out.split())
 
 
-@pytest.mark.parametrize("command", ["leakage", "resolve", "dip", "release", "disinform", "enhance", "simulate"])
+@pytest.mark.parametrize("command", ["leakage", "resolve", "dip", "release", "disinform", "enhance"])
 def test_every_help_ends_with_an_example(command: str) -> None:
     found = dossier(command, "--help")
     assert found.code == 0

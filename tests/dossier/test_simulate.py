@@ -124,3 +124,12 @@ def test_bad_experiments_are_refused() -> None:
         run(Parameters(), seeds=[])
     with pytest.raises(BadInput, match="no panel 'e'"):
         figure3("e")  # type: ignore[arg-type]
+
+
+def test_the_text_of_table_5_shows_taylor_beside_exact() -> None:
+    rows = table5(seeds=(0,), records=5)
+    text = str(rows)
+    assert "Taylor, printed" in text
+    for row in rows:
+        assert f"{row.printed_approximate:.5f}" in text
+        assert f"{row.as_stated.approximate.mean:.5f}" in text

@@ -15,47 +15,50 @@ from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from divulge import anatomy, arrays
 from divulge.answers.bounds import numbers_of, raise_average
 from divulge.answers.condition import Terms, Tree, split, write
 from divulge.answers.labels import Labels
+from divulge.answers.spread import Spread
 from divulge.arrays import Floats, Ints
-from divulge.count import Contingency
+from divulge.count import Contingency, Domain
 from divulge.engines import DuckDBEngine
 from divulge.errors import BadInput, InternalError
 from divulge.search import Recoding
 from divulge.table import Table
 
 
-def generalized_estimator(rows: anatomy.RowCodes, contingency: Contingency, recoding: Recoding) -> anatomy.Estimator:
-    """Answers of the release that a recoding of these counts gives, to queries over these rows."""
-    position = {name: place for place, name in enumerate(recoding.columns)}
-    # For each label of a column, which values are published under it.
-    members = {
-        name: np.zeros((len(recoding.labels[place]), len(contingency.keys[place]))) for name, place in position.items()
-    }
-    for name, place in position.items():
-        members[name][recoding.codes[place][recoding.kept], contingency.codes[place][recoding.kept]] = 1.0
-    known = {key.name: key for key in contingency.keys}
-    known |= {name: cells.domain for name, cells in contingency.cells.items()}
+def generalized_estimator(
+    rows: anatomy.RowCodes, contingency: Contingency, recoding: Recoding, sensitive: str
+) -> anatomy.Estimator:
+    """Answers of the release that a recoding of these counts gives, to queries over these rows: one table, which is one group."""
+    cells = contingency.cells[sensitive]
+    known = {key.name: key for key in contingency.keys} | {sensitive: cells.domain}
     for domain in rows.domains:
         if not domain.values.equals(known[domain.name].values):
             raise InternalError(f"the values of {domain.name!r} were counted in another order than they were read in")
-    kept = recoding.kept.astype(np.float64)
+    published = recoding.kept[cells.class_index]
+    classes, times = cells.class_index[published], cells.mass[published]
+    spreads = {
+        name: _spread(known[name], recoding, place, contingency.codes[place])
+        for place, name in enumerate(recoding.columns)
+    }
+    labelled = anatomy.RowCodes(
+        (*(spread.labels for spread in spreads.values()), cells.domain),
+        (*(codes[classes] for codes in recoding.codes), cells.value[published]),
+    )
+    table = anatomy.CodedTable(labelled, np.zeros(len(classes), dtype=np.int64), times.astype(np.int64))
+    return anatomy.estimator(anatomy.CodedTables((table,), np.array([table.records.sum()])), spreads)
 
-    def answer(query: anatomy.Query) -> float:
-        expected = kept * contingency.sizes
-        for name, mask in query.masks.items():
-            if name in position:
-                of_label = (members[name] @ mask) / np.maximum(members[name].sum(axis=1), 1.0)
-                expected = expected * of_label[recoding.codes[position[name]]]
-            else:
-                cells = contingency.cells[name]
-                expected *= cells.sum_by_class(np.where(mask[cells.value], cells.mass, 0.0)) / cells.totals
-        return float(expected.sum())
 
-    return answer
+def _spread(domain: Domain, recoding: Recoding, place: int, values: Ints) -> Spread:
+    """The labels of a column over the values of the table that are published under them."""
+    pairs = np.column_stack([recoding.codes[place][recoding.kept], values[recoding.kept]])
+    label, value = np.unique(pairs, axis=0).T
+    labels = Domain(domain.name, pa.array(recoding.labels[place], pa.string()), "text")
+    return Spread(domain, labels, label, value, "mapping")
 
 
 def largest_shift(published: Contingency, prior: Mapping[str, Floats]) -> float:

@@ -28,7 +28,6 @@ from divulge.cli.options import JsonOption, Text, Texts, emit_json, new_app, pro
 from divulge.cli.pictures import ChartOption, Pictures
 from divulge.cli.program import options_of, refuse_idle
 from divulge.errors import BadInput
-from divulge.results import Result
 
 app = new_app()
 EXPLAINED = 1000
@@ -315,49 +314,4 @@ def enhance(
     rule = adversary.match_rule() if adversary.resolve else None
     heavy, er = dv.dossier.read_weights(weights) if weights else None, adversary.er
     found = dv.dossier.enhance_each(records, rule=rule, method=er, about=about, weights=heavy)  # type: ignore[arg-type]
-    tell(found, json_=json_)
-
-
-@app.command()
-def simulate(
-    context: typer.Context,
-    table5: Annotated[bool, Option("--table5", help="Table 5 of the paper beside ours.")] = False,
-    figure: Annotated[Text, Option(help="A panel of Fig. 3: a (p_c), b (p_p), c (m) or d (time).")] = None,
-    n: Annotated[int, Option(help="Attributes of the reference.", rich_help_panel="Records")] = 100,
-    records: Annotated[int, Option(help="Records, |R|.", rich_help_panel="Records")] = 10_000,
-    p_c: Annotated[float, Option("--p-c", help="Chance that an attribute is copied.", rich_help_panel="Records")] = 0.5,
-    p_p: Annotated[float, Option("--p-p", help="Chance that a copy is wrong.", rich_help_panel="Records")] = 0.5,
-    p_b: Annotated[
-        float, Option("--p-b", help="Chance that a bogus attribute is added.", rich_help_panel="Records")
-    ] = 0.5,
-    m: Annotated[float, Option(help="The largest confidence.", rich_help_panel="Records")] = 0.5,
-    w: Annotated[str, Option(help="Weights: C (constant) or R (random).", rich_help_panel="Records")] = "C",
-    seeds: Annotated[int, Option(help="How many seeds, from 0.", min=1)] = 5,
-    json_: JsonOption = False,
-) -> None:
-    """Generate random records and measure them: section 6 of the paper, with spreads over seeds.
-
-    \b
-    Examples:
-      divulge dossier simulate --n 200 --seeds 3 --json
-      divulge dossier simulate --table5
-      divulge dossier simulate --figure a
-    """
-    if table5 and figure:
-        raise BadInput("--table5 and --figure were both given", hint="ask for one of them")
-    asked = "--table5" if table5 else f"--figure {figure}"
-    fixed = ("n", "p_c", "p_p", "p_b", "m", "w", *(("records", "seeds") if figure == "d" else ()))
-    refuse_idle(context, {f"with {asked}": fixed} if table5 or figure else {})
-    chosen = range(seeds)
-    found: Result
-    with progress_bar("simulating"):
-        if table5:
-            found = dv.papers.simulate.table5(seeds=chosen, records=records)
-        elif figure == "d":
-            found = dv.papers.simulate.figure3d()
-        elif figure:
-            found = dv.papers.simulate.figure3(figure, seeds=chosen, records=records)  # type: ignore[arg-type]
-        else:
-            parameters = dv.papers.simulate.Parameters(n, records, p_c, p_p, p_b, m, w)  # type: ignore[arg-type]
-            found = dv.papers.simulate.run(parameters, seeds=chosen)
     tell(found, json_=json_)

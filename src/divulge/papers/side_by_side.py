@@ -110,7 +110,7 @@ def side_by_side(
         rows = anatomy.read_rows(counted.source, [*names, sensitive], nulls=counted.nulls)
         published = release.plan.published(counted.people)
         prior = {attribute: cells.marginal for attribute, cells in counted.people.cells.items()}
-        estimator = answers.generalized_estimator(rows, counted.people, release.plan.recoding)
+        estimator = answers.generalized_estimator(rows, counted.people, release.plan.recoding, sensitive)
         return Side(
             name=name,
             beta=float(release.after.sensitive[sensitive]["alpha"].value),
