@@ -72,7 +72,9 @@ def _said(attempt: attacks.Attempt) -> str:
 
 
 def _share(value: float) -> str:
-    return "-" if math.isnan(value) else percent(value) if value in (0.0, 1.0) else f"{value:.2%}"
+    """With two digits; what would be rounded to nobody or to everybody says so."""
+    rounded = not math.isnan(value) and f"{value:.2%}" in ("0.00%", "100.00%")
+    return "-" if math.isnan(value) else percent(value) if rounded else f"{value:.2%}"
 
 
 def _rates(found: attacks.AttackResult) -> RenderableType:
@@ -105,7 +107,7 @@ def _at_risk(found: attacks.AttackResult) -> Iterator[str]:
         best = _strongest(found, about)
         for one in best.most_at_risk[:3]:
             guess = "their row" if one.guess is None else f"{about} = {one.guess}"
-            fit = f"{number(one.fitting)} fitting rows"
+            fit = f"{number(one.fitting)} fitting {'row' if one.fitting == 1 else 'rows'}"
             yield f"{class_name(one.known)}: {people(one.people)}, {fit}; {guess} with belief {_share(one.belief)}"
 
 
