@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The test bed in small: raw tables fall at the predicted rate, releases stay below their bounds, k alone falls to homogeneity."""
+
+from __future__ import annotations
+
+from math import comb
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import divulge as dv
+from tests.attacks.bed import most_by_chance, play
+
+COLUMNS = ["zip", "age", "sex", "education"]
+
+
+@pytest.fixture(scope="module")
+def patients() -> pa.Table:
+    return pa.table(dv.datasets.patients(rows=500, seed=5))
+
+
+def test_raw_tables_fall_at_the_rate_that_vulnerability_predicts(patients: pa.Table) -> None:
+    """With everybody attacked, the rate is the vulnerability itself: the best guess is what it averages."""
+    for columns in (["sex"], ["age", "sex"], COLUMNS):
+        table = patients.select([*columns, "diagnosis"])
+        predicted = dv.measure(table, quasi_identifiers=columns, sensitive="diagnosis")
+        found = dv.attack(table, truth=table, sensitive="diagnosis", knows=columns, records=table.num_rows)
+        rates = {attempt.name: attempt.rate.value for attempt in found.attempts}
+        assert rates["prosecutor"] == pytest.approx(predicted.identity["posterior_vulnerability"].value)
+        assert rates["inference"] == pytest.approx(predicted["posterior_vulnerability"].value)
+
+
+def test_a_sample_comes_near_it(patients: pa.Table) -> None:
+    """The interval of a few hundred targets holds the number of all: with the seeds below, in each of five draws."""
+    table = patients.select([*COLUMNS, "diagnosis"])
+    predicted = dv.measure(table, quasi_identifiers=COLUMNS, sensitive="diagnosis")["posterior_vulnerability"].value
+    for seed in range(5):
+        asked: dict[str, Any] = {"attacks": "inference", "records": 200, "seed": seed}
+        (attempt,) = dv.attack(table, truth=table, sensitive="diagnosis", knows=COLUMNS, **asked).attempts
+        assert attempt.rate.low <= predicted <= attempt.rate.high
+
+
+def test_releases_stay_below_their_bounds(patients: pa.Table) -> None:
+    played = list(play(patients, COLUMNS, ["diagnosis", "income"], games=4, seed=3, records=250))
+    bounded = [attempt for game in played for attempt in game.bounded]
+    broken = [(attempt.name, attempt.rate.value, attempt.bound) for attempt in bounded if attempt.broken]
+    assert len(bounded) >= 4
+    assert broken == []
+
+
+def test_k_alone_falls_to_homogeneity() -> None:
+    """Five people of each zip, all of one disease in two of three: k is 5, and ten of fifteen people are known by their zip."""
+    rows = [(zip_, disease) for zip_, ill in {"1": "aaaaa", "2": "bbbbb", "3": "abcab"}.items() for disease in ill]
+    table = pa.table({"zip": [zip_ for zip_, _ in rows], "disease": [disease for _, disease in rows]})
+    assert dv.measure(table, quasi_identifiers="zip", sensitive="disease")["k_anonymity"].value == 5
+    asked: dict[str, Any] = {"attacks": "homogeneity", "policy": {"promises": {"k_anonymity": 5}}}
+    (attempt,) = dv.attack(table, truth=table, knows="zip", sensitive="disease", **asked).attempts
+    assert attempt.successes == 10
+    assert attempt.bound is None  # k promises nothing about a disease
+
+
+@pytest.mark.parametrize(("attempts", "most"), [(1, 1), (40, 5), (400, 21)])
+def test_how_many_may_exceed_a_bound_by_chance(attempts: int, most: int) -> None:
+    def more_than(broken: int) -> float:
+        return 1 - sum(comb(attempts, n) * 0.025**n * 0.975 ** (attempts - n) for n in range(broken + 1))
+
+    assert most_by_chance(attempts) == most
+    assert more_than(most) <= 0.001 < more_than(most - 1)
