@@ -16,15 +16,17 @@ from divulge import anatomy, answers, engines, publish, values
 from divulge import attacks as adversaries
 from divulge import policy as policies
 from divulge.api.anatomize import AnatomizedRelease
+from divulge.api.generalize import generalize
 from divulge.api.measure import TableOrRelease
 from divulge.api.query import is_anatomized, manifests_of, open_anatomized
 from divulge.belief import Adversary, Assumptions, adversary_in_force
 from divulge.engines import choose_engine
-from divulge.errors import BadInput, listed, nearest
+from divulge.errors import BadInput, Infeasible, listed, nearest
 from divulge.hierarchy import Hierarchy, read_hierarchy
 from divulge.policy import Policy, Promise, guard
 from divulge.table import Names, Roles, Table, own_table, read, read_beside, resolve_roles
 
+_Labels = dict[tuple[str | None, ...], tuple[str | None, ...] | None]
 _WITHOUT_EFFECT = ("original", "recursive_l")
 
 
@@ -52,6 +54,7 @@ def attack(
     knows: Names = None,
     quasi_identifiers: Names = (),
     sensitive: Names = (),
+    identifier: Names = (),
     background: Any = None,
     control: Any = None,
     attacks: str | Sequence[str] = (),
@@ -77,6 +80,7 @@ def attack(
         knows: The columns that she knows of each target; by default the quasi-identifiers that both tables have.
         quasi_identifiers: Of anybody's table: the columns that an adversary may know. By default what she knows here.
         sensitive: The columns that she is after; a release of ours says them itself.
+        identifier: Of anybody's table: a column that says whose a row is, as the truth does; attacks by the nearest row are scored by it.
         background: Another table that she holds: what it says of people like the target weighs in the attack `background`.
         control: A table of people who are not in the release: what she achieves against them is no fault of it.
         attacks: The attacks to carry out, by name; by default all that have something to attack.
@@ -109,8 +113,10 @@ def attack(
         _WITHOUT_EFFECT, "her prior comes from the release, from prior= or from the background; the truth is none"
     )
     chosen = _chosen([attacks] if isinstance(attacks, str) else attacks)
-    given = {"quasi_identifiers": quasi_identifiers or knows or (), "sensitive": sensitive}
+    given = {"quasi_identifiers": quasi_identifiers or knows or (), "sensitive": sensitive, "identifier": identifier}
     opened = _open(release, kept, given, engine=engine)
+    if identifier and not opened.roles.identifier:
+        raise BadInput("identifier= has no effect: a release of ours holds none", hint="Leave it out")
     stage = _set_up(
         opened,
         her,
@@ -124,6 +130,7 @@ def attack(
         promises=kept.promises,
         hierarchies=hierarchies,
     )
+    stage = replace(stage, program=_program(release, opened, None if policy is None else kept))
     left_out = {attacker.name: why for attacker in chosen or adversaries.ATTACKERS if (why := attacker.obstacle(stage))}
     if chosen and left_out:
         name, why = next(iter(left_out.items()))
@@ -168,6 +175,34 @@ def attack(
         notes=tuple(_notes(stage)),
         frame=opened.table.frame,
     )
+
+
+def _program(release: Any, opened: _Opened, given: Policy | None) -> Callable[[pa.Table], _Labels | None] | None:
+    """The program that made the release, by its policy: that of `generalize`'s own result, or the one that is given."""
+    roles = opened.roles
+    options: dict[str, Any] = {"quasi_identifiers": roles.quasi_identifiers, "sensitive": roles.sensitive}
+    if isinstance(release, publish.GeneralizedRelease):
+        given = release.policy
+        options |= {"hierarchies": release.hierarchies, "method": release.plan.method}
+        options |= {"objective": release.plan.objective} if release.plan.method == "full-domain" else {}
+    if given is None or not given.promises or opened.published is not None:
+        return None
+    policy = replace(given, roles={})
+
+    def program(rows: pa.Table) -> _Labels | None:
+        try:
+            made = generalize(rows, policy=policy, **options)
+        except Infeasible:
+            return None
+        people, recoding = made.original.people, made.plan.recoding
+        labels: _Labels = {}
+        for number in range(len(people)):
+            key = tuple(values.as_text(value) for value in people.class_key(number).values())
+            own = (label[codes[number]] for label, codes in zip(recoding.labels, recoding.codes, strict=True))
+            labels[key] = tuple(own) if recoding.kept[number] else None
+        return labels
+
+    return program
 
 
 def _chosen(names: Sequence[str]) -> tuple[adversaries.Attacker, ...]:

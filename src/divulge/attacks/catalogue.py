@@ -9,6 +9,8 @@ from divulge.attacks.definetti import DEFINETTI
 from divulge.attacks.distance import DISTANCE_ATTACKERS
 from divulge.attacks.groups import GROUP_ATTACKERS
 from divulge.attacks.linkage import NOISY_LINKAGE
+from divulge.attacks.membership import MEMBERSHIP
+from divulge.attacks.minimality import MINIMALITY
 
 _EL_EMAM, _MACHANAVAJJHALA, _LI = "El Emam and Dankar 2008", "Machanavajjhala et al. 2007", "Li et al. 2007"
 ATTACKERS: tuple[Attacker, ...] = (
@@ -33,4 +35,6 @@ ATTACKERS: tuple[Attacker, ...] = (
     NOISY_LINKAGE,
     *GROUP_ATTACKERS,
     DEFINETTI,
+    MEMBERSHIP,
+    MINIMALITY,
 )  # fmt: skip

@@ -267,7 +267,7 @@ _SHOWN = 5
 
 def _definetti(stage: Stage) -> Iterator[Attempt]:
     people, controls = targets_of(stage)
-    for about in stage.roles.sensitive:
+    for about in stage.guessed:
         made, truth = guess(people, stage.knows, about), people.truth[about]
         total = np.bincount(people.tables.place[about].rows.column(about), people.tables.place[about].times)
         control = None

@@ -301,7 +301,7 @@ def _nearest_row(stage: Stage) -> Iterator[Attempt]:
 
 
 def _nearest_value(stage: Stage) -> Iterator[Attempt]:
-    about = [name for name in stage.roles.sensitive if name in stage.targets.truth.column_names]
+    about = [name for name in stage.guessed if name in stage.targets.truth.column_names]
     scene = _Scene.of(stage, list(dict.fromkeys([*stage.knows, *about])))
     space = scene.space(stage.knows)
     sides = [(side, space.nearest(side.known)) for side in (stage.targets, stage.controls) if side is not None]
@@ -389,7 +389,7 @@ DISTANCE_ATTACKERS = (
         "guesses the value of the row that is nearest to what is known",
         "Giomi et al. 2023",
         _nearest_value,
-        lambda stage: no_rows(stage) or ("" if stage.roles.sensitive else "no column is sensitive"),
+        lambda stage: no_rows(stage) or ("" if stage.guessed else "no column is sensitive that she does not know"),
     ),
     Attacker(
         "linkability",

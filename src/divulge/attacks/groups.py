@@ -273,7 +273,7 @@ def _record_linkage(stage: Stage) -> Iterator[Attempt]:
 
 def _attribute_linkage(stage: Stage) -> Iterator[Attempt]:
     told = "She draws the value from the groups that a target may be in, each value by its share there."
-    for about in stage.roles.sensitive:
+    for about in stage.guessed:
         yield _drawn(stage, "attribute-linkage", "inference", stage.knows, [(about,)], level="beta", told=told)
 
 
@@ -288,7 +288,7 @@ def _table_linkage(stage: Stage) -> Iterator[Attempt]:
 
 def _probabilistic(stage: Stage) -> Iterator[Attempt]:
     told = "The same draw as in attribute-linkage, held against the belief before the groups were seen, which delta lets grow so far."
-    for about in stage.roles.sensitive:
+    for about in stage.guessed:
         yield _drawn(stage, "probabilistic", "inference", stage.knows, [(about,)], level="delta", told=told)
 
 

@@ -8,7 +8,7 @@ All values are texts here, as they are written; null is None. What she knows of 
 from __future__ import annotations
 
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +30,10 @@ if TYPE_CHECKING:
 
 MASS = "expected records"
 """The column that says how many records a row of an anatomized release that was put together stands for."""
+
+
+Program = Callable[["pa.Table"], "Mapping[tuple[str | None, ...], tuple[str | None, ...] | None] | None"]
+"""From an original to what each combination of quasi-identifiers is published as (None: left out); None: nothing can be published."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,6 +90,8 @@ class Stage:
     """alpha, beta, gamma and delta as an anatomized release promises them."""
     document: Mapping[str, Any] = field(default_factory=dict)
     """The public manifest of a release of ours; empty for a table of somebody."""
+    program: Program | None = None
+    """What the publisher's program makes of an original, where she knows it with its policy."""
     _matched: dict[tuple[int, tuple[str, ...]], Matches] = field(default_factory=dict, repr=False)
 
     def generator(self, name: str) -> np.random.Generator:

@@ -50,6 +50,12 @@ def attack(
         options.Texts,
         Option(metavar="COLUMNS", help="What she is after; our releases say it.", rich_help_panel="Roles"),
     ] = None,
+    identifier: Annotated[
+        options.Texts,
+        Option(
+            metavar="COLUMNS", help="Whose a row of another's table is, as the truth says.", rich_help_panel="Roles"
+        ),
+    ] = None,
     knows: Annotated[
         options.Texts,
         Option(
@@ -105,9 +111,8 @@ def attack(
         release = table_or_release(table, private=False)
         opened = release.table
     kept = options.policy_of(policy, promises) if policy or promises else None
-    columns = {
-        name: _columns(opened, given) for name, given in (("qi", qi), ("sensitive", sensitive), ("knows", knows))
-    }
+    named = {"qi": qi, "sensitive": sensitive, "identifier": identifier, "knows": knows}
+    columns = {name: _columns(opened, given) for name, given in named.items()}
     with options.progress_bar("attacks") as progress:
         found = dv.attack(
             release,
@@ -115,6 +120,7 @@ def attack(
             knows=columns["knows"] or None,
             quasi_identifiers=columns["qi"],
             sensitive=columns["sensitive"],
+            identifier=columns["identifier"],
             background=background,
             control=control,
             attacks=attacks or (),

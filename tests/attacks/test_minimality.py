@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Minimality: the example of Wong et al. 2007 by hand, and all permutations one by one."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import divulge as dv
+from divulge.attacks.minimality import Key, Text, credibility, dealings
+from divulge.errors import BadInput
+
+Q1: Key = ("q1",)
+Q2: Key = ("q2",)
+Q: Key = ("Q",)
+TOGETHER = {Q1: Q, Q2: Q}
+
+
+def coarse_if_needed(dealt: Mapping[Key, Counter[Text]]) -> bool:
+    """The program merges q1 and q2 only where more than half of one of them have HIV."""
+    return any(own["HIV"] * 2 > sum(own.values()) for own in dealt.values())
+
+
+def test_the_example_of_wong_and_others() -> None:
+    """Two people of q1, five of q2, two of the seven have HIV: merged only if both are of q1, so everybody knows that they have it."""
+    found = credibility({Q1: 2, Q2: 5}, TOGETHER, {Q: {"HIV": 2, "none": 5}}, coarse_if_needed)
+    assert found.belief[Q1] == {"HIV": 1.0}
+    assert found.belief[Q2] == {"none": 1.0}
+    assert (found.possible, found.tried) == (1, 3)  # none, one or two of q1
+
+
+def test_three_with_hiv_leave_two_ways() -> None:
+    """Of C(7, 3) = 35 ways those with both of q1 (5 ways) and with all three among the five of q2 (10 ways) need merging."""
+    found = credibility({Q1: 2, Q2: 5}, TOGETHER, {Q: {"HIV": 3, "none": 4}}, coarse_if_needed)
+    assert found.belief[Q1]["HIV"] == pytest.approx(5 / 15)
+    assert found.belief[Q2]["HIV"] == pytest.approx((5 * 1 / 5 + 10 * 3 / 5) / 15)
+
+
+def test_a_program_that_does_not_look_at_values_gives_nothing_away() -> None:
+    found = credibility({Q1: 2, Q2: 5}, TOGETHER, {Q: {"HIV": 2, "none": 5}}, lambda _: True)
+    assert found.belief[Q1]["HIV"] == pytest.approx(2 / 7)
+    assert found.belief[Q2]["HIV"] == pytest.approx(2 / 7)
+
+
+@given(
+    people=st.lists(st.tuples(st.sampled_from("ab"), st.sampled_from("xyz")), min_size=1, max_size=6),
+    limit=st.integers(1, 3),
+)
+def test_credibility_is_the_share_of_permutations(people: list[tuple[str, str]], limit: int) -> None:
+    """Everybody a unit of one person would do too: all n! permutations, one by one, with a program that counts x."""
+    everybody: Key = ("*",)
+    units: Counter[Key] = Counter((key,) for key, _ in people)
+    values: Counter[Text] = Counter(value for _, value in people)
+
+    def program(dealt: Mapping[Key, Counter[Text]]) -> bool:
+        return max(own["x"] for own in dealt.values()) < limit
+
+    found = credibility(units, dict.fromkeys(units, everybody), {everybody: values}, program)
+    kept = Counter[tuple[Text, Text]]()
+    total = 0
+    for order in itertools.permutations(value for _, value in people):
+        dealt: dict[Key, Counter[Text]] = {unit: Counter() for unit in units}
+        for (key, _), value in zip(people, order, strict=True):
+            dealt[(key,)][value] += 1
+        if program(dealt):
+            total += 1
+            kept.update((key, value) for (key, _), value in zip(people, order, strict=True))
+    assert found.possible == 0 if total == 0 else found.possible > 0
+    for (own,), size in units.items():
+        for each in values:
+            expected = kept[own, each] / (total * size) if total else 0.0
+            assert found.belief[(own,)].get(each, 0.0) == pytest.approx(expected)
+
+
+def test_dealings_are_counted_as_often_as_they_can_come_about() -> None:
+    """All ways together: 7! / (3! 2! 2!) = 210."""
+    found = list(dealings([3, 2, 2], {"a": 3, "b": 2, "c": 2}))
+    assert sum(each.ways for each in found) == math.factorial(7) // (6 * 2 * 2)
+    assert len({each.values for each in found}) == len(found)
+
+
+# --- on releases ------------------------------------------------------------------------------------------------------
+ORIGINAL = pa.table(
+    {"place": ["q1", "q1", "q2", "q2", "q2", "q2", "q2"], "ill": ["HIV", "HIV", "no", "no", "no", "no", "no"]}
+)
+POLICY = dv.Policy(l_diversity=2)
+
+
+def test_a_release_of_ours_gives_away_why_it_is_coarse() -> None:
+    """With 2-diversity q1 and q2 are merged unless both hold both values: so one of them is all of one kind.
+
+    Both with HIV in q1 (1 way), or none in q1 (10 ways), leave one of them with a single value; one in each (10 ways) would be published
+    as it is. So the credibility of HIV is 1/11 for q1, and (0 + 10 * 2/5) / 11 for q2, where the class says 2/7.
+    """
+    release = dv.generalize(ORIGINAL, policy=POLICY, quasi_identifiers="place", sensitive="ill")
+    found = dv.attack(release, truth=ORIGINAL, attacks="minimality")
+    (attempt,) = found.attempts
+    assert "Of 3 originals that fit the release, 2 would have led to it" in attempt.told
+    assert {risk.guess for risk in attempt.most_at_risk} == {"no"}
+    beliefs = {risk.known["place"]: risk.belief for risk in attempt.most_at_risk}
+    assert beliefs == {"q1": pytest.approx(10 / 11), "q2": pytest.approx(1 - 4 / 11)}
+    assert attempt.bound is None
+
+
+def test_the_policy_may_be_given_beside_a_table_of_anybody() -> None:
+    release = dv.generalize(ORIGINAL, policy=POLICY, quasi_identifiers="place", sensitive="ill").tables()["table"]
+    asked: dict[str, Any] = {"truth": ORIGINAL, "knows": "place", "sensitive": "ill", "attacks": "minimality"}
+    (attempt,) = dv.attack(release, policy=POLICY, **asked).attempts
+    assert "Of 3 originals" in attempt.told
+    with pytest.raises(BadInput, match="knows no policy"):
+        dv.attack(release, **asked)
+    with pytest.raises(BadInput, match="does not lead from this truth to this release"):
+        dv.attack(release, policy=dv.Policy(k_anonymity=2), **asked)
+
+
+def test_large_tables_are_left_open() -> None:
+    many = pa.table({"place": [str(n % 9) for n in range(201)], "ill": ["HIV", "no", "flu"] * 67})
+    asked: dict[str, Any] = {
+        "knows": "place",
+        "sensitive": "ill",
+        "policy": dv.Policy(k_anonymity=2),
+        "attacks": "minimality",
+    }
+    with pytest.raises(BadInput, match="stays open"):
+        dv.attack(many, truth=many, **asked)
