@@ -262,6 +262,17 @@ def test_anatomized_releases_are_put_together_by_group() -> None:
     assert attempt(result, "prosecutor").successes == pytest.approx(4)
 
 
+def test_known_columns_in_several_tables_make_no_row(tmp_path: Path) -> None:
+    ages = pa.table({"GID": [1, 1], "age": [31, 34]})
+    sexes = pa.table({"GID": [1, 1], "sex": ["f", "m"]})
+    diseases = pa.table({"GID": [1, 1], "disease": ["flu", "cold"]})
+    result = dv.attack([ages, sexes, diseases], truth=TRUTH.slice(0, 2), sensitive="disease")
+    assert {"prosecutor", "marketer", "singling-out"} <= set(result.left_out)
+    assert attempt(result, "inference").most_at_risk[0].belief == 0.5
+    page = dv.report(result).save(tmp_path / "attack.html").read_text(encoding="utf-8")
+    assert "What each attack achieves" in page
+
+
 # --- refusals ---------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize(
     ("options", "told"),

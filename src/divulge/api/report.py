@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from divulge import answers, engines, publish, results, search, values
+from divulge import answers, attacks, engines, publish, results, search, values
 from divulge import policy as policies
 from divulge import ranking as rankings
 from divulge.api.anatomize import AnatomizedRelease
@@ -22,7 +22,6 @@ from divulge.api.measure import TableOrRelease, check, measure
 from divulge.api.query import check_anatomized, is_anatomized
 from divulge.api.rank import rank
 from divulge.api.utility import Utility, utility
-from divulge.attacks import Attacks
 from divulge.belief import Adversary, adversary_in_force
 from divulge.errors import BadInput, InternalError
 from divulge.metrics import Measurement
@@ -69,7 +68,7 @@ class Report(Result):
     """Who is alone with the columns known that have no role, or are plain."""
     ranking: rankings.Ranking | None = field(default=None, repr=False)
     """What each set of quasi-identifiers tells."""
-    attacks: Attacks | None = field(default=None, repr=False)
+    attacks: attacks.Attacks | attacks.AttackResult | None = field(default=None, repr=False)
     explanation: search.Explanation | None = field(default=None, repr=False)
     """The price of each promise."""
     utility: Utility | None = field(default=None, repr=False)
@@ -219,7 +218,7 @@ def _of_result(about: Result, audience: Audience) -> Report:
         made = replace(made, ranking=_ranked(published, about.after))
     if isinstance(about, AnatomizedRelease) and about.groups.only is not None:
         made = replace(made, attacks=about.attack())
-    return replace(made, attacks=about) if isinstance(about, Attacks) else made
+    return replace(made, attacks=about) if isinstance(about, attacks.Attacks | attacks.AttackResult) else made
 
 
 def _of_anatomized(about: Any, given: Mapping[str, Any], audience: Audience, engine: engines.EngineChoice) -> Report:

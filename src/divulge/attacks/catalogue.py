@@ -14,12 +14,14 @@ from divulge.attacks.minimality import MINIMALITY
 
 _EL_EMAM, _MACHANAVAJJHALA, _LI = "El Emam and Dankar 2008", "Machanavajjhala et al. 2007", "Li et al. 2007"
 ATTACKERS: tuple[Attacker, ...] = (
-    Attacker("prosecutor", "linkability", "picks the row of somebody who is known to be in the release", _EL_EMAM, linking.prosecutor),
+    Attacker("prosecutor", "linkability", "picks the row of somebody who is known to be in the release", _EL_EMAM, linking.prosecutor,
+             linking.taken_apart),
     Attacker("journalist", "linkability", "names somebody of a population for each row", _EL_EMAM, linking.journalist,
              linking.without_population),
-    Attacker("marketer", "linkability", "gives every row to somebody on a list of all people", "Dankar and El Emam 2010", linking.marketer),
+    Attacker("marketer", "linkability", "gives every row to somebody on a list of all people", "Dankar and El Emam 2010", linking.marketer,
+             linking.taken_apart),
     Attacker("singling-out", "singling out", "makes a predicate that fits exactly one person", "Cohen and Nissim 2020; Giomi et al. 2023",
-             linking.singling_out),
+             linking.singling_out, linking.taken_apart),
     Attacker("inference", "inference", "guesses the commonest value of the rows that fit", "Giomi et al. 2023", inferring.inference,
              inferring.nothing_sensitive),
     Attacker("homogeneity", "inference", "knows a value that all rows that fit have", _MACHANAVAJJHALA, inferring.homogeneity,

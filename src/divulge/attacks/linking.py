@@ -92,7 +92,18 @@ def journalist(stage: Stage) -> Iterator[Attempt]:
 
 def without_population(stage: Stage) -> str:
     """Why there is no journalist."""
-    return "" if stage.population is not None else "no population is given"
+    return taken_apart(stage) if stage.population is not None else "no population is given"
+
+
+def taken_apart(stage: Stage) -> str:
+    """Why there are no rows to pick: an anatomized release has what is known in several tables."""
+    tables = [] if stage.published is None else stage.published.tables
+    holding = [table for table in tables if set(table.columns) & set(stage.knows)]
+    return (
+        "what she knows stands in several tables of an anatomized release, so no row is a person's"
+        if len(holding) > 1
+        else ""
+    )
 
 
 def _over_rows(

@@ -11,10 +11,11 @@ from typer import Option
 
 import divulge as dv
 from divulge import attacks as adversaries
+from divulge import results
 from divulge.api.query import is_anatomized
 from divulge.cli import options, program
 from divulge.cli.measure import SuppressionOptions, table_or_release
-from divulge.cli.pictures import ChartOption, Pictures
+from divulge.cli.pictures import ChartOption, Pictures, ReportOption, write_report
 from divulge.policy import Promise
 
 if TYPE_CHECKING:
@@ -93,6 +94,7 @@ def attack(
         Option(help="Also: what each set of up to so many known columns achieves.", min=0, rich_help_panel="Search"),
     ] = 0,
     chart: ChartOption = None,
+    report: ReportOption = None,
     json_: options.JsonOption = False,
     promises: tuple[Promise, ...] = (),
 ) -> None:
@@ -105,6 +107,8 @@ def attack(
       divulge attack synthetic.csv --truth train.csv --control holdout.csv --knows zip,age --sensitive disease
     """
     drawing = Pictures.of(chart, ("success", "knowledge"))
+    if report is not None:
+        results.page_path(report)
     release: Any = table.source
     opened: Table | None = None
     if not is_anatomized(table.source):
@@ -136,6 +140,8 @@ def attack(
         )
     options.tell(found, json_=json_)
     drawing.draw({"success": found.chart, "knowledge": lambda: dv.charts.knowledge(found)}, json_=json_)
+    if report is not None:
+        write_report(dv.report(found), report, json_=json_)
     if not found.holds:
         raise typer.Exit(1)
 

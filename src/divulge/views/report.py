@@ -19,7 +19,6 @@ from divulge.api.anatomize import AnatomizedRelease
 from divulge.api.query import ReleaseCheck
 from divulge.api.report import Report
 from divulge.api.utility import Utility
-from divulge.attacks import Attacks
 from divulge.errors import BadInput
 from divulge.metrics import Measurement
 from divulge.policy import Promise, judge
@@ -223,7 +222,7 @@ def _sections(report: Report) -> Iterator[tuple[str, Html]]:
 
 
 def _has_own_sections(report: Report) -> bool:
-    return report.measurement is not None or _is_anatomized(report) or isinstance(report.found, Attacks)
+    return report.measurement is not None or _is_anatomized(report) or report.attacks is report.found
 
 
 def _is_anatomized(report: Report) -> bool:
@@ -437,9 +436,9 @@ def _number(given: float) -> Any:
     return given if abs(given) < float("inf") else number(given)
 
 
-def _attacked(found: Attacks) -> Html:
-    lead = "Coloured: the success against the person who is worst off; grey: on average; the vermilion line is what was promised."
-    return joined((el("p", lead, class_="lead"), el("div", summary.attack_rows(found), class_="card")))
+def _attacked(found: Any) -> Html:
+    lead, rows = summary.attacked(found)
+    return joined((el("p", lead, class_="lead"), el("div", rows, class_="card")))
 
 
 def _found(report: Report) -> Html:

@@ -13,10 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from divulge import anatomy, charts, metrics, publish, results
+from divulge import anatomy, attacks, charts, metrics, publish, results
 from divulge.api.anatomize import AnatomizedRelease
 from divulge.api.query import ReleaseCheck
-from divulge.attacks import Attacks
 from divulge.errors import BadInput
 from divulge.metrics import Measurement
 from divulge.policy import Outcome, Promise, Verdict
@@ -419,14 +418,14 @@ def levels_html(found: AnatomizedRelease | ReleaseCheck, **_: Any) -> str:
     )
 
 
-@results.html_of.register(Attacks)
-def attacks_html(found: Attacks, **_: Any) -> str:
+@results.html_of.register(attacks.Attacks)
+def attacks_html(found: attacks.Attacks, **_: Any) -> str:
     """What each attack achieves beside what was promised."""
     told = "Every attack is covered by its promise." if found.holds else "An attack is not covered by its promise."
     return notebook(el("p", told, class_="verdict"), attack_rows(found), main_picture(found), _whole(str(found)))
 
 
-def attack_rows(found: Attacks) -> Html:
+def attack_rows(found: attacks.Attacks) -> Html:
     """Each attack: its success against the person who is worst off, and the bound."""
     rows = [
         html.interval_row(
@@ -440,3 +439,26 @@ def attack_rows(found: Attacks) -> Html:
     ]
     head = ("adversary", "from 0 to 100 %", "succeeds at worst", "on average", "bound")
     return html.rows_of_parts(head, rows, caption="What each attack achieves", numbers=[2, 3, 4])
+
+
+def attacked(found: attacks.Attacks | attacks.AttackResult) -> tuple[str, Html]:
+    """What is seen, and a row for each attack with its bound."""
+    if isinstance(found, attacks.Attacks):
+        told = "Coloured: the success against the person who is worst off; grey: on average; the vermilion line is what was promised."
+        return told, attack_rows(found)
+    told = "Coloured: how often she is right, with its 95 % interval; grey: who looks nobody up; the vermilion line is the bound."
+    rows = [
+        html.interval_row(
+            one.name,
+            f"{one.about or 'row'}: {one.told}",
+            point=one.rate.value,
+            low=one.rate.low,
+            high=one.rate.high,
+            baseline=one.random if one.prior is None else one.prior,
+            bound=None if one.bound is None else one.bound.value,
+        )
+        for one in found.attempts
+        if one.targets
+    ]
+    head = ("attack", "from 0 to 100 %", "succeeds", "without looking", "bound")
+    return told, html.rows_of_parts(head, rows, caption="What each attack achieves", numbers=[2, 3, 4])
