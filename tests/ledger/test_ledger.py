@@ -200,6 +200,22 @@ def test_what_is_out_by_the_ledger_decides_how_coarse_the_next_release_is(tmp_pa
     assert levels() == 1
 
 
+def test_what_is_out_by_a_ledger_is_composed(tmp_path: Path) -> None:
+    """By hand: ages and zips of eight people leave two of them alone, who are not in either; what the press holds alone does not."""
+    place = tmp_path / "ledger"
+    dv.Ledger(place, recipient="clinic").add(publish_zip(tmp_path / "zips"))
+    dv.Ledger(place, recipient="press").add(decide(EIGHT).write(tmp_path / "ages"))
+    assert dv.compose(ledger=place, truth=EIGHT).together.became_alone == 2
+    assert (
+        dv.compose(
+            [tmp_path / "ages"], ledger=dv.Ledger(place, recipient="clinic", coalition="clinic"), truth=EIGHT
+        ).together.became_alone
+        == 2
+    )
+    hers = dv.compose(ledger=dv.Ledger(place, recipient="press", coalition="press"), truth=EIGHT)
+    assert (len(hers.releases), hers.together.became_alone) == (1, 0)
+
+
 def test_a_release_from_before_the_ledger_is_added_once(tmp_path: Path) -> None:
     out = dv.generalize(PEOPLE, policy={"k_anonymity": 2}, **ROLES).write(tmp_path / "out")
     ledger = dv.Ledger(tmp_path / "ledger", recipient="clinic")

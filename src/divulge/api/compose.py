@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from divulge import answers, composition, publish, values
+from divulge import ledger as ledgers
 from divulge.api.anatomize import AnatomizedRelease
 from divulge.api.query import manifests_of, open_anatomized
 from divulge.belief import Adversary, adversary_in_force
@@ -30,7 +31,7 @@ _WITHOUT_KEY = "no person column was given: only rows that are the same in all v
 
 @values.checked
 def compose(
-    releases: Sequence[Any],
+    releases: Sequence[Any] = (),
     *,
     truth: Any = None,
     quasi_identifiers: Names = (),
@@ -41,6 +42,7 @@ def compose(
     hierarchies: str | Path | None = None,
     people: int | None = None,
     sample: int = 0,
+    ledger: str | Path | ledgers.Ledger | None = None,
     engine: EngineChoice = None,
 ) -> composition.Composition:
     """Say what several releases of the same people tell together.
@@ -63,6 +65,7 @@ def compose(
         hierarchies: A folder of hierarchy files that says what labels stand for, where a release comes without its mapping.
         people: Without the truth: how many people all releases are about; by default as many as the largest has rows.
         sample: How many of the people who became alone are named.
+        ledger: The `Ledger`, or its folder, whose releases come before these: all that is out, or what its recipient and coalition hold.
         engine: As in `read`.
 
     Examples:
@@ -80,6 +83,8 @@ def compose(
     """
     her = adversary_in_force(adversary)
     her.without_wildcards()
+    if ledger is not None:
+        releases = [*ledgers.Ledger.of(ledger).judge().released, *releases]
     her.refuse(
         ("population", "population_count", "suppressed", "nulls", "released"),
         "people are counted by their classes in the releases that are given, and nulls as the releases have them",

@@ -13,6 +13,7 @@ from typer import Argument, Option
 import divulge as dv
 from divulge import results
 from divulge.cli import options, program
+from divulge.cli.ledger import LedgerOptions
 from divulge.cli.pictures import ChartOption, Pictures
 from divulge.errors import BadInput
 
@@ -23,13 +24,13 @@ app = options.new_app()
 class SeveralReleases(options.TableOptions):
     """Where the releases are, and how tables are read."""
 
-    source: Annotated[  # type: ignore[assignment]
-        list[str],
+    source: Annotated[
+        list[str] | None,
         Argument(
             metavar="RELEASE...",
             help="Folders of releases, or tables of others, in the order in which they came out; retracted ones too.",
         ),
-    ]
+    ] = None  # type: ignore[assignment]
 
     def opened(self, source: str, engine: Any) -> Any:
         """A table as it is to be read."""
@@ -47,6 +48,7 @@ def compose(
     context: typer.Context,
     releases: SeveralReleases,
     adversary: options.BeliefOptions,
+    ledger: LedgerOptions,
     truth: Annotated[
         options.Texts,
         Option(
@@ -107,12 +109,16 @@ def compose(
         program.refuse_idle(context, {_WITHOUT_TRUTH: ("person", "joint", "sample", "who", "chart")})
     if who is not None and person is None:
         raise BadInput("--who names a person by a column, and none was given", hint="Give --person COLUMN too")
+    known = ledger.value(context, publishes=False)
+    named = releases.source or []
+    if not named and known is None:
+        raise BadInput("no release was named", hint="Name two or more, or the ledger that knows them with --ledger DIR")
     engine = releases.chosen_engine()
     tables = [releases.opened(source, engine) for source in truth or []]
     names = tables[0].names if tables else ()
     her = adversary.resolve(names)
     found = dv.compose(
-        releases.source,
+        named,
         truth=None if truth is None else tables[0] if len(tables) == 1 else tables,
         quasi_identifiers=_split(qi),
         sensitive=_split(sensitive),
@@ -122,6 +128,7 @@ def compose(
         hierarchies=hierarchies,
         people=people,
         sample=sample,
+        ledger=known,
         engine=engine,
     )
     if who is not None:
@@ -129,7 +136,7 @@ def compose(
             raise BadInput("--who tells of one person, and writes no page and no picture", hint="Leave it out")
         options.tell(found.person(who), json_=json_)
         return
-    written = [] if out is None else [dv.report(found, title=f"{len(releases.source)} releases together").save(out)]
+    written = [] if out is None else [dv.report(found, title=f"{len(found.releases)} releases together").save(out)]
     options.tell(found, json_=json_, written=written)
     drawing.draw({"after_each_release": found.chart}, json_=json_)
 
