@@ -205,15 +205,14 @@ def test_what_is_out_by_a_ledger_is_composed(tmp_path: Path) -> None:
     place = tmp_path / "ledger"
     dv.Ledger(place, recipient="clinic").add(publish_zip(tmp_path / "zips"))
     dv.Ledger(place, recipient="press").add(decide(EIGHT).write(tmp_path / "ages"))
-    assert dv.compose(ledger=place, truth=EIGHT).together.became_alone == 2
-    assert (
-        dv.compose(
-            [tmp_path / "ages"], ledger=dv.Ledger(place, recipient="clinic", coalition="clinic"), truth=EIGHT
-        ).together.became_alone
-        == 2
-    )
-    hers = dv.compose(ledger=dv.Ledger(place, recipient="press", coalition="press"), truth=EIGHT)
-    assert (len(hers.releases), hers.together.became_alone) == (1, 0)
+    only = {name: dv.Ledger(place, recipient=name, coalition=name) for name in ("clinic", "press")}
+    for found, releases, alone in (
+        (dv.compose(ledger=place, truth=EIGHT), 2, 2),
+        (dv.compose([tmp_path / "ages"], ledger=only["clinic"], truth=EIGHT), 2, 2),
+        (dv.compose(ledger=only["press"], truth=EIGHT), 1, 0),
+    ):
+        assert found.together is not None
+        assert (len(found.releases), found.together.became_alone) == (releases, alone)
 
 
 def test_a_release_from_before_the_ledger_is_added_once(tmp_path: Path) -> None:

@@ -51,7 +51,6 @@ def check(
 
     \b
     Examples:
-      divulge check patients.csv --policy divulge.toml
       divulge check patients.csv --qi zip,age --sensitive disease --k-anonymity 5 --entropy-leakage 0.5
       divulge check release/ --private
       divulge check release-2/ --original patients.csv --released release-1/
