@@ -7,15 +7,14 @@
 from __future__ import annotations
 
 import re
-from functools import cache
 from pathlib import Path
 
 import pytest
 
-import divulge as dv
-from divulge.papers import PAPERS, Reproduced, Reproduction
+from divulge.papers import PAPERS, Reproduced
 from divulge.views import paper_pages
 from tests.papers.extract import FOLDER, entries, missing, numbers
+from tests.papers.reproduced import quick
 
 DOCS = Path(__file__).parents[2] / "docs" / "papers"
 SECTIONS = [
@@ -27,15 +26,9 @@ SECTIONS = [
 ]
 
 
-@cache
-def reproduced(name: str) -> Reproduction:
-    """The quick form, once for all tests."""
-    return dv.papers.reproduce(name, quick=True)
-
-
 def part(name: str, place: int) -> Reproduced:
     """One part, unless its data cannot be had here."""
-    found = reproduced(name).parts[place]
+    found = quick(name).parts[place]
     if found.left_out:
         pytest.skip(found.left_out)
     return found
@@ -44,7 +37,7 @@ def part(name: str, place: int) -> Reproduced:
 @pytest.mark.parametrize("name", ["afifi", "bezzi"])
 @pytest.mark.public_data
 def test_everything_printed_has_its_row_and_no_row_is_invented(name: str) -> None:
-    found = reproduced(name)
+    found = quick(name)
     ours = {(row.printed.where, row.printed.value) for row in found.rows if row.printed.value is not None}
     drawn = {(figure.name, "(drawn)") for each in found.parts for figure in each.figures}
     assert entries(name) == ours | drawn
@@ -53,7 +46,7 @@ def test_everything_printed_has_its_row_and_no_row_is_invented(name: str) -> Non
 @pytest.mark.parametrize("name", ["afifi", "bezzi"])
 @pytest.mark.public_data
 def test_every_difference_from_print_is_explained(name: str) -> None:
-    told = reproduced(name)
+    told = quick(name)
     assert [(row.label, row.quantity, row.ours) for row in told.rows if row.verdict == "differs"] == []
     unexplained = [row for row in told.rows if row.verdict in ("erratum", "not reproducible") and not row.reason]
     assert unexplained == []

@@ -7,14 +7,14 @@ A number stands there with its digits, a claim in short, and a figure by its nam
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cache
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import divulge as dv
-from divulge.papers import Reproduction, Row, whang
+from divulge.papers import Row, whang
+from tests.papers.reproduced import quick
 
 LISTS = Path(__file__).parent / "printed"
 FULL_ONLY = {("Fig. 3(b)", "slppa"), ("Fig. 3(d)", "slppa"), ("Fig. 3(f)", "slppa")}
@@ -23,11 +23,6 @@ PAPERS = [
     pytest.param(name, marks=[pytest.mark.public_data, pytest.mark.slow] if name == "slppa" else [])
     for name in ("bkakria", "slppa", "whang")
 ]
-
-
-@cache
-def quick(paper: str) -> Reproduction:
-    return dv.papers.reproduce(paper, quick=True)
 
 
 def listed(paper: str) -> Iterator[tuple[str, str]]:

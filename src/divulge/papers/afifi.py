@@ -390,6 +390,38 @@ def example_7() -> Iterator[Row]:
     yield claim("C1, which is uniform, has the highest L_D and not the best L_E", holds=most == 0 != least, ours=told)
 
 
+def _original(table: str, sensitive: str, printed: Mapping[str, str], published: Sequence[str]) -> Iterator[Row]:
+    """The distribution of an original table, as it is printed, and whether the published ones have it too."""
+    original = datasets.load(table)
+    (belief,) = measure(original, quasi_identifiers="zip", sensitive=sensitive).beliefs.values()
+    shares = dict(zip(belief.cells.domain.labels, belief.prior.of_class(0), strict=True))
+    for value, text in printed.items():
+        yield row(value, "share in (a)", float(shares[value]), text)
+    counts = [datasets.load(name)[sensitive].value_counts().to_pylist() for name in (table, *published)]
+    same = all(
+        {each["values"]: each["counts"] for each in one} == {each["values"]: each["counts"] for each in counts[0]}
+        for one in counts
+    )
+    yield claim(
+        "the published tables have the original's distribution",
+        holds=same,
+        ours="the same counts" if same else "other counts",
+    )
+
+
+@PAPER.part(
+    "Table 4",
+    "table",
+    title="twelve inpatients",
+    told="Original (a), 4-anonymous (b) and 3-diverse (c).",
+    how='`dv.datasets.load("afifi-table-4a")`.',
+)
+def table_4() -> Iterator[Row]:
+    """Shares of the conditions."""
+    printed = {"Heart Disease": "3/12", "Virus Infection": "4/12", "Cancer": "5/12"}
+    yield from _original("afifi-table-4a", "condition", printed, ("afifi-table-4b", "afifi-table-4c"))
+
+
 @PAPER.part(
     "Example 8",
     "example",
@@ -419,6 +451,20 @@ def example_9() -> Iterator[Row]:
     yield row("Table 4(c)", "l", found["l_diversity"].value, "3")
     printed = {"L_D": ("0.1179", "0.2357", "0.1179"), "L_E": ("0.0546", "0.0546", "0.0546")}
     yield from leakages(told, printed, labels=("1305*, at most 40", "1485*, over 40", "1306*, at most 40"))
+
+
+@PAPER.part(
+    "Table 5",
+    "table",
+    title="twelve patients",
+    told="Original (a), and 4-anonymous, 2-diverse (b).",
+    how='`dv.datasets.load("afifi-table-5a")`.',
+)
+def table_5() -> Iterator[Row]:
+    """Shares of the diseases."""
+    yield from _original(
+        "afifi-table-5a", "disease", {"Flu": "7/12", "Heart Disease": "3/12", "Cancer": "2/12"}, ("afifi-table-5b",)
+    )
 
 
 @PAPER.part(
