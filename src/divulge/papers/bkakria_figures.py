@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -86,10 +87,14 @@ def figure_1(*, quick: bool) -> Found:
     sweep = _two_classes(quick=quick)
     first, last = sweep[0][1], sweep[-1][1]
     alone = {"two classes": sweep}
-    yield _drawn("Fig. 1a", "Two classes of 10,000 people", "eps", alone, ONE_SCALE, told="No number is printed on it.")
-    yield _drawn(
-        "Fig. 1b", "MIL, in two readings", "eps", alone, ("MIL", "MIL, weighted"), told="Printed: between 7 and 13."
+    title = "Two classes of 10,000 people"
+    drawn = _drawn("Fig. 1a", title, "eps", alone, ONE_SCALE, told="Rings are what the text prints of ITPR.")
+    yield replace(drawn, printed=({"x": 0, "y": 0.07, "series": "ITPR"}, {"x": 9998, "y": 1.0, "series": "ITPR"}))
+    mil = ("MIL", "MIL, weighted")
+    drawn = _drawn(
+        "Fig. 1b", "MIL, in two readings", "eps", alone, mil, told="Rings are the range that the text prints."
     )
+    yield replace(drawn, printed=({"x": 0, "y": 7.0, "series": mil[1]}, {"x": 9998, "y": 13.0, "series": mil[1]}))
     yield row("eps = 9998", "ITPR", last["ITPR"], "1")
     yield row("eps = 0", "ITPR", first["ITPR"], "0.07")
     yield row("largest of all", "DR", max(_along(sweep, "DR")), "< 0.1")

@@ -369,10 +369,10 @@ def attributes(data: str) -> list[str]:
 
 
 def _distinct(data: str, printed: Mapping[str, str]) -> Iterator[Row]:
-    table = public_table(data)
-    for told, column in zip(printed, attributes(data), strict=True):
-        values = measure(table.select([column]), quasi_identifiers=column).identity["classes"].value
-        yield row(told, "distinct values", values, printed[told])
+    names = attributes(data)
+    rows = anatomy.read_rows(read(public_table(data).select(names)), names)
+    for (told, text), column in zip(printed.items(), names, strict=True):
+        yield row(told, "distinct values", len(rows.domain(column)), text)
 
 
 @PAPER.part(

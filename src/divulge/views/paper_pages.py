@@ -167,7 +167,7 @@ def _reasons(rows: Iterable[papers.Row]) -> str:
 def _told(verdict: str, reason: str, names: Sequence[str]) -> str:
     of = "; ".join(names[:4]) + (f"; and {len(names) - 4} more" if len(names) > 4 else "")
     return textwrap.fill(
-        f"- {_emphasized(verdict)} ({_escaped(of)}): {reason}.",
+        f"- {_emphasized(verdict)} ({_escaped(of)}): {reason.rstrip('.')}.",
         width=140,
         subsequent_indent="  ",
         break_long_words=False,
