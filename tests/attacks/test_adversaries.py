@@ -284,6 +284,7 @@ def test_known_columns_in_several_tables_make_no_row(tmp_path: Path) -> None:
         ({"knows": "zip"}, "no column 'zip'"),
         ({"knows": "disease"}, "two roles"),
         ({"adversary": dv.Adversary(original=TRUTH)}, "original= of the adversary has no effect"),
+        ({"adversary": dv.Adversary(tries={"disease": 2})}, "tries= of the adversary has no effect"),
         ({"knows": None, "quasi_identifiers": ()}, "it is not said what she knows"),
     ],
 )

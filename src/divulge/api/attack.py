@@ -27,7 +27,12 @@ from divulge.policy import Policy, Promise, guard
 from divulge.table import Names, Roles, Table, own_table, read, read_beside, resolve_roles
 
 _Labels = dict[tuple[str | None, ...], tuple[str | None, ...] | None]
-_WITHOUT_EFFECT = ("original", "recursive_l")
+_WITHOUT_EFFECT = {
+    ("original",): "her prior comes from the release, from prior= or from the background, and never from the truth",
+    ("recursive_l",): "no attack depends on it",
+    ("tries", "within"): "a guess here is one value, and is right where it is the true one",
+    ("released",): "one release is attacked; dv.compose tells what several say together",
+}
 
 
 @dataclass(frozen=True)
@@ -109,9 +114,8 @@ def attack(
         raise BadInput(f"wrong={wrong} is not possible", hint="it is a share, from 0 up to below 1")
     kept = Policy() if policy is None else Policy.of(policy)
     her = adversary_in_force(adversary, kept.adversary)
-    her.refuse(
-        _WITHOUT_EFFECT, "her prior comes from the release, from prior= or from the background; the truth is none"
-    )
+    for names, why in _WITHOUT_EFFECT.items():
+        her.refuse(names, why)
     chosen = _chosen([attacks] if isinstance(attacks, str) else attacks)
     given = {"quasi_identifiers": quasi_identifiers or knows or (), "sensitive": sensitive, "identifier": identifier}
     opened = _open(release, kept, given, engine=engine)
@@ -164,6 +168,8 @@ def attack(
         "background": None if stage.background is None else stage.background.source,
         "population": None if stage.population is None else stage.population.source,
         "suppressed": {str(text): how for text, how in her.suppression.items()},
+        "least_distance": dict(stage.least_distance),
+        "taxonomies": sorted(her.taxonomies or {}),
         "interval": 0.95,
         "engine": stage.engine.name,
     }
