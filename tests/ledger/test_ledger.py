@@ -8,15 +8,18 @@ import os
 import shutil
 import sqlite3
 import stat
-from collections.abc import Callable
+import subprocess
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import divulge as dv
+from divulge.engines import DuckDBEngine, SparkEngine
 from divulge.errors import BadInput
 from divulge.publish import read_manifests
 from tests.api.test_released import PEOPLE as EIGHT
@@ -451,3 +454,53 @@ def test_options_of_a_ledger_without_one_are_refused(tmp_path: Path) -> None:
         "coalition": ["everybody"],
         "judged_against": [],
     }
+
+
+def test_every_engine_enters(engine: DuckDBEngine | SparkEngine, tmp_path: Path) -> None:
+    pq.write_table(EIGHT, tmp_path / "people.parquet")
+    table = dv.read(tmp_path / "people.parquet", engine=engine)
+    ledger = dv.Ledger(tmp_path / "ledger", recipient="clinic")
+    ledger.add(publish_zip(tmp_path / "zips", table))
+    for at in ("one", "two"):
+        release = decide(table, ledger=ledger)
+        assert release.plan.levels["age"] == 2
+        release.write(tmp_path / at)
+    assert [(entry.rows, entry.version) for entry in ledger.holdings()] == [(8, None), (8, 1), (8, 1)]
+
+
+@pytest.fixture
+def unwritable(tmp_path: Path) -> Iterator[Callable[[Path], None]]:
+    """Takes away the right to write into a folder; from root, who needs none, only a disk that is mounted so can."""
+    mounted: list[Path] = []
+
+    def take(folder: Path) -> None:
+        if os.geteuid():
+            folder.chmod(0o500)
+            return
+        mounted.append(folder)
+        for options in (["--bind", str(folder), str(folder)], ["-o", "remount,ro,bind", str(folder)]):
+            if subprocess.run(["mount", *options], capture_output=True, check=False).returncode:
+                mounted.clear()
+                pytest.skip("nothing can be mounted here")
+
+    yield take
+    for folder in mounted:
+        subprocess.run(["umount", str(folder)], check=True)
+    if (tmp_path / "ledger").exists():
+        (tmp_path / "ledger").chmod(0o700)
+
+
+def test_a_ledger_that_cannot_be_written_can_be_read_and_publishes_nothing(
+    tmp_path: Path, models: list[Path], unwritable: Callable[[Path], None]
+) -> None:
+    ledger = dv.Ledger(tmp_path / "ledger")
+    ledger.add(models[0])
+    release = replace(DECIDED, ledger=ledger.judge())
+    unwritable(tmp_path / "ledger")
+    assert numbers(ledger.holdings()) == [1]
+    for change in (lambda: release.write(tmp_path / "out"), lambda: ledger.retract(1), lambda: ledger.add(models[1])):
+        with pytest.raises(BadInput, match=r"the ledger .* cannot be used: ") as refused:
+            change()
+        assert "\n" not in str(refused.value)
+    assert not (tmp_path / "out").exists()
+    assert not list(tmp_path.glob(".*"))
