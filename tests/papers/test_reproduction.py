@@ -128,3 +128,23 @@ def test_an_unexplained_difference_is_exit_code_1(monkeypatch: pytest.MonkeyPatc
     shown = run_cli("papers", "off", "--json")
     assert (shown.code, shown.json()["holds"], shown.json()["counts"]) == (1, False, {"differs": 1})
     assert run_cli("papers", "nobody").code == 2
+
+
+@pytest.mark.usefixtures("small")
+def test_pages_that_cannot_be_written_are_one_line(tmp_path: Path) -> None:
+    (tmp_path / "taken").write_text("", encoding="utf-8")
+    shown = run_cli("papers", "small", "--out", str(tmp_path / "taken"))
+    assert (shown.code, shown.err.count("\n")) == (2, 1)
+
+
+def test_what_was_learnt_is_written_with_all_papers_only(
+    small: Paper, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    paper_pages.write(dv.papers.reproduce("small"), tmp_path)
+    assert not (tmp_path / "errata.md").exists()
+    for name in [name for name in PAPERS if name != "small"]:
+        monkeypatch.delitem(PAPERS, name)
+    paper_pages.write(dv.papers.reproduce(quick=True), tmp_path)
+    page = (tmp_path / "errata.md").read_text(encoding="utf-8")
+    assert f"## {small.authors}" in page
+    assert "| Table 1 | C\\*, L_D | 2 | 1 | a slip |" in page

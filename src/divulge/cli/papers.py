@@ -22,8 +22,8 @@ def papers(
     paper: Annotated[
         Text,
         Argument(
-            metavar="[afifi|bezzi|bkakria|slppa|whang]",
-            help="The paper; without it, all five.",
+            metavar="PAPER",
+            help="afifi, bezzi, bkakria, slppa or whang; without it, all five.",
             autocompletion=one_of(lambda: list(dv.papers.PAPERS)),
         ),
     ] = None,

@@ -34,7 +34,7 @@ def write(found: papers.Reproduction, folder: Path) -> list[Path]:
                 charts.save(charts.figure(each, dark=dark), folder / FIGURES / picture(paper.name, each, dark=dark))
         written.append(folder / f"{paper.name}.md")
         written[-1].write_text(page(paper, parts), encoding="utf-8")
-    if len(found.papers) == len(papers.PAPERS):
+    if len(found.papers) == len(papers.PAPERS) and found.settings["part"] is None:
         written.append(folder / "errata.md")
         written[-1].write_text(learnt(found), encoding="utf-8")
     return written
