@@ -67,3 +67,21 @@ def test_how_many_may_exceed_a_bound_by_chance(attempts: int, most: int) -> None
 
     assert most_by_chance(attempts) == most
     assert more_than(most) <= 0.001 < more_than(most - 1)
+
+
+# --- anonymeter's own examples (its tests, with one neighbour); benchmarks/against_anonymeter.py asks anonymeter itself ----------
+
+
+@pytest.mark.parametrize(("released", "expected"), [(["b", "d"], 1.0), (["b", "e"], 0.5), (["h", "g"], 0.0)])
+def test_inference_as_anonymeter_expects_it(released: list[str], expected: float) -> None:
+    truth, release = pa.table({"c0": ["a", "c"], "c1": ["b", "d"]}), pa.table({"c0": ["a", "c"], "c1": released})
+    (attempt,) = dv.attack(release, truth=truth, knows="c0", sensitive="c1", attacks="nearest-value").attempts
+    assert attempt.rate.value == expected
+
+
+def test_linkability_as_anonymeter_expects_it() -> None:
+    truth = pa.table({"col0": [0, 0, 4, 0], "col1": [0, 1, 9, 4]})
+    release = pa.table({"col0": [0, 1, 4, 9], "col1": [0, 1, 4, 9]})
+    (attempt,) = dv.attack(release, truth=truth, knows=["col0", "col1"], attacks="linkability").attempts
+    assert attempt.rate.value == 0.25
+    assert (attempt.rate.low, attempt.rate.high) == pytest.approx((0.045587, 0.699358), abs=1e-6)
