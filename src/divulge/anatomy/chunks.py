@@ -22,7 +22,7 @@ import numpy as np
 import pyarrow as pa
 
 from divulge.anatomy.division import Division
-from divulge.anatomy.methods import Anatomized, Method, Slppa, anatomize
+from divulge.anatomy.methods import Anatomized, Method, Slppa, Within, anatomize
 from divulge.anatomy.model import AlphaBetaGammaDelta, GroupSummary
 from divulge.anatomy.most import at_most
 from divulge.anatomy.problem import (
@@ -33,8 +33,9 @@ from divulge.anatomy.problem import (
     check_feasible,
     hold_columns,
 )
-from divulge.anatomy.rows import read_rows, scatter, sorted_rows
+from divulge.anatomy.rows import RowCodes, read_rows, scatter, sorted_rows
 from divulge.anatomy.tables import COUNT, GROUP, Released, free_name, released, table_names
+from divulge.arrays import class_ids
 from divulge.count import Nulls
 from divulge.engines import DuckDBEngine, Held, OwnEngine
 from divulge.errors import BadInput, DivulgeError, InternalError
@@ -255,10 +256,17 @@ def group_table(
     nulls: Nulls,
     seed: int | None,
     numbering: int,
+    pinned: Sequence[str] = (),
 ) -> Grouping:
-    """Divide the columns and group the rows: in memory, or in chunks where they do not fit. Groups are numbered by `numbering`."""
+    """Divide the columns and group the rows: in memory, or in chunks where they do not fit. Groups are numbered by `numbering`.
+
+    Groups lie within the classes that `pinned` columns make, which are not published.
+    """
     names = (*quasi_identifiers, *sensitive)
     if needs_chunks(table):
+        if pinned:
+            told = f"{table.source} is too large for memory, and beside what is out already all rows are needed there"
+            raise BadInput(told, hint=f"{LARGER[0].upper()}{LARGER[1:]}")
         if not isinstance(method, Slppa) or method.algorithm != "guaranteed":
             told = "Algorithm 1 of the paper" if isinstance(method, Slppa) else f"the method {method.name}"
             raise BadInput(
@@ -270,9 +278,19 @@ def group_table(
             raise BadInput(f"{table.source} has no rows", hint="There is nothing to anatomize")
         secret = secrets.randbits(64) if seed is None else seed
         return _group_in_chunks(columns, method, quasi_identifiers, sensitive, secret=secret, numbering=numbering)
-    rows = read_rows(table, names, nulls=nulls)
-    found = anatomize(rows, method, quasi_identifiers=quasi_identifiers, sensitive=sensitive, seed=seed)
+    rows = read_rows(table, (*names, *pinned), nulls=nulls)
+    within = _within(rows, pinned) if pinned else None
+    roles: dict[str, Any] = {"quasi_identifiers": quasi_identifiers, "sensitive": sensitive}
+    found = anatomize(rows.only(names) if pinned else rows, method, **roles, seed=seed, within=within)
     return grouping_of(found, method, numbering=numbering)
+
+
+def _within(rows: RowCodes, pinned: Sequence[str]) -> Within:
+    """The class of each record by columns that are not published."""
+    codes, radices = [rows.column(name) for name in pinned], [len(rows.domain(name)) for name in pinned]
+    ids, first = class_ids(codes, radices, rows=len(rows))
+    values = zip(*(rows.values(name, first).to_pylist() for name in pinned), strict=True)
+    return Within(ids, [" and ".join(map(str, each)) for each in values])
 
 
 def grouping_of(found: Anatomized, method: Method, *, numbering: int) -> Grouping:

@@ -112,7 +112,8 @@ def _regrouped(found: Anatomized, method: Slppa, model: AlphaBetaGammaDelta) -> 
     names = [name for table in tables for name in table]
     tried = replace(method, model=model, tables=tables)
     try:
-        other = anatomize(found.rows, tried, quasi_identifiers=names, sensitive=found.sensitive, seed=found.seed)
+        roles: dict[str, Any] = {"quasi_identifiers": names, "sensitive": found.sensitive}
+        other = anatomize(found.rows, tried, **roles, seed=found.seed, within=found.within)
     except InfeasibleModel:  # a search for gamma may miss what the release shows to be possible
         other = found
     if other is not found and other.groups >= found.groups:

@@ -194,13 +194,21 @@ class InfeasibleModel(Infeasible):
     """No grouping keeps the model, or none was found."""
 
     def __init__(
-        self, problem: AnyProblem, because: str, *, proved: bool, gamma: Fraction | None = None, hint: str = ""
+        self,
+        problem: AnyProblem,
+        because: str,
+        *,
+        proved: bool,
+        gamma: Fraction | None = None,
+        hint: str = "",
+        nearest: Reached | None = None,
     ) -> None:
-        """`gamma` is the least that is known to be kept, if it is less than that of the whole table."""
+        """`gamma` is the least that is known to be kept, if it is less than that of the whole table; `nearest` goes before both."""
         whole = _as_one(problem)
         levels = whole.levels
         self.because = because
-        self.nearest = Reached(levels.alpha, levels.beta, min(gamma or levels.gamma, levels.gamma), Fraction(0))
+        of_table = Reached(levels.alpha, levels.beta, min(gamma or levels.gamma, levels.gamma), whole.delta)
+        self.nearest = of_table if nearest is None else nearest
         """The least alpha, beta and delta that some grouping keeps, and a gamma that is kept together with them."""
         self.records_per_group = min(whole.rows // attribute.records for attribute in whole.sensitive)
         """N*: the most records per group that a grouping without repeated sensitive values can have."""

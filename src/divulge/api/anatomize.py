@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
 from divulge import anatomy, answers, attacks, engines, publish, values
 from divulge import ledger as ledgers
+from divulge.belief import Adversary, adversary_in_force
 from divulge.count import Nulls
 from divulge.engines import OwnEngine
 from divulge.errors import BadInput, nearest
@@ -50,6 +51,8 @@ class AnatomizedRelease(publish.Release):
     """The columns of the source that are not published, each with the reason."""
     nulls: Nulls
     seed_given: bool
+    earlier: publish.EarlierReleases = field(default_factory=publish.EarlierReleases, repr=False)
+    """What is out already, within whose classes groups lie."""
 
     @property
     def levels(self) -> anatomy.Reached:
@@ -73,14 +76,20 @@ class AnatomizedRelease(publish.Release):
 
     @property
     def settings(self) -> dict[str, Any]:
-        """How tables and groups were made."""
+        """How tables and groups were made, and beside what."""
+        held = {"released": [dict(item) for item in self.earlier.settings]} if self.earlier.columns else {}
+        return {**self._made_by, **held}
+
+    @property
+    def _made_by(self) -> dict[str, Any]:
         return {**self.groups.method.settings(), **self.groups.settings}
 
     @property
     def notes(self) -> tuple[str, ...]:
         """What a reader should know about how it came about."""
         chunked = self.groups.only is None
-        return (_NOTE.format(place=self.engine.place, **self.groups.settings),) if chunked else ()
+        told = (_NOTE.format(place=self.engine.place, **self.groups.settings),) if chunked else ()
+        return (*told, *self.earlier.notes)
 
     @cached_property
     def held(self) -> anatomy.HeldTables:
@@ -157,7 +166,7 @@ class AnatomizedRelease(publish.Release):
             "method": self.groups.method.name,
             "promises": self.model.texts(),
             "levels": measured.levels.texts(),
-            "settings": {name: it for name, it in self.settings.items() if name not in publish.CHUNK_SETTINGS},
+            "settings": {name: it for name, it in self._made_by.items() if name not in publish.CHUNK_SETTINGS},
             "nulls": self.nulls,
             "roles": {
                 "quasi_identifiers": list(self.roles.quasi_identifiers),
@@ -241,6 +250,7 @@ def anatomize(
     group_size: int | None = None,
     check: anatomy.Check | None = None,
     nulls: Nulls = "category",
+    adversary: Adversary | None = None,
     seed: int | None = None,
     ledger: str | Path | ledgers.Ledger | None = None,
     engine: engines.EngineChoice = None,
@@ -273,6 +283,8 @@ def anatomize(
         group_size: The fewest records in a group, beyond what the bounds demand.
         check: How slicing checks a bucket: by the "frequency" of values (the default), or that they are "distinct", which bounds no share.
         nulls: A null is a "category" of its own, or its row is left out: "drop".
+        adversary: What she holds already (released=): every group then lies within one class of each release that is out, so that groups
+            keep the bounds together with them; nothing else about her has an effect here.
         seed: Makes the release repeatable, for tests: whoever knows it may undo it.
         ledger: The `Ledger`, or its folder, in which `write` enters the release; refused where something of its people is out already.
         engine: As in `read`.
@@ -311,8 +323,9 @@ def anatomize(
     )
     if tables is None and len(roles.quasi_identifiers) == 1 and isinstance(chosen, anatomy.Slppa | anatomy.Slicing):
         chosen = replace(chosen, tables=1)  # nobody asked for two
+    beside, earlier = _beside(source, roles, adversary)
     groups = anatomy.group_table(
-        source,
+        beside,
         chosen,
         quasi_identifiers=roles.quasi_identifiers,
         sensitive=roles.sensitive,
@@ -320,6 +333,7 @@ def anatomize(
         seed=seed,
         # A seed given for tests also fixes the order of rows; otherwise the order has a secret of its own.
         numbering=publish.draw_secret(None if seed is None else seed % (1 << 62)),
+        pinned=earlier.columns,
     )
     return AnatomizedRelease(
         frame=source.frame,
@@ -331,7 +345,17 @@ def anatomize(
         left_out=left_out,
         nulls=nulls,
         seed_given=seed is not None,
+        earlier=earlier,
     )
+
+
+def _beside(source: Table, roles: Roles, adversary: Adversary | None) -> tuple[Table, publish.EarlierReleases]:
+    """The table with what is out already of its people."""
+    from divulge.api.released import beside_released  # which opens anatomized releases itself
+
+    her = adversary_in_force(adversary)
+    her.refuse([name for name in her.given if name != "released"], "bounds of groups depend on what she holds alone")
+    return beside_released(source, roles, her)
 
 
 @values.checked

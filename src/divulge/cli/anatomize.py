@@ -14,6 +14,7 @@ import divulge as dv
 from divulge import results
 from divulge.cli.generalize import TargetOption
 from divulge.cli.ledger import LedgerOptions, turn_of
+from divulge.cli.measure import ReleasedOption
 from divulge.cli.options import (
     JsonOption,
     LeaveOutOption,
@@ -136,6 +137,7 @@ def anatomize(
         Literal["category", "drop"],
         Option(help="A null is a value of its own, or its row is left out.", rich_help_panel="Adversary"),
     ] = "category",
+    released: ReleasedOption = None,
     out: Annotated[
         Path | None,
         Option(metavar="DIR", help="The folder to publish in; it must not exist yet. Without it nothing is written."),
@@ -213,8 +215,9 @@ def anatomize(
         return
     if attack or queries or target:
         refuse_in_chunks(opened, "neither attacks nor the error of queries nor a model")
+    her = dv.Adversary(released=released) if released else None
     with turn_of(known if writes else None):
-        release = dv.anatomize(opened, seed=seed, ledger=known, **asked, **method.given())
+        release = dv.anatomize(opened, seed=seed, adversary=her, ledger=known, **asked, **method.given())
         measured = queries != 0 and release.groups.only is not None
         recq = release.recq(anatomy.Workload(kind=workload, queries=queries)) if measured else None
         attacks = release.attack() if attack else None
@@ -230,6 +233,7 @@ def anatomize(
 
 
 _MAKING: tuple[str, ...] = (
+    "released",
     "out",
     "format_",
     "seed",
