@@ -19,7 +19,8 @@ import numpy as np
 
 from divulge import engines, metrics, publish, search, values
 from divulge import ledger as ledgers
-from divulge.belief import Assumptions
+from divulge.api.released import beside_released
+from divulge.belief import Adversary, Assumptions, adversary_in_force
 from divulge.count import Cells, Contingency, Request, count, count_in_memory
 from divulge.engines import OwnEngine
 from divulge.errors import BadInput
@@ -56,13 +57,16 @@ class Applied(Result):
     """The same for the new rows by themselves, where somebody looks who knows that a person is among them."""
     unchecked: tuple[str, ...]
     """Promises that could not be checked again, each with the reason."""
+    beside: Verdict | None = None
+    """The new rows in joint classes with other releases that are out already, where such were named."""
     ledger: publish.Register | None = field(default=None, repr=False, metadata={"told": False})
     """Where they were entered."""
 
     @property
     def settings(self) -> Mapping[str, Any]:
         """Everything that the numbers depend on."""
-        return self.together.settings
+        held = {} if self.beside is None else {"released": self.beside.measurement.settings["released"]}
+        return {**self.together.settings, **held}
 
 
 @values.checked
@@ -75,6 +79,7 @@ def apply(
     suppression: float | None = None,
     force: bool = False,
     seed: int | None = None,
+    adversary: Adversary | None = None,
     ledger: str | Path | ledgers.Ledger | None = None,
     engine: engines.EngineChoice = None,
 ) -> Applied:
@@ -89,6 +94,8 @@ def apply(
         suppression: With unseen="suppress", the share of the new rows that may be left out; by default what the release's policy allowed.
         force: Overwrite what is at `out`.
         seed: Fixes the order of the rows, for tests; by default it is drawn from a secret.
+        adversary: What else she holds of the new people (released=): the new rows then keep the promises in joint classes too, by themselves,
+            for nobody knows here in which of these the people of the earlier release are. Nothing else about her has an effect here.
         ledger: The `Ledger`, or its folder, in which they are entered; refused where something of its people is out that `release` does
             not continue, for new rows are judged with what they continue alone.
         engine: As in `read`.
@@ -108,12 +115,13 @@ def apply(
     if suppression is not None and unseen != "suppress":
         raise BadInput("suppression= has no effect where no row is left out", hint="Say unseen='suppress' with it")
     if ledger is None:
-        return _applied(release, table, out, unseen, suppression, force=force, seed=seed, engine=engine)
+        return _applied(release, table, out, unseen, suppression, force=force, seed=seed, her=adversary, engine=engine)
     book = ledgers.Ledger.of(ledger)
     with book.turn():
         known = book.judge()
         known.refuse_unjudged("later rows", with_chain_of=Path(release))
-        found = _applied(release, table, out, unseen, suppression, force=force, seed=seed, engine=engine, ledger=known)
+        asked: dict[str, Any] = {"force": force, "seed": seed, "her": adversary, "engine": engine}
+        found = _applied(release, table, out, unseen, suppression, **asked, ledger=known)
         return replace(found, ledger=known)
 
 
@@ -126,19 +134,27 @@ def _applied(
     *,
     force: bool,
     seed: int | None,
+    her: Adversary | None,
     engine: engines.EngineChoice,
     ledger: publish.Register | None = None,
 ) -> Applied:
     earlier = publish.Earlier.open(release)
     limit = Policy(suppression=earlier.suppression if suppression is None else suppression).suppression
-    source, own = _source(*own_table(read(table, engine=engine)), earlier)
+    given, own = own_table(read(table, engine=engine))
     roles = Roles(earlier.quasi_identifiers, earlier.sensitive, (), earlier.weight, None)
-    counted = count_in_memory(Request(source, roles, earlier.nulls, earlier.document["joint"]))
+    given, held = _beside(given, roles, her)
+    source, own = _source(given, own, earlier, held)
+    counted = held.pinned(
+        count_in_memory(Request(source, held.judged(roles), earlier.nulls, earlier.document["joint"]))
+    )
     earlier.refuse_unless_about(counted.cells)
     recoding = _recode(earlier, counted, unseen=unseen)
-    later = _Later(earlier, source, own, roles, counted)
+    later = _Later(earlier, source, own, roles, counted, held)
     promises, unchecked = earlier.checkable(counted)
     unchecked = (*earlier.unchecked, *unchecked)
+    if held.columns and not promises:
+        told = f"released= has no effect: no promise of {release} can be checked again"
+        raise BadInput(told, hint="Leave it out, or generalize old and new rows together")
     recoding, together, verdict = later.settle(recoding, promises, unseen=unseen)
     left_out = counted.rows - search.published(counted, recoding).rows
     if left_out > limit * counted.rows + _ROUNDING:
@@ -151,11 +167,21 @@ def _applied(
         source=source, engine=own, ledger=ledger, later=later, recoding=recoding, promises=promises, unchecked=unchecked
     )
     folder = release_of.write(out, force=force, seed=seed)
-    return Applied(folder, counted.rows, left_out, together, verdict, alone, unchecked, frame=source.frame)
+    beside = judge(later.beside(recoding), promises) if promises and held.columns else None
+    return Applied(folder, counted.rows, left_out, together, verdict, alone, unchecked, beside, frame=source.frame)
 
 
-def _source(table: Table, engine: OwnEngine, earlier: publish.Earlier) -> tuple[Table, OwnEngine]:
-    """The columns that the release has, with its types; others are not published."""
+def _beside(table: Table, roles: Roles, adversary: Adversary | None) -> tuple[Table, publish.EarlierReleases]:
+    """The new rows with what else is out already of their people."""
+    her = adversary_in_force(adversary)
+    her.refuse([name for name in her.given if name != "released"], "the release says what it assumed of her")
+    return beside_released(table, roles, her)
+
+
+def _source(
+    table: Table, engine: OwnEngine, earlier: publish.Earlier, held: publish.EarlierReleases
+) -> tuple[Table, OwnEngine]:
+    """The columns that the release has, with its types, and what is held beside them; others are not published."""
     missing = [name for name in earlier.columns if name not in table.names]
     if missing:
         told = f"{table.source} lacks columns of the release: {', '.join(map(repr, missing))}"
@@ -166,7 +192,7 @@ def _source(table: Table, engine: OwnEngine, earlier: publish.Earlier) -> tuple[
     other = {name: types[name] for name in kept if table.column(name).type != types[name]}
     _refuse_misfits(table, engine, other)
     cast = {name: f"{engine.cast(engine.quote(name), type_)} AS {engine.quote(name)}" for name, type_ in other.items()}
-    selected = ", ".join(cast.get(name, engine.quote(name)) for name in earlier.columns)
+    selected = ", ".join(cast.get(name, engine.quote(name)) for name in (*earlier.columns, *held.columns))
     relation = f"(SELECT {selected} FROM {table.relation})"
     return table_of(engine, relation, source=table.source, frame=table.frame), engine
 
@@ -211,6 +237,8 @@ class _Later:
     engine: OwnEngine
     roles: Roles
     counted: Contingency
+    held: publish.EarlierReleases
+    """What else is out already of the new people."""
 
     def settle(
         self, recoding: Recoding, promises: tuple[Promise, ...], *, unseen: Unseen
@@ -224,11 +252,15 @@ class _Later:
             if not promises:
                 return recoding, together, None
             verdict = judge(together, promises, sample=len(together.contingency))
-            if verdict.holds:
+            broken = verdict
+            if verdict.holds and self.held.columns:
+                joint = self.beside(recoding)
+                broken = judge(joint, promises, sample=len(joint.contingency))
+            if broken.holds:
                 return recoding, together, verdict
-            fewer = self._without_breaking(recoding, verdict)
+            fewer = self._without_breaking(recoding, broken)
             if unseen == "refuse" or not (recoding.kept & ~fewer.kept).any():
-                raise _broken(verdict)
+                raise _broken(broken, beside=verdict.holds)
             recoding = fewer
 
     def _without_breaking(self, recoding: Recoding, verdict: Verdict) -> Recoding:
@@ -243,14 +275,24 @@ class _Later:
             [labels[code] for code in codes.tolist()]
             for labels, codes in zip(recoding.labels, recoding.codes, strict=True)
         ]
+        if breaking and len(next(iter(breaking))) > len(columns):  # joint classes
+            places = range(len(columns), len(self.counted.keys))
+            columns += [list(map(as_text, self.counted.key_column(place).to_pylist())) for place in places]
         broken = np.array([key in breaking for key in zip(*columns, strict=True)])
         return replace(recoding, kept=recoding.kept & ~broken)
 
     def rows(self, recoding: Recoding) -> str:
         """A query for the new rows as they are published."""
+        roles = self.held.kept_back(self.roles)
         return publish.recoded_rows(
-            self.source, self.engine, self.counted, recoding, roles=self.roles, nulls=self.earlier.nulls
+            self.source, self.engine, self.counted, recoding, roles=roles, nulls=self.earlier.nulls
         )
+
+    def beside(self, recoding: Recoding) -> Measurement:
+        """What the new rows tell in joint classes with what else is out."""
+        found = search.published(self.counted, recoding)
+        known = Assumptions(original_values=self.masses)
+        return self.held.told_by(metrics.measure_counts(found, self.source, self.roles, assumptions=known))
 
     def measure(
         self, rows: str, *, engine: OwnEngine | None = None, together: bool = True, against_original: bool = True
@@ -304,11 +346,16 @@ class _LaterRelease(publish.Release):
         (table,) = tables
         later = self.later
         request = Request(table, later.roles, "category", later.earlier.document["joint"])
-        publish.compare(count_in_memory(request), search.published(later.counted, self.recoding))
+        planned = search.published(later.counted, self.recoding)
+        publish.compare(count_in_memory(request), planned.roll_up(later.roles.quasi_identifiers))
         rows = f"SELECT * FROM {table.relation}"
         measured = later.measure(rows, engine=engine)
         if self.promises:
             publish.hold(measured, Policy(self.promises))
+            if (
+                later.held.columns
+            ):  # the file has the rows that were planned, and only the new table says whose they are
+                publish.hold(later.beside(self.recoding), Policy(self.promises))
         return later.measure(rows, engine=engine, against_original=False), measured
 
     def document(self, measured: tuple[Measurement, Measurement], written: publish.Written) -> dict[str, Any]:
@@ -349,14 +396,15 @@ class _LaterRelease(publish.Release):
         return search.published(self.later.counted, self.recoding).rows
 
 
-def _broken(verdict: Verdict) -> publish.Unverified:
+def _broken(verdict: Verdict, *, beside: bool) -> publish.Unverified:
+    who = "the new rows beside what is out already" if beside else "the earlier release and the new rows together"
     told = ", ".join(
         f"{outcome.promise.text} (would be {outcome.value:.4g}, {outcome.breaking_classes} classes)"
         for outcome in verdict.outcomes
         if not outcome.holds
     )
     return publish.Unverified(
-        f"the earlier release and the new rows together would break {told}",
+        f"{who} would break {told}",
         hint="Nothing was published. Leave out the rows of these classes with unseen='suppress', or generalize old and new rows together",
     )
 

@@ -11,6 +11,7 @@ from typer import Argument, Option
 
 import divulge as dv
 from divulge.cli.ledger import LedgerOptions
+from divulge.cli.measure import ReleasedOption
 from divulge.cli.options import JsonOption, TableOptions, new_app, takes_groups, tell
 
 app = new_app()
@@ -48,6 +49,7 @@ def apply(
     seed: Annotated[
         int | None, Option(help="Fixes the order of the rows, for tests; a fresh secret if not given.", min=0)
     ] = None,
+    released: ReleasedOption = None,
     force: Annotated[bool, Option("--force", help="Replace the release that is there.")] = False,
     json_: JsonOption = False,
 ) -> None:
@@ -68,5 +70,6 @@ def apply(
         force=force,
         seed=seed,
         ledger=known,
+        adversary=dv.Adversary(released=released) if released else None,
     )
     tell(applied, json_=json_)

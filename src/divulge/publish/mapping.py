@@ -236,7 +236,7 @@ def read_boxes(path: Path, columns: int) -> tuple[Placed, ...]:
 def reaching(boxes: Sequence[Placed], contingency: Contingency, rules: Mapping[str, LaterRule]) -> tuple[Placed, ...]:
     """The boxes with values that they have not seen, where a column's rule puts these below the label of the box."""
     spans = [list(box.spans) for box in boxes]
-    for place_, domain in enumerate(contingency.keys):
+    for place_, domain in enumerate(contingency.own_keys):
         rule = rules.get(domain.name)
         if rule is None or any(span is None or "values" not in span for span in (box.spans[place_] for box in boxes)):
             continue
@@ -276,17 +276,17 @@ def place(boxes: Sequence[Placed], contingency: Contingency, *, unchanged: Seque
     box_of = np.full(len(contingency), -1, dtype=np.int64)
     for number, box in enumerate(boxes):
         inside: Bools = box_of < 0
-        for domain, codes, span in zip(contingency.keys, contingency.codes, box.spans, strict=True):
+        for domain, codes, span in zip(contingency.own_keys, contingency.own_codes, box.spans, strict=True):
             inside &= _holds(domain, span)[codes]
         box_of[inside] = number
     labels: list[tuple[str | None, ...]] = []
     published: list[Ints] = []
-    for position in range(len(contingency.keys)):
+    for position in range(len(contingency.own_keys)):
         numbers: dict[str | None, int] = {}
         of_box = np.array([numbers.setdefault(box.labels[position], len(numbers)) for box in boxes], dtype=np.int64)
         labels.append(tuple(numbers))
         published.append(of_box[box_of])
-    names = tuple(key.name for key in contingency.keys)
+    names = tuple(key.name for key in contingency.own_keys)
     return Recoding(names, tuple(labels), tuple(published), box_of >= 0, tuple(unchanged))
 
 

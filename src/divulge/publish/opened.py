@@ -234,7 +234,7 @@ class OpenedRelease:
 
     def recode(self, counted: Contingency) -> tuple[Recoding, dict[str, list[str]]]:
         """The labels of raw classes, by the mappings, and the values of each column that these do not know, whose classes are left out."""
-        columns = tuple(key.name for key in counted.keys)
+        columns = tuple(key.name for key in counted.own_keys)
         unchanged = tuple(name in self.unchanged for name in columns)
         if self.boxes:
             boxes = mapping.reaching(self.boxes, counted, self.rules)
@@ -243,7 +243,7 @@ class OpenedRelease:
         codes: list[Ints] = []
         kept = np.ones(len(counted), dtype=bool)
         strange: dict[str, list[str]] = {}
-        for key, column in zip(counted.keys, counted.codes, strict=True):
+        for key, column in zip(counted.own_keys, counted.own_codes, strict=True):
             texts = [as_text(label) for label in key.labels]
             mapped = mapping.extended(key.name, self.mappings[key.name], texts, self.rules.get(key.name))
             known = np.array([text in mapped for text in texts])

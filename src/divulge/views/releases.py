@@ -260,16 +260,21 @@ def applied_text(applied: Applied) -> RenderableType:
     parts: list[RenderableType] = [
         Text(f"{applied.rows - applied.suppressed:,} of {applied.rows:,} new rows published in {applied.folder}")
     ]
-    if applied.verdict is not None:
-        table = grid("promise", "with the new rows", "", right=[1])
-        for outcome in applied.verdict.outcomes:
+    together = ("The earlier release and the new rows together", "with the new rows", applied.verdict)
+    for told, column, verdict in (
+        together,
+        ("The new rows beside what else is out", "in joint classes", applied.beside),
+    ):
+        table = grid("promise", column, "", right=[1])
+        for outcome in () if verdict is None else verdict.outcomes:
             table.add_row(outcome.promise.text, number(outcome.value), "holds" if outcome.holds else "BROKEN")
-        parts += [heading("The earlier release and the new rows together"), table]
+        parts += [] if verdict is None else [heading(told), table]
     parts += [
         heading("What this does not prove"),
         bullet("Whether a person of the new rows is in the earlier release too was not checked."),
         *(bullet(told) for told in _alone(applied)),
         *(bullet(f"{told}.") for told in applied.unchecked),
+        *map(bullet, () if applied.beside is None else applied.beside.measurement.notes),
     ]
     return Group(*parts, *entered_parts(applied.ledger, applied.folder))
 
@@ -290,6 +295,7 @@ def applied_document(applied: Applied) -> dict[str, Any]:
         "suppressed": applied.suppressed,
         "promises": None if applied.verdict is None else promises_document(applied.verdict),
         "alone": None if applied.alone is None else promises_document(applied.alone),
+        "beside": None if applied.beside is None else promises_document(applied.beside),
         "unchecked": list(applied.unchecked),
         "written": str(applied.folder),
         "together": measurement_document(applied.together),
@@ -300,7 +306,7 @@ def applied_document(applied: Applied) -> dict[str, Any]:
 def applied_rows(applied: Applied) -> results.Rows:
     """A row for each promise: with the new rows, of these alone, and those that could not be checked."""
     names = ("of", "promise", "attribute", "metric", "bound", "value", "holds", "breaking_classes", "breaking_people")
-    judged = {"together": applied.verdict, "new rows alone": applied.alone}
+    judged = {"together": applied.verdict, "new rows alone": applied.alone, "beside what is out": applied.beside}
     rows = [(of, *row) for of, verdict in judged.items() if verdict is not None for row in outcome_rows(verdict)]
     return names, [*rows, *(("unchecked", told, *(None,) * 7) for told in applied.unchecked)]
 

@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: Apache-2.0
+"""anatomize() and apply() beside what is out already: joint groups keep the bounds, later rows the promises, or nothing appears."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections import Counter, defaultdict
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.csv as pc
+import pyarrow.parquet as pq
+import pytest
+
+import divulge as dv
+from divulge.engines import DuckDBEngine, SparkEngine
+from divulge.errors import BadInput, Infeasible
+from divulge.publish import Unverified
+from tests.api.test_released import PEOPLE, decide, publish_zip
+from tests.helpers import run_cli
+
+Engine = DuckDBEngine | SparkEngine
+ROLES: dict[str, Any] = {"sensitive": "disease", "quasi_identifiers": ["age"], "leave_out": ["zip"]}
+
+
+def crowd(rows: int = 240) -> pa.Table:
+    """Ages are all different, so that everybody can be found again in the groups."""
+    draw = random.Random(3)  # noqa: S311
+    return pa.table(
+        {
+            "zip": [draw.choice("abcd") for _ in range(rows)],
+            "age": list(range(1000, 1000 + rows)),
+            "disease": [draw.choice(["flu", "cold", "hiv", "cough"]) for _ in range(rows)],
+        }
+    )
+
+
+def worst_share(table: pa.Table, release: Any) -> Fraction:
+    """Of a sensitive value in a joint group (group of the release, zip), counted from the published rows."""
+    tables = release.tables()
+    group_of = {row["age"]: row[release.held.group] for row in tables["quasi_identifiers"].to_pylist()}
+    joint = defaultdict(list)
+    for row in table.to_pylist():
+        joint[group_of[row["age"]], row["zip"]].append(row["disease"])
+    return max(Fraction(max(Counter(values).values()), len(values)) for values in joint.values())
+
+
+@pytest.mark.parametrize("engine", ["memory", "spark collected"], indirect=True)
+def test_joint_groups_keep_the_bounds(engine: Engine, tmp_path: Path) -> None:
+    people = crowd()
+    pq.write_table(people, tmp_path / "people.parquet")
+    table = dv.read(tmp_path / "people.parquet", engine=engine)
+    first = publish_zip(tmp_path / "first", people)
+    careless = dv.anatomize(people, **ROLES, beta="1/2", tables=1, seed=1)
+    assert worst_share(people, careless) > Fraction(1, 2)
+    release = dv.anatomize(table, **ROLES, beta="1/2", tables=1, seed=1, adversary=dv.Adversary(released=first))
+    folder = release.write(tmp_path / "second")
+    assert dv.check_anatomized(folder).holds
+    assert release.settings["released"][0]["release"] == str(first)
+    assert any("upper bound" in note for note in release.notes)
+    assert "first" not in (folder / "manifest.json").read_text()
+    alike = dv.anatomize(people, **ROLES, beta="1/2", tables=1, seed=1, adversary=dv.Adversary(released=first))
+    assert worst_share(people, alike) <= Fraction(1, 2)
+
+
+def test_no_grouping_can_where_a_class_that_is_out_cannot_be_grouped(tmp_path: Path) -> None:
+    """In zip b three of four have flu: no part of it keeps beta = 1/2, and 3/4 is what some grouping keeps."""
+    people = pa.table(
+        {
+            "zip": [*"aaaabbbb"],
+            "age": list(range(8)),
+            "disease": ["flu", "cold", "hiv", "cough", "flu", "flu", "flu", "cold"],
+        }
+    )
+    first = publish_zip(tmp_path / "first", people)
+    asked: dict[str, Any] = {**ROLES, "tables": 1, "seed": 1}
+    assert dv.anatomize(people, **asked, beta="1/2").levels.beta <= Fraction(1, 2)
+    her = dv.Adversary(released=first)
+    with pytest.raises(Infeasible) as raised:
+        dv.anatomize(people, **asked, beta="1/2", adversary=her)
+    told = raised.value.document()["infeasible"]
+    assert (told["beta"], told["proved"], raised.value.exit_code) == ("3/4", True, 3)
+    assert "1 of 2 cannot be grouped" in told["because"]
+    assert "zip=b" in told["because"]
+    assert dv.anatomize(people, **asked, beta="3/4", adversary=her).levels.beta <= Fraction(3, 4)
+
+
+def test_delta_is_held_against_the_whole_table(tmp_path: Path) -> None:
+    """Half of all have flu, three of four in zip b: a quarter more than in the table is the least that zip b can show."""
+    people = pa.table({"zip": [*"aaaabbbb"], "age": list(range(8)), "disease": [*"fccccfff"]})
+    people = people.set_column(2, "disease", [["f", "c", "c", "c", "f", "f", "f", "c"]])
+    first = publish_zip(tmp_path / "first", people)
+    asked: dict[str, Any] = {**ROLES, "tables": 1, "seed": 1, "adversary": dv.Adversary(released=first)}
+    assert dv.anatomize(people, **asked, delta="1/4").levels.delta == Fraction(1, 4)
+    with pytest.raises(Infeasible) as raised:
+        dv.anatomize(people, **asked, delta="1/5")
+    assert raised.value.document()["infeasible"]["delta"] == "1/4"
+
+
+def test_prices_are_those_within_the_classes(tmp_path: Path) -> None:
+    people = crowd()
+    first = publish_zip(tmp_path / "first", people)
+    release = dv.anatomize(people, **ROLES, beta="1/2", tables=1, seed=1, adversary=dv.Adversary(released=first))
+    (price,) = release.explain().bounds
+    assert price.alone.groups == release.summary.groups
+
+
+def test_what_else_is_said_of_her_has_no_effect(tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match="nulls= of the adversary has no effect"):
+        dv.anatomize(PEOPLE, **ROLES, beta="1/2", adversary=dv.Adversary(nulls="drop"))
+    folder = decide().write(tmp_path / "ages")
+    with pytest.raises(BadInput, match="nulls= of the adversary has no effect"):
+        dv.apply(folder, PEOPLE, tmp_path / "later", adversary=dv.Adversary(nulls="drop"))
+
+
+# --- apply ------------------------------------------------------------------------------------------------------------
+
+
+def test_later_rows_beside_what_else_is_out(engine: Engine, tmp_path: Path) -> None:
+    """The ages of eight others are out (1-2 and 3-4, four each). The eight of PEOPLE come later, and their zip is out already: (b, 1-2) and
+    (a, 3-4) would be one person each."""
+    ages = decide(PEOPLE.drop_columns(["zip"]), leave_out=()).write(tmp_path / "ages")
+    pq.write_table(PEOPLE, tmp_path / "people.parquet")
+    table = dv.read(tmp_path / "people.parquet", engine=engine)
+    zips = publish_zip(tmp_path / "zips")
+    careless = dv.apply(ages, table, tmp_path / "careless", engine=engine)
+    assert careless.verdict is not None
+    assert (careless.verdict.holds, careless.beside) == (True, None)
+    her = dv.Adversary(released=zips)
+    with pytest.raises(Unverified, match="beside what is out already would break k_anonymity >= 2"):
+        dv.apply(ages, table, tmp_path / "later", adversary=her)
+    assert not (tmp_path / "later").exists()
+    found = dv.apply(ages, table, tmp_path / "later", adversary=her, unseen="suppress", suppression=0.25)
+    assert found.suppressed == 2
+    assert found.beside is not None
+    assert found.beside.outcomes[0].value == 3
+    assert found.settings["released"][0]["release"] == str(zips)
+    rows = pq.read_table(found.folder / "table.parquet").to_pylist()
+    assert Counter(row["age"] for row in rows) == {"1-2": 3, "3-4": 3}
+    assert set(rows[0]) == {"age", "disease"}
+    assert "zips" not in (found.folder / "manifest.json").read_text()
+
+
+def test_the_commands(tmp_path: Path) -> None:
+    table = str(tmp_path / "people.csv")
+    pc.write_csv(PEOPLE, table)
+    zips, ages = publish_zip(tmp_path / "zips"), decide().write(tmp_path / "ages")
+    later = ("apply", str(ages), table, "--out", str(tmp_path / "later"), "--released", str(zips))
+    refused = run_cli(*later)
+    assert refused.code == 1
+    assert "beside what is out already" in refused.err
+    made = run_cli(*later, "--suppress-unseen", "--suppression", "0.25", "--json")
+    assert (made.code, made.json()["suppressed"], made.json()["beside"][0]["value"]) == (0, 2, 3)
+    groups = ("anatomize", table, "--sensitive", "disease", "--qi", "age", "--leave-out", "zip", "--tables", "1")
+    beside = ("--released", str(zips), "--no-explain", "--json")
+    assert run_cli(*groups, "--beta", "1/2", *beside).code == 0
+    none = run_cli(*groups, "--beta", "1/4", *beside)
+    assert (none.code, none.json()["infeasible"]["beta"]) == (3, "1/2")
+    assert run_cli("anatomize", table, "--sensitive", "disease", "--advise", "--released", str(zips)).code == 2
+    assert json.loads((tmp_path / "later" / "manifest.json").read_text())["rows"] == 6
