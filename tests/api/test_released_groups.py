@@ -119,20 +119,15 @@ def test_what_else_is_said_of_her_has_no_effect(tmp_path: Path) -> None:
 # --- apply ------------------------------------------------------------------------------------------------------------
 
 
-def test_later_rows_beside_what_else_is_out(engine: Engine, tmp_path: Path) -> None:
-    """The ages of eight others are out (1-2 and 3-4, four each). The eight of PEOPLE come later, and their zip is out already: (b, 1-2) and
-    (a, 3-4) would be one person each."""
-    ages = decide(PEOPLE.drop_columns(["zip"]), leave_out=()).write(tmp_path / "ages")
+# The ages of eight people are out (1-2 and 3-4, four each). Eight others come later, whose zip is out already: (b, 1-2) and (a, 3-4)
+# would be one person each.
+
+
+def test_later_rows_leave_out_who_would_be_alone_beside_what_else_is_out(engine: Engine, tmp_path: Path) -> None:
+    ages, zips = decide().write(tmp_path / "ages"), publish_zip(tmp_path / "zips")
     pq.write_table(PEOPLE, tmp_path / "people.parquet")
     table = dv.read(tmp_path / "people.parquet", engine=engine)
-    zips = publish_zip(tmp_path / "zips")
-    careless = dv.apply(ages, table, tmp_path / "careless", engine=engine)
-    assert careless.verdict is not None
-    assert (careless.verdict.holds, careless.beside) == (True, None)
     her = dv.Adversary(released=zips)
-    with pytest.raises(Unverified, match="beside what is out already would break k_anonymity >= 2"):
-        dv.apply(ages, table, tmp_path / "later", adversary=her)
-    assert not (tmp_path / "later").exists()
     found = dv.apply(ages, table, tmp_path / "later", adversary=her, unseen="suppress", suppression=0.25)
     assert found.suppressed == 2
     assert found.beside is not None
@@ -142,6 +137,16 @@ def test_later_rows_beside_what_else_is_out(engine: Engine, tmp_path: Path) -> N
     assert Counter(row["age"] for row in rows) == {"1-2": 3, "3-4": 3}
     assert set(rows[0]) == {"age", "disease"}
     assert "zips" not in (found.folder / "manifest.json").read_text()
+
+
+def test_later_rows_are_refused_where_they_would_break_a_promise_beside_what_else_is_out(tmp_path: Path) -> None:
+    ages, zips = decide().write(tmp_path / "ages"), publish_zip(tmp_path / "zips")
+    careless = dv.apply(ages, PEOPLE, tmp_path / "careless")
+    assert careless.verdict is not None
+    assert (careless.verdict.holds, careless.beside) == (True, None)
+    with pytest.raises(Unverified, match="beside what is out already would break k_anonymity >= 2"):
+        dv.apply(ages, PEOPLE, tmp_path / "later", adversary=dv.Adversary(released=zips))
+    assert not (tmp_path / "later").exists()
 
 
 def test_the_commands(tmp_path: Path) -> None:

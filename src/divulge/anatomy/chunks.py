@@ -22,7 +22,8 @@ import numpy as np
 import pyarrow as pa
 
 from divulge.anatomy.division import Division
-from divulge.anatomy.methods import Anatomized, Method, Slppa, Within, anatomize
+from divulge.anatomy.grouping import Within
+from divulge.anatomy.methods import Anatomized, Method, Slppa, anatomize
 from divulge.anatomy.model import AlphaBetaGammaDelta, GroupSummary
 from divulge.anatomy.most import at_most
 from divulge.anatomy.problem import (

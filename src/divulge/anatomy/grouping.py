@@ -10,25 +10,28 @@ Where fewer groups are found than the counts allow (most.py), groups of several 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import product
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from divulge import arrays
-from divulge.anatomy.model import GroupTally, commonest_absent, floors, tally
+from divulge.anatomy.model import GroupTally, Reached, commonest_absent, floors, tally
 from divulge.anatomy.most import Floats, GroupPlan, at_most, plan_groups
 from divulge.anatomy.problem import (
     SMALL,
     GroupingProblem,
     Groups,
     InfeasibleModel,
+    SensitiveTotals,
     WholeTable,
     check_feasible,
     gamma_is_certain,
+    problem_of,
     search_all,
 )
 from divulge.anatomy.repair import Grouped, merge, repair
@@ -410,3 +413,65 @@ def _last_resort(problem: GroupingProblem, rng: np.random.Generator, group_size:
 def _renumbered(group: Groups, rng: np.random.Generator) -> Groups:
     """The same groups under random numbers: a number says nothing about how its group came about."""
     return rng.permutation(int(group.max()) + 1).astype(np.int32)[group]
+
+
+# --- beside what is out already ---------------------------------------------------------------------------------------
+# Whoever holds an earlier release too sees joint groups: the records of a group that have one class there. If every joint group keeps the
+# model, the joint groups are themselves a grouping that keeps it, and each lies within one class. So nothing is lost by grouping each
+# class by itself, and where a class cannot be grouped, no grouping of the table keeps the model together with what is out.
+@dataclass(frozen=True, eq=False)
+class Within:
+    """The class of each record in what is out already."""
+
+    ids: Codes = field(repr=False)
+    """From 0."""
+    names: Sequence[str] = field(repr=False)
+    """What each class is called."""
+
+
+def group_within(
+    problem: GroupingProblem,
+    within: Within,
+    group_class: Callable[[GroupingProblem], Groups],
+    *,
+    rng: np.random.Generator,
+) -> Groups:
+    """The records of each class grouped by themselves; shares are still held against those of the whole table."""
+    rows, classes = problem.rows, arrays.lay_out(within.ids, len(within.names))
+    sensitive = [attribute.name for attribute in problem.sensitive]
+    totals = {
+        name: SensitiveTotals(rows.domain(name), np.bincount(rows.column(name), minlength=len(rows.domain(name))))
+        for name in sensitive
+    }
+    known: dict[str, Any] = {"tables": problem.names, "sensitive": sensitive, "model": problem.model, "totals": totals}
+    found = np.empty(len(problem), dtype=np.int32)
+    count, obstacles = 0, dict[str, InfeasibleModel]()
+    for number, name in enumerate(within.names):
+        members = classes.members[classes.start[number] : classes.start[number + 1]]
+        try:
+            group = group_class(problem_of(rows.take(members), **known))
+        except InfeasibleModel as error:
+            obstacles[name] = error
+            continue
+        found[members] = group + count
+        count += int(group.max()) + 1
+    if obstacles:
+        raise _none_within(problem, obstacles, len(within.names))
+    return rng.permutation(count).astype(np.int32)[found]
+
+
+def _none_within(problem: GroupingProblem, obstacles: Mapping[str, InfeasibleModel], classes: int) -> InfeasibleModel:
+    """What is in the way of the classes that cannot be grouped, and the bounds that all of them can keep."""
+    name, first = next(iter(obstacles.items()))
+    nearest = first.nearest
+    for error in obstacles.values():
+        nearest = nearest.worst(error.nearest)
+    nearest = nearest.worst(Reached(problem.model.alpha, problem.model.beta, problem.model.gamma, problem.model.delta))
+    told = (
+        f"groups that keep it together with what is out already lie within its classes, and {len(obstacles):,} of {classes:,} cannot be "
+        f"grouped, such as {name!r}: {first.because}"
+    )
+    proved = any(error.proved for error in obstacles.values())
+    return InfeasibleModel(
+        problem, told, proved=proved, nearest=nearest, hint="Leave these people out, or loosen a bound"
+    )

@@ -23,7 +23,7 @@ import numpy.typing as npt
 
 from divulge import arrays
 from divulge.anatomy.division import Coefficient, Division, Linkage, check_table_count, divide, given_division
-from divulge.anatomy.grouping import group_records, mondrian
+from divulge.anatomy.grouping import Within, group_records, group_within, mondrian
 from divulge.anatomy.model import AlphaBetaGammaDelta, GroupLevels, GroupSummary, Reached, tally
 from divulge.anatomy.most import most_possible
 from divulge.anatomy.problem import (
@@ -35,7 +35,7 @@ from divulge.anatomy.problem import (
     problem_of,
 )
 from divulge.anatomy.rows import Association, ColumnCounts, RowCodes, associate
-from divulge.arrays import Bools, Codes, Ints
+from divulge.arrays import Bools, Ints
 from divulge.errors import BadInput, InternalError, nearest
 
 
@@ -134,68 +134,13 @@ def anatomize(
     division = method.divide(rows, tuple(quasi_identifiers))
     problem = problem_of(rows, tables=division.tables, sensitive=secret, model=method.model, totals=totals)
     rng = np.random.default_rng(used)
-    group = method.group(problem, rng=rng) if within is None else _group_within(problem, method, within, rng=rng)
+    grouped = partial(method.group, rng=rng)
+    group = grouped(problem) if within is None else group_within(problem, within, grouped, rng=rng)
     model, settings = method.model, method.settings()
     found = Anatomized(method.name, rows, division, secret, group, model, settings, used, problem, within)
     if not found.group_levels.keeps(found.model).all():
         raise InternalError(f"{method.name} made a group that breaks {', '.join(found.model.broken_by(found.levels))}")
     return found
-
-
-# --- beside what is out already ---------------------------------------------------------------------------------------
-# Whoever holds an earlier release too sees joint groups: the records of a group that have one class there. If every joint group keeps the
-# model, the joint groups are themselves a grouping that keeps it, and each lies within one class. So nothing is lost by grouping each
-# class by itself, and where a class cannot be grouped, no grouping of the table keeps the model together with what is out.
-@dataclass(frozen=True, eq=False)
-class Within:
-    """The class of each record in what is out already."""
-
-    ids: Codes = field(repr=False)
-    """From 0."""
-    names: Sequence[str] = field(repr=False)
-    """What each class is called."""
-
-
-def _group_within(problem: GroupingProblem, method: Method, within: Within, *, rng: np.random.Generator) -> Groups:
-    """The records of each class grouped by themselves; shares are still held against those of the whole table."""
-    rows, classes = problem.rows, arrays.lay_out(within.ids, len(within.names))
-    sensitive = [attribute.name for attribute in problem.sensitive]
-    totals = {
-        name: SensitiveTotals(rows.domain(name), np.bincount(rows.column(name), minlength=len(rows.domain(name))))
-        for name in sensitive
-    }
-    known: dict[str, Any] = {"tables": problem.names, "sensitive": sensitive, "model": problem.model, "totals": totals}
-    found = np.empty(len(problem), dtype=np.int32)
-    count, obstacles = 0, dict[str, InfeasibleModel]()
-    for number, name in enumerate(within.names):
-        members = classes.members[classes.start[number] : classes.start[number + 1]]
-        try:
-            group = method.group(problem_of(rows.take(members), **known), rng=rng)
-        except InfeasibleModel as error:
-            obstacles[name] = error
-            continue
-        found[members] = group + count
-        count += int(group.max()) + 1
-    if obstacles:
-        raise _none_within(problem, obstacles, len(within.names))
-    return rng.permutation(count).astype(np.int32)[found]
-
-
-def _none_within(problem: GroupingProblem, obstacles: Mapping[str, InfeasibleModel], classes: int) -> InfeasibleModel:
-    """What is in the way of the classes that cannot be grouped, and the bounds that all of them can keep."""
-    name, first = next(iter(obstacles.items()))
-    nearest = first.nearest
-    for error in obstacles.values():
-        nearest = nearest.worst(error.nearest)
-    nearest = nearest.worst(Reached(problem.model.alpha, problem.model.beta, problem.model.gamma, problem.model.delta))
-    told = (
-        f"groups that keep it together with what is out already lie within its classes, and {len(obstacles):,} of {classes:,} cannot be "
-        f"grouped, such as {name!r}: {first.because}"
-    )
-    proved = any(error.proved for error in obstacles.values())
-    return InfeasibleModel(
-        problem, told, proved=proved, nearest=nearest, hint="Leave these people out, or loosen a bound"
-    )
 
 
 def _check_columns(rows: RowCodes, quasi_identifiers: Sequence[str], sensitive: Sequence[str]) -> None:

@@ -94,8 +94,9 @@ def apply(
         suppression: With unseen="suppress", the share of the new rows that may be left out; by default what the release's policy allowed.
         force: Overwrite what is at `out`.
         seed: Fixes the order of the rows, for tests; by default it is drawn from a secret.
-        adversary: What else she holds of the new people (released=): the new rows then keep the promises in joint classes too, by themselves,
-            for nobody knows here in which of these the people of the earlier release are. Nothing else about her has an effect here.
+        adversary: What else she holds of the new people (released=): the new rows then keep the promises in joint classes too, by
+            themselves, for nobody knows here in which of these the people of the earlier release are. Nothing else about her has an
+            effect here.
         ledger: The `Ledger`, or its folder, in which they are entered; refused where something of its people is out that `release` does
             not continue, for new rows are judged with what they continue alone.
         engine: As in `read`.

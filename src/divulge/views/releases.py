@@ -156,8 +156,7 @@ def costs_in_words(release: publish.GeneralizedRelease) -> Iterator[str]:
     classes = "1 class becomes" if len(before.contingency) == 1 else f"{len(before.contingency):,} classes become"
     yield f"{classes} {plan.classes:,}."
     if after.contingency.pinned:
-        joint = f"{len(after.contingency):,} joint classes"
-        yield f"Beside what is out already, people are in {joint}: those are what the promises are about."
+        yield f"Beside what is out already, people are in {len(after.contingency):,} joint classes: promises are about those."
     yield from map(noted, (*release.notes, *after.notes))
 
 
@@ -257,15 +256,14 @@ def front_rows(front: search.Front) -> results.Rows:
 @results.text_of.register(Applied)
 def applied_text(applied: Applied) -> RenderableType:
     """How many rows were published, and how far the promises could be checked again."""
-    parts: list[RenderableType] = [
-        Text(f"{applied.rows - applied.suppressed:,} of {applied.rows:,} new rows published in {applied.folder}")
-    ]
-    together = ("The earlier release and the new rows together", "with the new rows", applied.verdict)
-    for told, column, verdict in (
-        together,
-        ("The new rows beside what else is out", "in joint classes", applied.beside),
-    ):
-        table = grid("promise", column, "", right=[1])
+    published = f"{applied.rows - applied.suppressed:,} of {applied.rows:,} new rows published in {applied.folder}"
+    parts: list[RenderableType] = [Text(published)]
+    beside = "The new rows beside what else is out, in joint classes"
+    for told, verdict in {
+        "The earlier release and the new rows together": applied.verdict,
+        beside: applied.beside,
+    }.items():
+        table = grid("promise", "with the new rows", "", right=[1])
         for outcome in () if verdict is None else verdict.outcomes:
             table.add_row(outcome.promise.text, number(outcome.value), "holds" if outcome.holds else "BROKEN")
         parts += [] if verdict is None else [heading(told), table]
@@ -317,13 +315,9 @@ def resealed_text(found: publish.Resealed) -> RenderableType:
     files = f"{found.files:,} {'file is' if found.files == 1 else 'files are'} as published"
     if not found.changed:
         return Text(f"{found.folder}: the manifest is clean already; {files}.")
-    mine = (
-        "What it told of the original stands in mapping/manifest.json." if found.private else "It has no private part."
-    )
-    return Group(
-        Text(f"{found.folder}: the manifest was cleaned; {files}. {mine}"),
-        bullet("What was handed out before cannot be called back: replace manifest.json wherever it went."),
-    )
+    mine = "What it told of the original is in mapping/manifest.json." if found.private else "It has no private part."
+    before = bullet("What was handed out before cannot be called back: replace manifest.json wherever it went.")
+    return Group(Text(f"{found.folder}: the manifest was cleaned; {files}. {mine}"), before)
 
 
 @results.document_of.register(publish.Resealed)
