@@ -42,7 +42,8 @@ from divulge.anatomy import (
 )
 from divulge.anatomy.chunks import grouping_of
 from divulge.anatomy.methods import anatomize as divide_and_group
-from divulge.api.anatomize import AnatomizedRelease, anatomy_roles
+from divulge.api.anatomize import anatomy_roles
+from divulge.api.anatomized import AnatomizedRelease
 
 ADULT = ["age", "workclass", "education", "marital-status", "relationship", "race", "sex", "hours-per-week"]
 CENSUS = [

@@ -17,7 +17,8 @@ import pytest
 
 import divulge as dv
 from divulge.anatomy import InfeasibleModel
-from divulge.api.anatomize import AnatomizedRelease, Method, anatomize
+from divulge.api.anatomize import Method, anatomize
+from divulge.api.anatomized import AnatomizedRelease
 from divulge.engines import DuckDBEngine
 from divulge.errors import BadInput, DivulgeError
 from divulge.publish import Unverified

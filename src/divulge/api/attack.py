@@ -15,7 +15,7 @@ import pyarrow as pa
 from divulge import anatomy, answers, engines, publish, values
 from divulge import attacks as adversaries
 from divulge import policy as policies
-from divulge.api.anatomize import AnatomizedRelease
+from divulge.api.anatomized import AnatomizedRelease
 from divulge.api.generalize import generalize
 from divulge.api.measure import TableOrRelease
 from divulge.api.query import is_anatomized, manifests_of, open_anatomized

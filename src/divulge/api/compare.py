@@ -18,7 +18,7 @@ import numpy as np
 
 from divulge import anatomy, answers, arrays, composition, count, engines, metrics, publish, results, search, values
 from divulge import policy as policies
-from divulge.api.anatomize import AnatomizedRelease
+from divulge.api.anatomized import AnatomizedRelease
 from divulge.api.generalize import generalize, roles_of
 from divulge.api.measure import TableOrRelease, measure
 from divulge.api.moved import Followed, PeopleMoved, as_it_is, comparable, in_order, people_moved

@@ -9,7 +9,7 @@ from typing import Any
 
 from divulge import answers, composition, publish, values
 from divulge import ledger as ledgers
-from divulge.api.anatomize import AnatomizedRelease
+from divulge.api.anatomized import AnatomizedRelease
 from divulge.api.query import manifests_of, open_anatomized
 from divulge.belief import Adversary, adversary_in_force
 from divulge.engines import DuckDBEngine, EngineChoice, OwnEngine, choose_engine

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from divulge import anatomy, answers, engines, publish, values
-from divulge.api.anatomize import AnatomizedRelease
+from divulge.api.anatomized import AnatomizedRelease
 from divulge.engines import DuckDBEngine, OwnEngine, choose_engine
 from divulge.errors import BadInput, BrokenPromise
 from divulge.results import Result

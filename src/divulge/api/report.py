@@ -17,7 +17,7 @@ from typing import Any, Literal
 from divulge import answers, attacks, engines, publish, results, search, values
 from divulge import policy as policies
 from divulge import ranking as rankings
-from divulge.api.anatomize import AnatomizedRelease
+from divulge.api.anatomized import AnatomizedRelease
 from divulge.api.measure import TableOrRelease, check, measure
 from divulge.api.query import check_anatomized, is_anatomized
 from divulge.api.rank import rank

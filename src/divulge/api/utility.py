@@ -18,7 +18,7 @@ from typing import Any, Literal
 import numpy as np
 
 from divulge import anatomy, answers, arrays, count, engines, publish, search, values
-from divulge.api.anatomize import AnatomizedRelease
+from divulge.api.anatomized import AnatomizedRelease
 from divulge.api.generalize import Hierarchies
 from divulge.api.measure import TableOrRelease, measure
 from divulge.api.query import is_anatomized, open_anatomized

@@ -12,7 +12,7 @@ import altair as alt
 
 from divulge import anatomy, metrics, publish, results, search
 from divulge.api import compare as comparing
-from divulge.api.anatomize import AnatomizedRelease
+from divulge.api.anatomized import AnatomizedRelease
 from divulge.api.query import ReleaseCheck
 from divulge.api.utility import Utility
 from divulge.charts.classes import class_sizes, leakages

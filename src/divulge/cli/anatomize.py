@@ -192,7 +192,7 @@ def anatomize(
         _check(table, model.given(), sensitive or [], json_=json_, drawing=drawing)
         return
     from divulge import anatomy, publish
-    from divulge.api.anatomize import refuse_in_chunks
+    from divulge.api.anatomized import refuse_in_chunks
     from divulge.table import split_names
 
     writes = out is not None and not dry_run

@@ -14,7 +14,7 @@ from rich.padding import Padding
 from rich.text import Text
 
 from divulge import anatomy, answers, publish, results, search
-from divulge.api.anatomize import AnatomizedRelease
+from divulge.api.anatomized import AnatomizedRelease
 from divulge.api.apply import Applied
 from divulge.api.query import ReleaseCheck
 from divulge.api.utility import Utility

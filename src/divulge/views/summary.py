@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from divulge import anatomy, attacks, charts, metrics, publish, results
-from divulge.api.anatomize import AnatomizedRelease
+from divulge.api.anatomized import AnatomizedRelease
 from divulge.api.query import ReleaseCheck
 from divulge.errors import BadInput
 from divulge.metrics import Measurement
