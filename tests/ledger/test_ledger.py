@@ -410,11 +410,14 @@ def test_every_verb_that_publishes_enters(tmp_path: Path) -> None:
     other = dv.Ledger(tmp_path / "other")
     dv.anatomize(PEOPLE, beta="1/2", ledger=other, **ROLES).write(tmp_path / "tables")
     assert [entry.kind for entry in other.holdings()] == ["anatomized"]
-    with pytest.raises(BadInput, match="an anatomized release cannot be judged together with release 1"):
-        dv.anatomize(PEOPLE, beta="1/2", ledger=other, **ROLES)
-    with pytest.raises(BadInput, match="later rows cannot be judged together with release 1"):
-        dv.apply(first, PEOPLE, tmp_path / "no", ledger=other)
-    assert not (tmp_path / "no").exists()
+    # What is out and is not continued is what she holds beside it.
+    beside = dv.anatomize(PEOPLE, beta="1/2", ledger=other, **ROLES)
+    assert [item["people"] for item in beside.settings["released"]] == [4]
+    coarse = dv.Ledger(tmp_path / "coarse")
+    dv.generalize(PEOPLE, policy={"k_anonymity": 4}, ledger=coarse, **ROLES).write(tmp_path / "all in one class")
+    found = dv.apply(first, PEOPLE, tmp_path / "beside", ledger=coarse)
+    assert [item["people"] for item in found.settings["released"]] == [4]
+    assert numbers(coarse.holdings()) == [1, 2]
 
 
 def test_options_of_a_ledger_without_one_are_refused(tmp_path: Path) -> None:

@@ -94,7 +94,7 @@ def anatomize(
         adversary: What she holds already (released=): every group then lies within one class of each release that is out, so that groups
             keep the bounds together with them; nothing else about her has an effect here.
         seed: Makes the release repeatable, for tests: whoever knows it may undo it.
-        ledger: The `Ledger`, or its folder, in which `write` enters the release; refused where something of its people is out already.
+        ledger: The `Ledger`, or its folder, that knows what is out already: she holds that too, and `write` enters the release there.
         engine: As in `read`.
 
     Examples:
@@ -117,9 +117,7 @@ def anatomize(
     }
     options = ({name: value for name, value in given.items() if value is not None} for given in (bounds, settings))
     chosen = _method(method, *options)
-    out = None if ledger is None else ledgers.Ledger.of(ledger).judge()
-    if out is not None:
-        out.refuse_unjudged("an anatomized release")
+    out, her = ledgers.judge_by(ledger, adversary_in_force(adversary))
     source = read(table, engine=engine)
     roles, left_out = anatomy_roles(
         source,
@@ -131,7 +129,7 @@ def anatomize(
     )
     if tables is None and len(roles.quasi_identifiers) == 1 and isinstance(chosen, anatomy.Slppa | anatomy.Slicing):
         chosen = replace(chosen, tables=1)  # nobody asked for two
-    beside, earlier = _beside(source, roles, adversary)
+    beside, earlier = _beside(source, roles, her)
     groups = anatomy.group_table(
         beside,
         chosen,
@@ -157,9 +155,8 @@ def anatomize(
     )
 
 
-def _beside(source: Table, roles: Roles, adversary: Adversary | None) -> tuple[Table, publish.EarlierReleases]:
+def _beside(source: Table, roles: Roles, her: Adversary) -> tuple[Table, publish.EarlierReleases]:
     """The table with what is out already of its people."""
-    her = adversary_in_force(adversary)
     her.refuse([name for name in her.given if name != "released"], "bounds of groups depend on what she holds alone")
     return beside_released(source, roles, her)
 

@@ -97,8 +97,7 @@ def apply(
         adversary: What else she holds of the new people (released=): the new rows then keep the promises in joint classes too, by
             themselves, for nobody knows here in which of these the people of the earlier release are. Nothing else about her has an
             effect here.
-        ledger: The `Ledger`, or its folder, in which they are entered; refused where something of its people is out that `release` does
-            not continue, for new rows are judged with what they continue alone.
+        ledger: The `Ledger`, or its folder, in which they are entered; what is out there and not continued by `release`, she holds too.
         engine: As in `read`.
 
     Examples:
@@ -120,8 +119,9 @@ def apply(
     book = ledgers.Ledger.of(ledger)
     with book.turn():
         known = book.judge()
-        known.refuse_unjudged("later rows", with_chain_of=Path(release))
-        asked: dict[str, Any] = {"force": force, "seed": seed, "her": adversary, "engine": engine}
+        # What the release continues is judged with the new rows as it is; all else as what is held beside it.
+        her = known.held_by(adversary_in_force(adversary), continued=Path(release))
+        asked: dict[str, Any] = {"force": force, "seed": seed, "her": her, "engine": engine}
         found = _applied(release, table, out, unseen, suppression, **asked, ledger=known)
         return replace(found, ledger=known)
 

@@ -291,15 +291,11 @@ class OutAlready:
         """Folders of releases, as an adversary's `released` takes them."""
         return tuple(entry.copy for entry in self.against)
 
-    def refuse_unjudged(self, what: str, *, with_chain_of: Path | None = None) -> None:
-        """Refuse a release of a kind that is not judged with what is out, but for the releases that later rows continue."""
-        judged = set() if with_chain_of is None else _chain(with_chain_of, self.against)
-        if left := [str(entry.number) for entry in self.against if entry.number not in judged]:
-            told = (
-                f"{what} cannot be judged together with release {' and '.join(left)} of {self.dataset!r}, which is out"
-            )
-            hint = "See what all tell together with compose, publish it without the ledger, and add it"
-            raise BadInput(told, hint=f"Nothing was published. {hint}")
+    def held_by(self, her: Adversary, *, continued: Path | None = None) -> Adversary:
+        """The adversary who holds this too, but for what later rows continue, with which they are judged anyhow."""
+        judged = set() if continued is None else _chain(continued, self.against)
+        more = [entry.copy for entry in self.against if entry.number not in judged]
+        return replace(her, released=(*(her.released or ()), *more)) if more else her
 
     def turn(self) -> contextlib.AbstractContextManager[Book]:
         """While nobody else publishes by the ledger."""
@@ -371,7 +367,7 @@ def judge_by(ledger: str | Path | Ledger | None, her: Adversary) -> tuple[OutAlr
     if ledger is None:
         return None, her
     out = Ledger.of(ledger).judge()
-    return out, replace(her, released=(*(her.released or ()), *out.released)) if out.released else her
+    return out, out.held_by(her)
 
 
 def _refuse_unknown(what: str, names: Collection[str], known: Collection[str]) -> None:
