@@ -37,6 +37,7 @@ PEOPLE = pa.table(
         "disease": ["flu", "cold", "flu", "cold", "flu", "cold", "flu", "cold"],
     }
 )
+SOME_OUT = PEOPLE.set_column(0, "zip", pa.array([*"aaacbbbc"])).set_column(1, "age", pa.array([1, 1, 2, 3, 3, 3, 4, 2]))
 AGE = {"rows": {str(age): ["1-2" if age < 3 else "3-4", "*"] for age in (1, 2, 3, 4)}}
 K2 = {"k_anonymity": 2}
 
@@ -80,19 +81,49 @@ def test_the_finest_level_that_keeps_the_promise_together(engine: Engine, tmp_pa
     assert told["after"]["settings"]["released"][0]["release"] == str(first)
 
 
-def test_people_whose_joint_class_is_too_small_are_left_out(engine: Engine, tmp_path: Path) -> None:
-    """On level 1 without the two who are alone: half of the loss of level 2. Of two people of age 2 one is left out, the other is not."""
-    pq.write_table(PEOPLE, tmp_path / "people.parquet")
+def publish_without_c(folder: Path, table: Any) -> Path:
+    """The first release of SOME_OUT leaves out the two people with zip c."""
+    roles: dict[str, Any] = {"quasi_identifiers": "zip", "sensitive": "disease", "leave_out": "age"}
+    levels, policy = {"zip": {"suppress": True}}, {"k_anonymity": 3, "suppression": 0.25}
+    return dv.generalize(table, policy=policy, **roles, hierarchies=levels).write(folder)
+
+
+def test_people_of_whom_nothing_is_out_may_be_left_out(engine: Engine, tmp_path: Path) -> None:
+    """On level 1 the two with zip c are alone; leaving them out costs half of level 2, and tells nothing of them."""
+    pq.write_table(SOME_OUT, tmp_path / "people.parquet")
     table = dv.read(tmp_path / "people.parquet", engine=engine)
-    first = publish_zip(tmp_path / "first", table)
+    first = publish_without_c(tmp_path / "first", table)
     release = decide(table, released=[first], suppression=0.25)
     assert (release.plan.levels, release.plan.suppressed, release.plan.classes) == ({"age": 1}, 2, 2)
     assert release.plan.value == pytest.approx(0.5)
     folder = release.write(tmp_path / "second")
     rows = pq.read_table(folder / "table.parquet").to_pylist()
     assert Counter(row["age"] for row in rows) == {"1-2": 3, "3-4": 3}
-    assert Counter(row["disease"] for row in rows) == {"flu": 3, "cold": 3}
     assert set(rows[0]) == {"age", "disease"}
+
+
+def test_people_who_are_out_already_are_not_left_out_alone(engine: Engine, tmp_path: Path) -> None:
+    """On level 1 two people would be left out, one of each zip.
+
+    Whoever takes the three of zip a who are published from the four with zip a is left with the fourth and his disease.
+    """
+    pq.write_table(PEOPLE, tmp_path / "people.parquet")
+    table = dv.read(tmp_path / "people.parquet", engine=engine)
+    first = publish_zip(tmp_path / "first", table)
+    assert decide(table, released=[first], suppression=0.25).plan.levels == {"age": 2}
+
+
+def test_a_release_that_leaves_out_somebody_who_is_out_already_is_judged_with_her(first: Path, tmp_path: Path) -> None:
+    """Of zip a one person is not in the second release, and is told by what is missing in it."""
+    roles: dict[str, Any] = {"quasi_identifiers": "age", "sensitive": "disease", "leave_out": "zip"}
+    people = PEOPLE.set_column(1, "age", pa.array([1, 1, 1, 4, 1, 1, 1, 1]))
+    levels = {"age": {"suppress": True}}
+    policy = {"k_anonymity": 2, "suppression": 0.2}
+    second = dv.generalize(people, policy=policy, **roles, hierarchies=levels).write(tmp_path / "second")
+    assert dv.check(second, policy=K2).holds
+    verdict = dv.check(second, policy=K2, adversary=dv.Adversary(original=people, released=[first]))
+    assert not verdict.holds
+    assert verdict.measurement["uniques"].value == 1
 
 
 def test_the_text_and_the_settings_say_what_was_held_and_that_it_is_a_bound(first: Path) -> None:
@@ -219,14 +250,15 @@ def test_a_table_that_is_about_to_go_out_as_it_is(first: Path) -> None:
     assert measured.settings["quasi_identifiers"] == ["age"]
 
 
-def test_people_who_were_left_out_of_a_class_are_found_or_told(first: Path, second: Path, tmp_path: Path) -> None:
-    folder = decide(released=first, suppression=0.25).write(tmp_path / "beside")
-    measured = dv.measure(folder, adversary=dv.Adversary(original=PEOPLE, released=first))
-    # Of eight people b2 and a3 were left out, for their class in the first release: its private part says so.
+def test_people_who_were_left_out_of_a_class_are_found_or_told(tmp_path: Path) -> None:
+    first, second = publish_without_c(tmp_path / "first", SOME_OUT), decide(SOME_OUT).write(tmp_path / "second")
+    folder = decide(SOME_OUT, released=first, suppression=0.25).write(tmp_path / "beside")
+    measured = dv.measure(folder, adversary=dv.Adversary(original=SOME_OUT, released=first))
+    # Of eight people those with zip c were left out, since they are not in the first release: its private part says so.
     assert measured.people == 6
     assert not any("are counted in classes of" in note for note in measured.notes)
     # Beside another release nobody can say for whose class they were: by the mapping alone they seem to be in it, and that is told.
-    measured = dv.measure(folder, adversary=dv.Adversary(original=PEOPLE, released=second))
+    measured = dv.measure(folder, adversary=dv.Adversary(original=SOME_OUT, released=second))
     assert measured.people == 8
     assert any(note.startswith("2 people are counted in classes of") for note in measured.notes)
 

@@ -115,8 +115,16 @@ class World:
                 break
         if len(gone) > limit or not classes:
             return None
-        for promise in promises:
-            value, _ = self.numbers(classes, promise)
+        # Whoever holds what is out already takes from it what is published now; who remains shares all that is pinned.
+        unseen = dict.fromkeys(self.keys, "left out")
+        shown = {tuple(row[name] for name in self.pinned) for members in classes for row in members}
+        shown -= {("not published",) * len(self.pinned)}
+        remain = [
+            {**row, **unseen} for row in gone if self.pinned and tuple(row[name] for name in self.pinned) in shown
+        ]
+        beside = [classes, [*classes, *oracle.group(remain, list(self.pinned))]] if remain else [classes]
+        for promise, told in product(promises, beside):
+            value, _ = self.numbers(told, promise)
             if not promise.metric.holds(value, promise.bound):
                 return None
         return Published(levels, [row for members in classes for row in members], [row["from"] for row in gone])

@@ -18,11 +18,11 @@ from divulge.api.compose import tie
 from divulge.api.query import manifests_of
 from divulge.belief import Adversary
 from divulge.composition import Disclosed, Joined
+from divulge.count import NOT_PUBLISHED
 from divulge.errors import BadInput
 from divulge.publish import EarlierReleases
 from divulge.table import Roles, Table, read_beside, table_of
 
-_NOBODY = "not published"
 _BOUND = (
     "judged together with {count} that {are} out already, in the joint classes of the people in the table: no receiver can tell more of "
     "them apart, so this is an upper bound of what she learns"
@@ -39,7 +39,10 @@ def beside_released(source: Table, roles: Roles, her: Adversary) -> tuple[Table,
 
 
 def beside_new(new: Any, source: Table, roles: Roles, her: Adversary) -> tuple[Table, EarlierReleases]:
-    """The people of the original who are in a new release, each with the class there and in every release that is out already."""
+    """The people of the original whom a new release tells something of, each with the class in it and in those that are out already.
+
+    Some of them it leaves out: whoever takes its people from a class that is out already is left with them.
+    """
     if her.original is None:
         told = f"who is in which class of {source.source} and of what is out already, the original alone says"
         raise BadInput(told, hint="Give the table that it was made of with original=")
@@ -49,8 +52,19 @@ def beside_new(new: Any, source: Table, roles: Roles, her: Adversary) -> tuple[T
     held = released_in(found, first=1)
     new_one = "this release" if "this release" not in truth.names else found.columns[-1] + " (new)"
     names = (new_one, *found.columns[:-1])
-    rows = _with_texts(truth, replace(found, table=found.within(found.columns[:1])), names)
-    return rows, replace(held, columns=names)
+    return _with_texts(truth, replace(found, table=_told_of(found)), names), replace(held, columns=names)
+
+
+def _told_of(found: Joined) -> Table:
+    """Whoever is in the first release, and whoever shares all classes of the others with somebody in it."""
+    rows, quote = found.table, found.table.engine.quote
+    new, *earlier = map(quote, found.columns)
+    told = f"MAX(CASE WHEN {new} <> 0 THEN 1 ELSE 0 END) OVER (PARTITION BY {', '.join(earlier)})"
+    counted = f"SELECT *, {told} AS {quote('told of')} FROM {rows.relation}"
+    out = " OR ".join(f"{name} <> 0" for name in earlier)
+    names = ", ".join(map(quote, rows.names))
+    relation = f"(SELECT {names} FROM ({counted}) AS counted WHERE {new} <> 0 OR ({quote('told of')} = 1 AND ({out})))"
+    return replace(rows, relation=relation)
 
 
 def _known(truth: Table, roles: Roles, her: Adversary) -> dict[str, Any]:
@@ -84,6 +98,7 @@ def released_in(found: Joined, *, first: int = 0) -> EarlierReleases:
             told = f"nobody in {found.table.source} is in {release.name}: its classes fit none of the rows"
             raise BadInput(told, hint="Name releases of the same people, or leave it out")
         told_of: dict[str, Any] = {"release": release.name, "kind": release.kind, "classes": len(release)}
+        told_of["classes_sha256"] = release.classes_sha256
         settings.append(told_of | {"people": people, "found_by": asdict(reading)})
     count = f"{len(columns)} release{'s' if len(columns) > 1 else ''}"
     notes = [_BOUND.format(count=count, are="are" if len(columns) > 1 else "is")]
@@ -111,7 +126,7 @@ def _with_texts(source: Table, found: Joined, names: Sequence[str]) -> Table:
     cells = [f"source.{quote(name)}" for name in source.names]
     joins = []
     for at, (release, column) in enumerate(zip(found.disclosed, found.columns, strict=True)):
-        cells.append(f"COALESCE(told{at}.told, '{_NOBODY}') AS {quote(names[at])}")
+        cells.append(f"COALESCE(told{at}.told, '{NOT_PUBLISHED}') AS {quote(names[at])}")
         joins.append(f"LEFT JOIN {engine.lend(_texts(release))} AS told{at} ON source.{quote(column)} = told{at}.code")
     relation = f"(SELECT {', '.join(cells)} FROM {rows.relation} AS source {' '.join(joins)})"
     return table_of(engine, relation, source=source.source, frame=source.frame)

@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from divulge import answers, arrays
+from divulge import answers, arrays, publish
 from divulge.arrays import Ints
 from divulge.composition.disclosed import Disclosed, Part, coded_texts, place_of, refuse_unless_there
 from divulge.count import Contingency, Domain, Request, count_in_memory
@@ -31,8 +31,6 @@ from divulge.values import as_text
 
 NOT_PUBLISHED = 0
 """Stands in the column of a release for people who are not in it; classes are numbered from 1."""
-_NOBODY = "not published"
-"""The same, where classes are told as texts."""
 
 
 @dataclass(frozen=True)
@@ -216,14 +214,11 @@ def _with_classes(
     """For each release that another was judged beside: the column it has here, and the number of each class; None where one is not here."""
     found: dict[str, tuple[str, dict[str, int]]] = {}
     for name in [name for name in left_out.column_names if name.startswith("r")]:
-        told = set(left_out[name].to_pylist()) - {_NOBODY}
-        for column, release in others.items():
-            numbers = {release.class_text(index): index + 1 for index in range(len(release))}
-            if told <= numbers.keys() and column not in [taken for taken, _ in found.values()]:
-                found[name] = column, numbers
-                break
-        else:
+        wanted = (left_out.schema.field(name).metadata or {}).get(publish.CLASSES, b"").decode()
+        column = next((column for column, release in others.items() if release.classes_sha256 == wanted), None)
+        if column is None:
             return None
+        found[name] = column, {others[column].class_text(index): index + 1 for index in range(len(others[column]))}
     return found
 
 

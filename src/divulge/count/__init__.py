@@ -2,7 +2,7 @@
 """From rows to counts: the only place before publishing where rows are read."""
 
 from divulge.count import wildcards
-from divulge.count.contingency import Cells, Contingency, Domain, build_cells
+from divulge.count.contingency import NOT_PUBLISHED, Cells, Contingency, Domain, build_cells
 from divulge.count.counting import (
     CountedColumns,
     Nulls,
@@ -23,7 +23,8 @@ from divulge.count.counts import Counts, count_in_memory, whole_classes
 from divulge.count.pairs import PairCounts, count_pairs
 
 __all__ = [
-    "Cells", "Contingency", "CountedColumns", "Counts", "Domain", "Nulls", "PairCounts", "Request", "ValueCounts", "ValueNumbers",
+    "NOT_PUBLISHED", "Cells", "Contingency",
+    "CountedColumns", "Counts", "Domain", "Nulls", "PairCounts", "Request", "ValueCounts", "ValueNumbers",
     "align", "build_cells", "count", "count_in_memory", "count_pairs", "domain_codes", "encode", "joint_domain", "plain_values",
     "population_sizes", "text_domains", "value_counts", "whole_classes", "wildcards",
 ]  # fmt: skip

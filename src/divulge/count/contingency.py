@@ -96,6 +96,10 @@ class Cells:
         return build_cells(domain, self.class_index[kept], value[kept], self.mass[kept], classes=classes)
 
 
+NOT_PUBLISHED = "not published"
+"""In a pinned column: these people are not in that release."""
+
+
 @dataclass(frozen=True, eq=False)
 class Contingency:
     """The counted table: one entry per class, and the cells of each sensitive attribute."""

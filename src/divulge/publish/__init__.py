@@ -16,7 +16,7 @@ from divulge.publish.manifest import (
     read_manifests,
     sha256,
 )
-from divulge.publish.mapping import BOXES, read_boxes, read_mapping, read_types
+from divulge.publish.mapping import BOXES, CLASSES, read_boxes, read_mapping, read_types
 from divulge.publish.opened import OpenedRelease, needs_publisher, promises_of
 from divulge.publish.release import Register, Release, ReleasePart, Written, refuse_target
 from divulge.publish.reseal import Resealed, reseal
@@ -24,7 +24,7 @@ from divulge.publish.staging import sync
 from divulge.publish.verify import Fingerprint, Unverified, compare, hold
 
 __all__ = [
-    "BOXES", "CHUNK_SETTINGS", "FOLDER", "NAME", "Earlier", "EarlierReleases", "Fingerprint", "Format", "GeneralizedRelease",
+    "BOXES", "CHUNK_SETTINGS", "CLASSES", "FOLDER", "NAME", "Earlier", "EarlierReleases", "Fingerprint", "Format", "GeneralizedRelease",
     "Manifests", "OpenedRelease", "Original", "Register", "Release", "ReleasePart", "Resealed",
     "Unverified", "Written", "choose_format", "compare",
     "describe_policy", "draw_secret", "follow", "hold", "needs_publisher", "numbers", "promises_of", "public_numbers", "read_boxes",

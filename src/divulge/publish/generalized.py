@@ -249,7 +249,10 @@ class GeneralizedRelease(Release):
         writers: dict[str, Callable[[Path], None]] = {}
         if self.original.people.pinned and not self.plan.recoding.kept.all():
             writers[mapping.LEFT_OUT] = partial(
-                mapping.write_left_out, people=self.original.people, recoding=self.plan.recoding
+                mapping.write_left_out,
+                people=self.original.people,
+                recoding=self.plan.recoding,
+                beside=[each["classes_sha256"] for each in self.original.released.settings],
             )
         if self.plan.boxes:
             writers[mapping.BOXES] = partial(mapping.write_boxes, boxes=self.plan.boxes)

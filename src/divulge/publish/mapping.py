@@ -190,18 +190,24 @@ EARLIER = f"{FOLDER}/earlier.parquet"
 
 LEFT_OUT = f"{FOLDER}/left_out.parquet"
 """Who was left out of a release that was judged beside others: by the values of the quasi-identifiers (k0, k1, ...) and by the class in
-each of the others (r0, r1, ..., as text), with how many people that is (people). People with the same values may have been published."""
+each of the others (r0, r1, ..., as text; a hash of all its classes is in the schema), with how many people that is (people). People with
+the same values may have been published."""
+
+CLASSES = b"classes_sha256"
 
 
-def write_left_out(path: Path, people: Contingency, recoding: Recoding) -> None:
-    """The raw classes that were left out; the last `pinned` columns are the classes of other releases."""
+def write_left_out(path: Path, people: Contingency, recoding: Recoding, beside: Sequence[str]) -> None:
+    """The raw classes that were left out; the last `pinned` columns are the classes of other releases, whose hashes are `beside`."""
     gone = pa.array(~recoding.kept)
     own = len(people.keys) - people.pinned
     columns = {
         f"k{place}" if place < own else f"r{place - own}": people.key_column(place).filter(gone)
         for place in range(len(people.keys))
     }
-    pq.write_table(pa.table({**columns, "people": pa.array(people.sizes).filter(gone)}), path)
+    table = pa.table({**columns, "people": pa.array(people.sizes).filter(gone)})
+    for place, sha256 in enumerate(beside, start=own):
+        table = table.set_column(place, table.field(place).with_metadata({CLASSES: sha256}), table.column(place))
+    pq.write_table(table, path)
 
 
 # --- boxes ------------------------------------------------------------------------------------------------------------

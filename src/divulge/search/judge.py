@@ -135,16 +135,17 @@ class Judge:
             broken |= self._break_alone(rules, about, classes, kept)[0]
         return broken
 
-    def first_broken(self, classes: Classes) -> Rule | None:
-        """The first rule that these classes break, all of them published."""
-        kept: Bools = np.ones(len(classes), dtype=bool)
-        found = (self._break_alone(rules, about, classes, kept)[1] for about, rules in self._alone)
-        return next((rule for rule in found if rule is not None), None) or self.broken_within(classes)[0]
+    def first_broken(self, classes: Classes, kept: Bools | None = None) -> Rule | None:
+        """The first rule that these classes break, all of them published unless it is said which are."""
+        shown: Bools = np.ones(len(classes), dtype=bool) if kept is None else kept
+        found = (self._break_alone(rules, about, classes, shown)[1] for about, rules in self._alone)
+        return next((rule for rule in found if rule is not None), None) or self.broken_within(classes, shown)[0]
 
-    def broken_within(self, classes: Classes) -> tuple[Rule | None, Bools]:
-        """The first rule about more than a class by itself that these classes break, all of them published, and the classes that do."""
-        rule, kept, _ = replace(self, suppression=0.0)._check_together(classes, np.ones(len(classes), dtype=bool), 0.0)  # noqa: SLF001
-        return rule, ~kept
+    def broken_within(self, classes: Classes, kept: Bools | None = None) -> tuple[Rule | None, Bools]:
+        """The first rule about more than a class by itself that these classes break, and which classes do; all of them are published."""
+        shown: Bools = np.ones(len(classes), dtype=bool) if kept is None else kept
+        rule, left, _ = replace(self, suppression=0.0)._check_together(classes, shown, 0.0)  # noqa: SLF001
+        return rule, shown & ~left
 
     def excludes_finer(self, candidate: Candidate) -> bool:
         """Whether no finer node can be a solution: too many people would be left out, or all of them."""
@@ -166,7 +167,14 @@ class Judge:
         if left_out <= self.limit and kept.any():
             obstacle, kept, owed = self._check_together(classes, kept, owed)
             left_out = self.rollup.people - int(classes.sizes[kept].sum())
+        if obstacle is None:
+            obstacle = self._broken_beside(classes, kept)
         return Candidate(node, classes, kept, left_out, obstacle, owed)
+
+    def _broken_beside(self, classes: Classes, kept: Bools) -> Rule | None:
+        """The first rule that is broken for people who are out already and would be left out now."""
+        beside = self.rollup.beside_left_out(classes, kept)
+        return None if beside is None else self.first_broken(*beside)
 
     def _break_alone(
         self, rules: Sequence[Rule], about: str | None, classes: Classes, kept: Bools

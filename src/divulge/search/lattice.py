@@ -18,7 +18,7 @@ import numpy as np
 from divulge import arrays
 from divulge.arrays import Bools, Floats, Ints
 from divulge.belief import Belief, PriorBelief
-from divulge.count import Cells, Contingency, Domain, build_cells
+from divulge.count import NOT_PUBLISHED, Cells, Contingency, Domain, build_cells
 from divulge.errors import BadInput, InternalError
 from divulge.hierarchy import SUPPRESSED, Hierarchy, check_coverage
 from divulge.metrics import Identity
@@ -328,6 +328,34 @@ class Rollup:
         domains, codes = counted.keys[-counted.pinned :], counted.codes[-counted.pinned :]
         ids, first = arrays.class_ids(codes, [len(key) for key in domains], rows=len(counted))
         return ids, len(first)
+
+    def beside_left_out(self, classes: Classes, kept: Bools) -> tuple[Classes, Bools] | None:
+        """The kept classes and, of people who are out already and would be left out now, those whom nothing that is out tells apart.
+
+        Whoever holds what is out already takes from it all that is published now: the people left out remain. Where all whom it does not
+        tell apart are left out, nobody learns more of them than is out already. None where no others are left out.
+        """
+        if self._pinned is None or kept.all():
+            return None
+        pin, pins = self._pinned
+        left_out = ~kept[classes.of_raw]
+        remain = left_out & self._out_already & (arrays.sum_by_id(pin, ~left_out, pins) > 0)[pin]
+        if not remain.any():
+            return None
+        key = np.where(remain, len(classes) + pin, classes.of_raw)
+        key[left_out & ~remain] = len(classes) + pins
+        of_raw, count = arrays.renumber(key, len(classes) + pins + 1)
+        judged = np.zeros(count, dtype=bool)
+        judged[of_raw[~left_out | remain]] = True
+        return Classes(classes.node, of_raw, arrays.sum_by_id(of_raw, self.sizes)), judged
+
+    @cached_property
+    def _out_already(self) -> Bools:
+        """Which raw classes are of people who are in an earlier release."""
+        counted, found = self.contingency, np.zeros(len(self.contingency), dtype=bool)
+        for key, codes in zip(counted.keys[-counted.pinned :], counted.codes[-counted.pinned :], strict=True):
+            found |= np.array([label != NOT_PUBLISHED for label in key.labels])[codes]
+        return found
 
     def identity(self, classes: Classes, kept: Bools) -> Identity:
         """Class sizes of what is published."""
