@@ -579,7 +579,11 @@ def _swept(name: str, setting: str, values: Sequence[int], said: str, *, quick: 
         ]
         known = [mean for mean in means if not np.isnan(mean)]
         holds = holds and bool(np.all(np.diff(known) > 0))
-        ours.append(f"{data}: {', '.join(f'{value}: {mean:.3f}' for value, mean in zip(values, means, strict=True))}")
+        texts = (
+            f"{value}: {'refused' if np.isnan(mean) else f'{mean:.3f}'}"
+            for value, mean in zip(values, means, strict=True)
+        )
+        ours.append(f"{data}: {', '.join(texts)}")
     told = setting.replace("_", " ")
     yield Figure(
         name,
@@ -590,4 +594,6 @@ def _swept(name: str, setting: str, values: Sequence[int], said: str, *, quick: 
         mark="lines",
         told="No number is printed.",
     )
-    yield claim(said, holds=holds, ours="; ".join(ours))
+    note = "Refused where a table holds a value that more than half of the people have, so that alpha cannot be kept."
+    note = note if any("refused" in text for text in ours) else ""
+    yield claim(said, holds=holds, ours="; ".join(ours), note=note)
