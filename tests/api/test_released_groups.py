@@ -19,7 +19,7 @@ import divulge as dv
 from divulge.engines import DuckDBEngine, SparkEngine
 from divulge.errors import BadInput, Infeasible
 from divulge.publish import Unverified
-from tests.api.test_released import PEOPLE, decide, publish_zip
+from tests.api.test_released import PEOPLE, SOME_OUT, decide, publish_without_c, publish_zip
 from tests.helpers import run_cli
 
 Engine = DuckDBEngine | SparkEngine
@@ -120,12 +120,12 @@ def test_what_else_is_said_of_her_has_no_effect(tmp_path: Path) -> None:
 
 
 # The ages of eight people are out (1-2 and 3-4, four each). Eight others come later, whose zip is out already: (b, 1-2) and (a, 3-4)
-# would be one person each.
+# would be one person each. Of SOME_OUT the two with zip c are out nowhere: whoever is left out of them is told by nothing.
 
 
 def test_later_rows_leave_out_who_would_be_alone_beside_what_else_is_out(engine: Engine, tmp_path: Path) -> None:
-    ages, zips = decide().write(tmp_path / "ages"), publish_zip(tmp_path / "zips")
-    pq.write_table(PEOPLE, tmp_path / "people.parquet")
+    ages, zips = decide().write(tmp_path / "ages"), publish_without_c(tmp_path / "zips", SOME_OUT)
+    pq.write_table(SOME_OUT, tmp_path / "people.parquet")
     table = dv.read(tmp_path / "people.parquet", engine=engine)
     her = dv.Adversary(released=zips)
     found = dv.apply(ages, table, tmp_path / "later", adversary=her, unseen="suppress", suppression=0.25)
@@ -147,18 +147,25 @@ def test_later_rows_are_refused_where_they_would_break_a_promise_beside_what_els
     with pytest.raises(Unverified, match="beside what is out already would break k_anonymity >= 2"):
         dv.apply(ages, PEOPLE, tmp_path / "later", adversary=dv.Adversary(released=zips))
     assert not (tmp_path / "later").exists()
+    # Without (b, 1-2) and (a, 3-4) three people of each zip are published, and the fourth is told by what is missing.
+    with pytest.raises(Unverified, match="beside what is out already would break k_anonymity >= 2"):
+        dv.apply(
+            ages, PEOPLE, tmp_path / "later", adversary=dv.Adversary(released=zips), unseen="suppress", suppression=0.25
+        )
 
 
 def test_the_commands(tmp_path: Path) -> None:
     table = str(tmp_path / "people.csv")
-    pc.write_csv(PEOPLE, table)
-    zips, ages = publish_zip(tmp_path / "zips"), decide().write(tmp_path / "ages")
+    pc.write_csv(SOME_OUT, table)
+    zips, ages = publish_without_c(tmp_path / "zips", SOME_OUT), decide().write(tmp_path / "ages")
     later = ("apply", str(ages), table, "--out", str(tmp_path / "later"), "--released", str(zips))
     refused = run_cli(*later)
     assert refused.code == 1
     assert "beside what is out already" in refused.err
     made = run_cli(*later, "--suppress-unseen", "--suppression", "0.25", "--json")
     assert (made.code, made.json()["suppressed"], made.json()["beside"][0]["value"]) == (0, 2, 3)
+    table, zips = str(tmp_path / "everybody.csv"), publish_zip(tmp_path / "everybody")
+    pc.write_csv(PEOPLE, table)
     groups = ("anatomize", table, "--sensitive", "disease", "--qi", "age", "--leave-out", "zip", "--tables", "1")
     beside = ("--released", str(zips), "--no-explain", "--json")
     assert run_cli(*groups, "--beta", "1/2", *beside).code == 0

@@ -290,8 +290,8 @@ class _Later:
         )
 
     def beside(self, recoding: Recoding) -> Measurement:
-        """What the new rows tell in joint classes with what else is out."""
-        found = search.published(self.counted, recoding)
+        """What the new rows tell in joint classes with what else is out, and what is missing among them."""
+        found = search.published(self.counted, search.with_left_behind(self.counted, recoding))
         known = Assumptions(original_values=self.masses)
         return self.held.told_by(metrics.measure_counts(found, self.source, self.roles, assumptions=known))
 

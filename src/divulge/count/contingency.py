@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from divulge import arrays
-from divulge.arrays import Floats, Ints
+from divulge.arrays import Bools, Floats, Ints
 from divulge.errors import BadInput, nearest
 from divulge.table import Kind
 
@@ -136,6 +136,31 @@ class Contingency:
     def own_codes(self) -> tuple[Ints, ...]:
         """Their codes."""
         return self.codes[: len(self.codes) - self.pinned]
+
+    @cached_property
+    def pins(self) -> tuple[Ints, int]:
+        """The number of each class's values in the pinned columns, and how many numbers there are."""
+        own = len(self.keys) - self.pinned
+        ids, first = arrays.class_ids(self.codes[own:], [len(key) for key in self.keys[own:]], rows=len(self))
+        return ids, len(first)
+
+    @cached_property
+    def _out_already(self) -> Bools:
+        """Which classes are of people who are in an earlier release."""
+        found, own = np.zeros(len(self), dtype=bool), len(self.keys) - self.pinned
+        for key, codes in zip(self.keys[own:], self.codes[own:], strict=True):
+            found |= np.array([label != NOT_PUBLISHED for label in key.labels])[codes]
+        return found
+
+    def left_behind(self, kept: Bools) -> Bools:
+        """Which classes, if only the kept ones are published, are told by what is missing.
+
+        Whoever holds what is out already takes from it all that is published now, and the people left out remain. Where all whom it does
+        not tell apart are left out, nobody learns more of them than is out already.
+        """
+        pin, pins = self.pins
+        left_behind: Bools = ~kept & self._out_already & (arrays.sum_by_id(pin, kept, pins) > 0)[pin]
+        return left_behind
 
     def class_key(self, index: int) -> dict[str, Any]:
         """The quasi-identifier values that make the class."""

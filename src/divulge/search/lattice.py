@@ -18,7 +18,7 @@ import numpy as np
 from divulge import arrays
 from divulge.arrays import Bools, Floats, Ints
 from divulge.belief import Belief, PriorBelief
-from divulge.count import NOT_PUBLISHED, Cells, Contingency, Domain, build_cells
+from divulge.count import Cells, Contingency, Domain, build_cells
 from divulge.errors import BadInput, InternalError
 from divulge.hierarchy import SUPPRESSED, Hierarchy, check_coverage
 from divulge.metrics import Identity
@@ -311,51 +311,31 @@ class Rollup:
 
     def as_classes(self, published: Ints, node: Node = ()) -> Classes:
         """What is judged where raw classes are published under these numbers: each as a whole, or as pinned columns split it."""
-        if self._pinned is None:
+        if not self.contingency.pinned:
             return Classes(node, published, arrays.sum_by_id(published, self.sizes))
-        pin, pins = self._pinned
+        pin, pins = self.contingency.pins
         of_raw, count = arrays.renumber(published * pins + pin, (int(published.max()) + 1) * pins)
         published_as = np.empty(count, dtype=np.int64)
         published_as[of_raw] = published
         return Classes(node, of_raw, arrays.sum_by_id(of_raw, self.sizes), published_as)
 
-    @cached_property
-    def _pinned(self) -> tuple[Ints, int] | None:
-        """The number of each raw class's values in the pinned columns, and how many numbers there are."""
-        counted = self.contingency
-        if not counted.pinned:
-            return None
-        domains, codes = counted.keys[-counted.pinned :], counted.codes[-counted.pinned :]
-        ids, first = arrays.class_ids(codes, [len(key) for key in domains], rows=len(counted))
-        return ids, len(first)
-
     def beside_left_out(self, classes: Classes, kept: Bools) -> tuple[Classes, Bools] | None:
         """The kept classes and, of people who are out already and would be left out now, those whom nothing that is out tells apart.
 
-        Whoever holds what is out already takes from it all that is published now: the people left out remain. Where all whom it does not
-        tell apart are left out, nobody learns more of them than is out already. None where no others are left out.
+        None where there are none.
         """
-        if self._pinned is None or kept.all():
+        if not self.contingency.pinned or kept.all():
             return None
-        pin, pins = self._pinned
-        left_out = ~kept[classes.of_raw]
-        remain = left_out & self._out_already & (arrays.sum_by_id(pin, ~left_out, pins) > 0)[pin]
+        (pin, pins), shown = self.contingency.pins, kept[classes.of_raw]
+        remain = self.contingency.left_behind(shown)
         if not remain.any():
             return None
         key = np.where(remain, len(classes) + pin, classes.of_raw)
-        key[left_out & ~remain] = len(classes) + pins
+        key[~shown & ~remain] = len(classes) + pins
         of_raw, count = arrays.renumber(key, len(classes) + pins + 1)
         judged = np.zeros(count, dtype=bool)
-        judged[of_raw[~left_out | remain]] = True
+        judged[of_raw[shown | remain]] = True
         return Classes(classes.node, of_raw, arrays.sum_by_id(of_raw, self.sizes)), judged
-
-    @cached_property
-    def _out_already(self) -> Bools:
-        """Which raw classes are of people who are in an earlier release."""
-        counted, found = self.contingency, np.zeros(len(self.contingency), dtype=bool)
-        for key, codes in zip(counted.keys[-counted.pinned :], counted.codes[-counted.pinned :], strict=True):
-            found |= np.array([label != NOT_PUBLISHED for label in key.labels])[codes]
-        return found
 
     def identity(self, classes: Classes, kept: Bools) -> Identity:
         """Class sizes of what is published."""

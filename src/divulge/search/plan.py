@@ -22,6 +22,8 @@ from divulge.hierarchy import Hierarchy, Labels
 from divulge.search.judge import Candidate, Judge
 from divulge.search.lattice import Rollup, held
 
+_LEFT_OUT = "left out"
+
 
 @dataclass(frozen=True, eq=False)
 class Recoding:
@@ -188,6 +190,21 @@ def published(contingency: Contingency, recoding: Recoding) -> Contingency:
         population=None if contingency.population is None else arrays.sum_by_id(place, contingency.population[kept]),
         notes=contingency.notes,
         pinned=contingency.pinned,
+    )
+
+
+def with_left_behind(contingency: Contingency, recoding: Recoding) -> Recoding:
+    """The same with people who are told by what is missing, as if "left out" were published of them: what is judged beside what is out."""
+    if not contingency.pinned or not (behind := contingency.left_behind(recoding.kept)).any():
+        return recoding
+    return Recoding(
+        columns=recoding.columns,
+        labels=tuple((*labels, _LEFT_OUT) for labels in recoding.labels),
+        codes=tuple(
+            np.where(behind, len(labels), codes) for labels, codes in zip(recoding.labels, recoding.codes, strict=True)
+        ),
+        kept=recoding.kept | behind,
+        unchanged=tuple(False for _ in recoding.columns),
     )
 
 
