@@ -137,6 +137,20 @@ def test_the_text_and_the_settings_say_what_was_held_and_that_it_is_a_bound(firs
     assert "released" not in decide().settings
 
 
+def test_no_bound_is_claimed_where_people_could_be_placed_in_another_way() -> None:
+    """Whether the first or the second of zip a is in the group with zip c nobody knows; both have flu."""
+    people = PEOPLE.set_column(0, "zip", [[*"aabbcbbc"]]).set_column(2, "disease", [["flu"] * 2 + ["cold"] * 6])
+    groups = [
+        pa.table({"GID": [1, 1, 1, 1, 2, 2, 2, 2], "zip": [*"acbb"] * 2}),
+        pa.table({"GID": [1, 1, 1, 1, 2, 2, 2, 2], "disease": ["flu", "cold", "cold", "cold"] * 2}),
+    ]
+    release = decide(people, released=[groups])
+    assert release.settings["released"][0]["found_by"]["several"] == 8
+    text = " ".join(str(release).split())
+    assert "this is no upper bound" in text
+    assert "so this is an upper bound" not in text
+
+
 def test_no_release_can_where_what_is_out_breaks_the_promise_by_itself(first: Path) -> None:
     """Four people have each zip, whatever is told of their age: for k = 5 all of them would have to be left out."""
     with pytest.raises(Infeasible) as raised:

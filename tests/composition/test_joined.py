@@ -162,3 +162,60 @@ def test_a_truth_with_more_people_than_were_published_is_told(first: Path) -> No
     more = pa.table({name: [*values, values[0]] for name, values in PEOPLE.items()})
     assert tie(more, [first]).readings[0].too_many == 1
     assert tie(pa.table(PEOPLE).slice(1), [first]).readings[0].unfound == 1
+
+
+# --- what is known for certain ----------------------------------------------------------------------------------------
+
+
+def bounded(found: Any) -> bool:
+    """Whether it is said to be an upper bound; it is said or denied, never both."""
+    claimed, denied = (any(text in note for note in found.notes) for text in SAID)
+    assert claimed != denied
+    assert found.settings["upper_bound"] == claimed
+    return claimed
+
+
+SAID = ("so this is an upper bound", "this is no upper bound")
+
+
+def test_what_the_mapping_tells_is_a_bound(first: Path) -> None:
+    found = dv.compose([first], truth=pa.table(PEOPLE))
+    assert found.releases[0].found is not None
+    assert found.releases[0].found.exact
+    assert bounded(found)
+
+
+def test_one_placement_of_several_is_no_bound() -> None:
+    """Two people with flu are 30, and nobody knows which of them is in the group with 41."""
+    truth = pa.table({"age": [30, 30, 41, 42], "sex": ["f", "m", "f", "m"], "disease": ["flu", "flu", "cold", "hiv"]})
+    by_sex = truth.select(["sex", "disease"])
+    groups = [
+        pa.table({"GID": [1, 1, 2, 2], "age": [30, 41, 30, 42]}),
+        pa.table({"GID": [1, 1, 2, 2], "disease": ["flu", "cold", "hiv", "flu"]}),
+    ]
+    found = dv.compose([groups, by_sex], truth=truth, sensitive="disease")
+    assert not bounded(found)
+    assert "2 people fit several classes of release 1 and were placed in one of them" in str(found.notes)
+    assert bounded(dv.compose([by_sex], truth=truth, sensitive="disease"))
+
+
+@pytest.mark.parametrize("who", [[1, 2, 3, 4, 5, 6, 7], [0, 1, 2, 3, 4, 5, 6, 7, 7]])
+def test_more_or_fewer_people_than_were_published_are_no_bound(first: Path, who: list[int]) -> None:
+    assert not bounded(dv.compose([first], truth=pa.table(PEOPLE).take(who)))
+
+
+def test_versions_that_are_tied_without_a_key_are_no_bound(first: Path) -> None:
+    people = pa.table(PEOPLE)
+    assert bounded(dv.compose([first, first], truth=[people, people.slice(0)], person="id"))
+    assert not bounded(dv.compose([first, first], truth=[people, people.slice(0)]))
+
+
+def test_who_was_dropped_for_a_null_is_not_too_many(tmp_path: Path) -> None:
+    people = pa.table({**PEOPLE, "disease": [None, *PEOPLE["disease"][1:]]})
+    adversary = dv.Adversary(nulls="drop")
+    release = dv.generalize(
+        people, policy={"k_anonymity": 2}, hierarchies={"age": {"intervals": [10, 20]}}, **ROLES, adversary=adversary
+    )
+    found = tie(people, [release.write(tmp_path / "release")])
+    assert found.readings[0].exact
+    assert called(found)[1] == [None]

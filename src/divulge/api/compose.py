@@ -18,9 +18,10 @@ from divulge.hierarchy import load_hierarchies
 from divulge.table import Names, Roles, Table, own_table, read, resolve_roles
 from divulge.version import __version__
 
-_UPPER = (
-    "no receiver learns more than this: it is measured on the classes that people of the truth share in all releases, and a receiver "
-    "may know less of who is in them"
+_UPPER = "no receiver can tell more of them apart, so this is an upper bound of what she learns"
+_NO_BOUND = (
+    "this is no upper bound of what a receiver learns, because the classes of some people are not known for certain: in another way to "
+    "place them, which the releases allow too, fewer may share a class"
 )
 _SAME_PEOPLE = (
     "the truth was not given: the same people are taken to be in all releases, each at most once in each, with the same sensitive values; "
@@ -48,8 +49,8 @@ def compose(
     """Say what several releases of the same people tell together.
 
     With the truth, the classes that its people share in all releases are measured: every metric of each release alone, and of the first
-    one, two, ... of them together. That is an upper bound of what any receiver learns. Without the truth, what a receiver can derive from
-    two of them is bounded from both sides.
+    one, two, ... of them together. Where everybody's classes are known for certain, that is an upper bound of what any receiver learns;
+    the notes say whether it is. Without the truth, what a receiver can derive from two of them is bounded from both sides.
 
     A release that was retracted, or has expired, is given like any other: whoever has it still knows what it tells.
 
@@ -113,9 +114,7 @@ def _measured(found: composition.Joined, her: Adversary, *, joint: bool, sample:
     prior = Adversary(original=table) if told and her.original is None and her.prior is None else Adversary()
     releases, together = composition.measured_together(found, roles, her.over(prior), joint=joint, sample=sample)
     invariance = [composition.invariance_of(found, name) for name in told] if len(releases) > 1 else []
-    notes = [_UPPER, *_how_found(releases)]
-    if found.versions > 1 and found.person is None:
-        notes.append(_WITHOUT_KEY)
+    notes = how_certain(found, "measured on the classes that people of the truth share in all releases")
     if found.versions > 1:
         notes.append("who is in several versions of the truth is taken with the values of the last one that has her")
     last = releases[-1].so_far
@@ -126,6 +125,7 @@ def _measured(found: composition.Joined, her: Adversary, *, joint: bool, sample:
         "found_by": [one.found.how for one in releases if one.found is not None],
         "quasi_identifiers": list(dict.fromkeys(name for release in found.disclosed for name in release.columns)),
         "sensitive": list(told),
+        "upper_bound": found.exact,
         "person": found.person,
         "versions": found.versions,
         "version": __version__,
@@ -144,28 +144,30 @@ def _repeats(table: Table, person: str) -> bool:
     return bool(found["n"] != found["d"])
 
 
-def _how_found(releases: Sequence[composition.OneRelease]) -> list[str]:
-    """What is not exact in how people were found."""
-    notes = []
-    for one in releases:
-        how = one.found
-        if how is None:
-            continue
+def how_certain(found: composition.Joined, measured: str) -> list[str]:
+    """Whether what is measured is a bound of what a receiver learns, and if not, whose classes are not known for certain."""
+    notes = [f"{measured}: {_UPPER if found.exact else _NO_BOUND}"]
+    for release, how in zip(found.disclosed, found.readings, strict=True):
         if how.several:
             notes.append(
-                f"{one.name}: {how.several:,} people fit several classes and were placed as the counts of the release allow, in one of "
-                "the ways that they do; the numbers of another way may differ"
+                f"{how.several:,} people fit several classes of {release.name} and were placed in one of them, as its counts allow"
             )
         if how.misfits:
             notes.append(
-                f"{one.name}: {how.misfits:,} people have sensitive values that the classes they fit do not hold"
+                f"{how.misfits:,} people have other sensitive values than the classes of {release.name} that they fit: it is of another "
+                "state of the table"
             )
         if how.too_many:
             notes.append(
-                f"{one.name}: classes hold {how.too_many:,} people fewer than fit them; all are taken to be in"
+                f"{how.too_many:,} people are counted in classes of {release.name} that were published with fewer, so classes may be "
+                "smaller than they are counted: name also what it was published beside, or give the table that it was made of"
             )
         if how.unfound:
-            notes.append(f"{one.name}: nobody in the truth fits {how.unfound:,} of its rows; is it of this table?")
+            notes.append(
+                f"nobody in the table fits {how.unfound:,} rows of {release.name}: it is of others too, or of another state of the table"
+            )
+    if found.versions > 1 and found.person is None:
+        notes.append(_WITHOUT_KEY)
     return notes
 
 

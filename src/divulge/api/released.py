@@ -2,7 +2,8 @@
 """A table beside what is out already: what each earlier release says of each of its people, in columns of their own.
 
 People who have the same class in every release, the new one too, cannot be told apart by whoever holds them all. What is judged are
-these joint classes, as the table itself knows them: no receiver can tell more people apart, so what she learns is at most that.
+these joint classes, as the table itself knows them: no receiver can tell more people apart, so what she learns is at most that, as far
+as everybody's class in each release is known for certain.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import Any
 import pyarrow as pa
 
 from divulge import answers, publish
-from divulge.api.compose import tie
+from divulge.api.compose import how_certain, tie
 from divulge.api.query import manifests_of
 from divulge.belief import Adversary
 from divulge.composition import Disclosed, Joined
@@ -23,10 +24,7 @@ from divulge.errors import BadInput
 from divulge.publish import EarlierReleases
 from divulge.table import Roles, Table, read_beside, table_of
 
-_BOUND = (
-    "judged together with {count} that {are} out already, in the joint classes of the people in the table: no receiver can tell more of "
-    "them apart, so this is an upper bound of what she learns"
-)
+_JUDGED = "judged together with {count} that {are} out already, in the joint classes of the people in the table"
 
 
 def beside_released(source: Table, roles: Roles, her: Adversary) -> tuple[Table, EarlierReleases]:
@@ -101,21 +99,7 @@ def released_in(found: Joined, *, first: int = 0) -> EarlierReleases:
         told_of["classes_sha256"] = release.classes_sha256
         settings.append(told_of | {"people": people, "found_by": asdict(reading)})
     count = f"{len(columns)} release{'s' if len(columns) > 1 else ''}"
-    notes = [_BOUND.format(count=count, are="are" if len(columns) > 1 else "is")]
-    for release, reading in zip(found.disclosed, found.readings, strict=True):
-        if reading.several:
-            notes.append(
-                f"{reading.several:,} people fit several classes of {release.name} and were placed in one of them"
-            )
-        if reading.too_many:
-            notes.append(
-                f"{reading.too_many:,} people are counted in classes of {release.name} that were published with fewer, so classes may be "
-                "smaller than they are counted: name also what it was published beside, or give the table that it was made of"
-            )
-        if reading.misfits:
-            notes.append(
-                f"{reading.misfits:,} people have other values than {release.name} published: it is of another state of the table"
-            )
+    notes = how_certain(found, _JUDGED.format(count=count, are="are" if len(columns) > 1 else "is"))
     return EarlierReleases(columns, tuple(settings), tuple(notes), kept=found)
 
 

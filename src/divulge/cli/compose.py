@@ -94,7 +94,7 @@ def compose(
     chart: ChartOption = None,
     json_: options.JsonOption = False,
 ) -> None:
-    """Tell what several releases give away together, beside each alone: with the truth an upper bound, without it what can be derived.
+    """Tell what several releases give away together, beside each alone: what the truth shows, or without it what can be derived.
 
     \b
     Examples:

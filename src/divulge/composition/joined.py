@@ -3,11 +3,11 @@
 
 Whoever holds all releases, and knows of everybody in which class she is, cannot tell two people apart who are in the same class of each of
 them: every release stays as it is when these two exchange what she does not know of them. So no receiver learns more than the
-joint classes tell, and whoever knows less may learn less: what is measured on them is an upper bound.
+joint classes tell, and whoever knows less may learn less: what is measured on them is an upper bound, where everybody's class is known.
 
 Which class a person has is exact where the private part of a release is at hand. Otherwise labels and groups are compared with her
 values, and where several fit, people are placed so that each class or group holds as many of each value as were published: one of the
-placements that the release allows. How many that concerns is told.
+placements that the release allows. Another may have smaller joint classes, so what is measured on it is no bound.
 """
 
 from __future__ import annotations
@@ -48,6 +48,14 @@ class HowFound:
     unfound: int = 0
     """Published rows of which the truth has nobody."""
 
+    @property
+    def exact(self) -> bool:
+        """Whether nobody can have another class than she was found in.
+
+        Then everybody fits one class or none, and each class holds as many as fit it: whoever was published is in hers, so nobody else is.
+        """
+        return not (self.several or self.misfits or self.too_many or self.unfound)
+
     @classmethod
     def held_against(
         cls, how: str, release: Disclosed, placed: Ints, *, several: int = 0, misfits: int = 0
@@ -71,6 +79,11 @@ class Joined:
     """How many tables the truth came in."""
     held: Held = field(repr=False)
     """Keeps the rows for as long as this is kept."""
+
+    @property
+    def exact(self) -> bool:
+        """Whether everybody's classes are known: then no receiver learns more than the joint classes tell."""
+        return all(reading.exact for reading in self.readings) and (self.versions == 1 or self.person is not None)
 
     def within(self, columns: Sequence[str]) -> Table:
         """The rows of people who are in at least one of these releases."""
@@ -226,17 +239,19 @@ def _by_mapping(table: Table, release: Disclosed, gone: _Gone | None) -> _Lookup
     """By what the private part says that each value became."""
     opened, there = release.opened, release.counted
     assert opened is not None and there is not None  # noqa: S101, PT018 - `by_mapping` says so
-    counted = count_in_memory(Request(table, Roles(release.columns, (), (), None, None), "category", joint=False))
+    drop = opened.nulls == "drop"
+    not_null = tuple(name for name in opened.sensitive if drop and table.has(name))
+    given = " AND ".join(f"{table.engine.quote(name)} IS NOT NULL" for name in not_null)
+    rows_in = replace(table, relation=f"(SELECT * FROM {table.relation} WHERE {given})") if not_null else table
+    counted = count_in_memory(Request(rows_in, Roles(release.columns, (), (), None, None), "category", joint=False))
     own = [place for place, name in enumerate(release.columns) if name in opened.quasi_identifiers]
     parts = (counted.keys[place] for place in own), (counted.codes[place] for place in own)
     recoding, _ = opened.recode(replace(counted, keys=tuple(parts[0]), codes=tuple(parts[1])))
     code = place_of(_with_others(recoding, counted), there) + 1
-    drop = opened.nulls == "drop"
     if drop:
         for key, codes in zip(counted.keys, counted.codes, strict=True):
             code[np.array([label is None for label in key.labels])[codes]] = NOT_PUBLISHED
     rows = {f"k{place}": counted.key_column(place) for place in range(len(counted.keys))} | {"code": pa.array(code)}
-    not_null = tuple(name for name in opened.sensitive if drop and table.has(name))
     placed = arrays.exact_sums(code, counted.sizes, len(release) + 1)
     if gone is not None:
         keys = zip(*([as_text(key.labels[at]) for at in codes] for key, codes in _own_part(counted, own)), strict=True)
