@@ -203,13 +203,55 @@ def test_sets_of_columns_up_to_a_size() -> None:
     assert len(result.knowledge) == 4
 
 
-def test_wrong_knowledge_finds_fewer_rows() -> None:
-    ages = list(range(200))
-    truth = pa.table({"age": ages, "disease": ["flu"] * 200})
-    exact = attempt(found(truth, truth), "prosecutor").successes
-    astray = attempt(found(truth, truth, wrong=0.5), "prosecutor")
-    assert exact == 200
-    assert astray.successes == 200  # whoever is looked up by another's age is still found, as somebody else
+def test_wrong_knowledge_finds_fewer_rows(engine: DuckDBEngine | SparkEngine) -> None:
+    """Who is looked up by another's age finds another's row: right are only those whose age is still their own, about half."""
+    truth = pa.table({"age": list(range(200)), "disease": ["flu"] * 200})
+    asked: dict[str, Any] = {"attacks": "prosecutor", "subsets": 1, "engine": engine}
+    exact, astray = found(truth, truth, **asked), found(truth, truth, wrong=0.5, **asked)
+    assert attempt(exact, "prosecutor").successes == 200
+    assert attempt(astray, "prosecutor").guesses == 200
+    assert 80 < attempt(astray, "prosecutor").successes < 120
+    assert astray.knowledge[0].rate.successes == attempt(astray, "prosecutor").successes
+    worst = attempt(astray, "prosecutor").most_at_risk
+    # Of those of whom the same age is believed, it is one person's at most.
+    assert all(
+        one.right * one.people == pytest.approx(0) or one.right * one.people == pytest.approx(1) for one in worst
+    )
+
+
+def test_wrong_knowledge_within_the_own_class_is_no_harm() -> None:
+    """Ages of one class are all [30, 40): whatever is believed, the own row is among the fitting ones."""
+    truth = pa.table({"age": [30, 31, 32, 33, 34], "disease": ["flu"] * 5})
+    release = pa.table({"age": ["[30, 40)"] * 5, "disease": ["flu"] * 5})
+    assert attempt(found(release, truth, wrong=0.9), "prosecutor").successes == pytest.approx(1)
+
+
+def test_people_who_were_left_out_are_not_found(engine: DuckDBEngine | SparkEngine) -> None:
+    """Two of four in their fifties are published: their two rows make one right guess, not two; the thirties as before."""
+    release = RELEASE.slice(0, 5)
+    result = found(release, attacks="prosecutor", subsets=1, engine=engine)
+    assert attempt(result, "prosecutor").successes == pytest.approx(2)
+    assert result.knowledge[0].rate.successes == pytest.approx(2)
+    nobody = attempt(found(release.slice(0, 3)), "prosecutor")
+    assert nobody.guesses == 3
+    assert nobody.successes == pytest.approx(1)
+
+
+def test_whoever_fits_overlapping_classes_may_be_in_any_of_them() -> None:
+    """Rows * and [30, 40) of people of 35 and 50, and one of 52 who is left out: 35 takes one of two rows, 50 and 52 share *."""
+    release = pa.table({"age": ["*", "[30, 40)"], "disease": ["flu", "cold"]})
+    truth = pa.table({"age": [35, 50, 52], "disease": ["cold", "flu", "flu"]})
+    assert attempt(found(release, truth), "prosecutor").successes == pytest.approx(1 / 2 + 1 / 2 + 1 / 2)
+
+
+def test_an_identifier_says_which_row_is_the_own_one() -> None:
+    """Ages of a and b were swapped, c and d have one age and keep it: a and b find each other, c and d each 1/2."""
+    truth = pa.table({"id": ["a", "b", "c", "d"], "age": [30, 40, 50, 50], "disease": ["flu", "cold", "flu", "cold"]})
+    swapped = truth.set_column(1, "age", pa.array([40, 30, 50, 50]))
+    assert attempt(found(swapped, truth), "prosecutor").successes == pytest.approx(3)
+    told = found(swapped, truth, identifier="id", subsets=1)
+    assert attempt(told, "prosecutor").successes == pytest.approx(1)
+    assert told.knowledge[0].rate.successes == pytest.approx(1)
 
 
 def test_the_same_seed_attacks_the_same_people(engine: DuckDBEngine | SparkEngine) -> None:

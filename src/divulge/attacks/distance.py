@@ -268,21 +268,14 @@ def distances(stage: Stage) -> list[Floats]:
     return [space.nearest(side.known).distance for side in sides]
 
 
-def key_of(stage: Stage) -> str | None:
-    """The column by which a row of the release is known to be a person's: in the truth and in the release."""
-    named = [stage.roles.person, *stage.roles.identifier]
-    shared = [name for name in named if name in stage.release.names and name in stage.targets.truth.column_names]
-    return shared[0] if shared else None
-
-
 def no_key(stage: Stage) -> str:
     """Why nobody could say whether a row is the right one; empty where a column says it."""
     lacking = "no column says whose a row of the release is: name one that it shares with the truth as person"
-    return no_rows(stage) or ("" if key_of(stage) else lacking)
+    return no_rows(stage) or ("" if stage.key else lacking)
 
 
 def _nearest_row(stage: Stage) -> Iterator[Attempt]:
-    key = str(key_of(stage))
+    key = str(stage.key)
     scene = _Scene.of(stage, [*stage.knows, key])
     near = scene.space(stage.knows).nearest(stage.targets.known)
     own, theirs = scene.rows.column(key).to_numpy(), stage.targets.truth.column(key).to_numpy()

@@ -19,7 +19,7 @@ from divulge import arrays
 from divulge.arrays import Bools, Floats, Ints
 from divulge.attacks import meaning
 from divulge.attacks.attempt import Aim, Attempt, Bound, Knowing, Rate
-from divulge.attacks.linking import at_risk, chances
+from divulge.attacks.linking import at_risk, right_rows
 from divulge.attacks.matching import Matches, Shares
 from divulge.attacks.meaning import Text
 from divulge.attacks.stage import People, Stage
@@ -264,7 +264,7 @@ def nothing_sensitive(stage: Stage) -> str:
 def knowing(stage: Stage, columns: tuple[str, ...]) -> Iterator[Knowing]:
     """What is achieved by knowing these columns: picking the row, and guessing each sensitive value that is not known."""
     matches = stage.matches(stage.targets, columns)
-    yield Knowing(columns, None, Rate(float(chances(matches) @ matches.people), len(stage.targets)))
+    yield Knowing(columns, None, Rate(float(right_rows(stage, columns).sum()), len(stage.targets)))
     for about in stage.roles.sensitive:
         if about not in columns:
             said = _likeliest(Scene(stage, stage.targets, matches, about, stage.prior(about))).value[matches.of_person]

@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 from divulge import arrays, dossier
 from divulge.arrays import Bools, Floats, Ints
 from divulge.attacks.attempt import Attacker, Attempt, Rate
-from divulge.attacks.distance import key_of, no_key, release_texts
+from divulge.attacks.distance import no_key, release_texts
 from divulge.attacks.stage import Stage
 
 AGREEING = 0.9
@@ -102,7 +102,7 @@ def _obstacle(stage: Stage) -> str:
 
 
 def _noisy_linkage(stage: Stage) -> Iterator[Attempt]:
-    key = str(key_of(stage))
+    key = str(stage.key)
     rows = release_texts(stage.release, [*stage.knows, key])
     person, row, belief = best_links(stage.targets.known, rows, stage.knows)
     ventured = arrays.sum_by_id(person, belief, len(stage.targets)) >= _VENTURED

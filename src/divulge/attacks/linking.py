@@ -1,19 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """Whose row is it? Prosecutor, journalist and marketer (El Emam and Dankar 2008; Dankar and El Emam 2010), and singling out.
 
-The rows of a release bear no name and lie in no order. Of n rows that fit a person, one is the right one, if the person is in the
-release; whichever she takes, she is right with chance 1/n. This expectation is counted instead of a throw. Everybody whom some row fits
-counts as being in the release: of a release that leaves rows out, or changes values, the rate is therefore the most that she achieves.
+The rows of a release bear no name and lie in no order. Of n rows that fit what she knows, she takes one; she is right with chance 1/n if
+the target's own row is among them (`Stage.own_row_fits`), and not at all if it is not. This expectation is counted instead of a throw. Of
+a table whose values were changed, a column that says whose a row is tells which are the own ones; without it any row that fits what is true
+of the target passes for the own one, and the rate is the most that she achieves.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import pyarrow as pa
 
-from divulge import metrics
+from divulge import arrays, metrics
 from divulge.arrays import Floats, Ints
 from divulge.attacks.attempt import AtRisk, Attempt, Bound, Rate
 from divulge.attacks.matching import Matcher, Matches
@@ -24,8 +25,9 @@ MOST_AT_RISK = 5
 
 def prosecutor(stage: Stage) -> Iterator[Attempt]:
     """She knows that the target is in the release, and takes one of the rows that fit."""
-    matches = stage.matches(stage.targets)
-    chance = chances(matches)
+    matches, right = stage.matches(stage.targets), right_rows(stage, stage.knows)
+    sure = np.where(matches.rows > 0, 1 / np.maximum(matches.rows, 1), 0.0)
+    share = arrays.sum_by_id(matches.of_person, right, len(sure)) / np.maximum(matches.people, 1)
     yield Attempt(
         name="prosecutor",
         aim="linkability",
@@ -33,17 +35,19 @@ def prosecutor(stage: Stage) -> Iterator[Attempt]:
         knows=stage.knows,
         targets=len(stage.targets),
         guesses=int(matches.people[matches.rows > 0].sum()),
-        successes=float(chance @ matches.people),
+        successes=float(right.sum()),
         random=1 / stage.matcher.records if stage.matcher.records else None,
         bound=stage.bound(None),
-        most_at_risk=at_risk(stage.targets, matches, chance, chance),
+        most_at_risk=at_risk(stage.targets, matches, sure, share),
         told="for each target she takes one of the rows that fit what she knows",
     )
 
 
-def chances(matches: Matches) -> Floats:
-    """For each tuple the chance to take the right one of the rows that fit; an expected record of less than one is one."""
-    return np.where(matches.rows > 0, 1 / np.maximum(matches.rows, 1), 0.0)
+def right_rows(stage: Stage, knows: Sequence[str]) -> Floats:
+    """For each target the chance that the row she takes is the target's own; an expected record of less than one is one."""
+    matches = stage.matches(stage.targets, knows)
+    rows = np.maximum(matches.rows, 1)[matches.of_person]
+    return np.where(matches.rows[matches.of_person] > 0, stage.own_row_fits(knows) / rows, 0.0)
 
 
 def at_risk(

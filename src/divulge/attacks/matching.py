@@ -51,6 +51,8 @@ class Matches:
     classes: Ints
     """How many combinations of labels these have in the columns that are known."""
     shares: Mapping[str, Shares] = field(default_factory=dict)
+    pairs: Held | None = field(default=None, repr=False)
+    """Each tuple (id) with each combination of labels (p) that fits it."""
 
     @cached_property
     def people(self) -> Ints:
@@ -126,39 +128,99 @@ class Matcher:
                     self._plain[name] = self._plain.get(name, frozenset()) | frozenset(found)
 
     # --- people -------------------------------------------------------------------------------------------------------
-    def match(self, known: pa.Table, knows: Sequence[str], *, numbers: Mapping[str, bool] | None = None) -> Matches:
-        """What fits each of these people, by some of what is known of them."""
-        coded = [_dictionary(known[name]) for name in knows]
-        of_person, first = _tuples([codes for codes, _ in coded], [len(texts) for _, texts in coded], known.num_rows)
-        lent = {"id": np.arange(len(first))} | {f"v{place}": codes[first] for place, (codes, _) in enumerate(coded)}
-        people = self.engine.lend(pa.table(lent))
-        fitting = [
-            self._fits(name, texts, is_number=(numbers or {}).get(name, False))
-            for name, (_, texts) in zip(knows, coded, strict=True)
-        ]
+    def match(
+        self,
+        known: pa.Table,
+        knows: Sequence[str],
+        *,
+        numbers: Mapping[str, bool] | None = None,
+        beside: pa.Table | None = None,
+    ) -> Matches:
+        """What fits each of these people, by some of what is known of them; with `beside`, what fits both this and that."""
+        columns = [self._column(name, known, beside, is_number=(numbers or {}).get(name, False)) for name in knows]
+        codes, radices = [own for own, _, _ in columns], [width for _, width, _ in columns]
+        of_person, first = _tuples(codes, radices, known.num_rows)
+        lent = {"id": np.arange(len(first))} | {f"v{place}": own[first] for place, own in enumerate(codes)}
+        people, fitting = self.engine.lend(pa.table(lent)), [fits for _, _, fits in columns]
         matched = self.engine.hold(self._joined(people, knows, fitting, carried="id"))
-        return Matches(of_person, first, *self._fitting(matched, knows, len(first)), self._shares(matched, knows))
+        rows, classes = self._fitting(matched, knows, len(first))
+        return Matches(of_person, first, rows, classes, self._shares(matched, knows), matched)
+
+    def _column(
+        self, name: str, known: pa.Table, beside: pa.Table | None, *, is_number: bool
+    ) -> tuple[Ints, int, Fits]:
+        """The number of what is known of each person in a column, how many numbers there are, and what fits each."""
+        codes, texts = _dictionary(known[name])
+        fitting = self._fits(name, texts, is_number=is_number)
+        if beside is None:
+            return codes, len(texts), fitting
+        others, other_texts = _dictionary(beside[name])
+        both, numbered = np.unique(codes * len(other_texts) + others, return_inverse=True)
+        also = self._fits(name, other_texts, is_number=is_number)
+        return numbered.astype(np.int64), len(both), _fitting_both(fitting, also, *np.divmod(both, len(other_texts)))
+
+    def own_rows(
+        self, known: pa.Table, knows: Sequence[str], key: str, whose: pa.ChunkedArray, *, numbers: Mapping[str, bool]
+    ) -> Floats:
+        """How many rows that fit each of these people are their own, by a column of the release that says whose a row is."""
+        cell, lent = self.engine.cast(self.engine.quote(key), "VARCHAR"), self.engine.lend(pa.table({"i": whose}))
+        named = tuple(dict.fromkeys((*knows, key)))
+        rows = f"SELECT {', '.join(map(self.engine.quote, named))} FROM {self.release.relation}"
+        theirs = table_of(self.engine, f"({rows} WHERE {cell} IN (SELECT i FROM {lent} AS w))", source="own rows")
+        some = Matcher(theirs, named, (), meanings=self._meanings, suppression=self._suppression)
+        some._plain = self._plain | {key: frozenset(whose.to_pylist())}
+        known = pa.table({name: known[name] for name in knows} | {key: whose})
+        matches = some.match(known, named, numbers=numbers)
+        return matches.rows[matches.of_person]
+
+    def published(self, matches: Matches, people: Table, knows: Sequence[str]) -> Floats:
+        """The highest share of each tuple's people that can be in the release: of N who fit one class of n rows and nothing else, n / N.
+
+        Whoever fits several classes may be in any of them, and counts as published.
+        """
+        share = np.ones(len(matches.rows))
+        if matches.pairs is None:
+            return share
+        listed, matched = self._met(people, knows, carried="id")
+        alone = "SELECT id, MIN(p) AS p FROM {} AS m GROUP BY id HAVING COUNT(*) = 1"
+        crowd = (
+            f"SELECT a.p AS p, SUM(r.n) AS people FROM ({alone.format(matched.relation)}) AS a "
+            f"JOIN {listed.relation} AS r ON r.id = a.id GROUP BY a.p"
+        )
+        sql = (
+            f"SELECT t.id AS id, c.n AS n, f.people AS people FROM ({alone.format(matches.pairs.relation)}) AS t "
+            f"JOIN ({crowd}) AS f ON f.p = t.p JOIN ({self._classes(knows)}) AS c ON c.p = t.p"
+        )
+        found = self.engine.query(sql)
+        n, everybody = (found[name].to_numpy().astype(np.float64) for name in ("n", "people"))
+        share[found["id"].to_numpy()] = np.minimum(n / everybody, 1.0)
+        return share
 
     def crowds(self, people: Table, knows: Sequence[str], *, count: str | None = None) -> tuple[Floats, Floats]:
         """For each class of the release, by what may be known, its records and how many of these people fit it."""
+        _, matched = self._met(people, knows, count=count, carried="n")
+        sql = (
+            f"SELECT c.n AS records, COALESCE(m.people, 0) AS people FROM ({self._classes(knows)}) AS c "
+            f"LEFT JOIN (SELECT p, SUM(n) AS people FROM {matched.relation} AS one GROUP BY p) AS m ON m.p = c.p"
+        )
+        found = self.engine.query(sql)
+        return found["records"].to_numpy().astype(np.float64), found["people"].to_numpy().astype(np.float64)
+
+    def _met(self, people: Table, knows: Sequence[str], *, carried: str, count: str | None = None) -> tuple[Held, Held]:
+        """All these people, counted (n) by what is known of them (id), and what fits them: pairs of `carried` and labels p."""
         held = _counted(people, knows, count)
         if not self.engine.sees(held):
             held = self.engine.hold(f"SELECT * FROM {self.engine.lend(held.table())} AS lent")
         numbered = [Numbered.of(held, place) for place in range(len(knows))]
         coded = _coded(held, numbered)
         places = ", ".join(f"c{place} AS v{place}" for place in range(len(knows)))
-        relation = f"(SELECT n AS id, {places} FROM {coded.relation} AS c)"
+        key = " || '.' || ".join(f"CAST(c{place} AS VARCHAR(60))" for place in range(len(knows)))
+        listed = self.engine.hold(f"SELECT {key} AS id, n, {places} FROM {coded.relation} AS c")
         fitting = [
             self._fits(name, column.texts, is_number=self._is_number(name, people))
             for name, column in zip(knows, numbered, strict=True)
         ]
-        matched = self.engine.hold(self._joined(relation, knows, fitting, carried="id"))
-        sql = (
-            f"SELECT c.n AS records, COALESCE(m.people, 0) AS people FROM ({self._classes(knows)}) AS c "
-            f"LEFT JOIN (SELECT p, SUM(id) AS people FROM {matched.relation} AS one GROUP BY p) AS m ON m.p = c.p"
-        )
-        found = self.engine.query(sql)
-        return found["records"].to_numpy().astype(np.float64), found["people"].to_numpy().astype(np.float64)
+        return listed, self.engine.hold(self._joined(listed.relation, knows, fitting, carried=carried))
 
     def _is_number(self, column: str, people: Table) -> bool:
         return self.release.column(column).kind == "number" and people.column(column).kind == "number"
@@ -283,6 +345,20 @@ def _dictionary(column: pa.ChunkedArray) -> tuple[Ints, tuple[Text, ...]]:
     """A number for each text, and the texts; null is one of them."""
     encoded = pc.dictionary_encode(column.combine_chunks(), null_encoding="encode")
     return encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64), tuple(encoded.dictionary.to_pylist())
+
+
+def _fitting_both(one: Fits, other: Fits, values: Ints, others: Ints) -> Fits:
+    """For each pair of values, the labels that fit both."""
+    width = 1 + max(int(fits.label.max(initial=-1)) for fits in (one, other))
+    sides = []
+    for fits, value in ((one, values), (other, others)):
+        order = np.argsort(fits.value, kind="stable")
+        start = np.searchsorted(fits.value[order], value)
+        many = np.searchsorted(fits.value[order], value, side="right") - start
+        labels = fits.label[order][arrays.ranges(start, many)]
+        sides.append(np.repeat(np.arange(len(value)), many) * width + labels)
+    shared = np.intersect1d(sides[0], sides[1], assume_unique=True)
+    return Fits(shared % max(width, 1), shared // max(width, 1))
 
 
 def _tuples(codes: Sequence[Ints], radices: Sequence[int], rows: int) -> tuple[Ints, Ints]:

@@ -8,8 +8,9 @@ All values are texts here, as they are written; null is None. What she knows of 
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -106,7 +107,52 @@ class Stage:
             self._matched[key] = self.matcher.match(people.known, known, numbers=self._numbers(people, known))
         return self._matched[key]
 
-    def _numbers(self, people: People, knows: Sequence[str]) -> dict[str, bool]:
+    def own_row_fits(self, knows: Sequence[str]) -> Floats:
+        """For each target the chance that the own row is among those that fit what is known; at most so many where nobody can tell.
+
+        A column that says whose a row is tells it. Otherwise the own row is any that fits what is true of the target, and of people who are
+        more than the rows of their class, as many are in the release as it has rows.
+        """
+        people, known, true = self.targets, tuple(knows), self.targets.truth
+        if self.key is not None and self.published is None:
+            numbers = self._numbers(people, dict.fromkeys((*known, self.key)))
+            return self.matcher.own_rows(people.known, known, self.key, true[self.key], numbers=numbers)
+        rightly = self._rightly_known(known)
+        chance = np.ones(len(people))
+        if rightly is not people:
+            both = self.matcher.match(people.known, known, numbers=self._numbers(people, known), beside=true)
+            rows = self.matches(rightly, known).rows[self.matches(rightly, known).of_person]
+            chance = np.divide(both.rows[both.of_person], rows, out=np.zeros(len(people)), where=rows > 0)
+        if self.published is None and self.more_people_than_rows:
+            matches = self.matches(rightly, known)
+            chance = chance * self.matcher.published(matches, self.everybody, known)[matches.of_person]
+        return chance
+
+    @property
+    def key(self) -> str | None:
+        """The column by which a row of the release is known to be a person's: in the truth and in the release."""
+        named = [self.roles.person, *self.roles.identifier]
+        shared = [name for name in named if name in self.release.names and name in self.targets.truth.column_names]
+        return shared[0] if shared else None
+
+    @cached_property
+    def more_people_than_rows(self) -> bool:
+        """Whether some people of the truth cannot be in the release."""
+        sql = f"SELECT COUNT(*) AS n FROM {self.everybody.relation}"
+        return float(self.everybody.engine.query(sql)["n"][0].as_py()) > self.matcher.records
+
+    def _rightly_known(self, knows: tuple[str, ...]) -> People:
+        """The targets with what is true of them for what is known; the targets themselves where that is the same."""
+        right = self.targets.truth.select(list(self.knows))
+        if right.select(list(knows)).equals(self.targets.known.select(list(knows))):
+            return self.targets
+        return self._right
+
+    @cached_property
+    def _right(self) -> People:
+        return replace(self.targets, known=self.targets.truth.select(list(self.knows)))
+
+    def _numbers(self, people: People, knows: Iterable[str]) -> dict[str, bool]:
         return {name: name in people.numbers and self.release.column(name).kind == "number" for name in knows}
 
     def prior(self, about: str) -> Floats:
