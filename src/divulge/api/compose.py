@@ -24,9 +24,10 @@ _NO_BOUND = (
     "place them, which the releases allow too, fewer may share a class"
 )
 _SAME_PEOPLE = (
-    "the truth was not given: the same people are taken to be in all releases, each at most once in each, with the same sensitive values; "
-    "the bounds hold for every truth that fits"
+    "the truth was not given: the bounds hold for every truth of {people:,} people that fits, each at most once in each release, with the "
+    "same sensitive values in all; who is not in a release is told by what is missing in it{why}"
 )
+_AS_MANY_AS_ROWS = ". These are as many as the largest release has rows: where there are more, so that each lacks some, give people="
 _WITHOUT_KEY = "no person column was given: only rows that are the same in all versions of the truth are one person"
 
 
@@ -202,10 +203,11 @@ def _derived(
         "people": several,
         "version": __version__,
     }
+    note = _SAME_PEOPLE.format(people=several, why=_AS_MANY_AS_ROWS if people is None else "")
     shown = tuple(
         composition.OneRelease(release.name, release.kind, release.people, len(release), None) for release in found
     )
-    return composition.Composition(shown, None, derived=tuple(derived), settings=settings, notes=(_SAME_PEOPLE,))
+    return composition.Composition(shown, None, derived=tuple(derived), settings=settings, notes=(note,))
 
 
 def tie(

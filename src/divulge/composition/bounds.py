@@ -2,19 +2,24 @@
 """What whoever holds two releases can derive without the truth: bounds on how many people lie in a class of one and a class of the other.
 
 Let N people be in question, each in at most one class of each release; n(A) of them in class A of the first, n(B) in class B of the
-second, x(A, B) in both, and x_v, n_v the same for people with the sensitive value v, which both tell and which did not change between them.
-Only classes whose labels have a value in common can share a person (compatible classes; labels that cannot be read count as compatible).
+second, x(A, B) in both, and x_v, n_v the same for people with the sensitive value v, which both tell and which did not change between them;
+without a common sensitive column all have the same v. Only classes whose labels have a value in common can share a person (compatible
+classes; labels that cannot be read count as compatible). Who is not in a release is derived too, by what is missing in it: m people are
+not in the second, m = N - (its rows), and m' not in the first. "Not published" is one more class of each, written 0, compatible with all.
 
-Upper bound: x_v(A, B) <= min(n_v(A), n_v(B)) =: u_v(A, B), and x is the sum over v. Without a common sensitive column, u = min(n(A), n(B)).
+Upper bounds: x_v(A, B) <= min(n_v(A), n_v(B)) =: u_v(A, B), and x(A, B) is the sum over v. Of people with v, the second release has n_v
+in all, of whom at most m' are not in the first; so at most n_v(first) - n_v(second) + m' people of the first with v are not in the second,
 
-Lower bound: of the n_v(A) people of A with value v, those who are in the second release are spread over classes compatible with A.
-Let m be how many people of the first release the second may lack, m = N - (rows of the second). Those lacking are at most m over all v,
-and x_v(A, B) >= n_v(A) - (those lacking) - sum of u_v(A, B') over B' other than B, so with x_v >= 0
+    x_v(A, 0) <= min(n_v(A), m, max(0, n_v(first) - n_v(second) + m')) =: u_v(A, 0),
+    x(A, 0) <= min(m, sum over v of u_v(A, 0)) =: u(A, 0).
 
-    x(A, B) >= sum over v of max(0, n_v(A) - sum_{B' != B} u_v(A, B')) - m,
+Lower bounds: the n_v(A) people of A with v are in classes compatible with A, or not in the second. What the others cannot hold is in B:
 
-and the same seen from B. Both hold for every truth that fits the releases; neither need be reached by one.
-Values that remain for somebody in A and B: those v with u_v(A, B) > 0. One value alone is then certain for everybody there.
+    x(A, B) >= sum over v of max(0, n_v(A) - sum_{B' != B} u_v(A, B')) - u(A, 0),
+    x(A, 0) >= sum over v of max(0, n_v(A) - sum_B u_v(A, B)),    x(A, 0) >= m - sum_{A' != A} u(A', 0) - min(m, m'),
+
+where at most min(m, m') are in neither; and the same seen from the second. All hold for every truth that fits the releases; none need be
+reached by one. Values that remain for somebody in A and B: those v with u_v(A, B) > 0. One value alone is then certain for everybody there.
 """
 
 from __future__ import annotations
@@ -23,11 +28,11 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
-from divulge import arrays
 from divulge.arrays import Ints
 from divulge.composition.disclosed import Disclosed
 from divulge.engines import DuckDBEngine
@@ -41,7 +46,7 @@ _CLOSED = re.compile(r"\[\s*([^,\[\]]+?)\s*,\s*([^,\[\]]+?)\s*\]")
 
 @dataclass(frozen=True, eq=False)
 class Pairs:
-    """Pairs of compatible classes of two releases, with bounds on how many people are in both."""
+    """Pairs of compatible classes of two releases, with bounds on how many people are in both; one past the last class: not published."""
 
     first: Ints
     second: Ints
@@ -53,7 +58,7 @@ class Pairs:
 
 @dataclass(frozen=True)
 class Derived:
-    """What two releases prove together about the people in both, without the truth."""
+    """What two releases prove together about the people in either, without the truth."""
 
     first: str
     second: str
@@ -64,7 +69,7 @@ class Derived:
     people: int
     """How many people were taken to be in question."""
     possible: int
-    """Pairs of classes that may share somebody."""
+    """Pairs of classes that may share somebody; not to be published in one of them is a class too."""
     certain: int
     """Those that surely do."""
     smallest: int
@@ -98,7 +103,11 @@ def derive(
     smallest = int(min(first.sizes.min(), second.sizes.min()))
     sure = pairs.low > 0
     small = pairs.high < smallest
-    at_most = np.minimum(pairs.high, smallest - 1)[pairs.low < smallest].sum()
+    few = np.where(pairs.low < smallest, np.minimum(pairs.high, smallest - 1), 0)
+    gone = pairs.first == len(first), pairs.second == len(second)
+    at_most = few[~(gone[0] | gone[1])].sum()
+    for nowhere, release in zip(gone, (first, second), strict=True):
+        at_most += min(int(few[nowhere].sum()), several - release.people)
     one = pairs.values == 1
     hidden = one & (_distinct(first, attribute)[pairs.first] > 1) & (_distinct(second, attribute)[pairs.second] > 1)
     return Derived(
@@ -111,9 +120,10 @@ def derive(
 
 
 def _distinct(release: Disclosed, attribute: str | None) -> Ints:
-    """How many sensitive values each class leaves; 0 where none is compared."""
+    """How many sensitive values each class leaves; 0 where none is compared. Who is not published has all of them left, so several."""
     part = None if attribute is None else release.about(attribute)
-    return np.zeros(len(release), np.int64) if part is None else np.bincount(part.in_class, minlength=len(release))
+    found = np.zeros(len(release), np.int64) if part is None else np.bincount(part.in_class, minlength=len(release))
+    return np.append(found, 2)
 
 
 # --- which classes may share somebody ---------------------------------------------------------------------------------
@@ -219,42 +229,65 @@ def _bounded(
     first: Disclosed, second: Disclosed, pairs: tuple[Ints, Ints], attribute: str | None, people: int
 ) -> Pairs:
     a, b = pairs
+    in_a, in_b = _tallied(first, second, attribute)
+    high, values = np.zeros(len(a), np.int64), np.zeros(len(a), np.int64)
+    sums_a, sums_b = np.zeros_like(in_a), np.zeros_like(in_b)
+    for v in range(in_a.shape[1]):
+        common = np.minimum(in_a[a, v], in_b[b, v])
+        high += common
+        values += common > 0
+        np.add.at(sums_a[:, v], a, common)
+        np.add.at(sums_b[:, v], b, common)
+    from_a, from_b = np.zeros(len(a), np.int64), np.zeros(len(a), np.int64)
+    for v in range(in_a.shape[1]):
+        common = np.minimum(in_a[a, v], in_b[b, v])
+        from_a += np.maximum(0, in_a[a, v] - (sums_a[a, v] - common))
+        from_b += np.maximum(0, in_b[b, v] - (sums_b[b, v] - common))
+    lacking_a, lacking_b = people - first.people, people - second.people
+    only_a = _not_in_the_other(in_a, in_b, sums_a, lacking=lacking_b, outside=lacking_a)
+    only_b = _not_in_the_other(in_b, in_a, sums_b, lacking=lacking_a, outside=lacking_b)
+    low = np.clip(np.maximum(from_a - only_a.high[a], from_b - only_b.high[b]), 0, high)
+    found = Pairs(
+        np.concatenate([a, np.arange(len(first)), np.full(len(second), len(first))]),
+        np.concatenate([b, np.full(len(first), len(second)), np.arange(len(second))]),
+        np.concatenate([low, only_a.low, only_b.low]),
+        np.concatenate([high, only_a.high, only_b.high]),
+        np.concatenate([values, only_a.values, only_b.values]),
+    )
+    possible = found.high > 0
+    left = found.values if attribute is not None else np.zeros_like(found.values)
+    return Pairs(*(column[possible] for column in (found.first, found.second, found.low, found.high, left)))
+
+
+class _Only(NamedTuple):
+    """Of each class of one release: at least and at most how many are not in the other, and how many values are left for them."""
+
+    low: Ints
+    high: Ints
+    values: Ints
+
+
+def _not_in_the_other(mine: Ints, theirs: Ints, shared: Ints, *, lacking: int, outside: int) -> _Only:
+    """`lacking` people are not in the other release, `outside` not in this one; `shared` bounds how many of each value it can hold."""
+    of_value = np.clip(mine.sum(axis=0) - theirs.sum(axis=0) + outside, 0, lacking)
+    each = np.minimum(mine, of_value)
+    high = np.minimum(each.sum(axis=1), lacking)
+    nowhere_else = np.maximum(0, mine - shared).sum(axis=1)
+    needed = lacking - (high.sum() - high) - min(lacking, outside)
+    return _Only(np.clip(np.maximum(nowhere_else, needed), 0, high), high, (each > 0).sum(axis=1))
+
+
+def _tallied(first: Disclosed, second: Disclosed, attribute: str | None) -> tuple[Ints, Ints]:
+    """How many people of each class have each value; all have the same where none is compared."""
     parts = [None if attribute is None else release.about(attribute) for release in (first, second)]
     mine, theirs = parts
     if mine is None or theirs is None:
-        high = np.minimum(first.sizes[a], second.sizes[b])
-        low = np.zeros(len(a), np.int64)
-        for here, sizes, other in ((a, first.sizes, second), (b, second.sizes, first)):
-            spread = arrays.exact_sums(here, high, len(sizes))
-            low = np.maximum(low, sizes[here] - (spread[here] - high) - (people - other.people))
-        return Pairs(a, b, np.minimum(low, high), high, np.zeros(len(a), np.int64))
-    texts = {text: code for code, text in enumerate(mine.texts[0])}
-    to_mine = np.array([texts.get(text, -1) for text in theirs.texts[0]], dtype=np.int64)
-    dense_a = _dense(mine.in_class, mine.codes[0], mine.people, len(first), len(texts))
-    known = to_mine[theirs.codes[0]] >= 0
-    dense_b = _dense(
-        theirs.in_class[known], to_mine[theirs.codes[0]][known], theirs.people[known], len(second), len(texts)
-    )
-    high, values = np.zeros(len(a), np.int64), np.zeros(len(a), np.int64)
-    sums_a, sums_b = np.zeros_like(dense_a), np.zeros_like(dense_b)
-    for code in range(len(texts)):
-        common = np.minimum(dense_a[a, code], dense_b[b, code])
-        high += common
-        values += common > 0
-        np.add.at(sums_a[:, code], a, common)
-        np.add.at(sums_b[:, code], b, common)
-    from_a, from_b = np.zeros(len(a), np.int64), np.zeros(len(a), np.int64)
-    for code in range(len(texts)):
-        common = np.minimum(dense_a[a, code], dense_b[b, code])
-        from_a += np.maximum(0, dense_a[a, code] - (sums_a[a, code] - common))
-        from_b += np.maximum(0, dense_b[b, code] - (sums_b[b, code] - common))
-    low = np.maximum(from_a - (people - second.people), from_b - (people - first.people))
-    low = np.minimum(np.maximum(low, 0), high)
-    possible = high > 0
-    return Pairs(a[possible], b[possible], low[possible], high[possible], values[possible])
-
-
-def _dense(in_class: Ints, code: Ints, people: Ints, classes: int, values: int) -> Ints:
-    found = np.zeros((classes, values), dtype=np.int64)
-    np.add.at(found, (in_class, code), people)
-    return found
+        return first.sizes[:, None], second.sizes[:, None]
+    number = {text: code for code, text in enumerate(dict.fromkeys((*mine.texts[0], *theirs.texts[0])))}
+    found = []
+    for release, part in ((first, mine), (second, theirs)):
+        to = np.array([number[text] for text in part.texts[0]], dtype=np.int64)
+        tally = np.zeros((len(release), len(number)), dtype=np.int64)
+        np.add.at(tally, (part.in_class, to[part.codes[0]]), part.people)
+        found.append(tally)
+    return found[0], found[1]

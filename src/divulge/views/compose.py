@@ -23,10 +23,9 @@ def first(found: composition.Composition) -> str:
     """What matters most, in one sentence."""
     several, told = len(found.releases), found.together
     if told is None:
-        (worst, *_) = sorted(found.derived, key=lambda item: -item.below[0])
-        certain = f"at least {people(worst.below[0])}" if worst.below[0] else "nobody for certain"
+        worst = max(found.derived, key=lambda item: item.below)
         return (
-            f"{several} releases, without the truth: {certain} and at most {people(worst.below[1])} of {worst.people:,} share their "
+            f"{several} releases, without the truth, if they are about the same {people(worst.people)}: {_sharing(worst.below)} "
             f"classes with fewer than {worst.smallest}, which no release does alone."
         )
     if not told.below:
@@ -76,15 +75,24 @@ def _invariant(item: Any) -> str:
 
 
 def _derived(pair: Any) -> str:
-    about = (
-        f"; one value of {pair.attribute} is left for {pair.one_value[0]:,} to {pair.one_value[1]:,} people"
-        if pair.attribute
-        else ""
-    )
+    about = f"; one value of {pair.attribute} is left for {_between(pair.one_value)}" if pair.attribute else ""
+    certain = f"{pair.certain:,} surely do" if pair.certain else "none surely does"
     return (
-        f"{pair.first} and {pair.second}: of {pair.possible:,} pairs of classes that may share people {pair.certain:,} surely do; "
-        f"{pair.below[0]:,} to {pair.below[1]:,} people share both with fewer than {pair.smallest}{about}"
+        f"{pair.first} and {pair.second}: of {pair.possible:,} pairs of classes that may share people {certain}; "
+        f"{_sharing(pair.below)} with fewer than {pair.smallest}{about}"
     )
+
+
+def _sharing(bounds: tuple[int, int]) -> str:
+    return f"{_between(bounds)} {'shares' if bounds in ((0, 0), (1, 1)) else 'share'} both"
+
+
+def _between(bounds: tuple[int, int]) -> str:
+    """How many people, from both sides."""
+    low, high = bounds
+    if low == high:
+        return people(high) if high else "nobody"
+    return f"at least {low:,} and at most {people(high)}" if low else f"nobody for certain and at most {people(high)}"
 
 
 # --- words ------------------------------------------------------------------------------------------------------------
