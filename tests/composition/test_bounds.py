@@ -32,9 +32,9 @@ def truths(first: list[Row], second: list[Row], people: int) -> Iterator[Counter
     lacking = [None] * (people - len(second))
     rows: list[Any] = [*first, *[None] * (people - len(first))]
     for order in set(itertools.permutations([*second, *lacking])):
-        ties = [(a, b) for a, b in zip(rows, order, strict=True) if a is not None or b is not None]
+        ties: list[Any] = [(a, b) for a, b in zip(rows, order, strict=True) if a is not None or b is not None]
         if all(a is None or b is None or (a[1] == b[1] and set(ages(a[0])) & set(ages(b[0]))) for a, b in ties):
-            yield Counter((a and a[0], b and b[0], (a or b)[1]) for a, b in ties)
+            yield Counter((a and a[0], b and b[0], (b if a is None else a)[1]) for a, b in ties)
 
 
 def table(rows: list[Row]) -> pa.Table:

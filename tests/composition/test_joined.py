@@ -39,11 +39,15 @@ def called(found: Joined) -> dict[int, list[Any]]:
     }
 
 
+def decided(people: pa.Table, **how: Any) -> Any:
+    """A release in memory."""
+    policy = {"suppression": 0.0 if "method" in how else 0.3, "k_anonymity": 2}
+    return dv.generalize(people, policy=policy, hierarchies={"age": {"intervals": [10, 20]}}, **ROLES, **how)
+
+
 def generalized(people: pa.Table, out: Path, **how: Any) -> Path:
     """Written with its private part."""
-    policy = {"suppression": 0.0 if "method" in how else 0.3, "k_anonymity": 2}
-    release = dv.generalize(people, policy=policy, hierarchies={"age": {"intervals": [10, 20]}}, **ROLES, **how)
-    return Path(release.write(out))
+    return Path(decided(people, **how).write(out))
 
 
 @pytest.fixture(scope="module")
@@ -57,6 +61,27 @@ def test_by_mapping(engine: Any, first: Path) -> None:
     assert called(found) == TENS
     assert found.readings[0].how == "mapping"
     assert (found.readings[0].too_many, found.readings[0].unfound) == (0, 0)
+
+
+@pytest.mark.parametrize("how", [{}, {"method": "mondrian"}])
+def test_a_release_in_memory_is_found_as_when_it_is_written(how: dict[str, Any], tmp_path: Path) -> None:
+    people = pa.table(PEOPLE)
+    release = decided(people, **how)
+    found, written = tie(people, [release]), tie(people, [release.write(tmp_path / "release")])
+    assert called(found) == called(written)
+    assert found.readings == written.readings
+    assert found.readings[0].how == "mapping"
+    assert found.disclosed[0].classes_sha256 == written.disclosed[0].classes_sha256
+
+
+def test_groups_in_memory() -> None:
+    """Sensitive is what they say: in the other release, too."""
+    people = pa.table(PEOPLE)
+    groups = dv.anatomize(people, sensitive="disease", identifier="id", beta="1/2", tables=1, seed=1)
+    found = dv.compose([groups, people.select(["zip", "disease"])], truth=people)
+    assert [one.kind for one in found.releases] == ["anatomized", "table"]
+    assert found.settings["sensitive"] == ["disease"]
+    assert found.settings["quasi_identifiers"] == ["age", "zip"]
 
 
 def test_labels_as_they_are_written(engine: Any, first: Path) -> None:

@@ -27,7 +27,9 @@ _SAME_PEOPLE = (
     "the truth was not given: the bounds hold for every truth of {people:,} people that fits, each at most once in each release, with the "
     "same sensitive values in all; who is not in a release is told by what is missing in it{why}"
 )
-_AS_MANY_AS_ROWS = ". These are as many as the largest release has rows: where there are more, so that each lacks some, give people="
+_AS_MANY_AS_ROWS = (
+    ". These are as many as the largest release has rows: where there are more, so that each lacks some, give people="
+)
 _WITHOUT_KEY = "no person column was given: only rows that are the same in all versions of the truth are one person"
 
 
@@ -56,8 +58,8 @@ def compose(
     A release that was retracted, or has expired, is given like any other: whoever has it still knows what it tells.
 
     Args:
-        releases: In the order in which they came out: folders of releases, what `open_release` gave, tables of others, or lists of tables
-            with groups. Where a folder has its private part, people are found by it exactly.
+        releases: In the order in which they came out: folders of releases, releases in memory, what `open_release` gave, tables of others,
+            or lists of tables with groups. Where a release has its private part, people are found by it exactly.
         truth: The table that the releases were made of; a list of as many tables as releases where it changed between them.
         quasi_identifiers: By which columns people are found, and so are the roles below; by default as the releases say.
         sensitive: The columns whose values must not be learnt.
@@ -246,7 +248,7 @@ def disclose(
     leave_out: Collection[str] = (),
     hierarchies: str | Path | None = None,
 ) -> list[composition.Disclosed]:
-    """Open releases that are out: folders of ours, what `open_release` gave, tables of others, lists of tables with groups.
+    """Open releases that are out: ours, in folders or in memory, what `open_release` gave, tables of others, lists of tables with groups.
 
     By which columns people are found: those that are given, else what any release of ours calls a quasi-identifier, and of tables of others
     every column (of `columns`, those of the truth) that is not sensitive. A column that is sensitive in one release is so in all.
@@ -285,8 +287,13 @@ class _Opened:
     def of(cls, item: Any, place: int, engine: OwnEngine) -> _Opened:
         if isinstance(item, answers.GeneralizedSource):
             item = item.folder
-        if isinstance(item, answers.AnatomizedSource | AnatomizedRelease | list | tuple | Mapping):
+        if isinstance(item, answers.AnatomizedSource | AnatomizedRelease):
+            return cls(f"release {place}", None, None, item, {"sensitive": item.published.sensitive})
+        if isinstance(item, list | tuple | Mapping):
             return cls(f"release {place}", None, None, item, {})
+        if isinstance(item, publish.GeneralizedRelease):
+            opened = item.opened
+            return cls(f"release {place}", opened.read(engine), opened, None, opened.document["roles"])
         found = manifests_of(item)
         if found is None:
             table = read(item, engine=None if isinstance(item, Table) else engine)

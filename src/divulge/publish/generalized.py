@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from divulge import metrics, search
 from divulge.belief import Assumptions
@@ -21,7 +22,7 @@ from divulge.metrics import Measurement
 from divulge.policy import Policy, Promise, Protected, Verdict, guard, judge
 from divulge.publish import manifest, mapping
 from divulge.publish.files import draw_secret, recoded_rows, shuffled
-from divulge.publish.opened import needs_publisher
+from divulge.publish.opened import OpenedRelease, needs_publisher
 from divulge.publish.release import Release, ReleasePart, StagedFile, Written
 from divulge.publish.verify import Fingerprint, compare, hold
 from divulge.search import Plan, Recoding
@@ -247,13 +248,8 @@ class GeneralizedRelease(Release):
             for name, cells in self.original.people.cells.items()
         }
         writers: dict[str, Callable[[Path], None]] = {}
-        if self.original.people.pinned and not self.plan.recoding.kept.all():
-            writers[mapping.LEFT_OUT] = partial(
-                mapping.write_left_out,
-                people=self.original.people,
-                recoding=self.plan.recoding,
-                beside=[each["classes_sha256"] for each in self.original.released.settings],
-            )
+        if (left_out := self._left_out()) is not None:
+            writers[mapping.LEFT_OUT] = partial(pq.write_table, left_out)
         if self.plan.boxes:
             writers[mapping.BOXES] = partial(mapping.write_boxes, boxes=self.plan.boxes)
         for name, level in self.plan.levels.items():
@@ -270,6 +266,34 @@ class GeneralizedRelease(Release):
         writers[mapping.ORIGINAL] = partial(mapping.write_original, counts=masses)
         return [StagedFile(name, write, public=False) for name, write in writers.items()]
 
+    def _left_out(self) -> pa.Table | None:
+        """Who was left out for their classes in what is out already, though others with the same values were not."""
+        if not self.original.people.pinned or self.plan.recoding.kept.all():
+            return None
+        beside = [each["classes_sha256"] for each in self.original.released.settings]
+        return mapping.left_out_of(self.original.people, self.plan.recoding, beside)
+
+    @property
+    def opened(self) -> OpenedRelease:
+        """As it will be once it is written, with its private part."""
+        rows = table_of(self.engine, f"({self.original.recoded(self.plan.recoding)})", source="the release")
+        types = {column.name: column.type for column in rows.columns}
+        document = {"kind": "generalized", "roles": self._told_roles(), "nulls": self.original.nulls}
+        private = {"unchanged": self._on_level_0(), "after": {"settings": self.settings}, "files": {}}
+        return _Unwritten(Path(), {**document, "table": {"types": types}}, private, self, rows)
+
+    def _told_roles(self) -> dict[str, Any]:
+        own = self.original.roles
+        return {
+            "quasi_identifiers": list(own.quasi_identifiers),
+            "sensitive": list(own.sensitive),
+            "identifier": list(own.identifier),
+            "leave_out": list(own.leave_out),
+            "person": own.person,
+            "weight": own.weight,
+            "plain": list(self.plain),
+        }
+
     def _rows_alone(self) -> dict[str, Any] | None:
         """Rows that are alone with the plain columns known too, as whoever has the table can count them: it does not say whose they are."""
         found, roles = self.alone, self.original.roles
@@ -282,16 +306,7 @@ class GeneralizedRelease(Release):
 
     def document(self, measured: MeasuredAgain, written: Written) -> dict[str, Any]:
         """What everybody is told: what was asked for, and what the published table tells anyhow."""
-        own = self.original.roles
-        roles = {
-            "quasi_identifiers": list(own.quasi_identifiers),
-            "sensitive": list(own.sensitive),
-            "identifier": list(own.identifier),
-            "leave_out": list(own.leave_out),
-            "person": own.person,
-            "weight": own.weight,
-            "plain": list(self.plain),
-        }
+        roles = self._told_roles()
         background = list(self.original.assumptions.knowledge)
         told = manifest.describe_verdict(measured.verdict)
         promises = {outcome.promise.text: outcome.promise for outcome in measured.verdict.outcomes}
@@ -392,3 +407,28 @@ def public_verdict(
         }
         for item, promise in ((item, by_files(item)) for item in told)
     ]
+
+
+@dataclass(frozen=True)
+class _Unwritten(OpenedRelease):
+    """A release that is in memory, with what its private part will say."""
+
+    release: GeneralizedRelease
+    rows: Table
+
+    @cached_property
+    def mappings(self) -> dict[str, mapping.Mapped]:
+        own = self.release
+        return {name: mapping.mapping_of(own.hierarchies[name], level) for name, level in own.plan.levels.items()}
+
+    @cached_property
+    def boxes(self) -> tuple[mapping.Placed, ...]:
+        return tuple(mapping.placed(self.release.plan.boxes)) if self.release.plan.boxes else ()
+
+    @cached_property
+    def left_out(self) -> pa.Table | None:
+        return self.release._left_out()  # noqa: SLF001 - what it will write
+
+    def read(self, engine: OwnEngine) -> Table:
+        del engine
+        return self.rows

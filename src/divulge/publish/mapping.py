@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from divulge import search
 from divulge.arrays import Bools, Ints
@@ -196,7 +195,7 @@ the same values may have been published."""
 CLASSES = b"classes_sha256"
 
 
-def write_left_out(path: Path, people: Contingency, recoding: Recoding, beside: Sequence[str]) -> None:
+def left_out_of(people: Contingency, recoding: Recoding, beside: Sequence[str]) -> pa.Table:
     """The raw classes that were left out; the last `pinned` columns are the classes of other releases, whose hashes are `beside`."""
     gone = pa.array(~recoding.kept)
     own = len(people.keys) - people.pinned
@@ -207,7 +206,7 @@ def write_left_out(path: Path, people: Contingency, recoding: Recoding, beside: 
     table = pa.table({**columns, "people": pa.array(people.sizes).filter(gone)})
     for place, sha256 in enumerate(beside, start=own):
         table = table.set_column(place, table.field(place).with_metadata({CLASSES: sha256}), table.column(place))
-    pq.write_table(table, path)
+    return table
 
 
 # --- boxes ------------------------------------------------------------------------------------------------------------
