@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 from typing import Any
 
@@ -83,6 +84,45 @@ def test_the_best_guess_is_the_commonest_value_of_the_rows_that_fit() -> None:
     assert one.random == pytest.approx(1 / 3)
     assert one.prior == pytest.approx(4 / 7)
     assert (one.most_at_risk[0].guess, one.most_at_risk[0].belief) == ("flu", 1.0)
+
+
+def test_one_of_two_guesses() -> None:
+    """Thirties: flu, 3 of 3. Fifties: cold twice and one of flu and cancer, 3 of 4. The prior alone: flu and cold, 6 of 7."""
+    one = attempt(found(adversary=dv.Adversary(tries={"disease": 2}), attacks="inference", subsets=1), "inference")
+    assert (one.guesses, one.successes, one.bound) == (7, 6, None)
+    assert one.prior == pytest.approx(6 / 7)
+    assert one.random == pytest.approx(2 / 3)
+
+
+def test_a_guess_near_the_value() -> None:
+    """Weights 60, 64, 70 of one class: within 2 a guess of 62 holds two; within 5 one of 65 all. Others weigh 72 and 63."""
+    truth = pa.table({"age": [30, 30, 30], "weight": [60, 64, 70]})
+    control = pa.table({"age": [30, 30], "weight": [72, 63]})
+    for near, right, of_others in ((2, 2, 1), (5, 3, 1), (6, 3, 2)):
+        asked = dv.Adversary(within={"weight": near})
+        one = attempt(found(truth, truth, sensitive="weight", control=control, adversary=asked), "inference")
+        assert one.control is not None
+        assert (one.successes, one.control.successes) == (right, of_others)
+
+
+@pytest.mark.parametrize("gain", [{"tries": 2}, {"tries": 3}, {"within": 3}, {"within": 2.5, "tries": 2}])
+def test_with_everybody_attacked_the_success_is_the_vulnerability(gain: dict[str, Any]) -> None:
+    """Held against the gain of every set of guesses on each class, and against the metric."""
+    chance = np.random.default_rng(4)
+    truth = pa.table({"age": chance.integers(0, 6, 90), "weight": chance.integers(50, 75, 90)})
+    said: dict[str, Any] = {name: {"weight": number} for name, number in gain.items()}
+    her = dv.Adversary(**said)
+    result = found(truth, truth, sensitive="weight", adversary=her, subsets=1)
+    metric = dv.measure(truth, quasi_identifiers="age", sensitive="weight", adversary=her)["posterior_vulnerability"]
+    reach, best = 2 * gain.get("within", 0), 0
+    for age in range(6):
+        own = np.array([w for a, w in zip(*truth.to_pydict().values(), strict=True) if a == age])
+        windows = [(own >= low) & (own <= low + reach) for low in np.unique(own)]
+        sets = itertools.combinations_with_replacement(windows, int(gain.get("tries", 1)))
+        best += max(int(np.logical_or.reduce(some).sum()) for some in sets)
+    assert attempt(result, "inference").successes == best
+    assert result.knowledge[1].rate.successes == best
+    assert metric.value == pytest.approx(best / 90)
 
 
 def test_homogeneity_ventures_a_guess_only_where_all_rows_agree() -> None:
@@ -326,7 +366,22 @@ def test_known_columns_in_several_tables_make_no_row(tmp_path: Path) -> None:
         ({"knows": "zip"}, "no column 'zip'"),
         ({"knows": "disease"}, "two roles"),
         ({"adversary": dv.Adversary(original=TRUTH)}, "original= of the adversary has no effect"),
-        ({"adversary": dv.Adversary(tries={"disease": 2})}, "tries= of the adversary has no effect"),
+        (
+            {"adversary": dv.Adversary(tries={"disease": 2}), "attacks": "prosecutor"},
+            "tries= has no effect on 'prosecutor'",
+        ),
+        (
+            {"adversary": dv.Adversary(population=TRUTH), "attacks": "prosecutor"},
+            "population= has no effect on 'prosecutor'",
+        ),
+        ({"adversary": dv.Adversary(rule_out={"disease": "flu"}), "attacks": "inference"}, "rule_out= has no effect"),
+        (
+            {"background": TRUTH, "attacks": ["prosecutor", "inference"]},
+            "background= has no effect on 'inference', 'prosecutor'",
+        ),
+        ({"control": TRUTH, "attacks": "prosecutor"}, "control= has no effect"),
+        ({"wrong": 0.1, "attacks": "marketer"}, "wrong= has no effect"),
+        ({"adversary": dv.Adversary(within={"disease": 2})}, "neither numbers nor dates"),
         ({"knows": None, "quasi_identifiers": ()}, "it is not said what she knows"),
     ],
 )

@@ -41,6 +41,9 @@ IDLE = {
     "hierarchy show age.csv --json --most 3": "--most has no effect with --json",
     "datasets --out x.csv": "--out has no effect without NAME",
     f"anatomize p.csv {ROLES} --beta 1/2 --force": "--force has no effect without --out",
+    # What is for another attack than the one that is asked for.
+    "attack p.csv --truth p.csv --knows zip --attack prosecutor --background p.csv": "--background TABLE has no effect on 'prosecutor'",
+    "attack p.csv --truth p.csv --knows zip --attack marketer --population p.csv": "--population TABLE has no effect on 'marketer'",
     # What belongs to another way of doing it.
     f"generalize p.csv {ROLES} --k-anonymity 2 --method mondrian --suppression 0.1": "has no use",
     f"generalize p.csv {ROLES} --k-anonymity 2 --method mondrian --time-limit 5": "Mondrian takes no",

@@ -30,9 +30,22 @@ _Labels = dict[tuple[str | None, ...], tuple[str | None, ...] | None]
 _WITHOUT_EFFECT = {
     ("original",): "her prior comes from the release, from prior= or from the background, and never from the truth",
     ("recursive_l",): "no attack depends on it",
-    ("tries", "within"): "a guess here is one value, and is right where it is the true one",
     ("released",): "one release is attacked; dv.compose tells what several say together",
 }
+_EVERY = frozenset(attacker.name for attacker in adversaries.ATTACKERS)
+_GUESSING = frozenset({"inference", "homogeneity", "background", "skewness", "similarity", "negative"})
+_USERS: dict[str, tuple[frozenset[str], bool]] = {
+    "background": (frozenset({"background"}), False),
+    "rule_out": (frozenset({"background"}), False),
+    "rule_in": (frozenset({"background"}), False),
+    "population": (frozenset({"journalist"}), False),
+    "prior": (_GUESSING, True),
+    "tries": (frozenset({"inference"}), True),
+    "within": (frozenset({"inference"}), True),
+    "control": (_EVERY - {"prosecutor", "journalist", "marketer", "nearest-row", "minimality"}, False),
+    "wrong": (_EVERY - {"journalist", "marketer", "singling-out", "minimality"}, True),
+}
+"""The attacks that look at an option, and whether the sets of known columns (`subsets`) do."""
 
 
 @dataclass(frozen=True)
@@ -117,6 +130,7 @@ def attack(
     for names, why in _WITHOUT_EFFECT.items():
         her.refuse(names, why)
     chosen = _chosen([attacks] if isinstance(attacks, str) else attacks)
+    _refuse_idle(chosen, adversary, subsets=subsets, background=background, control=control, wrong=wrong or None)
     given = {"quasi_identifiers": quasi_identifiers or knows or (), "sensitive": sensitive, "identifier": identifier}
     opened = _open(release, kept, given, engine=engine)
     if identifier and not opened.roles.identifier:
@@ -163,6 +177,9 @@ def attack(
         "subsets": subsets,
         "reading": stage.matcher.reading,
         "promises": [promise.text for promise in stage.promises] + [f"{k} <= {v}" for k, v in stage.levels.items()],
+        "guesses": {
+            name: dict(given) for name, given in (("tries", her.tries), ("within", her.within)) if given is not None
+        },
         "prior": {name: "given" if name in stage.priors else "release" for name in stage.roles.sensitive},
         "background_knowledge": {name: known.describe() for name, known in her.knowledge().items()},
         "background": None if stage.background is None else stage.background.source,
@@ -209,6 +226,21 @@ def _program(release: Any, opened: _Opened, given: Policy | None) -> Callable[[p
         return labels
 
     return program
+
+
+def _refuse_idle(
+    chosen: Sequence[adversaries.Attacker], adversary: Adversary | None, *, subsets: int, **given: Any
+) -> None:
+    """What none of the attacks that were named looks at; what a policy says of the adversary is for more than attacks."""
+    if not chosen:
+        return
+    hers = () if adversary is None else adversary.given
+    names = {attacker.name for attacker in chosen}
+    for option, (users, in_sets) in _USERS.items():
+        asked = option in hers or given.get(option) is not None
+        if asked and not names & users and not (subsets and in_sets):
+            told = f"{option}= has no effect on {listed(sorted(names))}"
+            raise BadInput(told, hint=f"attacks that it is for: {listed(sorted(users), most=9)}; else leave it out")
 
 
 def _chosen(names: Sequence[str]) -> tuple[adversaries.Attacker, ...]:

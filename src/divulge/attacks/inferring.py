@@ -19,6 +19,7 @@ from divulge import arrays
 from divulge.arrays import Bools, Floats, Ints
 from divulge.attacks import meaning
 from divulge.attacks.attempt import Aim, Attempt, Bound, Knowing, Rate
+from divulge.attacks.gain import Gain
 from divulge.attacks.linking import at_risk, right_rows
 from divulge.attacks.matching import Matches, Shares
 from divulge.attacks.meaning import Text
@@ -169,7 +170,42 @@ def _not_there(scene: Scene) -> Guesses:
 # --- attempts ---------------------------------------------------------------------------------------------------------
 def inference(stage: Stage) -> Iterator[Attempt]:
     """The likeliest value among the rows that fit."""
-    yield from _every(stage, "inference", _likeliest, "she guesses the commonest value of the rows that fit")
+    told = "she guesses the commonest value of the rows that fit"
+    for about in stage.guessed:
+        gain = Gain.of(stage, about)
+        yield guess_values(stage, "inference", about, _likeliest, told) if gain is None else _gained(stage, about, gain)
+
+
+def _gained(stage: Stage, about: str, gain: Gain) -> Attempt:
+    """The best guesses, where there are several or where one need not be exact. Promises are about one exact guess."""
+    matches, prior = stage.matches(stage.targets), stage.prior(about)
+    said, sure = gain.said(matches.shares[about], len(matches.rows))
+    right = gain.right(said[matches.of_person], stage.targets.truth[about].to_pylist())
+    everywhere = Shares(stage.matcher.labels(about), np.zeros(len(prior), dtype=np.int64), np.arange(len(prior)), prior)
+    blindly = np.repeat(gain.said(everywhere, 1)[0], len(stage.targets), axis=0)
+    control = None
+    if stage.controls is not None and about in stage.controls.truth.column_names:
+        other = stage.matches(stage.controls)
+        theirs = gain.said(other.shares[about], len(other.rows))[0][other.of_person]
+        hits = gain.right(theirs, stage.controls.truth[about].to_pylist())
+        control = Rate(int(hits.sum()), len(stage.controls))
+    share = arrays.sum_by_id(matches.of_person, right.astype(float), len(sure)) / np.maximum(matches.people, 1)
+    texts = stage.matcher.labels(about)
+    told = [", ".join("null" if texts[code] is None else str(texts[code]) for code in row if code >= 0) for row in said]
+    return Attempt(
+        name="inference",
+        aim="inference",
+        about=about,
+        knows=stage.knows,
+        targets=len(stage.targets),
+        guesses=int((said[:, 0] >= 0)[matches.of_person].sum()),
+        successes=int(right.sum()),
+        random=min(gain.guess.tries / len(prior), 1.0) if gain.guess.within is None else None,
+        prior=float(gain.right(blindly, stage.targets.truth[about].to_pylist()).mean()) if len(stage.targets) else None,
+        control=control,
+        most_at_risk=at_risk(stage.targets, matches, sure, share, list(told)),
+        told=f"a guess is right if it is {gain.guess.text}; no bound is shown, for promises are about one exact guess",
+    )
 
 
 def homogeneity(stage: Stage) -> Iterator[Attempt]:
@@ -267,8 +303,13 @@ def knowing(stage: Stage, columns: tuple[str, ...]) -> Iterator[Knowing]:
     yield Knowing(columns, None, Rate(float(right_rows(stage, columns).sum()), len(stage.targets)))
     for about in stage.roles.sensitive:
         if about not in columns:
-            said = _likeliest(Scene(stage, stage.targets, matches, about, stage.prior(about))).value[matches.of_person]
-            right = _Truth(stage, stage.targets, about).right(said)
+            gain = Gain.of(stage, about)
+            if gain is not None:
+                several = gain.said(matches.shares[about], len(matches.rows))[0][matches.of_person]
+                right = gain.right(several, stage.targets.truth[about].to_pylist())
+            else:
+                scene = Scene(stage, stage.targets, matches, about, stage.prior(about))
+                right = _Truth(stage, stage.targets, about).right(_likeliest(scene).value[matches.of_person])
             yield Knowing(columns, about, Rate(int(right.sum()), len(stage.targets)))
 
 

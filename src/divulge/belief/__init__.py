@@ -3,9 +3,10 @@
 
 from divulge.belief.adversary import Adversary, Assumptions, MarginalOf, adversary_in_force
 from divulge.belief.belief import Averages, Belief, Ground, Whole
+from divulge.belief.guess import Guess
 from divulge.belief.prior import GivenPrior, Knowledge, PriorBelief
 
 __all__ = [
-    "Adversary", "Assumptions", "Averages", "Belief", "GivenPrior", "Ground", "Knowledge", "MarginalOf", "PriorBelief", "Whole",
-    "adversary_in_force",
+    "Adversary", "Assumptions", "Averages", "Belief", "GivenPrior", "Ground", "Guess", "Knowledge", "MarginalOf", "PriorBelief",
+    "Whole", "adversary_in_force",
 ]  # fmt: skip

@@ -105,19 +105,37 @@ class Guess:
             return cells.max_by_class(cells.mass) if self.tries == 1 else cells.sum_of_largest(self.tries)
         return self._best_windows(cells, self.reach)
 
+    def begins(self, cells: Cells) -> Ints:
+        """For each class the cells with which the windows of the best guesses begin, one column per try; -1: nothing is left to guess."""
+        reach = np.arange(len(cells.domain)) if self.reach is None else self.reach
+        behind, layers = self._windows(cells, reach)
+        place, end = cells.start[:-1].copy(), cells.start[1:]
+        found = np.full((len(place), self.tries), -1, dtype=np.int64)
+        for turn, layer in enumerate(reversed(layers)):
+            for number in np.flatnonzero(place < end).tolist():
+                chosen = place[number] + int(layer[place[number] : end[number]].argmax())
+                found[number, turn], place[number] = chosen, behind[chosen]
+        return found
+
     def _best_windows(self, cells: Cells, reach: Ints) -> Floats:
-        """Windows that do not overlap, from the end of each class: one that begins here, then the best ones behind it."""
+        return cells.max_by_class(self._windows(cells, reach)[1][-1])
+
+    def _windows(self, cells: Cells, reach: Ints) -> tuple[Ints, list[Floats]]:
+        """Windows that do not overlap, from the end of each class: one that begins here, then the best ones behind it.
+
+        For each cell the one behind its window, and by the number of tries what is covered by a window here and the best ones behind it.
+        """
         values = len(cells.domain)
         place = cells.class_index * values
         behind = np.searchsorted(place + cells.value, place + reach[cells.value], side="right")
         running = np.concatenate([[0.0], np.cumsum(cells.mass)])
         covered = running[behind] - running[:-1]
         goes_on = behind < cells.start[1:][cells.class_index]
-        found = covered
+        layers = [covered]
         for _ in range(self.tries - 1):
-            best = _best_from_here(found, cells)
-            found = covered + np.where(goes_on, best[np.minimum(behind, len(best) - 1)], 0.0)
-        return cells.max_by_class(found)
+            best = _best_from_here(layers[-1], cells)
+            layers.append(covered + np.where(goes_on, best[np.minimum(behind, len(best) - 1)], 0.0))
+        return behind.astype(np.int64), layers
 
 
 def _best_from_here(found: Floats, cells: Cells) -> Floats:
