@@ -212,3 +212,46 @@ def test_a_release_that_was_judged_beside_another_leaves_nobody_alone(tmp_path: 
     alone = dv.compose([third], truth=patients).releases[0].found
     assert alone is not None
     assert alone.too_many == second.plan.suppressed
+
+
+# --- three releases, and people who own several rows ------------------------------------------------------------------
+
+
+def test_three_releases_one_after_the_other(engine: Any) -> None:
+    """Eight people, one of each kind: by one release four share a class, by two releases two, by all three nobody."""
+    kinds = [(a, b, c) for a in "xy" for b in "xy" for c in "xy"]
+    people = pa.table({name: list(column) for name, column in zip("abc", zip(*kinds, strict=True), strict=True)})
+    people = people.append_column("disease", [["flu", "flu", "cold", "cold", "hiv", "hiv", "cough", "cough"]])
+    releases = [people.select([name, "disease"]) for name in "abc"]
+    found = dv.compose(releases, truth=dv.read(people, engine=engine), sensitive="disease")
+    so_far = [one.so_far for one in found.releases if one.so_far is not None]
+    assert [one["k_anonymity"].value for one in so_far] == [4, 2, 1]
+    # a leaves two diseases of two people each, a and b one disease of two; c tells nothing more of it, but who has it.
+    assert [one.sensitive["disease"]["l_diversity"].value for one in so_far] == [2, 1, 1]
+    added = [one["adds"]["bits"]["disease"] for one in found.to_dict()["releases"][1:]]
+    assert added == pytest.approx([1.0, 0.0])
+    assert found.together is not None
+    assert (found.together.smallest, found.together.below, found.together.became_alone) == (4, 8, 8)
+    assert len(dv.compose(releases, sensitive="disease").derived) == 3
+
+
+def test_a_person_of_several_rows_is_one_person(engine: Any) -> None:
+    """Ann has three rows, the others one each. In (x, p) are three rows, and Ann alone; in (x, q) Bob and in (y, p) Cid alone."""
+    people = pa.table(
+        {
+            "id": ["ann", "ann", "ann", "bob", "cid", "dan", "eve"],
+            "a": [*"xxxxyyy"],
+            "b": [*"pppqpqq"],
+            "disease": ["flu", "flu", "cold", "flu", "cold", "hiv", "flu"],
+        }
+    )
+    releases = [people.select([name, "disease"]) for name in "ab"]
+    truth = dv.read(people, engine=engine)
+    rows, owners = (dv.compose(releases, truth=truth, sensitive="disease", person=who) for who in (None, "id"))
+    for found, smallest, people_, below, alone in ((rows, 3, 7, 4, 2), (owners, 2, 5, 3, 3)):
+        assert found.together is not None
+        assert (found.together.smallest, found.together.people) == (smallest, people_)
+        assert (found.together.below, found.together.became_alone) == (below, alone)
+        assert found.measurement is not None
+        assert found.measurement["k_anonymity"].value == 1
+    assert [one.alone["k_anonymity"].value for one in owners.releases if one.alone is not None] == [2, 2]

@@ -136,9 +136,15 @@ def compose(
             raise BadInput("--who tells of one person, and writes no page and no picture", hint="Leave it out")
         options.tell(found.person(who), json_=json_)
         return
-    written = [] if out is None else [dv.report(found, title=f"{len(found.releases)} releases together").save(out)]
+    written = [] if out is None else [dv.report(found, title=_title(found)).save(out)]
     options.tell(found, json_=json_, written=written)
     drawing.draw({"after_each_release": found.chart}, json_=json_)
+
+
+def _title(found: Any) -> str:
+    """What the page is about: the first release with the others, by the last part of their paths."""
+    first, *others = (Path(one.name).name for one in found.releases)
+    return f"{first} with {others[0] if len(others) == 1 else f'{len(others)} other releases'}" if others else first
 
 
 def _split(given: options.Texts) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ from divulge.metrics import Measurement
 from divulge.values import class_name
 from divulge.views import html, summary
 from divulge.views.html import Html, el, joined
-from divulge.views.words import bullet, grid, heading, noted, number, people, written_text
+from divulge.views.words import bullet, grid, heading, metric_words, noted, number, people, written_text
 
 
 # --- the answer -------------------------------------------------------------------------------------------------------
@@ -100,13 +100,16 @@ def _between(bounds: tuple[int, int]) -> str:
 def composition_text(found: composition.Composition, *, written: Sequence[Any] = ()) -> RenderableType:
     """The answer first, then the releases, every metric alone and together, and what each release adds."""
     parts: list[RenderableType] = [Text(first(found)), *map(bullet, sentences(found))]
-    parts += [heading("The releases"), _releases(found)]
+    listed = grid(*_releases(found)[0], right=(2, 3))
+    for release, kind, rows_, classes, how in _releases(found)[1]:
+        listed.add_row(release, kind, f"{rows_:,}", f"{classes:,}", how)
+    parts += [heading("The releases"), listed]
     for attribute in _attributes(found):
         title = "Whose record is it?" if attribute is None else f"What is learnt about {attribute}"
         head, rows = numbers(found, attribute)
         table = grid(*head, right=range(1, len(head)))
-        for row in rows:
-            table.add_row(*row)
+        for name, *cells in rows:
+            table.add_row(name, *("-" if cell is None else number(cell) for cell in cells))
         parts += [heading(title), table]
     if lines := list(_added(found)):
         parts += [heading("What each release adds to those before it"), *map(bullet, lines)]
@@ -114,12 +117,12 @@ def composition_text(found: composition.Composition, *, written: Sequence[Any] =
     return Group(*parts, *written_text(tuple(written)))
 
 
-def _releases(found: composition.Composition) -> RenderableType:
-    table = grid("release", "kind", "rows", "classes", "people found by", right=(2, 3))
-    for at, one in enumerate(found.releases, start=1):
-        how = "-" if one.found is None else one.found.how
-        table.add_row(f"{at} {one.name}", one.kind, f"{one.people:,}", f"{one.classes:,}", how)
-    return table
+def _releases(found: composition.Composition) -> tuple[tuple[str, ...], list[tuple[str, str, int, int, str]]]:
+    """What each release is."""
+    return ("release", "kind", "rows", "classes", "people found by"), [
+        (f"{at} {one.name}", one.kind, one.people, one.classes, "-" if one.found is None else one.found.how)
+        for at, one in enumerate(found.releases, start=1)
+    ]
 
 
 def _attributes(found: composition.Composition) -> list[str | None]:
@@ -133,13 +136,11 @@ def _scores(measured: Measurement | None, attribute: str | None) -> dict[str, An
     return dict(measured.identity if attribute is None else measured.sensitive.get(attribute, {}))
 
 
-def numbers(found: composition.Composition, attribute: str | None) -> tuple[list[str], list[list[str]]]:
-    """Every metric: of each release alone, and of all together."""
+def numbers(found: composition.Composition, attribute: str | None) -> tuple[list[str], list[list[Any]]]:
+    """Every metric: of each release alone, and of all together; None where one has it not."""
     columns = [_scores(one.alone, attribute) for one in found.releases] + [_scores(found.measurement, attribute)]
     head = ["metric", *(f"{at} alone" for at in range(1, len(found.releases) + 1)), "together"]
-    rows = [
-        [name, *(number(scores[name].number) if name in scores else "-" for scores in columns)] for name in columns[-1]
-    ]
+    rows = [[name, *(scores[name].number if name in scores else None for scores in columns)] for name in columns[-1]]
     return head, rows
 
 
@@ -250,11 +251,14 @@ def answer(found: composition.Composition) -> Html:
 
 def sections(found: composition.Composition, drawn: Html | None) -> Html:
     """The picture, who became alone, every number alone and together, what each release adds."""
-    parts: list[Any] = [html.bullets(*sentences(found)), el("div", drawn, class_="card") if drawn else None]
+    head, rows = _releases(found)
+    parts: list[Any] = [html.bullets(*sentences(found)), el("div", html.table(head, rows), class_="card")]
+    parts += [el("div", drawn, class_="card")] if drawn else []
     for attribute in _attributes(found):
-        head, rows = numbers(found, attribute)
+        names, table = numbers(found, attribute)
         title = "Whose record is it?" if attribute is None else f"What is learnt about {attribute}"
-        parts += [el("h3", title), el("div", html.table(head, rows), class_="card")]
+        shown = [(metric_words(name), *cells) for name, *cells in table]
+        parts += [el("h3", title), el("div", html.table(names, shown), class_="card")]
     if lines := list(_added(found)):
         parts += [el("h3", "What each release adds to those before it"), html.bullets(*lines)]
     parts += [html.bullets(*(noted(note) for note in found.notes))] if found.notes else []
