@@ -1,20 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`python -m tests.papers.extract TEXT PAPER`: the numbers in the text of a paper that the list of everything printed does not have.
+"""`python -m tests.papers.extract PAPER TEXT`: the numbers in the text of a paper that the list of everything printed does not have.
 
 The texts of the papers are not part of the repository. `printed/PAPER.tsv` was made with this: where a number stands, and what is printed;
 `printed/left-out.tsv` says which numbers of a text are no results, and why (cells of tables that are data sets, inputs of examples, numbers
-of equations and references).
+of equations and references). Which numbers stand in a text, and where, is kept in `printed/found.tsv`, so that a test can hold the lists
+against it without the text.
 """
 
 from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 FOLDER = Path(__file__).parent / "printed"
-_NUMBER = re.compile(r"(?<![\w.,-])\d[\d,]*(?:\.\d+)?")
+_NUMBER = re.compile(
+    r"(?<![\w.-])(?:[1-9]\d{0,2}(?:,\d{3})+(?![\d,])(?:\.\d+)?|(?P<comma>\d,\d{1,2}|0,\d+)(?![\d,])|\d+(?:\.\d+)?)"
+)
+"""30,162 has marks of thousands, 0,875 (Table 4 of bkakria) a decimal comma, and 30,11100 are two numbers."""
+_HEADING = re.compile(
+    r"(?:#+ |\*\*)?((?:Table|TABLE|Fig\.|Figure|Example|Definition|Algorithm) \d+|\d(?:\.\d)*(?= [A-Z]))"
+)
+_REFERENCES = re.compile(r"^(?:## )?(?:REFERENCES|References)\s*$", flags=re.MULTILINE)
 
 
 def entries(paper: str) -> set[tuple[str, str]]:
@@ -31,22 +39,49 @@ def left_out(paper: str) -> dict[str, str]:
 
 
 def numbers(text: str) -> Iterator[str]:
-    """The numbers of a text, without the marks of thousands."""
-    return (found.replace(",", "") for found in _NUMBER.findall(text))
+    """The numbers of a text, without the marks of thousands and with a decimal point."""
+    return (found[0].replace(",", "." if found["comma"] else "") for found in _NUMBER.finditer(text))
 
 
-def missing(text: str, paper: str) -> list[str]:
-    """Numbers of a paper's text, up to its references, that neither list has."""
-    body = re.split(r"^## REFERENCES|^## References", text, flags=re.MULTILINE)[0]
-    known = {number for _, printed in entries(paper) for number in numbers(re.sub(r"[~%(/<>=]", " ", printed))}
-    lines = [(at, number) for at, line in enumerate(body.splitlines(), 1) for number in numbers(_plain(line))]
-    return [f"{at}: {number}" for at, number in lines if number not in known and number not in left_out(paper)]
+def found_in(text: str) -> list[tuple[str, str]]:
+    """Each number of a paper's text up to its references, once for each place (the last heading, table or figure before it)."""
+    place, seen = "", dict[tuple[str, str], None]()
+    for line in _REFERENCES.split(text)[0].splitlines():
+        heading = _HEADING.match(line)
+        place = heading[1] if heading else place
+        seen |= dict.fromkeys((number, place) for number in numbers(_plain(line)))
+    return list(seen)
+
+
+def committed(paper: str) -> list[tuple[str, str]]:
+    """The same, as it was found when `printed/found.tsv` was written."""
+    lines = (FOLDER / "found.tsv").read_text(encoding="utf-8").splitlines()
+    return [(number, place) for name, number, place in (line.split("\t") for line in lines) if name == paper]
+
+
+def missing(in_text: Iterable[tuple[str, str]], paper: str) -> list[str]:
+    """Numbers of a text that neither list has, and where they stand."""
+    known = {number for _, printed in entries(paper) for number in numbers(re.sub(r"[~%(/<>=\[\]{}^]", " ", printed))}
+    known |= set(left_out(paper))
+    return [f"{place}: {number}" for number, place in in_text if number not in known]
 
 
 def _plain(line: str) -> str:
-    r"""A line without its marks: citations, $ and \frac{1}{2}."""
-    return re.sub(r"[^\w.,]+|\\[a-z]+|_", " ", re.sub(r"\[\d+\]|<[^>]*>|\$\w+\$", " ", line))
+    r"""A line without its marks: citations, addresses, $ and \frac{1}{2}."""
+    return re.sub(r"[^\w.,]+|\\[a-z]+|_", " ", re.sub(r"\[\d+(?:[,\u2013-] ?\d+)*\]|<[^>]*>|\$\w+\$", " ", line))
+
+
+def _write(texts: Mapping[str, str]) -> None:
+    """Commit what is found in these texts; what was found in others stays."""
+    path = FOLDER / "found.tsv"
+    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+    kept = [line for line in lines if line.partition("\t")[0] not in texts]
+    own = ["\t".join((paper, *each)) for paper, text in texts.items() for each in found_in(text)]
+    path.write_text("\n".join(sorted(kept + own)) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":
-    sys.stdout.write("\n".join(missing(Path(sys.argv[1]).read_text(encoding="utf-8"), sys.argv[2])) + "\n")
+    paper, path = sys.argv[1:]
+    body = Path(path).read_text(encoding="utf-8")
+    _write({paper: body})
+    sys.stdout.write("\n".join(missing(found_in(body), paper)) + "\n")

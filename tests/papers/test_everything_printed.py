@@ -13,7 +13,7 @@ import pytest
 
 from divulge.papers import PAPERS, Reproduced
 from divulge.views import paper_pages
-from tests.papers.extract import FOLDER, entries, missing, numbers
+from tests.papers.extract import committed, entries, found_in, left_out, missing, numbers
 from tests.papers.reproduced import quick
 
 DOCS = Path(__file__).parents[2] / "docs" / "papers"
@@ -88,5 +88,15 @@ def sections(name: str) -> list[str]:
 
 def test_a_number_that_the_list_lacks_is_found() -> None:
     assert list(numbers("30,162 rows, 0.5137 and C3")) == ["30162", "0.5137"]
-    assert missing("is $[0.5137, 0.9999]$ in [4]\n## REFERENCES\n 0.777", "afifi") == ["1: 0.9999"]
-    assert {path.stem for path in FOLDER.glob("*.tsv")} >= set(PAPERS)
+    assert list(numbers("0,875 and 3,0; 1,240; 30,11100")) == ["0.875", "3.0", "1240", "30", "11100"]
+    text = "3.1 Leakage\nis $[0.5137, 0.9999]$ in [4] and [5,6]\n## REFERENCES\n 0.777"
+    assert missing(found_in(text), "afifi") == ["3.1: 0.9999"]
+
+
+@pytest.mark.parametrize("name", PAPERS)
+def test_every_number_of_the_text_is_on_the_list_or_left_out_with_a_reason(name: str) -> None:
+    """`found.tsv` is what extract.py finds in the texts."""
+    in_text = committed(name)
+    assert missing(in_text, name) == []
+    assert set(left_out(name)) <= {number for number, _ in in_text}, "left out, but not in the text"
+    assert len(in_text) > 100

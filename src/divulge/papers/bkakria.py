@@ -199,6 +199,15 @@ def _as_expected(of_age: Sequence[float]) -> bool:
 def section_3_3() -> Found:
     """The claims in words about Table 4."""
     ages, diseases = list(CASES)[:5], list(CASES)[5:]
+    yield _order(
+        "DR, MI and MIL correctly express the re-identification risk of cases 1 and 2 of age",
+        ("DR", "MI", "MIL"), ages, lambda found: found[0] == max(found) and found[1] == min(found) == 0,
+    )  # fmt: skip
+    yield _order(
+        "CP correctly reflects case 2 of age, and fails for the others",
+        ("CP",), ages, lambda found: found[1] == min(found) == 0 and found[0] < max(found),
+        note="It is largest for case 1, as it should be.",
+    )  # fmt: skip
     for metrics, told in ((("DR", "MI"), "DR and MI fail"), (("CP",), "CP fails")):
         yield _order(
             f"{told} to reflect the re-identification risk of cases 3 to 5 of age",
@@ -211,6 +220,11 @@ def section_3_3() -> Found:
     )  # fmt: skip
     yield _order("ELD seems to correctly reflect the re-identification risk in all cases", ("ELD",), ages, _as_expected)
     yield _order("ELD seems to correctly reflect the inference risk in all cases", ("ELD",), diseases, rises)
+    yield _order(
+        "all considered metrics successfully reflect case 5 of age with case 1 of disease: the least of the three",
+        ("DR", "MI", "CP", "MIL", "ELD"), diseases, lambda found: found[0] == min(found),
+        note="MI and CP put case 3 below it; so does the printed column of MIL.",
+    )  # fmt: skip
     yield _order(
         "all considered metrics fail to reflect the inference risk of cases 2 and 3 of disease",
         ("DR", "MI", "CP", "ELD"), diseases, lambda found: not rises(found),
@@ -241,6 +255,13 @@ def section_4(*, quick: bool) -> Found:
         of_cells((random.integers(0, 9, size=(random.integers(1, 7), 4)) + np.eye(1, 4)).tolist())
         for _ in range(10 if quick else 300)
     ]
+    rates = [numbers["DR"] for numbers in found]
+    yield claim(
+        "DR is bounded on [0, 1], where 1 means that the anonymity set is reduced to a single individual",
+        holds=min(rates) >= -1e-12 and max(rates) <= 1 + 1e-12 and math.isclose(_cases()[next(iter(CASES))]["DR"], 1),
+        ours=f"{min(rates):.3g} to {max(rates):.3g} in {len(found)} random tables; {_cases()[next(iter(CASES))]['DR']:.3g} if all differ",
+        where="Section 3.3.1",
+    )
     values = [numbers["ITPR"] for numbers in found]
     above = all(numbers["ITPR"] >= numbers["DR"] - 1e-9 for numbers in found)
     yield claim(

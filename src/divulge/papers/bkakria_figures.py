@@ -68,10 +68,14 @@ def _drawn(name: str, title: str, x: str, sweeps: Mapping[str, Sweep], metrics: 
 
 
 # --- eps: Figs. 1 and 2 -----------------------------------------------------------------------------------------------
+def _two_sizes(eps: float) -> list[float]:
+    return [(PEOPLE - eps) / 2, (PEOPLE + eps) / 2]
+
+
 @cache
 def _two_classes(*, quick: bool) -> Sweep:
     gaps = (0, 2000, 4000, 6000, 8000, 9000, 9600, 9800, 9960, 9998)
-    return [(eps, _of_sizes([(PEOPLE - eps) / 2, (PEOPLE + eps) / 2])) for eps in (gaps[::3] if quick else gaps)]
+    return [(eps, _of_sizes(_two_sizes(eps))) for eps in (gaps[::3] if quick else gaps)]
 
 
 @PAPER.part(
@@ -95,6 +99,9 @@ def figure_1(*, quick: bool) -> Found:
         "Fig. 1b", "MIL, in two readings", "eps", alone, mil, told="Rings are the range that the text prints."
     )
     yield replace(drawn, printed=({"x": 0, "y": 7.0, "series": mil[1]}, {"x": 9998, "y": 13.0, "series": mil[1]}))
+    for eps, texts in ((sweep[-1][0], ("1", "9999")), (sweep[0][0], ("5000", "5000"))):
+        for told, size, text in zip(("smaller", "larger"), _two_sizes(eps), texts, strict=True):
+            yield row(f"eps = {eps:.0f}", f"{told} class", size, text)
     yield row("eps = 9998", "ITPR", last["ITPR"], "1")
     yield row("eps = 0", "ITPR", first["ITPR"], "0.07")
     yield row("largest of all", "DR", max(_along(sweep, "DR")), "< 0.1")

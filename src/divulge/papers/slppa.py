@@ -4,13 +4,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import cache
-from itertools import permutations
+from itertools import combinations, permutations
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from divulge import anatomy, answers, datasets
 from divulge.api import anatomize as api_anatomize
@@ -85,6 +87,15 @@ def _group_gamma(group: int) -> Fraction:
     return first * second * third
 
 
+def _counted(number: int, tables: Sequence[pa.Table], printed: Sequence[str]) -> Iterator[Row]:
+    """How often each row of the tables of Table 3 or 4 stands there, in the order of Table 1."""
+    for letter, table, counts in zip("abc", tables, printed, strict=True):
+        found = Counter(tuple(each.values()) for each in table.to_pylist())
+        label = f"Table {number}({letter})"
+        yield row(label, "rows", len(found), str(len(counts.split())))
+        yield row(label, "count of each", " ".join(map(str, found.values())), counts)
+
+
 def _exactly(label: str, quantity: str, ours: float | Fraction, printed: str | None = None, **more: Any) -> Row:
     return row(label, quantity, float(ours), printed, exact=True, **more)
 
@@ -99,11 +110,11 @@ def _exactly(label: str, quantity: str, ours: float | Fraction, printed: str | N
 def section_3() -> Found:
     """Who fits, and what a teacher earns."""
     people = _people().drop_columns(["name"])
-    for told, asked, printed in (
-        ("Cary, an engineer over 40", "job = 'Engineer' and age > 40", "1"),
-        ("Eric, a doctor over 30", "job = 'Doctor' and age > 30", "2"),
-    ):
-        yield row(told, "tuples that fit", _count(people, asked), printed)
+    for told, job, age, number, which in (("Cary", "Engineer", 40, "1", "3"), ("Eric", "Doctor", 30, "2", "5, 8")):
+        label = f"{told}, job {job}, over {age}"
+        fit = [at for at, each in enumerate(people.to_pylist(), start=1) if each["job"] == job and each["age"] > age]
+        yield row(label, "tuples that fit", _count(people, f"job = '{job}' and age > {age}"), number)
+        yield row(label, "which", ", ".join(map(str, fit)), which)
     teachers = measure(people, quasi_identifiers=["job"], sensitive="salary")
     of_class = dict(zip((teachers.contingency.class_key(at)["job"] for at in range(len(teachers.contingency))),
                         teachers.per_class("alpha", "salary"), strict=True))  # fmt: skip
@@ -112,9 +123,17 @@ def section_3() -> Found:
         holds=of_class["Teacher"] == 1,
         ours=f"best guess {of_class['Teacher']:.2f}",
     )
+    police = _count(people.take([0, 1, 2, 3, 4, 6, 7]), "job = 'Police'")
+    yield claim(
+        "without Frank's record no police is left, which tells that he is not there",
+        holds=police == 0 and _count(people, "job = 'Police'") == 1,
+        ours=f"{police:.0f} without him",
+    )
     prior = _count(people, "salary = 4500") / people.num_rows
     yield _exactly("salary = 4500", "prior belief", prior, "1/4")
-    left = people.take([1, 2, 4, 5, 6, 7])
+    paid = [at for at, each in enumerate(people.to_pylist()) if each["salary"] == 4500]
+    yield row("salary = 4500", "which", ", ".join(str(at + 1) for at in paid), "1, 4")
+    left = people.take([at for at in range(people.num_rows) if at not in paid])
     yield row("without the 1st and 4th tuple", "posterior belief", _count(left, "salary = 4500") / left.num_rows, "0")
 
 
@@ -147,16 +166,16 @@ def table_3() -> Found:
         "1/32",
         where="Definition 3",
     )
-    for group in (1, 2):
-        shift = abs(Fraction(2, 8) - _shares(alice, group)[2])
+    prior = Fraction(sum(each["salary"] == alice["salary"] for each in _people().to_pylist()), len(GROUPS))
+    yield _exactly("Alice's salary in Table 1", "probability", prior, "2/8", where="Definition 4")
+    for group, text in ((1, "2/4"), (2, "0")):
+        share = _shares(alice, group)[2]
+        shift = abs(prior - share)
+        yield _exactly(f"Alice's salary in group {group}", "probability", share, text, where="Definition 4")
         yield _exactly(f"Alice's salary in group {group}", "delta", shift, "1/4", where="Definition 4")
     for name in ("alpha", "beta", "gamma", "delta"):
         yield _exactly("the table", f"{name}, the worst of all", getattr(levels, name))
-    for place, printed in enumerate(("8", "7", "7")):
-        table = _published()[place]
-        yield row(
-            f"Table 3({'abc'[place]})", "rows", table.group_by(table.column_names).aggregate([]).num_rows, printed
-        )
+    yield from _counted(3, _published(), ("1 1 1 1 1 1 1 1", "1 1 1 1 2 1 1", "2 1 1 1 1 1 1"))
 
 
 @PAPER.part(
@@ -189,9 +208,8 @@ def table_4() -> Found:
         order = ("age", "zipcode", "gender", "job")
         ours = ", ".join(f"{{{', '.join(sorted(names, key=order.index))}}}" for names in tables)
         yield row(told, "tables", ours, printed, erratum=reason if ours != printed else "")
-    for place, text in enumerate(("6", "7", "6")):
-        table = _published()[place].drop_columns(["GID"])
-        yield row(f"Table 4({'abc'[place]})", "rows", table.group_by(table.column_names).aggregate([]).num_rows, text)
+    alone = [table.drop_columns(["GID"]) for table in _published()]
+    yield from _counted(4, alone, ("2 2 1 1 1 1", "1 1 1 1 2 1 1", "2 2 1 1 1 1"))
 
 
 @PAPER.part(
@@ -230,6 +248,23 @@ def algorithm_1() -> Found:
     )
 
 
+def _divisions() -> Iterator[tuple[tuple[str, ...], tuple[str, ...]]]:
+    """Every way to put the quasi-identifiers of Table 1 into two tables."""
+    first, *others = QUASI_IDENTIFIERS
+    for size in range(len(others)):
+        for chosen in combinations(others, size):
+            yield (first, *chosen), tuple(name for name in others if name not in chosen)
+
+
+def _least_alpha(tables: Iterable[Sequence[str]]) -> Fraction:
+    """The share of the commonest row of any table: with less, no grouping keeps alpha."""
+    rows = _people().to_pylist()
+    return max(
+        Fraction(max(Counter(tuple(each[name] for name in names) for each in rows).values()), len(rows))
+        for names in tables
+    )
+
+
 @PAPER.part(
     "Section 4.4",
     "claim",
@@ -254,6 +289,24 @@ def section_4_4() -> Found:
         "gamma >= alpha^k beta satisfies the gamma requirement once alpha and beta are satisfied",
         holds=levels.gamma <= levels.alpha**2 * levels.beta,
         ours=f"Table 3: {levels.gamma} and {levels.alpha**2 * levels.beta}",
+    )
+    most = max(len(set(_people()[name].to_pylist())) for name in QUASI_IDENTIFIERS)
+    never = Fraction(1, most ** (len(QUASI_IDENTIFIERS) - 1))
+    least = min(map(_least_alpha, _divisions()))
+    yield claim(
+        "when alpha is smaller than 1/max^(X-k+1), it can never be met",
+        holds=least >= never,
+        ours=f"Table 1 in two tables: 1/max^3 = {never}, and the least alpha of any division is {least}",
+        note="True, for a table cannot have more rows that differ; what can be kept is far above it.",
+    )
+    people, groups = len(GROUPS), len(set(GROUPS))
+    often = max(Counter(_people()["salary"].to_pylist()).values())
+    different = max(math.ceil(1 / levels.beta), math.ceil(1 / levels.delta))
+    yield claim(
+        "H <= G <= L/N, so that Pr[ASA(v)] <= H/L <= G/L <= 1/N",
+        holds=often <= groups <= Fraction(people, different),
+        ours=f"Table 3: H = {often}, G = {groups}, L/N = {people}/{different}",
+        note="H <= G is sure only before groups are combined (lines 20 to 41).",
     )
     absent = _shares(_people().to_pylist()[0], 2)[2]
     yield claim(
@@ -283,6 +336,14 @@ def section_5_1() -> Found:
     apart = _asked(_published(), QUESTION)
     together = _asked(_published([1] * 8), QUESTION)
     yield row("Table 1", "count", true, "1")
+    second = [table.filter(pc.equal(table["GID"], 2)) for table in _published()]
+    for told, tables, texts in (
+        ("Table 3, the second group", second, ("3/4", "3/4")),
+        ("Table 4", _published([1] * 8), ("6/8", "3/8")),
+    ):
+        for place, (asked, text) in enumerate(zip(("age > 30", "job = 'Doctor'"), texts, strict=True)):
+            fit = _asked([tables[place]], asked)
+            yield _exactly(f"{told}, {asked}", "share", Fraction(round(fit), tables[place].num_rows), text)
     yield _exactly("Table 3, two groups", "estimate", apart, "9/16")
     yield _exactly("Table 4, no groups", "estimate", together, "9/32")
     yield claim("grouping helps to find an answer closer to the actual value", holds=abs(apart - true) < abs(together - true),
@@ -320,7 +381,19 @@ def section_5_2() -> Found:
     yield _exactly("Table 3", "least beta that can be set", levels.beta, "2/4")
     for group, printed in ((1, "2/4"), (2, "0")):
         yield _exactly(f"Alice's salary in group {group}", "probability", _shares(alice, group)[2], printed)
+    known = _shares(alice, 1)[2]
+    yield claim(
+        "who knows all quasi-identifiers of Alice infers her salary with a probability of less than 2/4",
+        holds=known < Fraction(2, 4),
+        ours=f"{known} in the first group",
+        note="It is 2/4, not less: beta is met with equality.",
+    )
     yield _exactly("Alice in group 1", "presence, at most", _group_gamma(1), "1/32")
+    yield _exactly("salary known: Alice in group 1", "presence", math.prod(_shares(alice, 1)), "1/32")
+    yield claim(
+        "the biggest probability of inferring Bob in a group is smaller than beta", holds=levels.gamma < levels.beta,
+        ours=f"{levels.gamma} and {levels.beta}", note="Meant is gamma, which is met with equality.",
+    )  # fmt: skip
     yield _exactly(
         "Alice in group 2",
         "presence, at most",
@@ -373,6 +446,16 @@ def _distinct(data: str, printed: Mapping[str, str]) -> Iterator[Row]:
     rows = anatomy.read_rows(read(public_table(data).select(names)), names)
     for (told, text), column in zip(printed.items(), names, strict=True):
         yield row(told, "distinct values", len(rows.domain(column)), text)
+    *known, _ = names
+    sizes = public_table(data).group_by(known).aggregate([([], "count_all")])["count_all"]
+    alone, people = pc.sum(pc.equal(sizes, 1)).as_py(), public_table(data).num_rows
+    yield claim(
+        f"these quasi-identifiers can uniquely identify the individuals ({data})",
+        holds=alone == people,
+        ours=f"{alone:,} of {people:,} are alone with theirs ({alone / people:.1%})",
+        where="Section 6",
+        note="The rest share all of theirs with somebody.",
+    )
 
 
 @PAPER.part(

@@ -187,20 +187,18 @@ def figure_2(*, quick: bool) -> Found:
                     coefficients[tables] = len(division.coefficients)
                 if tables == 3:
                     points.append({"x": tuples, "y": seconds, "series": method, "panel": f"{data}, by tuples"})
-    yield Figure(
-        "Fig. 2",
-        "Time of table division",
-        "tuples or tables",
-        "seconds",
-        tuple(points),
-        mark="lines",
-        told="Times of this machine.",
-    )
+    yield Figure("Fig. 2", "Time of table division", "tuples or tables", "seconds", tuple(points), mark="lines",
+                 told="Times of this machine.")  # fmt: skip
     by_tables = {method: [found[tables] for tables in sorted(found)] for method, found in counted.items()}
     ours = "; ".join(
         f"{method}: {', '.join(map(str, numbers))} coefficients for 2 to 6 tables"
         for method, numbers in by_tables.items()
     )
+    ways = [[p["y"] for p in points if (p["series"], p["panel"]) == (method, f"{data}, by tuples")]
+            for method in counted for data in _data(quick=quick)]  # fmt: skip
+    yield claim("the time of both increases with the size of the data set", holds=all(way[-1] > way[0] for way in ways),
+                ours=f"{min(way[-1] / way[0] for way in ways):.1f} times or more from the least to the most tuples",
+                note="Told by times of this machine.")  # fmt: skip
     yield claim("the time of SLPPA decreases with the number of subtables", holds=bool(np.all(np.diff(by_tables["SLPPA"]) < 0)), ours=ours,
                 note="Told by the coefficients that are computed.")  # fmt: skip
     yield claim("Slicing maintains a stable consumption", holds=len(set(by_tables["Slicing"])) == 1, ours=ours)

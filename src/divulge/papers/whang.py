@@ -73,6 +73,8 @@ def section_1() -> Found:
         holds=later.leakage < bought.leakage,
         ours=f"{bought.leakage:.4f} to {later.leakage:.4f}",
     )
+    for told, record, printed in (("nothing", dossier.Record.of({}), "0"), ("everything", ALICE, "1")):
+        yield _exactly(f"{told} is known", "leakage", dossier.leakage(record, ALICE).leakage, printed, where="Abstract")
 
 
 @PAPER.part(
@@ -134,15 +136,26 @@ def section_2() -> Found:
     )
 
 
+BELIEVED = ("1", "40%", "50%", "30%")
+"""How sure Eve is of N Alice (she "is certain"), A 20, A 30 and Z 94305, in the words of the text."""
+
+
 @PAPER.part(
     "Section 2.3",
     "example",
     title="uncertain attributes",
-    told="A record with confidences stands for possible worlds. The text sets w_N = 2 and then computes with equal weights.",
+    told="A record with confidences stands for possible worlds. The text reads its first record with the two ages exchanged; later it sets "
+    "w_N = 2 and then computes with equal weights.",
     how="`dv.dossier.possible_worlds`, `dv.dossier.leakage(..., weights=...)`.",
 )
 def section_2_3() -> Found:
-    """Four worlds, and an expected value."""
+    """Confidences in words, four worlds, and an expected value."""
+    believed = dossier.Record.of([("N", "Alice", 1.0), ("A", "20", 0.5), ("A", "30", 0.4), ("Z", "94305", 0.3)])
+    for (each, confidence), text in zip(believed.attributes.items(), BELIEVED, strict=True):
+        exchanged = (
+            "the record has A 20 with 0.5 and A 30 with 0.4; the text exchanges them" if each.label == "A" else ""
+        )
+        yield row(f"{each.label} {each.value}", "confidence", confidence, text, erratum=exchanged)
     printed = {("age", "name", "phone"): "0.2", ("age", "name"): "0.2", ("name", "phone"): "0.3", ("name",): "0.3"}
     unsure = dossier.Record.of([("name", "Alice", 1.0), ("age", "20", 0.4), ("phone", "123", 0.5)])
     for world, chance in dossier.possible_worlds(unsure):
@@ -172,7 +185,13 @@ def section_2_4() -> Found:
     p = dossier.Record.of({"N": "Alice", "P": "123", "C": "999", "Z": "111"})
     database = (*FIVE[:2], dossier.Record.of({"N": "Bob", "P": "987"}, id="t"))
     operator = dossier.Resolve("N", price=dossier.Cost(0.001, exponent=2))
-    yield _exactly("before", "set leakage", dossier.attack(database, p, dossier.Chain()).leakage, "2/3")
+    each = [dossier.leakage(record, p).leakage for record in database]
+    for record, leakage, text in zip(database, each, ("2/3", "2/3", "0"), strict=True):
+        yield _exactly(f"record {record.id}", "leakage", leakage, text)
+    before = dossier.attack(database, p, dossier.Chain()).leakage
+    yield _exactly("before", "set leakage", before, "2/3")
+    yield claim("if E is an identity function, L(R, p, E) reduces to the largest record leakage", holds=before == max(each),
+                ours=f"{before:.4f} and {max(each):.4f}")  # fmt: skip
     yield _exactly("after entity resolution", "set leakage", dossier.attack(database, p, operator).leakage, "6/7")
     thousand = tuple(dossier.Record.of({"N": str(i)}, id=str(i)) for i in range(1000))
     yield row("1000 records, c = 1/1000", "cost", operator.cost(thousand), "1000")
