@@ -173,3 +173,11 @@ def test_the_commands(tmp_path: Path) -> None:
     assert (none.code, none.json()["infeasible"]["beta"]) == (3, "1/2")
     assert run_cli("anatomize", table, "--sensitive", "disease", "--advise", "--released", str(zips)).code == 2
     assert json.loads((tmp_path / "later" / "manifest.json").read_text())["rows"] == 6
+
+
+def test_a_check_of_groups_names_the_command_that_tells_it(tmp_path: Path) -> None:
+    zips = publish_zip(tmp_path / "zips")
+    groups = dv.anatomize(PEOPLE, **ROLES, beta="1/2", tables=1, seed=1).write(tmp_path / "groups")
+    refused = run_cli("check", str(groups), "--released", str(zips))
+    assert refused.code == 2
+    assert "divulge compose" in refused.err

@@ -21,6 +21,7 @@ from divulge.cli.measure import (
     table_or_release,
 )
 from divulge.cli.pictures import ChartOption, Pictures
+from divulge.errors import BadInput
 from divulge.policy import Promise
 
 app = options.new_app()
@@ -56,6 +57,9 @@ def check(
       divulge check release-2/ --original patients.csv --released release-1/
     """
     if is_anatomized(table.source):
+        if released:
+            told = f"{table.source} is anatomized, and has no mapping that says who is in which group: nothing can be held beside it"
+            raise BadInput(told, hint="`divulge compose` with --truth tells what they give away together")
         refuse_beside_levels(context, table.source, used=("chart", "json_"))
         drawing = Pictures.of(chart, ("groups",))
         levels = dv.check_anatomized(table.source, engine=table.chosen_engine())
