@@ -223,6 +223,13 @@ def test_overlapping_classes_leave_the_best_guess_without_a_bound() -> None:
     assert attempt(result, "prosecutor").bound is not None
 
 
+def test_why_no_bound_is_shown_is_told() -> None:
+    release = pa.table({"age": ["[30, 50)", "[30, 50)", "[40, 60)", "[40, 60)"], "disease": ["flu", "cold"] * 2})
+    truth = pa.table({"age": [31, 45, 45, 59], "disease": ["flu", "cold"] * 2})
+    result = found(release, truth, policy={"promises": {"alpha": 0.5}})
+    assert any("known of 2 of 4 targets fits several classes" in note for note in result.notes)
+
+
 def test_a_broken_promise_is_told_and_raised() -> None:
     truth = pa.table({"age": list(range(30, 60)), "disease": ["flu", "cold"] * 15})
     result = found(truth, truth, policy=dv.Policy(k_anonymity=3))
@@ -330,6 +337,34 @@ def test_releases_of_ours_bring_roles_promises_and_meanings(tmp_path: Path) -> N
         assert one.most_at_risk[0].fitting >= 5
         assert not [note for note in result.notes if "could not be read" in note]
     assert results[0].settings["reading"]["zip"] == "mapping"
+
+
+def test_words_of_a_release_in_memory_are_read_as_those_of_a_written_one(tmp_path: Path) -> None:
+    """(other) stands for the rest of the values, which only the recoding tells: classes do not overlap, and alpha bounds."""
+    patients = dv.datasets.patients(rows=400)
+    roles: dict[str, Any] = {"quasi_identifiers": ["zip", "age", "education"], "sensitive": "diagnosis"}
+    release = dv.generalize(patients, policy={"k_anonymity": 5, "alpha": 0.8}, leave_out="*", **roles)
+    release.write(tmp_path / "r")
+    asked: dict[str, Any] = {"truth": patients, "records": 400, "attacks": ["prosecutor", "inference"]}
+    here, there = dv.attack(release, **asked), dv.attack(tmp_path / "r", **asked)
+    assert "(other)" in release.tables()["table"]["education"].to_pylist()
+    assert here.attempts == there.attempts
+    assert attempt(here, "inference").bound is not None
+    assert here.settings["reading"]["education"] == "mapping"
+
+
+def test_a_promise_against_a_given_prior_bounds_nothing_here(tmp_path: Path) -> None:
+    prior = {"disease": {"flu": 0.2, "cold": 0.2, "cancer": 0.6}}
+    told = "judged against a prior that was given by hand"
+    truth = pa.table({"age": [30] * 6, "disease": ["flu", "flu", "cold", "cold", "cancer", "cancer"]})
+    asked: dict[str, Any] = {"quasi_identifiers": "age", "sensitive": "disease", "policy": {"t_closeness": 0.3}}
+    plain, given = dv.generalize(truth, **asked), dv.generalize(truth, adversary=dv.Adversary(prior=prior), **asked)
+    given.write(tmp_path / "r")
+    assert attempt(dv.attack(plain, truth=truth), "inference").bound is not None
+    for release in (given, tmp_path / "r"):
+        result = dv.attack(release, truth=truth)
+        assert attempt(result, "inference").bound is None
+        assert any(told in note for note in result.notes)
 
 
 def test_anatomized_releases_are_put_together_by_group() -> None:

@@ -22,7 +22,7 @@ from divulge.api.query import is_anatomized, manifests_of, open_anatomized
 from divulge.belief import Adversary, Assumptions, adversary_in_force
 from divulge.engines import choose_engine
 from divulge.errors import BadInput, Infeasible, listed, nearest
-from divulge.hierarchy import Hierarchy, read_hierarchy
+from divulge.hierarchy import read_hierarchy
 from divulge.policy import Policy, Promise, guard
 from divulge.table import Names, Roles, Table, own_table, read, read_beside, resolve_roles
 
@@ -60,8 +60,10 @@ class _Opened:
     folder: Path | None = None
     published: anatomy.Published | None = None
     levels: Mapping[str, str] = field(default_factory=dict)
-    hierarchies: Mapping[str, Hierarchy] | None = None
+    meanings: Mapping[str, adversaries.Meanings] = field(default_factory=dict)
     """What labels stand for, of a release that has not been written."""
+    other_prior: frozenset[str] = frozenset()
+    """As in `Stage`."""
 
 
 @values.checked
@@ -268,7 +270,12 @@ def _open(release: Any, kept: Policy, given: Mapping[str, Any], *, engine: engin
         person = release.original.roles.person
         promises = () if person is not None else release.policy.promises
         return _Opened(
-            replace(table, source=f"{release.original.source.source}, generalized"), found, promises=promises
+            replace(table, source=f"{release.original.source.source}, generalized"),
+            found,
+            promises=promises,
+            document={"kind": "generalized"},
+            meanings=_recoded(release),
+            other_prior=frozenset(release.original.assumptions.priors),
         )
     judged = TableOrRelease.of(release, engine=engine)
     if judged.release is None:
@@ -278,7 +285,26 @@ def _open(release: Any, kept: Policy, given: Mapping[str, Any], *, engine: engin
     roles_ = guard.roles_in_force(judged.table, judged.release.roles, named)
     several_rows = judged.release.document["roles"].get("person") is not None
     promises = () if several_rows else judged.release.promises
-    return _Opened(judged.table, roles_, None, promises, judged.release.document, judged.release.folder)
+    document, folder = judged.release.document, judged.release.folder
+    # Against what promises were judged is in the publisher's part; without it nobody can say.
+    both = manifests_of(folder)
+    mine = {} if both is None else both.private or {}
+    against = mine.get("after", {}).get("settings", {}).get("prior", {})
+    given_by_hand = frozenset(name for name, how in against.items() if how not in ("table", "original"))
+    return _Opened(judged.table, roles_, None, promises, document, folder, other_prior=given_by_hand)
+
+
+def _recoded(release: publish.GeneralizedRelease) -> dict[str, adversaries.Meanings]:
+    """What the labels of a release stand for: the values that were recoded to them."""
+    people, recoding, found = release.original.people, release.plan.recoding, {}
+    for place, name in enumerate(recoding.columns):
+        listed: dict[str | None, set[str | None]] = {}
+        labels = (recoding.labels[place][code] for code in recoding.codes[place].tolist())
+        for label, value in zip(labels, people.key_column(place).to_pylist(), strict=True):
+            listed.setdefault(label, set()).add(values.as_text(value))
+        listing = {label: frozenset(texts) for label, texts in listed.items()}
+        found[name] = adversaries.Meanings("mapping", listing)
+    return found
 
 
 def _open_anatomized(release: Any, given: Mapping[str, Any], *, engine: engines.EngineChoice) -> _Opened:
@@ -332,9 +358,9 @@ def _set_up(
             nobody.column(name)
     assumptions = Assumptions.of(her, table, roles)
     document = dict(opened.document) if opened.published is None else {}
-    meanings = adversaries.read_meanings(
-        table, known, document, opened.folder, hierarchies=hierarchies or opened.hierarchies
-    )
+    meanings: Mapping[str, adversaries.Meanings] = opened.meanings
+    if hierarchies is not None or not meanings:
+        meanings = adversaries.read_meanings(table, known, document, opened.folder, hierarchies=hierarchies)
     matcher = adversaries.Matcher(
         table, known, roles.sensitive, mass=opened.mass, meanings=meanings, suppression=her.suppression
     )
@@ -367,6 +393,7 @@ def _set_up(
         published=opened.published,
         levels=opened.levels,
         document=opened.document,
+        other_prior=opened.other_prior | frozenset(assumptions.priors),
     )
 
 
@@ -447,6 +474,7 @@ def _notes(stage: adversaries.Stage) -> Iterator[str]:
             f"{len(labels):,} labels of {name} could not be read and fit everybody, for example {labels[0]!r}; hierarchies= says what "
             "they stand for"
         )
+    yield from stage.unbounded()
     if stage.controls is None:
         yield "without a control group nobody can say what of a rate is due to being in the release: control= takes one"
     if stage.published is not None:

@@ -8,7 +8,7 @@ All values are texts here, as they are written; null is None. What she knows of 
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -91,6 +91,8 @@ class Stage:
     """alpha, beta, gamma and delta as an anatomized release promises them."""
     document: Mapping[str, Any] = field(default_factory=dict)
     """The public manifest of a release of ours; empty for a table of somebody."""
+    other_prior: frozenset[str] = frozenset()
+    """The sensitive columns whose promises were judged against a prior that somebody gave, and not against the shares of the table."""
     program: Program | None = None
     """What the publisher's program makes of an original, where she knows it with its policy."""
     _matched: dict[tuple[int, tuple[str, ...]], Matches] = field(default_factory=dict, repr=False)
@@ -188,6 +190,7 @@ class Stage:
             and promise.metric.needs_population <= journalist
             and (average or promise.metric.looks_at != "table")
             and promise.attribute in (None, about)
+            and not (promise.metric.against_prior and about in self.other_prior)
         ]
         return min((bound for bound in found if bound.value < 1), key=lambda bound: bound.value, default=None)
 
@@ -195,6 +198,22 @@ class Stage:
         """An earth mover's distance is at least the total variation times the least distance between two values."""
         least = self.least_distance.get(str(about), 1.0) if promise.metric.by_distance else 1.0
         return float(promise.bound) / least
+
+    def unbounded(self) -> Iterator[str]:
+        """Why promises that bound guesses of values show no bound here; nothing where they do."""
+        bounding = [one for one in self.promises if one.metric.leaves is not None and one.metric.scope == "sensitive"]
+        if not bounding or not self.guessed or not self.covers_all_known or self.published is not None:
+            return
+        several = int((self.matches(self.targets).classes > 1)[self.matches(self.targets).of_person].sum())
+        if several:
+            yield (
+                f"what is known of {several:,} of {len(self.targets):,} targets fits several classes, so that guesses may differ within a "
+                "class: promises about values show no bound"
+            )
+        for about in sorted(self.other_prior):
+            texts = [one.text for one in bounding if one.metric.against_prior and one.attribute in (None, about)]
+            if texts:
+                yield f"{', '.join(texts)} of {about} was judged against a prior that was given by hand, so it shows no bound"
 
     def shares_of_truth(self, about: str) -> Floats:
         """How the values of a column are distributed in the truth: what promises against a prior were held against. No guess knows it."""
