@@ -371,6 +371,7 @@ def every() -> dict[str, Any]:
     found = dv.measure(PATIENTS, **ROLES)
     ranked = dv.rank(PERSONS, quasi_identifiers=["a", "b", "c"], sensitive=[])
     release = dv.generalize(PATIENTS, policy={"k_anonymity": 3}, **ROLES)
+    attacked = dv.attack(PATIENTS, truth=PATIENTS, knows=QI, sensitive=ROLES["sensitive"], subsets=2)
     return {
         "leakages": dv.check(PATIENTS, {"distribution_leakage": 0.4}, **ROLES).chart(),
         "before_and_after": found.of_class(zip="476**", age="2*").chart(),
@@ -391,6 +392,8 @@ def every() -> dict[str, Any]:
             [PATIENTS.select(["zip", "disease"]), PATIENTS], truth=PATIENTS, **ROLES
         ).chart(),
         "what_is_left": dv.utility(PATIENTS, release, queries=5).chart(),
+        "success": attacked.chart(),
+        "knowledge": dv.charts.knowledge(attacked),
     }
 
 
