@@ -16,8 +16,8 @@ EXTRAS := dev,spark,linkage,postgres,delta,iceberg,model
 # Extra arguments for the tool behind a target: make test ARGS="-k leakage"
 ARGS :=
 
-# How many processes run tests side by side: one more than there are cores, for Spark and servers are waited for; tests that share a Spark or a server stay in one (tests/conftest.py).
-JOBS := $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 1)))
+# How many processes run tests side by side: two more than there are cores, for Spark and servers are waited for; tests that share a Spark or a server stay in one (tests/conftest.py).
+JOBS := $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 2)))
 SIDE_BY_SIDE := --numprocesses=$(JOBS) --dist=loadgroup
 
 # Tests start many processes, and each would compile the sources anew where bytecode is not kept; `make clean` removes it.

@@ -7,6 +7,7 @@ import gc
 import importlib.util
 import shutil
 import sys
+import zlib
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -45,7 +46,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             for name in asked & MARKS.keys():
                 item.add_marker(MARKS[name])
             for name in [name for name in TOGETHER if name in asked][:1]:
-                item.add_marker(pytest.mark.xdist_group(name))
+                item.add_marker(pytest.mark.xdist_group(_group(name, item)))
             if quick:
                 _draw_few(item)
     if quick:
@@ -53,6 +54,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     yield
     if hasattr(config, "workerinput"):
         items.sort(key=lambda item: not {"xdist_group", "slow"} & {mark.name for mark in item.iter_markers()})
+
+
+def _group(name: str, item: pytest.Function) -> str:
+    """Those of the same file in one group; Spark, whose jobs are mostly waited for, is started twice."""
+    return f"{name}-{zlib.crc32(item.path.name.encode()) % 2}" if name == "needs_spark" else name
 
 
 def _asked(item: pytest.Function) -> set[str]:
