@@ -74,6 +74,8 @@ def check(rows: Sequence[Mapping[str, Any]], columns: Sequence[str], found: Any)
     told_apart = 1 - sum(size * (size - 1) for size in classes) / pairs if pairs else 0.0
     assert found.identity == pytest.approx(
         {name: expected[name][0] for name in ("k_anonymity", "classes", "uniques", "discrimination_rate", "itpr")}
+        # The best guess whose record it is: of each class one of its people.
+        | {"posterior_vulnerability": len(classes) / len(rows)}
         | {"distinction": len(classes) / len(rows), "separation": told_apart},
         abs=1e-9,
     )
@@ -82,7 +84,7 @@ def check(rows: Sequence[Mapping[str, Any]], columns: Sequence[str], found: Any)
             [Counter(row[attribute] for row in members) for members in oracle.group(rows, columns)]
         )
         assert numbers == pytest.approx({name: exact[name][0] for name in numbers}, abs=1e-9)
-        assert len(numbers) == 5
+        assert len(numbers) == 6
 
 
 @pytest.mark.parametrize("name", WAYS)

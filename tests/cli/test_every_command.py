@@ -44,6 +44,7 @@ BAD = {
     "ledger forget": ("ledger", "forget", "@ledger", "1"),
     "ledger export": ("ledger", "export", "@ledger", "--out", "@releases.pdf"),
     "reseal": ("reseal", "@levels"),
+    "compose": ("compose", "nowhere/"),
     "compare": ("compare", "@t.csv", "--qi", "age"),
     "report": ("report", "@t.csv", "--qi", "age", "--k-anonymity", "2", "--out", "@report.pdf"),
     "hierarchy build": ("hierarchy", "build", "@t.csv", "--column", "age", "--intervals", "wide"),

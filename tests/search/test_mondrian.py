@@ -119,9 +119,9 @@ def test_pieces_that_break_within_the_table_refuse_their_own_cuts_only(monkeypat
     looks = []
     original = Judge.broken_within
 
-    def counting(self: Judge, classes: Any) -> Any:
+    def counting(self: Judge, classes: Any, kept: Any = None) -> Any:
         looks.append(len(classes))
-        return original(self, classes)
+        return original(self, classes, kept)
 
     monkeypatch.setattr(Judge, "broken_within", counting)
     ages = [age for age in range(96) for _ in range(4 if age < 32 else 2)]
