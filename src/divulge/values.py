@@ -27,6 +27,8 @@ from typing import Any, Literal, ParamSpec, TypeVar
 from divulge.errors import BadInput, InternalError, nearest
 
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
+_DEEPEST_TABLE = 3
+"""[promises.attributes.disease]: what lies deeper stands in its line."""
 
 
 def as_text(label: Any) -> str | None:
@@ -102,12 +104,57 @@ def toml_value(value: Any) -> str:
     >>> toml_value({"order": ["A", "B"], "groups": 2})
     '{order = ["A", "B"], groups = 2}'
     """
-    if isinstance(value, dict):
+    if isinstance(value, Mapping):
         return "{" + ", ".join(f"{toml_key(key)} = {toml_value(item)}" for key, item in value.items()) + "}"
     if isinstance(value, (list, tuple)):
         return "[" + ", ".join(toml_value(item) for item in value) + "]"
     # What TOML escapes in a basic text, JSON escapes the same way, but for DEL, which TOML wants escaped too.
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def toml_text(document: Mapping[str, Any]) -> str:
+    """A document as a TOML file, such as a policy: values first, then a table for each mapping in it; what is None is not said.
+
+    >>> print(
+    ...     toml_text(
+    ...         {"promises": {"k_anonymity": 5}, "sensitive": ["disease"], "protect": [{"where": {"age": ">75"}}]}
+    ...     ),
+    ...     end="",
+    ... )
+    sensitive = ["disease"]
+    <BLANKLINE>
+    [promises]
+    k_anonymity = 5
+    <BLANKLINE>
+    [[protect]]
+    where = {age = ">75"}
+    """
+    return "\n".join(_toml_lines(document, ())).strip("\n") + "\n"
+
+
+def _toml_lines(table: Mapping[str, Any], path: tuple[str, ...]) -> Iterator[str]:
+    given = {key: value for key, value in table.items() if value is not None}
+    inner = {key: value for key, value in given.items() if isinstance(value, Mapping) and len(path) < _DEEPEST_TABLE}
+    several = {key: value for key, value in given.items() if not path and _is_list_of_tables(value)}
+    for key, value in given.items():
+        if key not in inner and key not in several:
+            yield f"{toml_key(key)} = {toml_value(value)}"
+    for key, value in inner.items():
+        own = (*path, toml_key(key))
+        if not value or any(not isinstance(each, Mapping) for each in value.values()) or len(own) == _DEEPEST_TABLE:
+            yield from ("", f"[{'.'.join(own)}]")
+        yield from _toml_lines(value, own)
+    for key, tables in several.items():
+        for each in tables:
+            yield from (
+                "",
+                f"[[{toml_key(key)}]]",
+                *(f"{toml_key(name)} = {toml_value(item)}" for name, item in each.items()),
+            )
+
+
+def _is_list_of_tables(value: Any) -> bool:
+    return isinstance(value, list | tuple) and bool(value) and all(isinstance(each, Mapping) for each in value)
 
 
 # --- numbers ----------------------------------------------------------------------------------------------------------

@@ -12,7 +12,9 @@ import base64
 import html
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import cache
 from importlib import resources
 from typing import Any, Literal
@@ -262,6 +264,27 @@ def picture(specification: str) -> Html:
     return Html(
         f'<img src="data:image/{kind};base64,{base64.b64encode(drawn).decode()}" alt="{html.escape(title_of(spec))}">'
     )
+
+
+_STILLS: ContextVar[bool] = ContextVar("stills", default=True)
+
+
+@contextmanager
+def only_live() -> Iterator[None]:
+    """Without the image of each picture, which takes a second: for a page that always runs the script that draws them."""
+    before = _STILLS.set(False)
+    try:
+        yield
+    finally:
+        _STILLS.reset(before)
+
+
+def figure(specification: str) -> Html:
+    """A chart that prints as it is, and answers the pointer where scripts run (page.js)."""
+    still = picture(specification) if _STILLS.get() else None
+    label = title_of(json.loads(specification))
+    told = Html(f'<script type="application/json">{specification}</script>')
+    return el("figure", still, told, class_="live", data_label=label)
 
 
 def title_of(spec: Mapping[str, Any]) -> str:

@@ -1,11 +1,11 @@
 "use strict";
 // Each picture stands in the page as an image. Where scripts run, it is drawn anew with hover; where drawing fails, the image stays.
 // `ast` has Vega walk through its expressions: no text of a table is ever run as a program.
-for (const figure of document.querySelectorAll("figure.live")) {
+function drawFigure(figure) {
   const image = figure.querySelector("img");
   const place = document.createElement("div");
   place.className = "drawn";
-  image.after(place);
+  figure.append(place);
   const options = {
     mode: "vega-lite", renderer: "svg", ast: true, actions: false, defaultStyle: false,
     tooltip: { disableDefaultStyle: true },
@@ -18,7 +18,7 @@ for (const figure of document.querySelectorAll("figure.live")) {
     const name = document.createElement("b");
     name.textContent = lines("text");
     title.append(name, document.createElement("br"), lines("subtitle"));
-    image.before(title);
+    figure.prepend(title);
     delete spec.title;
   }
   if (room < 480) spec.config.legend = { ...spec.config.legend, orient: "bottom", direction: "vertical", columns: 1 };
@@ -31,8 +31,9 @@ for (const figure of document.querySelectorAll("figure.live")) {
     const label = (part) => { if (part.encoding?.y?.axis === null) delete part.encoding.y.axis; (part.layer || []).forEach(label); };
     spec.vconcat.forEach(label);
   }
-  vegaEmbed(place, spec, options).then(
-    () => { place.firstElementChild.setAttribute("aria-label", image.alt); image.remove(); },
-    () => place.remove(),
+  return vegaEmbed(place, spec, options).then(
+    (drawn) => { place.firstElementChild.setAttribute("aria-label", figure.dataset.label); image?.remove(); return drawn; },
+    () => { place.remove(); },
   );
 }
+for (const figure of document.querySelectorAll("figure.live")) drawFigure(figure);

@@ -308,23 +308,20 @@ def _is_literal(given: Any) -> bool:
 
 def policy_text(report: Report) -> str:
     """The promises as a policy file; empty where there are none."""
-    tables: dict[str, dict[str, Any]] = {}
+    told: dict[str, Any] = {}
     for promise in promises(report):
-        metric = promise.metric
-        is_twofold = metric.scope == "identity" and promise.text.startswith("identity ")
-        where = "promises.identity" if is_twofold else "promises"
-        if promise.attribute is not None:
-            where = f"promises.attributes.{values.toml_key(promise.attribute)}"
         bound: Any = _whole(promise.bound)
         bound = bound if promise.l_value is None else {"c": bound, "l": promise.l_value}
-        tables.setdefault(where, {})[metric.name] = bound
-    if not tables:
+        table = told
+        if promise.attribute is not None:
+            table = told.setdefault("attributes", {}).setdefault(promise.attribute, {})
+        elif promise.text.startswith("identity "):
+            table = told.setdefault("identity", {})
+        table[promise.metric.name] = bound
+    if not told:
         return ""
     roles = {role: report.settings.get(role) or (report.release or {}).get("roles", {}).get(role) for role in ROLES}
-    lines = [f"{role} = {values.toml_value(names)}" for role, names in roles.items() if names]
-    for where, bounds in tables.items():
-        lines += ["", f"[{where}]", *(f"{name} = {values.toml_value(bound)}" for name, bound in bounds.items())]
-    return "\n".join(lines)
+    return values.toml_text({role: names for role, names in roles.items() if names} | {"promises": told}).rstrip("\n")
 
 
 def _whole(bound: float) -> float:

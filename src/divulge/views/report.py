@@ -307,12 +307,11 @@ def _chart(result: results.Result) -> Html | None:
 
 
 def _chart_by(draw: Any, found: Any) -> Html | None:
-    """A picture that prints as it is, and answers the pointer where scripts run; None where there is nothing to draw."""
+    """A picture; None where there is nothing to draw."""
     try:
-        spec = charts.as_json(draw(found))
+        return html.figure(charts.as_json(draw(found)))
     except BadInput:
         return None
-    return el("figure", html.picture(spec), Html(f'<script type="application/json">{spec}</script>'), class_="live")
 
 
 def _pictures(drawn: Sequence[Html | None]) -> Html | None:
