@@ -11,8 +11,8 @@ import pyarrow as pa
 import pytest
 
 import divulge as dv
-from divulge.attacks import Matcher, Meanings
-from divulge.attacks.meaning import Ends, fits
+from divulge.answers import Ends, Meanings, fits
+from divulge.attacks import Matcher
 from divulge.engines import DuckDBEngine, SparkEngine
 from divulge.table import Table
 

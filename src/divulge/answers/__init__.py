@@ -3,12 +3,13 @@
 
 from divulge.answers.anatomized import AnatomizedSource, Estimate, Source, estimate
 from divulge.answers.generalized import GeneralizedSource, generalized_estimator, largest_shift
-from divulge.answers.labels import Labels, fitting, read_labels
+from divulge.answers.labels import Labels, read_labels
+from divulge.answers.meaning import Ends, Fits, Meanings, Text, fits, read_meanings
 from divulge.answers.model import ModelQuality, Task, model_of_groups, model_of_labels, require_scikit_learn
 from divulge.answers.spread import Spread, read_spread
 
 __all__ = [
-    "AnatomizedSource", "Estimate", "GeneralizedSource", "Labels", "ModelQuality", "Source", "Spread", "Task",
-    "estimate", "fitting", "generalized_estimator", "largest_shift", "model_of_groups", "model_of_labels", "read_labels",
-    "read_spread", "require_scikit_learn",
+    "AnatomizedSource", "Ends", "Estimate", "Fits", "GeneralizedSource", "Labels", "Meanings", "ModelQuality", "Source",
+    "Spread", "Task", "Text", "estimate", "fits", "generalized_estimator", "largest_shift", "model_of_groups",
+    "model_of_labels", "read_labels", "read_meanings", "read_spread", "require_scikit_learn",
 ]  # fmt: skip

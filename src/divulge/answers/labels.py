@@ -11,7 +11,7 @@ from __future__ import annotations
 import datetime as dt
 import itertools
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
@@ -24,7 +24,7 @@ from divulge import publish
 from divulge.answers.condition import Tree, numbers_compared
 from divulge.engines import DuckDBEngine, is_plain_type
 from divulge.errors import BadInput
-from divulge.hierarchy import SUPPRESSED, Hierarchy, file_name, load_hierarchies
+from divulge.hierarchy import Hierarchy, file_name, load_hierarchies
 from divulge.table import Table
 from divulge.values import as_number, number_text, parse_interval
 
@@ -169,7 +169,7 @@ def _meaning(
         return _of_boxes(type_, values, [(label, span) for label, span in read if span and "values" not in span])
     column = table.engine.query(labels)["label"].to_pylist()
     numbers = {(label, label) for label in column if label is None or as_number(label) is not None}
-    spans = {(label, span) for label in column if label is not None and (span := _span_of(label)) is not None}
+    spans = {(label, span) for label in column if label is not None and (span := span_of(label)) is not None}
     return _Meaning("as written", None, frozenset(numbers), frozenset(spans))
 
 
@@ -216,7 +216,7 @@ def _between(type_: str | None, low: str, high: str) -> list[str] | None:
     return [number_text(first_number + place * step) for place in range(int((last_number - first_number) / step) + 1)]
 
 
-def _span_of(label: str) -> Span | None:
+def span_of(label: str) -> Span | None:
     """The range that a label writes; None where an end is open."""
     if closed := _CLOSED.fullmatch(label):
         low, high = as_number(closed[1]), as_number(closed[2])
@@ -300,85 +300,12 @@ def _is_number(text: str) -> bool:
     return as_number(text) is not None and (not text.startswith("0") or text.startswith("0.") or text == "0")
 
 
-def _is_date(text: str) -> bool:
+def is_date(text: str) -> bool:
+    """Whether a text is an ISO date, as it is written."""
     try:
         return str(dt.date.fromisoformat(text)) == text
     except ValueError:
         return False
 
 
-_GUESSES = {"BIGINT": _is_whole, "DOUBLE": _is_number, "DATE": _is_date}
-
-
-# --- which labels a value may have been published as ------------------------------------------------------------------
-_SET = re.compile(r"\{(.*)\}")
-_ENDS = re.compile(r"[\[(]\s*([^,\[\]()]+?)\s*,\s*([^,\[\]()]+?)\s*([\])\[])")
-
-
-def fitting(
-    column: str, texts: Sequence[str | None], labels: Sequence[str | None], hierarchy: Hierarchy | None = None
-) -> list[tuple[int, int]]:
-    """Which values may have been published as which labels, as pairs of places; a value may fit several labels.
-
-    A label stands for itself, for a range of numbers or ISO dates, for a set {a, b}, for texts with stars in place of letters (476**),
-    for anything (*), and for what a hierarchy says. A null fits nulls, and where no value is null, anything: such a cell was suppressed.
-    A label that fits nothing is refused while some value has no label: it may stand for that one.
-
-    >>> fitting("zip", ["4761", "4791"], ["476*", "4791", "*"])
-    [(0, 0), (1, 1), (0, 2), (1, 2)]
-    """
-    rows = {} if hierarchy is None else hierarchy.rows
-    places = {text: place for place, text in enumerate(texts)}
-    pairs: list[tuple[int, int]] = []
-    under: dict[str | None, list[int]] = {}
-    for text, levels in rows.items():
-        if text in places:
-            for label in dict.fromkeys(levels):
-                under.setdefault(label, []).append(places[text])
-    unknown = []
-    for at, label in enumerate(labels):
-        found = set(under.get(label, ())) | set(_written(label, texts, places))
-        pairs += [(place, at) for place in sorted(found)]
-        if not found and not _stands_for_itself(label):
-            unknown.append(label)
-    labelled = {place for place, _ in pairs}
-    if unknown and len(labelled) < len(texts):
-        told = f"it cannot be told which values of {column!r} the published {unknown[0]!r} stands for"
-        raise BadInput(told, hint="Give the release with its mapping/, or hierarchies that have the label")
-    return pairs
-
-
-def _stands_for_itself(label: str | None) -> bool:
-    return label is None or as_number(label) is not None or _is_date(label) or parse_interval(label) is not None
-
-
-def _written(label: str | None, texts: Sequence[str | None], places: Mapping[str | None, int]) -> Iterable[int]:
-    """The places of the values that a label stands for by what it says."""
-    if label is None:
-        return [places[None]] if None in places else range(len(texts))
-    if label == SUPPRESSED:
-        return range(len(texts))
-    if label in places:
-        return [places[label]]
-    if listed := _SET.fullmatch(label):
-        inside = {part.strip() for part in listed[1].split(",")}
-        return [place for text, place in places.items() if text in inside]
-    numbers = [None if text is None else as_number(text) for text in texts]
-    if (span := _span_of(label)) is not None:
-        return [
-            place
-            for place, number in enumerate(numbers)
-            if number is not None and (span.low <= number < span.high or (span.closed and number == span.high))
-        ]
-    if (interval := parse_interval(label)) is not None:
-        return [place for place, number in enumerate(numbers) if number is not None and number in interval]
-    if (ends := _ENDS.fullmatch(label)) and _is_date(ends[1]) and _is_date(ends[2]):
-        low, high, closed = ends[1], ends[2], ends[3] == "]"
-        dates = ((place, text[:10]) for place, text in enumerate(texts) if text is not None and _is_date(text[:10]))
-        return [place for place, day in dates if low <= day and (day < high or (closed and day == high))]
-    if (number := as_number(label)) is not None:
-        return [place for place, other in enumerate(numbers) if other == number]
-    if SUPPRESSED in label:
-        mask = re.compile("".join("." if letter == SUPPRESSED else re.escape(letter) for letter in label), re.DOTALL)
-        return [place for place, text in enumerate(texts) if text is not None and mask.fullmatch(text)]
-    return []
+_GUESSES = {"BIGINT": _is_whole, "DOUBLE": _is_number, "DATE": is_date}

@@ -60,7 +60,7 @@ class _Opened:
     folder: Path | None = None
     published: anatomy.Published | None = None
     levels: Mapping[str, str] = field(default_factory=dict)
-    meanings: Mapping[str, adversaries.Meanings] = field(default_factory=dict)
+    meanings: Mapping[str, answers.Meanings] = field(default_factory=dict)
     """What labels stand for, of a release that has not been written."""
     other_prior: frozenset[str] = frozenset()
     """As in `Stage`."""
@@ -294,7 +294,7 @@ def _open(release: Any, kept: Policy, given: Mapping[str, Any], *, engine: engin
     return _Opened(judged.table, roles_, None, promises, document, folder, other_prior=given_by_hand)
 
 
-def _recoded(release: publish.GeneralizedRelease) -> dict[str, adversaries.Meanings]:
+def _recoded(release: publish.GeneralizedRelease) -> dict[str, answers.Meanings]:
     """What the labels of a release stand for: the values that were recoded to them."""
     people, recoding, found = release.original.people, release.plan.recoding, {}
     for place, name in enumerate(recoding.columns):
@@ -303,7 +303,7 @@ def _recoded(release: publish.GeneralizedRelease) -> dict[str, adversaries.Meani
         for label, value in zip(labels, people.key_column(place).to_pylist(), strict=True):
             listed.setdefault(label, set()).add(values.as_text(value))
         listing = {label: frozenset(texts) for label, texts in listed.items()}
-        found[name] = adversaries.Meanings("mapping", listing)
+        found[name] = answers.Meanings("mapping", listing)
     return found
 
 
@@ -358,9 +358,9 @@ def _set_up(
             nobody.column(name)
     assumptions = Assumptions.of(her, table, roles)
     document = dict(opened.document) if opened.published is None else {}
-    meanings: Mapping[str, adversaries.Meanings] = opened.meanings
+    meanings: Mapping[str, answers.Meanings] = opened.meanings
     if hierarchies is not None or not meanings:
-        meanings = adversaries.read_meanings(table, known, document, opened.folder, hierarchies=hierarchies)
+        meanings = answers.read_meanings(table, known, document, opened.folder, hierarchies=hierarchies)
     matcher = adversaries.Matcher(
         table, known, roles.sensitive, mass=opened.mass, meanings=meanings, suppression=her.suppression
     )

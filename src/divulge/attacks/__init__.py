@@ -6,10 +6,9 @@ from divulge.attacks.attempt import Attacker, AttackResult, Attempt, Knowing
 from divulge.attacks.catalogue import ATTACKERS
 from divulge.attacks.inferring import knowing
 from divulge.attacks.matching import Matcher
-from divulge.attacks.meaning import Meanings, read_meanings
 from divulge.attacks.stage import MASS, People, Stage, people_of, put_together
 
 __all__ = [
-    "ATTACKERS", "MASS", "AttackResult", "Attacker", "Attacks", "Attempt", "Effort", "Knowing", "Matcher", "Meanings", "People",
-    "Stage", "attack_anatomized", "knowing", "people_of", "put_together", "read_meanings",
+    "ATTACKERS", "MASS", "AttackResult", "Attacker", "Attacks", "Attempt", "Effort", "Knowing", "Matcher", "People",
+    "Stage", "attack_anatomized", "knowing", "people_of", "put_together",
 ]  # fmt: skip

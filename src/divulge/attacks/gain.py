@@ -15,9 +15,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from divulge import belief
+from divulge.answers import Text
 from divulge.arrays import Bools, Floats, Ints
 from divulge.attacks.matching import Shares
-from divulge.attacks.meaning import Text
 from divulge.attacks.stage import Stage
 from divulge.count import Cells, Domain
 from divulge.errors import BadInput

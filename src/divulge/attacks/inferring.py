@@ -15,14 +15,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from divulge import arrays
+from divulge import answers, arrays
+from divulge.answers import Text
 from divulge.arrays import Bools, Floats, Ints
-from divulge.attacks import meaning
 from divulge.attacks.attempt import Aim, Attempt, Bound, Knowing, Rate
 from divulge.attacks.gain import Gain
 from divulge.attacks.linking import at_risk, right_rows
 from divulge.attacks.matching import Matches, Shares
-from divulge.attacks.meaning import Text
 from divulge.attacks.stage import People, Stage
 from divulge.errors import BadInput, nearest
 from divulge.hierarchy import Hierarchy, read_hierarchy
@@ -398,7 +397,7 @@ class _Truth:
         known = encoded.dictionary.to_pylist()
         labels = stage.matcher.labels(about)
         numbers = about in people.numbers and stage.release.column(about).kind == "number"
-        found = meaning.fits(labels, known, plain=known, numbers=numbers)
+        found = answers.fits(labels, known, plain=known, numbers=numbers)
         said = np.array([not (label and _SUPPRESSED.fullmatch(label)) for label in labels], dtype=bool)
         read = np.array([label not in set(found.unread) for label in labels], dtype=bool)
         kept = (said & read)[found.label] if len(found.label) else np.zeros(0, dtype=bool)

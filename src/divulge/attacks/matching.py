@@ -2,7 +2,7 @@
 """Which rows of a release fit what is known of people, by joins on the engine.
 
 The release is counted once into cells: distinct combinations of labels and sensitive values, each with its records. Column by column
-distinct labels are held against distinct known values (attacks/meaning.py). People of whom the same is known are one tuple. Tuples meet
+distinct labels are held against distinct known values (answers/meaning.py). People of whom the same is known are one tuple. Tuples meet
 cells one column after the other, and after each column only beginnings stay that occur in the release: what is between is never more than
 the beginnings that really fit, however many labels overlap.
 """
@@ -17,10 +17,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from divulge import arrays
+from divulge import answers, arrays
+from divulge.answers import Fits, Meanings, Text
 from divulge.arrays import Floats, Ints
-from divulge.attacks import meaning
-from divulge.attacks.meaning import Fits, Meanings, Text
 from divulge.engines import Held
 from divulge.table import Table, table_of
 
@@ -226,7 +225,7 @@ class Matcher:
         return self.release.column(column).kind == "number" and people.column(column).kind == "number"
 
     def _fits(self, column: str, texts: Sequence[Text], *, is_number: bool) -> Fits:
-        found = meaning.fits(
+        found = answers.fits(
             self.labels(column),
             texts,
             plain=self._plain.get(column, frozenset()),

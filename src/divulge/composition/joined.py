@@ -12,7 +12,7 @@ placements that the release allows. Another may have smaller joint classes, so w
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -287,7 +287,8 @@ def _by_fit(table: Table, release: Disclosed) -> _Lookup:
     columns = tuple(dict.fromkeys((*release.columns, *(part.columns[0] for part in told))))
     listed = ", ".join(map(table.engine.quote, columns))
     counted = table.engine.query(f"SELECT {listed}, COUNT(*) AS n FROM {table.relation} GROUP BY {listed}")
-    cells = _Cells(columns, [coded_texts(counted.column(place)) for place in range(len(columns))])
+    numbers = frozenset(name for name in columns if table.column(name).kind == "number")
+    cells = _Cells(columns, [coded_texts(counted.column(place)) for place in range(len(columns))], numbers)
     sizes: Ints = counted.column(len(columns)).to_numpy()
     place = _Placement(sizes, release, cells)
     place.settle(place.candidates(told), [*release.known, *told])
@@ -310,6 +311,8 @@ class _Cells(NamedTuple):
 
     columns: tuple[str, ...]
     coded: Sequence[tuple[Ints, list[str | None]]]
+    numbers: Collection[str]
+    """Columns that hold numbers: 34 and 34.0 are the same."""
 
 
 class _Placement:
@@ -333,7 +336,7 @@ class _Placement:
             same = [f"part{number}.c = part0.c"] if number else []
             for at, name in enumerate(part.columns):
                 place = cells.columns.index(name)
-                fits = _fits(name, cells.coded[place][1], part.texts[at], release, known=part in release.known)
+                fits = _fits(name, cells, part.texts[at], release, known=part in release.known)
                 joins.append(f"JOIN {scratch.lend(fits)} AS f{number}_{at} ON f{number}_{at}.v = cells.k{place}")
                 same.append(f"part{number}.x{at} = f{number}_{at}.l")
             entries = {"c": part.in_class, "r": np.arange(len(part.in_class))}
@@ -388,15 +391,33 @@ class _Placement:
         return cell[order], in_class[order], people[order]
 
 
-def _fits(name: str, texts: list[str | None], labels: list[str | None], release: Disclosed, *, known: bool) -> pa.Table:
-    """Pairs of a value of the truth and a label of the release that may stand for it; values of groups stand for themselves."""
-    if known and release.groups is None:
-        pairs = answers.fitting(name, texts, labels, release.hierarchies.get(name))
-    else:
+def _fits(name: str, cells: _Cells, labels: list[str | None], release: Disclosed, *, known: bool) -> pa.Table:
+    """Pairs of a value of the truth and a label of the release that may stand for it; values of groups stand for themselves.
+
+    A null fits nulls, and where no value is null, anything: such a cell was suppressed. A label that nobody can read is refused while
+    some value has no other: it may stand for that one.
+    """
+    texts = cells.coded[cells.columns.index(name)][1]
+    if not known or release.groups is not None:
         places = {label: place for place, label in enumerate(labels)}
         pairs = [(place, places[text]) for place, text in enumerate(texts) if text in places]
-    value, label = zip(*pairs, strict=True) if pairs else ((), ())
-    return pa.table({"v": pa.array(value, pa.int64()), "l": pa.array(label, pa.int64())})
+        value, label = zip(*pairs, strict=True) if pairs else ((), ())
+        return pa.table({"v": pa.array(value, pa.int64()), "l": pa.array(label, pa.int64())})
+    levels = release.hierarchies.get(name)
+    found = answers.fits(
+        labels,
+        texts,
+        plain=texts,
+        meanings=None if levels is None else answers.Meanings.of_levels(levels),
+        numbers=name in cells.numbers,
+        suppression=None if None in texts else {None: "wildcard"},
+    )
+    unread = frozenset(found.unread)
+    read = np.array([label not in unread for label in labels], dtype=bool)[found.label]
+    if found.unread and len(np.unique(found.value[read])) < len(texts):
+        told = f"it cannot be told which values of {name!r} the published {found.unread[0]!r} stands for"
+        raise BadInput(told, hint="Give the release with its mapping/, or hierarchies that have the label")
+    return pa.table({"v": pa.array(found.value[read]), "l": pa.array(found.label[read])})
 
 
 # --- a truth that changed between releases ----------------------------------------------------------------------------

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which labels of a release fit a value that an adversary knows: column by column, distinct labels against distinct values.
+"""Which labels of a release fit a value that is known of a person: column by column, distinct labels against distinct values.
 
-She reads labels as they are written: a value is itself, [20, 30), 20-29 and >=90 are ranges, 476** hides characters, {a, b} lists values,
-and a cell of nothing but asterisks may be anything. Which values a word such as "married" stands for she takes from hierarchies, or from
-the mapping that lies beside a release: that is no secret to a human reader, and an adversary who could not read would make the release
-look safer than it is. A word that nothing explains fits everybody, and is told.
+Labels are read as they are written: a value is itself, [20, 30), 20-29, >=90 and [2024-01-01, 2024-07-01) are ranges, 476** hides
+characters, {a, b} lists values, and a cell of nothing but asterisks may be anything. Which values a word such as "married" stands
+for is taken from hierarchies, or from the mapping that lies beside a release: that is no secret to a human reader, and an adversary who
+could not read would make the release look safer than it is. A word that nothing explains fits everybody, and is told.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from divulge import answers
+from divulge.answers.labels import Labels, is_date, read_labels, span_of
 from divulge.arrays import Ints
 from divulge.engines import DuckDBEngine
 from divulge.hierarchy import Hierarchy, load_hierarchies
 from divulge.table import Table
 from divulge.values import as_number, as_text, number_text, parse_interval
 
-_CLOSED = re.compile(r"\[\s*([^,\[\]]+?)\s*,\s*([^,\[\]]+?)\s*\]")
 _ASTERISKS = re.compile(r"\*+")
 _FROM_TO = re.compile(r"(\d+(?:\.\d+)?)\s*[-\u2013]\s*(\d+(?:\.\d+)?)")  # 20-29: both ends included
 _SET = re.compile(r"\{(.*)\}", re.DOTALL)
+_ENDS = re.compile(r"[\[(]\s*([^,\[\]()]+?)\s*,\s*([^,\[\]()]+?)\s*([\])\[])")
 Text = str | None
 """A cell; None is null."""
 
@@ -49,6 +49,15 @@ class Meanings:
     listed: Mapping[Text, frozenset[Text]] = field(default_factory=dict)
     spans: Mapping[Text, tuple[Ends, ...]] = field(default_factory=dict)
 
+    @classmethod
+    def of_levels(cls, tree: Hierarchy) -> Meanings:
+        """What a hierarchy says: a label may be of any level."""
+        listed: dict[Text, set[Text]] = {}
+        for value, labels in tree.rows.items():
+            for label in labels:
+                listed.setdefault(label, set()).add(value)
+        return cls("hierarchies", {label: frozenset(found) for label, found in listed.items()})
+
 
 @dataclass(frozen=True, eq=False)
 class Fits:
@@ -67,23 +76,15 @@ def read_meanings(
     `hierarchies` is a folder of files, or the hierarchies themselves. A label of somebody's table may be of any level.
     """
     if isinstance(hierarchies, Mapping):
-        return {name: _of_levels(tree) for name, tree in hierarchies.items() if name in columns}
+        return {name: Meanings.of_levels(tree) for name, tree in hierarchies.items() if name in columns}
     if folder is None or not document:
         given = {} if hierarchies is None else load_hierarchies(hierarchies, columns=columns)
         return read_meanings(table, columns, document, folder, hierarchies=given)
-    found = answers.read_labels(DuckDBEngine(), table, document, folder, hierarchies=hierarchies)
+    found = read_labels(DuckDBEngine(), table, document, folder, hierarchies=hierarchies)
     return {name: _meanings(labels) for name, labels in found.items() if name in columns}
 
 
-def _of_levels(tree: Hierarchy) -> Meanings:
-    listed: dict[Text, set[Text]] = {}
-    for value, labels in tree.rows.items():
-        for label in labels:
-            listed.setdefault(label, set()).add(value)
-    return Meanings("hierarchies", {label: frozenset(found) for label, found in listed.items()})
-
-
-def _meanings(labels: answers.Labels) -> Meanings:
+def _meanings(labels: Labels) -> Meanings:
     if labels.origin == "as written":
         return Meanings()
     listed: dict[Text, set[Text]] = {}
@@ -151,17 +152,19 @@ def _places(
     written = _written(label, known)
     if written is not None:
         return found | written
-    return found if explained or found or as_number(label) is not None else None
+    return found if explained or found or as_number(label) is not None or is_date(label) else None
 
 
 def _written(label: str, known: _Values) -> set[int] | None:
     """What a range, a mask or a list fits; None where the label is none of these."""
-    if closed := _CLOSED.fullmatch(label) or _FROM_TO.fullmatch(label):
-        low, high = as_number(closed[1]), as_number(closed[2])
-        if low is not None and high is not None and low <= high:
-            return known.between(Ends(low, high, closed=True))
+    if (span := span_of(label)) is not None:
+        return known.between(Ends(*span))
+    if (ends := _FROM_TO.fullmatch(label)) and (low := Fraction(ends[1])) <= (high := Fraction(ends[2])):
+        return known.between(Ends(low, high, closed=True))
     if (interval := parse_interval(label)) is not None:
         return known.between(Ends(interval.low, interval.high, closed=False))
+    if (ends := _ENDS.fullmatch(label)) and is_date(ends[1]) and is_date(ends[2]):
+        return known.days(ends[1], ends[2], closed=ends[3] == "]")
     if "*" in label:
         return known.masked(label)
     if (several := _SET.fullmatch(label)) is not None:
@@ -207,6 +210,10 @@ class _Values:
             return set(self._number_places[first:])
         last = (bisect_right if ends.closed else bisect_left)(self._numbers, ends.high)
         return set(self._number_places[first:last])
+
+    def days(self, low: str, high: str, *, closed: bool) -> set[int]:
+        days = ((place, text[:10]) for place, text in enumerate(self.values) if text is not None and is_date(text[:10]))
+        return {place for place, day in days if low <= day and (day < high or (closed and day == high))}
 
     def masked(self, label: str) -> set[int]:
         """Values of the label's length that agree with it wherever it has no asterisk."""
