@@ -136,6 +136,25 @@ def test_who_fits_several_labels_is_placed_where_there_is_room() -> None:
     assert called(found) == {1: [("[30, 35]",)], 2: [("*",)], 3: [("[30, 35]",)]}
 
 
+@pytest.mark.parametrize(
+    ("young", "old", "values"),
+    [
+        ("20-39", "40-59", [21, 39, 40, 59]),
+        ("<40", ">=40", [21, 39, 40, 59]),
+        ("{21, 39}", "{40, 59}", [21, 39, 40, 59]),
+        (
+            "[2024-01-01, 2024-07-01)",
+            "[2024-07-01, 2024-12-31]",
+            ["2024-01-01", "2024-06-30", "2024-07-01", "2024-12-31"],
+        ),
+    ],
+)
+def test_labels_in_the_ways_that_others_write_them(young: str, old: str, values: list[Any]) -> None:
+    truth = pa.table({"id": [1, 2, 3, 4], "age": values})
+    found = tie(truth, [pa.table({"age": [young, young, old, old]})], person="id")
+    assert called(found) == {1: [(young,)], 2: [(young,)], 3: [(old,)], 4: [(old,)]}
+
+
 def test_a_label_that_cannot_be_read_is_refused() -> None:
     truth = pa.table({"id": [1, 2], "work": ["clerk", "nurse"]})
     theirs = pa.table({"work": ["office", "nurse"]})

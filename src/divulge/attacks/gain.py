@@ -14,8 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from divulge import belief
-from divulge.answers import Text
+from divulge import answers, belief
 from divulge.arrays import Bools, Floats, Ints
 from divulge.attacks.matching import Shares
 from divulge.attacks.stage import Stage
@@ -31,7 +30,7 @@ class Gain:
     domain: Domain
     of_label: Ints = field(repr=False)
     """For each value of the release its place in the domain."""
-    place: dict[Text, int] = field(repr=False)
+    place: dict[answers.Text, int] = field(repr=False)
     """The place of each text, of the release and of the truth."""
 
     @classmethod
@@ -65,7 +64,7 @@ class Gain:
         sure[fitting] = self.guess.best(cells) / cells.totals
         return said, sure
 
-    def right(self, said: Ints, truth: Sequence[Text]) -> Bools:
+    def right(self, said: Ints, truth: Sequence[answers.Text]) -> Bools:
         """Whether one of the windows that begin with what was said of each person holds what is true."""
         own = np.array([self.place[text] for text in truth], dtype=np.int64)[:, None]
         begins = self.of_label[said]
@@ -73,7 +72,7 @@ class Gain:
         return np.asarray(((said >= 0) & (begins <= own) & (own <= ends)).any(axis=1))
 
 
-def _ordered(about: str, texts: Sequence[Text], kind: str) -> tuple[Ints, pa.Array]:
+def _ordered(about: str, texts: Sequence[answers.Text], kind: str) -> tuple[Ints, pa.Array]:
     """The place of each text in ascending order, by what it stands for, and the distinct values; null comes last."""
     stored = {"number": pa.float64(), "date": pa.timestamp("us")}.get(kind, pa.string())
     try:

@@ -16,7 +16,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from divulge import answers, arrays
-from divulge.answers import Text
 from divulge.arrays import Bools, Floats, Ints
 from divulge.attacks.attempt import Aim, Attempt, Bound, Knowing, Rate
 from divulge.attacks.gain import Gain
@@ -357,7 +356,7 @@ def _attempt(
     control: Rate | None,
     bound: Bound | None,
     told: str,
-    names: tuple[Text, ...] | None = None,
+    names: tuple[answers.Text, ...] | None = None,
 ) -> Attempt:
     aim: Aim = "inference"
     matches, targets = scene.matches, len(scene.people)
@@ -415,11 +414,11 @@ class _Kinds:
     """Values by their parents in a taxonomy."""
 
     tree: Hierarchy
-    names: tuple[Text, ...]
+    names: tuple[answers.Text, ...]
     of_value: Ints
 
     @classmethod
-    def of(cls, tree: Hierarchy, labels: tuple[Text, ...]) -> _Kinds:
+    def of(cls, tree: Hierarchy, labels: tuple[answers.Text, ...]) -> _Kinds:
         kinds = [tree.label_of(label, min(1, tree.height)) for label in labels]
         names = tuple(dict.fromkeys(kinds))
         return cls(tree, names, np.array([names.index(kind) for kind in kinds], dtype=np.int64))

@@ -18,7 +18,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from divulge import answers, arrays
-from divulge.answers import Fits, Meanings, Text
 from divulge.arrays import Floats, Ints
 from divulge.engines import Held
 from divulge.table import Table, table_of
@@ -30,7 +29,7 @@ _LARGEST = 2**62
 class Shares:
     """Of each tuple how many fitting records have each value of a column: three arrays of the same length, by tuple."""
 
-    values: tuple[Text, ...]
+    values: tuple[answers.Text, ...]
     """What the numbers stand for."""
     tuple_: Ints
     value: Ints
@@ -69,14 +68,14 @@ class Matcher:
         about: Sequence[str],
         *,
         mass: str | None = None,
-        meanings: Mapping[str, Meanings] | None = None,
-        suppression: Mapping[Text, str] | None = None,
+        meanings: Mapping[str, answers.Meanings] | None = None,
+        suppression: Mapping[answers.Text, str] | None = None,
     ) -> None:
         """Count the release by the columns that may be known and those that are guessed."""
         self.engine, self.release = release.engine, release
         self.columns, self.about = tuple(columns), tuple(about)
         self._meanings, self._suppression = dict(meanings or {}), dict(suppression or {})
-        self._plain: dict[str, frozenset[Text]] = {}
+        self._plain: dict[str, frozenset[answers.Text]] = {}
         self.unread: dict[str, tuple[str, ...]] = {}
         """Labels that nobody could read, by column."""
         named = tuple(dict.fromkeys((*columns, *about)))
@@ -93,14 +92,14 @@ class Matcher:
         made._plain = other._plain
         return made
 
-    def labels(self, column: str) -> tuple[Text, ...]:
+    def labels(self, column: str) -> tuple[answers.Text, ...]:
         """The distinct labels, or values, of a column of the release."""
         return self._numbers[column].texts
 
     @property
     def reading(self) -> dict[str, str]:
         """Where she takes the meaning of each column's labels from."""
-        return {name: self._meanings.get(name, Meanings()).origin for name in self.columns}
+        return {name: self._meanings.get(name, answers.Meanings()).origin for name in self.columns}
 
     @cached_property
     def records(self) -> float:
@@ -147,7 +146,7 @@ class Matcher:
 
     def _column(
         self, name: str, known: pa.Table, beside: pa.Table | None, *, is_number: bool
-    ) -> tuple[Ints, int, Fits]:
+    ) -> tuple[Ints, int, answers.Fits]:
         """The number of what is known of each person in a column, how many numbers there are, and what fits each."""
         codes, texts = _dictionary(known[name])
         fitting = self._fits(name, texts, is_number=is_number)
@@ -224,7 +223,7 @@ class Matcher:
     def _is_number(self, column: str, people: Table) -> bool:
         return self.release.column(column).kind == "number" and people.column(column).kind == "number"
 
-    def _fits(self, column: str, texts: Sequence[Text], *, is_number: bool) -> Fits:
+    def _fits(self, column: str, texts: Sequence[answers.Text], *, is_number: bool) -> answers.Fits:
         found = answers.fits(
             self.labels(column),
             texts,
@@ -257,7 +256,7 @@ class Matcher:
         by = "1, 2" if value else "1"
         return f"SELECT {key} AS p{more}, SUM(n) AS n FROM {self._coded.relation} AS cells GROUP BY {by}"
 
-    def _joined(self, people: str, knows: Sequence[str], fitting: Sequence[Fits], *, carried: str) -> str:
+    def _joined(self, people: str, knows: Sequence[str], fitting: Sequence[answers.Fits], *, carried: str) -> str:
         """SQL for each pair of a tuple and a combination p of labels that fit; `p` follows the order of `knows`."""
         lent = [self.engine.lend(pa.table({"v": found.value, "k": found.label})) for found in fitting]
         # Columns in which few labels fit a value come first: they leave the fewest beginnings.
@@ -307,7 +306,7 @@ class Matcher:
 class Numbered:
     """The distinct texts of a column, and the relation that numbers them."""
 
-    texts: tuple[Text, ...]
+    texts: tuple[answers.Text, ...]
     relation: str
 
     @classmethod
@@ -340,13 +339,13 @@ def _coded(held: Held, numbered: Sequence[Numbered]) -> Held:
     return held.engine.hold(f"SELECT {named}, r.n AS n FROM {held.relation} AS r{joins}")
 
 
-def _dictionary(column: pa.ChunkedArray) -> tuple[Ints, tuple[Text, ...]]:
+def _dictionary(column: pa.ChunkedArray) -> tuple[Ints, tuple[answers.Text, ...]]:
     """A number for each text, and the texts; null is one of them."""
     encoded = pc.dictionary_encode(column.combine_chunks(), null_encoding="encode")
     return encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64), tuple(encoded.dictionary.to_pylist())
 
 
-def _fitting_both(one: Fits, other: Fits, values: Ints, others: Ints) -> Fits:
+def _fitting_both(one: answers.Fits, other: answers.Fits, values: Ints, others: Ints) -> answers.Fits:
     """For each pair of values, the labels that fit both."""
     width = 1 + max(int(fits.label.max(initial=-1)) for fits in (one, other))
     sides = []
@@ -357,7 +356,7 @@ def _fitting_both(one: Fits, other: Fits, values: Ints, others: Ints) -> Fits:
         labels = fits.label[order][arrays.ranges(start, many)]
         sides.append(np.repeat(np.arange(len(value)), many) * width + labels)
     shared = np.intersect1d(sides[0], sides[1], assume_unique=True)
-    return Fits(shared % max(width, 1), shared // max(width, 1))
+    return answers.Fits(shared % max(width, 1), shared // max(width, 1))
 
 
 def _tuples(codes: Sequence[Ints], radices: Sequence[int], rows: int) -> tuple[Ints, Ints]:
