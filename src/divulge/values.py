@@ -42,6 +42,15 @@ def as_text(label: Any) -> str | None:
     return str(int(label) if isinstance(label, float) and label.is_integer() else label)
 
 
+def counted(count: int, one: str, many: str) -> str:
+    """A number with its noun.
+
+    >>> counted(1, "person", "people"), counted(2000, "person", "people")
+    ('1 person', '2,000 people')
+    """
+    return f"1 {one}" if count == 1 else f"{count:,} {many}"
+
+
 def class_name(key: Mapping[str, Any]) -> str:
     """A class by the values that make it: zip=476**, age=2*."""
     return ", ".join(f"{name}={'null' if value is None else value}" for name, value in key.items())

@@ -4,12 +4,15 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import shutil
 import sqlite3
 import stat
 import subprocess
+import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,6 +22,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import divulge as dv
+import divulge.cli.ledger
 from divulge.engines import DuckDBEngine, SparkEngine
 from divulge.errors import BadInput
 from divulge.publish import read_manifests
@@ -285,9 +289,75 @@ def _folder_of_others(place: Path) -> None:
     (place / "ledger.sqlite").rename(place / "notes.txt")
 
 
+def _open_folder_of_others(place: Path) -> None:
+    """What it is comes before who may look into it: nobody should close a folder that is no ledger."""
+    _folder_of_others(place)
+    place.chmod(0o755)
+
+
 def _a_file(place: Path) -> None:
     shutil.rmtree(place)
     place.write_text("", encoding="utf-8")
+
+
+def test_a_first_run_that_fails_leaves_no_ledger(tmp_path: Path) -> None:
+    pq.write_table(PEOPLE, tmp_path / "people.parquet")
+    asked = ["generalize", str(tmp_path / "people.parquet"), "--qi", "zip", "--sensitive", "disease"]
+    where = ["--ledger", str(tmp_path / "ledger"), "--out", str(tmp_path / "out")]
+    assert run_cli(*asked, "--k-anonymity", "9", *where).code == 3
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["people.parquet"]
+    assert run_cli(*asked, "--k-anonymity", "2", *where).code == 0
+    assert run_cli(*asked, "--k-anonymity", "9", *where, "--force").code == 3
+    assert numbers(dv.Ledger(tmp_path / "ledger").holdings()) == [1], "one that holds a release stays"
+
+
+def test_who_waits_for_a_ledger_that_goes_away_makes_a_new_one(
+    tmp_path: Path, models: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What another process holds the turn of may be gone by then: neither is the turn taken twice, nor a release entered in nothing."""
+    monkeypatch.setattr("divulge.ledger.book._SILENT", 0.0)
+    waits, told = threading.Event(), list[Path]()
+
+    def waiting(folder: Path) -> None:
+        told.append(folder)
+        waits.set()
+
+    with ThreadPoolExecutor() as pool:
+        with contextlib.suppress(KeyError), dv.Ledger(tmp_path / "ledger").turn():
+            entering = pool.submit(dv.Ledger(tmp_path / "ledger", waiting=waiting).add, models[0])
+            assert waits.wait(30)
+            raise KeyError
+        assert entering.result(30).number == 1
+    assert told == [tmp_path / "ledger"]
+    assert numbers(dv.Ledger(tmp_path / "ledger").holdings()) == [1]
+    assert [path.name for path in tmp_path.iterdir()] == ["ledger"]
+
+
+def test_whoever_waits_is_told_so(tmp_path: Path, models: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("divulge.ledger.book._SILENT", 0.0)
+    told, tell = threading.Event(), divulge.cli.ledger.tell_of_waiting
+
+    def tell_and_note(folder: Path) -> None:
+        tell(folder)
+        told.set()
+
+    monkeypatch.setattr("divulge.cli.ledger.tell_of_waiting", tell_and_note)
+    ledger, taken = dv.Ledger(tmp_path / "ledger"), threading.Event()
+    ledger.add(models[0])
+
+    def hold() -> None:
+        with ledger.turn():
+            taken.set()
+            assert told.wait(30)
+
+    with ThreadPoolExecutor() as pool:
+        holding = pool.submit(hold)
+        assert taken.wait(30)
+        done = run_cli("ledger", "add", str(tmp_path / "ledger"), str(models[1]), "--json")
+        holding.result(30)
+    assert done.code == 0
+    assert "waiting for it" in done.err
+    assert json.loads(done.out)["number"] == 2
 
 
 @pytest.mark.parametrize(
@@ -300,6 +370,7 @@ def _a_file(place: Path) -> None:
         (_no_database, "file is not a database"),
         (_of_later_times, "has the format 2; this divulge reads 1"),
         (_folder_of_others, "is not a ledger"),
+        (_open_folder_of_others, "is not a ledger"),
         (_a_file, "is a file"),
     ],
 )

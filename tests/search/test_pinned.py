@@ -157,6 +157,7 @@ def test_what_is_pinned_stands_in_the_way_and_is_named() -> None:
     told = raised.value.document()["infeasible"]
     assert told["in_the_way"]["class"]["second"] == "y"
     assert told["in_the_way"]["people"] == 1
+    assert "of 1 person; what is out already breaks k_anonymity >= 2 by itself (1 for 1 person)" in str(raised.value)
     assert told["suppression"] == pytest.approx(1 / 3, abs=1e-3)
     assert told["columns"] == ()
 

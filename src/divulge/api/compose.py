@@ -152,22 +152,24 @@ def how_certain(found: composition.Joined, measured: str) -> list[str]:
     notes = [f"{measured}: {_UPPER if found.exact else _NO_BOUND}"]
     for release, how in zip(found.disclosed, found.readings, strict=True):
         if how.several:
-            notes.append(
-                f"{how.several:,} people fit several classes of {release.name} and were placed in one of them, as its counts allow"
-            )
+            who = values.counted(how.several, "person", "people")
+            notes.append(f"several classes of {release.name} fit {who}, placed in one of them as its counts allow")
         if how.misfits:
+            who = values.counted(how.misfits, "person", "people")
             notes.append(
-                f"{how.misfits:,} people have other sensitive values than the classes of {release.name} that they fit: it is of another "
-                "state of the table"
+                f"no class of {release.name} that fits {who} was found to have room for the sensitive value too: it is of another state "
+                "of the table, or people lie otherwise in it than they were placed"
             )
         if how.too_many:
+            who = values.counted(how.too_many, "person is", "people are")
             notes.append(
-                f"{how.too_many:,} people are counted in classes of {release.name} that were published with fewer, so classes may be "
-                "smaller than they are counted: name also what it was published beside, or give the table that it was made of"
+                f"{who} counted in classes of {release.name} that were published with fewer, so classes may be smaller than they are "
+                "counted: name also what it was published beside, or give the table that it was made of"
             )
         if how.unfound:
+            what = values.counted(how.unfound, "row", "rows")
             notes.append(
-                f"nobody in the table fits {how.unfound:,} rows of {release.name}: it is of others too, or of another state of the table"
+                f"nobody in the table fits {what} of {release.name}: it is of others too, or of another state of the table"
             )
     if found.versions > 1 and found.person is None:
         notes.append(_WITHOUT_KEY)

@@ -14,7 +14,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from divulge import answers, publish
+from divulge import answers, publish, values
 from divulge.api.compose import how_certain, tie
 from divulge.api.query import manifests_of
 from divulge.belief import Adversary
@@ -24,7 +24,7 @@ from divulge.errors import BadInput
 from divulge.publish import EarlierReleases
 from divulge.table import Roles, Table, read_beside, table_of
 
-_JUDGED = "judged together with {count} that {are} out already, in the joint classes of the people in the table"
+_JUDGED = "judged together with {out} already, in the joint classes of the people in the table"
 
 
 def beside_released(source: Table, roles: Roles, her: Adversary) -> tuple[Table, EarlierReleases]:
@@ -98,8 +98,8 @@ def released_in(found: Joined, *, first: int = 0) -> EarlierReleases:
         told_of: dict[str, Any] = {"release": release.name, "kind": release.kind, "classes": len(release)}
         told_of["classes_sha256"] = release.classes_sha256
         settings.append(told_of | {"people": people, "found_by": asdict(reading)})
-    count = f"{len(columns)} release{'s' if len(columns) > 1 else ''}"
-    notes = how_certain(found, _JUDGED.format(count=count, are="are" if len(columns) > 1 else "is"))
+    out = values.counted(len(columns), "release that is out", "releases that are out")
+    notes = how_certain(found, _JUDGED.format(out=out))
     return EarlierReleases(columns, tuple(settings), tuple(notes), kept=found)
 
 

@@ -118,13 +118,7 @@ def labels_of(values: Iterable[Any], most: int = 38) -> list[str]:
     return list(found)
 
 
-def counted(count: int, one: str, many: str) -> str:
-    """1 record, 2 records.
-
-    >>> counted(1, "record", "records"), counted(2000, "record", "records")
-    ('1 record', '2,000 records')
-    """
-    return f"1 {one}" if count == 1 else f"{count:,} {many}"
+counted = values.counted
 
 
 def shown_of(shown: int, of: int, what: str, chosen: str) -> str:

@@ -14,7 +14,7 @@ import typer
 from typer import Argument, Option
 
 import divulge as dv
-from divulge import results
+from divulge import results, values
 from divulge.cli import options
 from divulge.cli.options import JsonOption, Text, Texts, new_app, takes_groups, tell
 from divulge.cli.program import options_of, refuse_idle
@@ -55,9 +55,20 @@ class LedgerOptions:
             "dataset": self.dataset,
             "expires": self.expires,
         }
-        found = dv.Ledger(self.ledger, **{name: value for name, value in given.items() if value is not None})
+        found = _opened(self.ledger, **given)
         found.judge()  # refused before any long work; and what a dead process left is settled before its folder is tidied up
         return found
+
+
+def _opened(folder: Path, **given: Any) -> dv.Ledger:
+    """A ledger as it was asked for; who waits for its turn is told so."""
+    said = {name: value for name, value in given.items() if value is not None}
+    return dv.Ledger(folder, waiting=tell_of_waiting, **said)
+
+
+def tell_of_waiting(folder: Path) -> None:
+    """Say why nothing happens."""
+    typer.echo(f"another process publishes by the ledger {folder}: waiting for it ...", err=True)
 
 
 def turn_of(ledger: dv.Ledger | None) -> contextlib.AbstractContextManager[object]:
@@ -135,8 +146,7 @@ def add(
       divulge ledger add ledger/ release-2025/
       divulge ledger add ledger/ release-2025/ --recipient clinic --expires 2027-12-31
     """
-    given: dict[str, Any] = {"recipient": recipient, "dataset": dataset, "expires": expires}
-    entered = dv.Ledger(ledger, **{name: value for name, value in given.items() if value is not None}).add(release)
+    entered = _opened(ledger, recipient=recipient, dataset=dataset, expires=expires).add(release)
     tell(entered, json_=json_)
 
 
@@ -148,7 +158,7 @@ def retract(ledger: LedgerArgument, number: NumberArgument, json_: JsonOption = 
     Examples:
       divulge ledger retract ledger/ 3
     """
-    tell(dv.Ledger(ledger).retract(number), json_=json_)
+    tell(_opened(ledger).retract(number), json_=json_)
 
 
 @app.command()
@@ -168,7 +178,7 @@ def forget(
       divulge ledger forget ledger/ 3 --force
     """
     refuse_idle(context, {"with --dry-run": ("force",)} if dry_run else {})
-    value = dv.Ledger(ledger)
+    value = _opened(ledger)
     found = value.entry(number) if dry_run else value.forget(number, force=force)
     tell(found, json_=json_, forgotten=not dry_run)
 
@@ -193,7 +203,7 @@ def export(
     if json_:
         tell(found, json_=True)
     else:
-        options.show(f"{len(found):,} {'release' if len(found) == 1 else 'releases'} written to {out}")
+        options.show(f"{values.counted(len(found), 'release', 'releases')} written to {out}")
 
 
 def _written(found: Any, out: Path) -> bytes:

@@ -17,7 +17,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from divulge import anatomy, arrays, publish
+from divulge import anatomy, arrays, count, publish
 from divulge.arrays import Ints
 from divulge.count import Contingency, Request, count_in_memory
 from divulge.errors import BadInput
@@ -178,8 +178,8 @@ class Disclosed:
 
 
 def coded_texts(column: pa.ChunkedArray) -> tuple[Ints, list[str | None]]:
-    """A column as codes, and what each code stands for as text; null is a value."""
-    encoded = column.combine_chunks().dictionary_encode(null_encoding="encode")
+    """A column as codes, and what each code stands for as text; null is a value, and so is NaN."""
+    encoded = count.plain_values(column).dictionary_encode(null_encoding="encode")
     codes: Ints = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
     return codes, [as_text(value) for value in encoded.dictionary.to_pylist()]
 

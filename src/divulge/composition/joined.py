@@ -42,7 +42,7 @@ class HowFound:
     several: int = 0
     """People whom several classes fit, and who were placed in one of them."""
     misfits: int = 0
-    """People whose sensitive values stand in no class that fits them, or only in full ones: the truth is not what was published."""
+    """People for whom no class that fits them was found with room for their sensitive values, in the way others were placed."""
     too_many: int = 0
     """People for whom the class that fits them has no room: it was published with fewer, and all of them are taken to be in it."""
     unfound: int = 0
@@ -465,6 +465,6 @@ def _refuse_repeated(version: _Version, person: str) -> None:
     ).to_pylist()[0]
     if found["rows_"] != found["people"]:
         without = found["rows_"] - found["named"]
-        told = f"{without} rows have no {person!r}" if without else f"{person!r} names some people twice"
+        told = f"{person!r} is empty in {without:,} of its rows" if without else f"{person!r} names some people twice"
         hint = "Versions of a truth are tied by it: give one row per person, each with its name"
         raise BadInput(f"{version.table.source}: {told}", hint=hint)

@@ -18,6 +18,7 @@ import contextlib
 import datetime as dt
 import hashlib
 import hmac
+import itertools
 import os
 import secrets
 import shutil
@@ -25,7 +26,7 @@ import sqlite3
 import stat
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
@@ -40,6 +41,10 @@ _APPLICATION = 0x64767267
 _FORMAT = 1
 _PAUSE = 0.02
 """Seconds between two looks whether the turn is free; a signal is heard in between."""
+_SILENT = 2.0
+"""Seconds after which whoever waits for the turn is told so."""
+_ATTEMPTS = 5
+"""How often a folder that another process takes away meanwhile is opened."""
 _BUSY = 10.0
 """Seconds that one short transaction waits for another."""
 _SCHEMA = (
@@ -59,6 +64,8 @@ _SCHEMA = (
         manifest TEXT NOT NULL,
         source TEXT)""",
 )
+Waiting = Callable[[Path], None]
+"""Called once, with the folder, by who has waited for some time."""
 _HELD: ContextVar[Mapping[tuple[int, Path], Book] | None] = ContextVar("held", default=None)
 """The ledgers whose turn this thread of work has, by its process, for a forked one has no turn, and the folder."""
 
@@ -69,18 +76,23 @@ class Book:
 
     folder: Path
     database: sqlite3.Connection
+    made: bool
+    """Whether the folder was not there before."""
+    files: tuple[Any, ...]
+    """Which files were opened, for another process may take the folder away and make a new one."""
 
     @classmethod
     @contextlib.contextmanager
     def open(cls, folder: Path, *, create: bool) -> Iterator[Book]:
         """Look that nobody else can read the folder, and open its database; a new one is made with `create` only."""
         with _in_words(folder):
-            _refuse_unless_private(folder, create=create)
+            made = _refuse_unless_private(folder, create=create)
             for name in (DATABASE, TURN):
                 _own_file(folder / name)
+            files = _files(folder)
             database = _connect(folder / DATABASE, wait=_BUSY)
         try:
-            book = cls(folder, database)
+            book = cls(folder, database, made, files)
             book._check_format()
             yield book
         finally:
@@ -88,18 +100,38 @@ class Book:
 
     @classmethod
     @contextlib.contextmanager
-    def turn(cls, folder: Path, *, wait: float) -> Iterator[Book]:
+    def turn(cls, folder: Path, *, wait: float, waiting: Waiting | None = None) -> Iterator[Book]:
         """Be the only one who publishes by this ledger; whoever has the turn already keeps it."""
         if (held := _held(folder)) is not None:
             yield held
             return
-        with cls.open(folder, create=True) as book, _taken(folder, wait):
+        with cls._alone(folder, wait, waiting) as book:
             book.recover()
             before = _HELD.set({**(_HELD.get() or {}), (os.getpid(), folder): book})
             try:
                 yield book
             finally:
                 _HELD.reset(before)
+                if book.made:
+                    book.remove_if_empty()
+
+    @classmethod
+    @contextlib.contextmanager
+    def _alone(cls, folder: Path, wait: float, waiting: Waiting | None) -> Iterator[Book]:
+        """The opened folder with its turn; opened again where whoever had the turn took the folder away, because nothing came of it."""
+        deadline = time.monotonic() + wait
+        for attempt in itertools.count(1):
+            with contextlib.ExitStack() as opened:
+                try:
+                    book = opened.enter_context(cls.open(folder, create=True))
+                    opened.enter_context(_taken(folder, wait, deadline, waiting))
+                except BadInput:
+                    if attempt == _ATTEMPTS or folder.exists() or not folder.parent.is_dir():
+                        raise
+                    continue
+                if book.files == _files(folder):
+                    yield book
+                    return
 
     @classmethod
     @contextlib.contextmanager
@@ -110,7 +142,8 @@ class Book:
             return
         with cls.open(folder, create=False) as book:
             with contextlib.suppress(BadInput), _taken(folder, wait=0.0):
-                book.recover()
+                if book.files == _files(folder):
+                    book.recover()
             yield book
 
     def rows(self, where: str = "state != 'intended'", given: tuple[Any, ...] = ()) -> list[dict[str, Any]]:
@@ -165,6 +198,14 @@ class Book:
             for copy in self.folder.joinpath(RELEASES).iterdir():
                 if copy.name not in known:
                     shutil.rmtree(copy, ignore_errors=True)
+
+    def remove_if_empty(self) -> None:
+        """Leave no trace where nothing was published after all: by one rename, so that others find the whole ledger or none."""
+        aside = self.folder.with_name(f".{self.folder.name}-{secrets.token_hex(8)}")
+        with contextlib.suppress(OSError, BadInput):
+            if not self.rows("true"):
+                self.folder.rename(aside)
+                shutil.rmtree(aside, ignore_errors=True)
 
     def settle(self, number: int) -> None:
         """Find out whether a release that was about to be published is out, by what can be seen of it."""
@@ -242,20 +283,32 @@ def _connect(path: Path, *, wait: float) -> sqlite3.Connection:
 
 
 @contextlib.contextmanager
-def _taken(folder: Path, wait: float) -> Iterator[None]:
+def _taken(folder: Path, wait: float, deadline: float = 0.0, waiting: Waiting | None = None) -> Iterator[None]:
     """Hold the turn. SQLite's lock goes with the process, however it dies, and no child inherits it."""
     with _in_words(folder):
         lock = sqlite3.connect(folder / TURN, timeout=0.0, isolation_level=None)
     try:
-        deadline = time.monotonic() + wait
+        begun = time.monotonic()
         while not _locked(lock, folder):
             if time.monotonic() >= deadline:
                 told = f"another process publishes by the ledger {folder}, and was not done after {wait:g} seconds"
                 raise BadInput(told, hint="Nothing was published. Try again when it is done")
+            if waiting is not None and time.monotonic() >= begun + _SILENT:
+                waiting(folder)
+                waiting = None
             time.sleep(_PAUSE)
         yield
     finally:
         lock.close()
+
+
+def _files(folder: Path) -> tuple[Any, ...]:
+    """Which files a ledger consists of, whatever they are called; empty where one is missing."""
+    try:
+        found = [folder.joinpath(name).stat() for name in (DATABASE, TURN)]
+    except OSError:
+        return ()
+    return tuple((file.st_dev, file.st_ino) for file in found)
 
 
 def _locked(lock: sqlite3.Connection, folder: Path) -> bool:
@@ -284,7 +337,9 @@ def _hint(error: OSError | sqlite3.Error) -> str:
     return "Another process uses it: try again" if busy else ""
 
 
-def _refuse_unless_private(folder: Path, *, create: bool) -> None:
+def _refuse_unless_private(folder: Path, *, create: bool) -> bool:
+    """Refuse what is no ledger or is open to others; says whether the folder had to be made."""
+    made = False
     if not folder.exists() and not folder.is_symlink():
         if not create:
             raise BadInput(f"there is no ledger {folder}", hint="A release that is published with ledger= makes one")
@@ -293,11 +348,14 @@ def _refuse_unless_private(folder: Path, *, create: bool) -> None:
             raise BadInput(told, hint="Make the parent folder first")
         with contextlib.suppress(FileExistsError):  # another process was quicker
             folder.mkdir(mode=0o700)
+            made = True
             publish.sync(folder.parent)
     if folder.is_symlink():
         raise BadInput(f"the ledger {folder} is a link", hint="Name the folder itself")
     if not folder.is_dir():
         raise BadInput(f"the ledger {folder} is a file", hint="A ledger is a folder: name one, or a new one")
+    if not folder.joinpath(DATABASE).exists() and (not create or any(folder.iterdir())):
+        raise BadInput(f"{folder} is not a ledger", hint="Name the folder of one, or a new one")
     found = folder.stat()
     if sys.platform != "win32":
         if found.st_uid != os.getuid():
@@ -305,8 +363,7 @@ def _refuse_unless_private(folder: Path, *, create: bool) -> None:
         if stat.S_IMODE(found.st_mode) & 0o077:
             told = f"others can look into the ledger {folder} (mode {stat.S_IMODE(found.st_mode):04o})"
             raise BadInput(told, hint=f"chmod 700 {folder}")
-    if not folder.joinpath(DATABASE).exists() and (not create or any(folder.iterdir())):
-        raise BadInput(f"{folder} is not a ledger", hint="Name the folder of one, or a new one")
+    return made
 
 
 def _own_file(path: Path) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import datetime as dt
 import json
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -81,6 +81,7 @@ class Ledger:
         dataset: Which people the release is about: those of one dataset are judged together. By default the only one of the ledger.
         expires: The day after which the recipient should have it no more. It stays known, and is judged like the others.
         wait: Seconds to wait for another process that publishes by the same ledger.
+        waiting: Called once, with the folder, after two of them.
 
     Examples:
         >>> import divulge as dv, pyarrow as pa, tempfile
@@ -102,6 +103,7 @@ class Ledger:
     dataset: str | None = None
     expires: str | dt.date | None = None
     wait: float = 60.0
+    waiting: Callable[[Path], None] | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         members = (self.coalition,) if isinstance(self.coalition, str) else tuple(self.coalition)
@@ -159,7 +161,7 @@ class Ledger:
     @contextlib.contextmanager
     def turn(self) -> Iterator[Book]:
         """Publish alone: others who enter releases wait until the block is left, and are judged against what was entered in it."""
-        with Book.turn(self._path, wait=self.wait) as book:
+        with Book.turn(self._path, wait=self.wait, waiting=self.waiting) as book:
             yield book
 
     # --- entering ---------------------------------------------------------------------------------------------------

@@ -15,14 +15,13 @@ from typing import Any
 
 import numpy as np
 
-from divulge import metrics
+from divulge import metrics, values
 from divulge.arrays import Floats
 from divulge.belief import Belief
 from divulge.errors import Infeasible
 from divulge.search.judge import Judge, all_published
 from divulge.search.lattice import Classes, Lattice, Node, Rollup, with_drop
 from divulge.search.rules import Rule
-from divulge.values import as_text
 
 _SECONDS = 1.0
 _MOST_NODES = 1000
@@ -101,10 +100,11 @@ class Diagnosis:
         if self.in_the_way is not None:
             way = self.in_the_way
             value = f", where {way.value!r} stands out" if way.value is not None else ""
-            who = f"the class {dict(way.labels)} of {way.people} people" if way.labels else f"all {way.people} people"
+            people = values.counted(way.people, "person", "people")
+            who = f"the class {dict(way.labels)} of {people}" if way.labels else f"all {people}"
             advice += f"{'; ' if advice else ''}in the way: {who}{value}"
         for broken in self.already:
-            whom = "" if broken.people is None else f" for {broken.people:,} people"
+            whom = "" if broken.people is None else f" for {values.counted(broken.people, 'person', 'people')}"
             told = f"what is out already breaks {broken.promise} by itself ({broken.value:.4g}{whom})"
             advice += f"{'; ' if advice else ''}{told}"
         if self.already:
@@ -298,7 +298,7 @@ def _labels(rollup: Rollup, classes: Classes, number: int) -> dict[str, str | No
     """The published labels of a class."""
     raw, counted = int(np.argmax(classes.of_raw == number)), rollup.contingency
     pinned = list(counted.class_key(raw).items())[len(counted.own_keys) :]
-    told = {name: as_text(value) for name, value in pinned}
+    told = {name: values.as_text(value) for name, value in pinned}
     if not rollup.lattice.ladders:  # boxes: nothing was cut yet
         return told
     steps = zip(rollup.lattice.ladders, rollup.lattice.levels(classes.node), counted.own_codes, strict=True)
@@ -311,4 +311,6 @@ def _telling_value(belief: Belief, number: int) -> str | None:
     here = belief.cells.of_class(number)
     share[list(here)] = np.array(list(here.values())) / sum(here.values())
     apart = np.abs(share - belief.prior.of_class(number))
-    return as_text(belief.cells.domain.labels[int(np.argmax(apart))]) if apart.max() > metrics.TOLERANCE else None
+    return (
+        values.as_text(belief.cells.domain.labels[int(np.argmax(apart))]) if apart.max() > metrics.TOLERANCE else None
+    )

@@ -29,7 +29,7 @@ _READABLE = 30
 
 def _counted(one: str, many: str) -> Callable[[int], str]:
     """1 person, 2 people."""
-    return lambda count: f"1 {one}" if count == 1 else f"{count:,} {many}"
+    return lambda count: values.counted(count, one, many)
 
 
 people, rows, classes = _counted("person", "people"), _counted("row", "rows"), _counted("class", "classes")
