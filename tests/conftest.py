@@ -104,6 +104,15 @@ def _draw_few(item: pytest.Function) -> None:
         test._hypothesis_internal_use_settings = few  # noqa: SLF001 - Hypothesis has no other way
 
 
+# --- Strays -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="session", autouse=True)
+def no_stray_policy(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """A divulge.toml that somebody left above the temporary folder is not found: the search ends at a folder with .git."""
+    (tmp_path_factory.getbasetemp() / ".git").mkdir(exist_ok=True)
+
+
 # --- The end -----------------------------------------------------------------------------------------------------------
 
 

@@ -342,7 +342,10 @@ def choose_hierarchies(
     values = {key.name: key.labels for key in contingency.own_keys}
     own = declared.hierarchies if declared is not None else {}
     specs: dict[str, Spec] = {name: hierarchy for name, hierarchy in own.items() if name in values}
-    specs |= policy.hierarchies
+    # Quasi-identifiers by hand go before the policy's, and its levels of the others are not asked for.
+    theirs = policy.roles.get("quasi_identifiers") or ()
+    others = {theirs} if isinstance(theirs, str) else {*theirs}
+    specs |= {name: spec for name, spec in policy.hierarchies.items() if name in values or name not in others}
     specs |= load_hierarchies(given, columns=list(values)) if isinstance(given, str | Path) else given or {}
     for column in specs:
         if column not in values:

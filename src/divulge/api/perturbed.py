@@ -18,13 +18,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from divulge import arrays, values
+from divulge import arrays, metrics, values
 from divulge.arrays import Floats
 from divulge.belief import Belief
 from divulge.count import Contingency, count
 from divulge.engines import DuckDBEngine
 from divulge.errors import BadInput
-from divulge.metrics import mutual_information, specific_information
 from divulge.results import Result
 from divulge.table import Names, Table, read, resolve_roles, table_of
 
@@ -125,9 +124,9 @@ def perturbed(
     return Perturbed(
         rows=counted.rows,
         entropy=belief.whole.entropy,
-        mutual_information=mutual_information(belief),
+        mutual_information=metrics.mutual_information(belief),
         conditional_entropy=belief.entropy,
-        specific_information=specific_information(belief),
+        specific_information=metrics.specific_information(belief),
         contingency=counted,
         surprise_of_original=arrays.sum_by_id(cells.value, cells.mass * belief.log_ratio) / cells.marginal,
         attributes=_attributes(joined, versions, about),
@@ -154,10 +153,10 @@ def _attributes(
         published, original = (Belief.of_table(counted[side].cells[column]) for side in ("published", "original"))
         found[name] = AttributeBehind(
             entropy=published.whole.entropy,
-            mutual_information=mutual_information(published),
-            information_of_original=mutual_information(original),
+            mutual_information=metrics.mutual_information(published),
+            information_of_original=metrics.mutual_information(original),
             surprise=published.surprise,
-            specific_information=specific_information(published),
+            specific_information=metrics.specific_information(published),
         )
     return found
 

@@ -16,6 +16,7 @@ from divulge.api.query import is_anatomized
 from divulge.cli import options, program
 from divulge.cli.measure import SuppressionOptions, table_or_release
 from divulge.cli.pictures import ChartOption, Pictures, ReportOption, write_report
+from divulge.cli.policies import policy_of
 from divulge.policy import Promise
 
 if TYPE_CHECKING:
@@ -114,7 +115,7 @@ def attack(
     if not is_anatomized(table.source):
         release = table_or_release(table, private=False)
         opened = release.table
-    kept = options.policy_of(policy, promises) if policy or promises else None
+    kept = policy_of(policy, promises) if policy or promises else None
     named = {"qi": qi, "sensitive": sensitive, "identifier": identifier, "knows": knows}
     columns = {name: _columns(opened, given) for name, given in named.items()}
     with options.progress_bar("attacks") as progress:

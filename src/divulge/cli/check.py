@@ -1,17 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`divulge check`: hold a table against a policy, or a release against what it promises; exit code 0 or 1."""
+"""`divulge check`: hold tables against a policy, or releases against what they promise; exit code 0 or 1."""
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Annotated
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Annotated, Any, ClassVar
+from urllib.parse import urlsplit
 
 import typer
-from typer import Option
+from typer import Argument, Option
 
 import divulge as dv
+from divulge import results
 from divulge.api.query import is_anatomized
-from divulge.cli import options
+from divulge.cli import options, program
+from divulge.cli.compare import SeveralTables
 from divulge.cli.ledger import LedgerOptions
 from divulge.cli.measure import (
     PrivateOption,
@@ -20,11 +26,53 @@ from divulge.cli.measure import (
     refuse_beside_levels,
     table_or_release,
 )
-from divulge.cli.pictures import ChartOption, Pictures
-from divulge.errors import BadInput
-from divulge.policy import Promise
+from divulge.cli.pictures import ChartOption, Makers, Pictures
+from divulge.cli.policies import InForce, PolicyOptions
+from divulge.errors import BadInput, DivulgeError
+from divulge.policy import Promise, Verdict
+from divulge.views import gates
 
 app = options.new_app()
+_LEVELS = ("groups",)
+_CLASSES = ("leakages", "class_sizes")
+"""The pictures of an anatomized release, and of a table."""
+
+
+@dataclass(frozen=True)
+class TablesToJudge(SeveralTables):
+    """The tables, each of which is judged by itself."""
+
+    source: Annotated[
+        list[str],
+        Argument(
+            metavar="TABLE...", help="Tables as `divulge measure` reads them, and folders of releases; each is judged."
+        ),
+    ]
+
+
+@dataclass(frozen=True)
+class GateFiles:
+    """What the machine that runs the gate reads; no value of a cell is in it."""
+
+    panel: ClassVar[str] = "Output"
+    junit: Annotated[Path | None, Option(metavar="FILE", help="Also write JUnit XML, without a value of a cell.")] = (
+        None
+    )
+    sarif: Annotated[Path | None, Option(metavar="FILE", help="Also write SARIF 2.1.0, without a value of a cell.")] = (
+        None
+    )
+
+    def __post_init__(self) -> None:
+        for target in (self.junit, self.sarif):
+            if target is not None and not target.absolute().parent.is_dir():
+                raise BadInput(f"{target} cannot be written: there is no folder {target.parent}")
+
+    def write(self, judged: Sequence[gates.JudgedTable]) -> None:
+        """Both, whatever was found."""
+        if self.junit is not None:
+            results.write_file(self.junit, gates.junit(judged).encode(), "JUnit file")
+        if self.sarif is not None:
+            results.write_file(self.sarif, gates.sarif(judged).encode(), "SARIF file")
 
 
 @app.command()
@@ -32,14 +80,15 @@ app = options.new_app()
 @options.takes_groups
 def check(
     context: typer.Context,
-    table: options.TableOptions,
+    tables: TablesToJudge,
     roles: options.RoleOptions,
     columns: options.GuardOptions,
     adversary: options.BeliefOptions,
     suppression: SuppressionOptions,
     ledger: LedgerOptions,
+    policy: PolicyOptions,
+    files: GateFiles,
     released: ReleasedOption = None,
-    policy: options.PolicyOption = None,
     protect: options.ProtectOption = None,
     sample: Annotated[int, Option(help="How many of the classes that break a promise to name.", min=0)] = 10,
     joint: options.JointOption = False,
@@ -48,37 +97,95 @@ def check(
     json_: options.JsonOption = False,
     promises: tuple[Promise, ...] = (),
 ) -> None:
-    """Hold a table against a policy, or a release against its own: exit code 1 if a promise is broken, or a column must not be published.
+    """Hold tables against a policy, or releases against their own: exit code 1 if a promise is broken, or a column must not be published.
 
     \b
     Examples:
       divulge check patients.csv --qi zip,age --sensitive disease --k-anonymity 5 --entropy-leakage 0.5
-      divulge check release/ --private
+      divulge check build/*.parquet --policy divulge.toml --junit verdicts.xml
       divulge check release-2/ --original patients.csv --released release-1/
     """
-    if is_anatomized(table.source):
+    several = len(tables.source) > 1
+    program.refuse_idle(context, {"with several tables": ("chart",)} if several else {})
+    known = ledger.value(context, publishes=False)
+    given = policy.in_force(promises, protect=protect, alone_share=columns.alone_share)
+    if any(given.of(source).found for source in tables.source):
+        given.announce(json_=json_)
+
+    def levels_of(table: options.TableOptions) -> Any:
         if released:
             told = f"{table.source} is anatomized, and has no mapping that says who is in which group: nothing can be held beside it"
             raise BadInput(told, hint="`divulge compose` with --truth tells what they give away together")
-        refuse_beside_levels(context, table.source, used=("chart", "json_"))
-        drawing = Pictures.of(chart, ("groups",))
-        levels = dv.check_anatomized(table.source, engine=table.chosen_engine())
-        options.tell(levels, json_=json_)
-        drawing.draw({"groups": levels.chart}, json_=json_)
-        if not levels.holds:
-            raise typer.Exit(1)
+        if not several:  # what has no effect on this one has one on the others
+            refuse_beside_levels(context, table.source, used=("chart", "json_", *program.options_of(GateFiles)))
+        return dv.check_anatomized(table.source, engine=table.chosen_engine())
+
+    def verdict_of(table: options.TableOptions) -> Verdict:
+        judged = table_or_release(table, private=private)
+        opened = judged.table
+        her = replace(suppression.added_to(adversary.resolve(opened.names)), released=released or None)
+        named = roles.resolve(opened) | columns.resolve(opened)
+        kept = given.of(table.source).policy
+        return dv.check(judged, kept, **named, joint=joint, adversary=her, sample=sample, ledger=known)
+
+    drawings: dict[str, Pictures] = {}
+
+    def judged(table: options.TableOptions) -> gates.JudgedTable:
+        source = _without_login(table.source)
+        try:
+            drawings[table.source] = Pictures.of(chart, _LEVELS if is_anatomized(table.source) else _CLASSES)
+            return gates.JudgedTable(source, levels_of(table) if is_anatomized(table.source) else verdict_of(table))
+        except DivulgeError as error:
+            return gates.JudgedTable(source, None, error)
+
+    found = [judged(table) for table in tables.each()]
+    files.write(found)
+    if several:
+        _tell_all(found, given, json_=json_, sample=sample)
+    else:
+        _tell_one(found[0], given.of(tables.source[0]), json_=json_, sample=sample)
+        _draw(drawings[tables.source[0]], found[0].result, json_=json_)
+    if code := gates.exit_code(found):
+        raise typer.Exit(code)
+
+
+def _without_login(source: str) -> str:
+    """An address without who asks, and without what else it is asked with; a path as it is."""
+    if "://" not in source:
+        return source
+    parts = urlsplit(source)
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
+
+
+def _tell_one(judged: gates.JudgedTable, given: InForce, *, json_: bool, sample: int) -> None:
+    if judged.error is not None:
+        raise judged.error
+    in_words = {"sample": sample} if isinstance(judged.result, Verdict) else None
+    options.tell(judged.verdict, json_=json_, text=in_words, settings=given.settings)
+
+
+def _draw(drawing: Pictures, result: Any, *, json_: bool) -> None:
+    makers: Makers = {
+        _LEVELS[0]: result.chart,
+        _CLASSES[0]: result.chart,
+        _CLASSES[1]: lambda: dv.charts.class_sizes(result.measurement),
+    }
+    drawing.draw(makers, json_=json_)
+
+
+def _tell_all(found: Sequence[gates.JudgedTable], given: InForce, *, json_: bool, sample: int) -> None:
+    """The verdict of each; what could not be judged is also told on standard error, as always."""
+    for item in found:
+        if item.error is not None:
+            item.error.message, item.error.hint = map(results.spoken, (item.error.message, item.error.hint))
+            sys.stderr.write(f"divulge: {item.source}: {item.error}\n")
+    if json_:
+        holds = not gates.exit_code(found)
+        tables = [{"table": item.source, **item.document()} for item in found]
+        options.emit_json({"holds": holds, "tables": tables, "settings": given.settings})
         return
-    drawing = Pictures.of(chart, ("leakages", "class_sizes"))
-    known = ledger.value(context, publishes=False)
-    judged = table_or_release(table, private=private)
-    opened = judged.table
-    kept = options.policy_of(policy, promises, protect=protect, alone_share=columns.alone_share)
-    her = replace(suppression.added_to(adversary.resolve(opened.names)), released=released or None)
-    named = roles.resolve(opened) | columns.resolve(opened)
-    verdict = dv.check(judged, kept, **named, joint=joint, adversary=her, sample=sample, ledger=known)
-    options.tell(verdict, json_=json_, text={"sample": sample})
-    drawing.draw(
-        {"leakages": verdict.chart, "class_sizes": lambda: dv.charts.class_sizes(verdict.measurement)}, json_=json_
-    )
-    if not verdict.holds:
-        raise typer.Exit(1)
+    options.show(gates.summary(found))
+    for item in found:
+        if item.result is not None:
+            in_words = {"sample": sample} if isinstance(item.result, Verdict) else {}
+            options.show("", item.result.text(**in_words))

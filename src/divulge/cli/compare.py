@@ -33,16 +33,21 @@ class SeveralTables(options.TableOptions):
         ),
     ]
 
-    def opened(self) -> list[Any]:
-        """All of them; how tables are read says nothing about releases, which say so themselves."""
+    def each(self) -> list[options.TableOptions]:
+        """One by one; how tables are read says nothing about releases among them, which say so themselves."""
         releases = [(Path(source) / publish.NAME).is_file() for source in self.source]
         told = {item.name: getattr(self, item.name) for item in fields(self) if item.name != "source"}
         reading = told if all(releases) else {name: told[name] for name in told if name in _ENGINES}
         return [
-            source
-            if is_anatomized(source)
-            else table_or_release(options.TableOptions(source=source, **(reading if release else told)), private=False)
+            options.TableOptions(source=source, **(reading if release else told))
             for source, release in zip(self.source, releases, strict=True)
+        ]
+
+    def opened(self) -> list[Any]:
+        """All of them."""
+        return [
+            table.source if is_anatomized(table.source) else table_or_release(table, private=False)
+            for table in self.each()
         ]
 
 

@@ -17,6 +17,7 @@ from divulge.cli import options, program
 from divulge.cli.ledger import LedgerOptions, turn_of
 from divulge.cli.measure import ReleasedOption
 from divulge.cli.pictures import ChartOption, Makers, Pictures, ReportOption, reading_flags, write_report
+from divulge.cli.policies import PolicyOptions, policy_of
 from divulge.policy import Policy, Promise
 
 app = options.new_app()
@@ -65,8 +66,8 @@ def generalize(
     columns: options.GuardOptions,
     adversary: options.BeliefOptions,
     ledger: LedgerOptions,
+    policy: PolicyOptions,
     released: ReleasedOption = None,
-    policy: options.PolicyOption = None,
     protect: options.ProtectOption = None,
     out: Annotated[
         Path | None, Option(metavar="DIR", help="The new folder to publish in; without it nothing is written.")
@@ -154,7 +155,9 @@ def generalize(
         publish.refuse_target(out, force=force)
     opened = table.read()
     publish.choose_format(opened, format_)
-    kept = options.policy_of(policy, promises, protect=protect, alone_share=columns.alone_share)
+    in_force = policy.in_force(promises, protect=protect, alone_share=columns.alone_share)
+    in_force.announce(json_=json_)
+    kept = in_force.policy
     given = roles.resolve(opened)
     levels, her = levels_and_adversary(opened, kept, given, hierarchies=hierarchies, adversary=adversary)
     her = replace(her, released=released or None)
@@ -169,7 +172,7 @@ def generalize(
     }
     if pareto:
         front = dv.tradeoff(opened, pareto, **common)
-        options.tell(front, json_=json_)
+        options.tell(front, json_=json_, settings=in_force.settings)
         drawing.draw({"front": front.chart}, json_=json_)
         return
     writes = out is not None and not dry_run
@@ -188,14 +191,16 @@ def generalize(
     with options.progress_bar("what each promise costs") as progress:
         explanation = None if no_explain else release.explain(progress=progress)
     left = None if target is None else dv.utility(release.source, release, target=target)
-    options.tell(release, json_=json_, written=written, explanation=explanation, utility=left)
+    options.tell(
+        release, json_=json_, settings=in_force.settings, written=written, explanation=explanation, utility=left
+    )
     if report is not None:
         made = dv.report(release)
-        made = replace(made, policy=policy, utility=left or made.utility, explanation=explanation)
+        made = replace(made, policy=in_force.file, utility=left or made.utility, explanation=explanation)
         said = her if her.given else None
         again: dict[str, Any] = {
             "policy": kept,
-            "file": options.policy_of(policy, ()),
+            "file": policy_of(in_force.file, ()),
             "adversary": said,
             "options": reading_flags(table),
         }

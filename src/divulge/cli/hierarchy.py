@@ -12,6 +12,7 @@ from typer import Argument, Option
 
 import divulge as dv
 from divulge.cli import options, program
+from divulge.cli.policies import PolicyOptions
 from divulge.policy import Promise
 
 app = options.new_app()
@@ -171,7 +172,7 @@ def cut(
         ),
     ],
     adversary: options.BeliefOptions,
-    policy: options.PolicyOption = None,
+    policy: PolicyOptions,
     ranges: Annotated[
         int | None, Option(help="The most ranges; any number if not given.", min=1, rich_help_panel="Search")
     ] = None,
@@ -220,14 +221,16 @@ def cut(
     from divulge.table import split_names
 
     program.refuse_idle(context, _idle(out=out, json_=json_))
-    opened, promised = table.read(), options.policy_of(policy, promises)
+    in_force = policy.in_force(promises)
+    in_force.announce(json_=json_)
+    opened = table.read()
     her = adversary.resolve(opened.names, order_of=column)
     scale = adversary.orders(opened.names).get(column)
     found = dv.cut(
         opened,
         column,
         about=about,
-        policy=promised,
+        policy=in_force.policy,
         most=ranges,
         order=scale,
         keep=_points(keep) or (),
@@ -237,7 +240,7 @@ def cut(
         adversary=her,
     )
     written = [] if out is None else work.write_to({column: found.hierarchy}, out, to=to, force=force)
-    options.tell(found, json_=json_, text={"most": most}, written=written)
+    options.tell(found, json_=json_, text={"most": most}, settings=in_force.settings, written=written)
 
 
 @app.command()

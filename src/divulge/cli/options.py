@@ -16,7 +16,7 @@ import threading
 import typing
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeVar
 
@@ -27,7 +27,7 @@ from typer.core import TyperCommand
 from divulge import metrics
 from divulge.cli import program
 from divulge.errors import BadInput
-from divulge.policy import Policy, Promise, Protection
+from divulge.policy import Promise
 from divulge.results import Result, plain
 
 if TYPE_CHECKING:
@@ -53,10 +53,21 @@ def emit_json(document: Mapping[str, Any]) -> None:
     sys.stdout.write(json.dumps(plain(document), ensure_ascii=encoding != "utf8", allow_nan=False) + "\n")
 
 
-def tell(result: Result, *, json_: bool, text: Mapping[str, Any] | None = None, **options: Any) -> None:
-    """A result as one JSON object, or in words; `options` are the views' own, `text` those of the words alone."""
+def tell(
+    result: Result,
+    *,
+    json_: bool,
+    text: Mapping[str, Any] | None = None,
+    settings: Mapping[str, Any] | None = None,
+    **options: Any,
+) -> None:
+    """A result as one JSON object, or in words; `options` are the views' own, `text` those of the words alone.
+
+    `settings` are added to those of the document: what the command knows and the library does not.
+    """
     if json_:
-        emit_json(result.to_dict(**options))
+        document = result.to_dict(**options)
+        emit_json(document | ({"settings": {**document.get("settings", {}), **settings}} if settings else {}))
     else:
         show(result.text(**options, **(text or {})))
 
@@ -565,28 +576,10 @@ def _promises(bounds: Mapping[str, Sequence[str]], texts: Sequence[str]) -> tupl
     made += [("--promise", promise) for text in texts for promise in Promise.parse(text)]
     kept: dict[tuple[str, str, str | None], tuple[str, Promise]] = {}
     for option, promise in made:
-        about = (promise.metric.name, promise.metric.scope, promise.attribute)
-        before, other = kept.setdefault(about, (option, promise))
+        before, other = kept.setdefault(promise.about, (option, promise))
         if (before, other) != (option, promise):
             raise BadInput(
                 f"{promise.metric.name} is promised twice: {other.text} ({before}) and {promise.text} ({option})",
                 hint="leave one of them out",
             )
     return tuple(promise for _, promise in kept.values())
-
-
-def policy_of(
-    file: str | None,
-    promises: Sequence[Promise] | None,
-    *,
-    protect: Sequence[str] | None = None,
-    alone_share: float | None = None,
-) -> Policy:
-    """The policy file, if there is one, with the promises and protections of the command line added to its own."""
-    base = Policy() if file is None else Policy.load(file)
-    return replace(
-        base,
-        promises=(*base.promises, *(promises or ())),
-        protections=(*base.protections, *map(Protection.parse, protect or ())),
-        alone_share=base.alone_share if alone_share is None else alone_share,
-    )

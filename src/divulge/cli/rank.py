@@ -12,6 +12,7 @@ import divulge as dv
 from divulge.cli import options, program
 from divulge.cli.generalize import HierarchiesOption, levels_and_adversary
 from divulge.cli.pictures import ChartOption, Pictures
+from divulge.cli.policies import policy_of
 from divulge.errors import BadInput
 from divulge.policy import Promise
 
@@ -101,7 +102,7 @@ def rank(
     drawing = Pictures.of(chart, ("known_columns",) if growing else ("sets", "known_columns"))
     opened = table.read()
     given = roles.resolve(opened)
-    kept = options.policy_of(policy, promises) if anonymizing else None
+    kept = policy_of(policy, promises) if anonymizing else None
     if kept is None:
         levels, her = None, adversary.resolve(opened.names)
     else:

@@ -17,6 +17,7 @@ from divulge.api.query import is_anatomized
 from divulge.cli import options, program
 from divulge.cli.measure import SuppressionOptions, refuse_beside_levels, table_or_release
 from divulge.cli.pictures import reading_flags
+from divulge.cli.policies import PolicyOptions, policy_of
 from divulge.errors import BadInput
 from divulge.policy import Promise
 
@@ -34,7 +35,7 @@ def report(
     columns: options.GuardOptions,
     adversary: options.BeliefOptions,
     suppression: SuppressionOptions,
-    policy: options.PolicyOption = None,
+    policy: PolicyOptions,
     protect: options.ProtectOption = None,
     out: Annotated[
         str, Option(metavar="FILE", help="Where to write the page; replaced if it is there.")
@@ -65,6 +66,7 @@ def report(
     results.page_path(out)
     if audience not in _AUDIENCES:
         raise BadInput(f"there is no audience {audience!r}", hint=f"there are: {', '.join(_AUDIENCES)}")
+    settings: dict[str, Any] | None = None
     shown: dict[str, Any] = {"title": title, "date": _date(date), "audience": audience}
     if is_anatomized(table.source):
         refuse_beside_levels(context, table.source, used=("original", "out", "audience", "title", "date", "json_"))
@@ -72,17 +74,21 @@ def report(
         made = dv.report(table.source, **shown, adversary=her if her.given else None, engine=table.chosen_engine())
     else:
         mine = Path(table.source) / publish.FOLDER / publish.NAME
-        kept = options.policy_of(policy, promises, protect=protect, alone_share=columns.alone_share)
+        in_force = policy.in_force(promises, protect=protect, alone_share=columns.alone_share).of(table.source)
+        in_force.announce(json_=json_)
+        kept, settings = in_force.policy, in_force.settings if audience == _AUDIENCES[0] else None
         held = adversary.original or kept.adversary.original
         judged = table_or_release(table, private=audience == "internal" and held is None and mine.is_file())
         her = suppression.added_to(adversary.resolve(judged.table.names))
         named = roles.resolve(judged.table) | columns.resolve(judged.table)
-        made = replace(dv.report(judged, kept, **shown, **named, adversary=her if her.given else None), policy=policy)
+        made = replace(
+            dv.report(judged, kept, **shown, **named, adversary=her if her.given else None), policy=in_force.file
+        )
         again = replace(
-            made.made_from, source=table.source, options=reading_flags(table), file=options.policy_of(policy, ())
+            made.made_from, source=table.source, options=reading_flags(table), file=policy_of(in_force.file, ())
         )
         made = replace(made, made_from=again)
-    options.tell(made, json_=json_, written=made.save(out))
+    options.tell(made, json_=json_, settings=settings, written=made.save(out))
 
 
 def _date(given: str | None) -> dt.date | None:

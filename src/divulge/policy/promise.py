@@ -19,7 +19,7 @@ from divulge.arrays import Bools
 from divulge.belief import Belief, Ground
 from divulge.count import Contingency, Domain
 from divulge.errors import BadInput, BrokenPromise, nearest
-from divulge.metrics import Measurement, Metric, answer
+from divulge.metrics import Measurement, Metric
 from divulge.policy.guard import Alone, GuardFinding
 from divulge.results import Result
 from divulge.values import as_text
@@ -64,6 +64,11 @@ class Promise:
     def name_of(metric: Metric[Any]) -> str:
         """How a promise names its metric; one that is there for attributes too says that identity is meant."""
         return metric.name if metrics.find_metric(metric.name) is metric else f"identity {metric.name}"
+
+    @property
+    def about(self) -> tuple[str, str, str | None]:
+        """What it bounds: of two promises about the same, one can be meant."""
+        return self.metric.name, self.metric.scope, self.attribute
 
     @property
     def text(self) -> str:
@@ -564,7 +569,7 @@ def _held(measurement: Measurement, protected: Protected, sample: int) -> Iterat
     for promise, attribute in _spread(measurement, promises, beliefs):
         question = metrics.Question(promise.metric, promise.bound, attribute, promise.l_value, protected.only)
         view = question.view(measurement.identity_view, beliefs)
-        found = answer(question, measurement.contingency, view, most=sample)
+        found = metrics.answer(question, measurement.contingency, view, most=sample)
         yield replace(_outcome(promise, attribute, found), protects=protected.protection.who)
 
 
