@@ -6,13 +6,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from divulge import anatomy, answers, attacks, publish
+from divulge import anatomy, answers, publish
 from divulge.count import Nulls
 from divulge.engines import OwnEngine
 from divulge.errors import BadInput
 from divulge.table import Roles, Table, table_of
+
+if TYPE_CHECKING:
+    from divulge import attacks
 
 _HINT = "Nothing was published. Did the source change meanwhile? Run it again; if it stays so, report it"
 _SAMPLE = f"Measure a sample of the table, or {anatomy.LARGER}"
@@ -111,6 +114,8 @@ class AnatomizedRelease(publish.Release):
 
     def attack(self, effort: attacks.Effort | None = None) -> attacks.Attacks:
         """What the four attacks achieve."""
+        from divulge import attacks
+
         found = attacks.attack_anatomized(self.whole("attacks cannot be measured"), effort=effort)
         return replace(found, settings={"source": self.source.source, **found.settings}, frame=self.frame)
 

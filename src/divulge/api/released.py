@@ -10,19 +10,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from divulge import answers, publish, values
-from divulge.api.compose import how_certain, tie
-from divulge.api.query import manifests_of
 from divulge.belief import Adversary
-from divulge.composition import Disclosed, Joined
 from divulge.count import NOT_PUBLISHED
 from divulge.errors import BadInput
 from divulge.publish import EarlierReleases
 from divulge.table import Roles, Table, read_beside, table_of
+
+if TYPE_CHECKING:
+    from divulge.composition import Disclosed, Joined
 
 _JUDGED = "judged together with {out} already, in the joint classes of the people in the table"
 
@@ -31,6 +31,8 @@ def beside_released(source: Table, roles: Roles, her: Adversary) -> tuple[Table,
     """The table with a column for each release that is out already; as it is where none is named."""
     if her.released is None:
         return source, EarlierReleases()
+    from divulge.api.compose import tie  # most tables are the first of their kind
+
     refuse_unheld(her)
     found = tie(source, her.released, **_known(source, roles, her), person=roles.person)
     return _with_texts(source, found, found.columns), released_in(found)
@@ -44,6 +46,8 @@ def beside_new(new: Any, source: Table, roles: Roles, her: Adversary) -> tuple[T
     if her.original is None:
         told = f"who is in which class of {source.source} and of what is out already, the original alone says"
         raise BadInput(told, hint="Give the table that it was made of with original=")
+    from divulge.api.compose import tie
+
     refuse_unheld(her)
     truth = read_beside(source, her.original)
     found = tie(truth, [new, *her.released], **_known(truth, roles, her), person=roles.person)
@@ -67,6 +71,8 @@ def _told_of(found: Joined) -> Table:
 
 def _known(truth: Table, roles: Roles, her: Adversary) -> dict[str, Any]:
     """By which columns people are found, beside what a release says itself: these, and all that somebody else's table shares."""
+    from divulge.api.query import manifests_of
+
     ours = (answers.AnatomizedSource, answers.GeneralizedSource, publish.Release, list, tuple)
     foreign = [item for item in her.released if not isinstance(item, ours) and manifests_of(item) is None]
     shared = [name for item in foreign for name in read_beside(truth, item).names if truth.has(name)]
@@ -85,6 +91,8 @@ def refuse_unheld(her: Adversary) -> None:
 
 def released_in(found: Joined, *, first: int = 0) -> EarlierReleases:
     """Which releases are held, those from `first` on, and what to say of them; refused where nobody in the table is in one of them."""
+    from divulge.api.compose import how_certain
+
     quote, engine = found.table.engine.quote, found.table.engine
     columns = found.columns[first:]
     sums = ", ".join(f"SUM(CASE WHEN {quote(name)} <> 0 THEN 1 ELSE 0 END) AS n{at}" for at, name in enumerate(columns))
