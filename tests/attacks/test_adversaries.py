@@ -173,6 +173,36 @@ def test_control_group_is_scored_by_its_own_truth() -> None:
     assert one.risk == pytest.approx((5 / 7 - 0.5) / 0.5)
 
 
+def test_control_rows_that_stand_in_the_truth_are_told() -> None:
+    """Ages 31 and 52 of the control are rows of the truth; 31 with a cold is another person."""
+    control = pa.table({"age": [31, 31, 52, 80, 81], "disease": ["flu", "cold", "cold", "flu", "flu"]})
+    (note,) = [note for note in found(control=control).notes if "control" in note]
+    assert note.startswith("2 of 5 rows of the control are like a row of the truth in every column that both have")
+    assert not [note for note in found(control=control.slice(3)).notes if "control" in note]
+
+
+def test_a_control_of_the_same_people_is_refused(engine: DuckDBEngine | SparkEngine) -> None:
+    with pytest.raises(BadInput, match="every row of the control stands in the truth"):
+        found(control=TRUTH.slice(2), engine=engine)
+
+
+def test_a_key_says_who_of_the_control_is_in_the_truth() -> None:
+    """The same rows of other people are a control group; other rows of the same people are none."""
+    truth = TRUTH.append_column("id", pa.array(list("abcdefg")))
+    others = truth.set_column(3, "id", pa.array(list("ABCDEFg")))
+    result = found(truth, truth, control=others, identifier="id")
+    assert [note for note in result.notes if note.startswith("1 of 7 people of the control is in the truth too, by id")]
+    moved = truth.set_column(0, "age", pa.array([90.5] * 7))
+    with pytest.raises(BadInput, match="every row of the control stands in the truth"):
+        found(truth, truth, control=moved, identifier="id")
+
+
+def test_rows_that_everybody_has_say_nothing_of_who_the_control_are() -> None:
+    """Each row of the truth is there twice, so a new person is expected to be like one of them: noted, and not refused."""
+    truth = pa.concat_tables([TRUTH, TRUTH])
+    assert [note for note in found(truth=truth, control=TRUTH).notes if note.startswith("7 of 7 rows of the control")]
+
+
 def test_guesses_do_not_depend_on_the_truth() -> None:
     """The same people with other diseases: other successes, and every guess and belief the same."""
     others = TRUTH.set_column(2, "disease", pa.array(["cancer", "cold", "flu"] * 2 + ["cold"]))
@@ -237,6 +267,44 @@ def test_a_broken_promise_is_told_and_raised() -> None:
     assert str(result).startswith("BROKEN: k_anonymity >= 3")
     with pytest.raises(BrokenPromise, match="prosecutor reaches 1"):
         result.raise_for_broken()
+
+
+def test_people_who_were_left_out_break_no_promise(engine: DuckDBEngine | SparkEngine) -> None:
+    """60 of 110 rows have flu, as alpha <= 0.6 allows. 200 people who have flu too were left out: nothing was promised of them."""
+    release = pa.table({"age": ["[30, 40)"] * 110, "disease": ["flu"] * 60 + ["cold"] * 50})
+    truth = pa.table({"age": [35] * 310, "disease": ["flu"] * 60 + ["cold"] * 50 + ["flu"] * 200})
+    asked: dict[str, Any] = {"policy": {"promises": {"alpha": 0.6}}, "attacks": "inference", "engine": engine}
+    one = attempt(found(release, truth, **asked), "inference")
+    assert (one.successes, one.targets) == (260, 310)
+    assert one.in_release is not None
+    assert [one.in_release.successes, one.in_release.tries] == pytest.approx([60, 110])
+    assert not one.broken
+
+
+def test_people_who_were_left_out_hide_no_broken_promise() -> None:
+    """90 of 100 rows have flu, and 200 people who were left out a cold: right for 90 of 300 in all, for 90 of 100 in the release."""
+    release = pa.table({"age": ["[30, 40)"] * 100, "disease": ["flu"] * 90 + ["cold"] * 10})
+    truth = pa.table({"age": [35] * 300, "disease": ["flu"] * 90 + ["cold"] * 210})
+    result = found(release, truth, policy={"promises": {"alpha": 0.5}})
+    one = attempt(result, "inference")
+    assert one.rate.value == pytest.approx(0.3)
+    assert one.in_release is not None
+    assert one.in_release.value == pytest.approx(0.9)
+    assert one.broken
+    assert "of 100 of them who are in the release" in str(result)
+
+
+def test_left_out_people_do_not_hide_rows_that_are_found() -> None:
+    """30 rows of one person each break k >= 3, whoever else there is; by a key the same people are known to be there."""
+    rows = pa.table({"age": list(range(30, 60)), "disease": ["flu", "cold"] * 15, "id": list(range(30))})
+    others = pa.table({"age": [80] * 170, "disease": ["flu"] * 170, "id": list(range(100, 270))})
+    truth = pa.concat_tables([rows, others])
+    for options in ({}, {"identifier": "id"}):
+        one = attempt(found(rows, truth, policy=dv.Policy(k_anonymity=3), **options), "prosecutor")
+        assert one.rate.value == pytest.approx(30 / 200)
+        assert one.in_release is not None
+        assert [one.in_release.successes, one.in_release.tries] == pytest.approx([30, 30])
+        assert one.broken
 
 
 # --- what she knows ---------------------------------------------------------------------------------------------------
@@ -418,11 +486,25 @@ def test_known_columns_in_several_tables_make_no_row(tmp_path: Path) -> None:
         ({"wrong": 0.1, "attacks": "marketer"}, "wrong= has no effect"),
         ({"adversary": dv.Adversary(within={"disease": 2})}, "neither numbers nor dates"),
         ({"knows": None, "quasi_identifiers": ()}, "it is not said what she knows"),
+        ({"release": RELEASE.slice(0, 0)}, "the release has no rows"),
+        ({"truth": TRUTH.slice(0, 0)}, "the truth has no rows"),
+        ({"control": TRUTH.slice(0, 0)}, "the control has no rows"),
+        ({"background": TRUTH.slice(0, 0)}, "the background has no rows"),
+        ({"adversary": dv.Adversary(population=TRUTH.slice(0, 0))}, "the population has no rows"),
     ],
 )
 def test_what_makes_no_sense_is_refused(options: dict[str, Any], told: str) -> None:
     with pytest.raises(BadInput, match=told):
         found(**options)
+
+
+def test_one_row_and_columns_of_nulls_are_attacked() -> None:
+    """Of one row everything is known; four rows alike give their rows to one in four and the value, null, to all."""
+    assert {one.rate.value for one in found(RELEASE.slice(0, 1), TRUTH.slice(0, 1)).attempts} <= {0.0, 1.0}
+    nulls = pa.table({"age": pa.array([None] * 4, pa.int64()), "disease": pa.array([None] * 4, pa.string())})
+    result = found(nulls, nulls)
+    assert attempt(result, "prosecutor").rate.value == pytest.approx(1 / 4)
+    assert attempt(result, "nearest-value").rate.value == attempt(result, "inference").rate.value == 1
 
 
 def test_random_policies_stay_below_their_bounds() -> None:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -11,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import divulge as dv
 from divulge.attacks import ATTACKERS, Attempt, Stage, distance
 from divulge.attacks.distance import Space
 from tests.attacks.staged import table_stage
@@ -53,6 +55,16 @@ def test_the_index_finds_what_all_distances_find(
         assert sorted(found.row[found.person == number].tolist()) == expected
         assert found.distance[number] == pytest.approx(min(far))
         assert found.rows[number] == len(expected)
+
+
+def test_what_is_no_finite_number_is_like_itself_alone() -> None:
+    """Null, not a number and either infinity are 1 away from each other and from every number, however far that lies outside."""
+    release = pa.table({"x": ["0", "10", None, "nan", "inf", "-inf"]})
+    space = Space.of(release, ["x"], numbers=["x"])
+    found = space.nearest(pa.table({"x": ["nan", None, "-inf", "inf", "4", "1e300", "-70"]}))
+    nearest = [sorted(found.row[found.person == place].tolist()) for place in range(7)]
+    assert nearest == [[3], [2], [5], [4], [0], [0, 1, 2, 3, 4, 5], [0, 1, 2, 3, 4, 5]]
+    assert found.distance.tolist() == pytest.approx([0, 0, 0, 0, 0.4, 1, 1])
 
 
 def test_many_rows_in_few_boxes_and_small_portions(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -116,6 +128,26 @@ def test_without_a_key_no_row_is_anybodys() -> None:
     assert "no column says whose" in nearest_row.obstacle(on)
     (linkability,) = (each for each in ATTACKERS if each.name == "linkability")
     assert "two columns" in linkability.obstacle(on)
+
+
+@pytest.mark.filterwarnings("error")
+def test_not_a_number_is_a_value_of_its_own() -> None:
+    """Two of four ages are not a number: their owners are told apart from the others, and not from each other."""
+    people = pa.table(
+        {"id": ["a", "b", "c", "d"], "age": [20.0, math.nan, math.nan, None], "ill": ["x", "y", "y", "z"]}
+    )
+    result = dv.attack(people, truth=people, knows="age", sensitive="ill", identifier="id")
+    rates = {one.name: one.successes for one in result.attempts}
+    assert (rates["nearest-row"], rates["nearest-value"], rates["prosecutor"]) == (3, 4, 3)
+
+
+def test_numbers_are_the_same_however_they_are_written() -> None:
+    """34 in the truth is 34.0 in a release of decimal numbers, as a value and as a key."""
+    truth = pa.table({"id": [1, 2], "age": [20, 30], "wage": [7, 8]})
+    release = pa.table({name: truth[name].cast(pa.float64()) for name in truth.column_names})
+    result = dv.attack(release, truth=truth, knows="age", sensitive="wage", identifier="id")
+    rates = {one.name: one.successes for one in result.attempts}
+    assert (rates["nearest-row"], rates["nearest-value"], rates["inference"], rates["prosecutor"]) == (2, 2, 2, 2)
 
 
 def test_two_sources_are_linked_by_a_row() -> None:

@@ -9,8 +9,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from divulge.attacks import ATTACKERS, linkage
-from divulge.attacks.linkage import AGREEING, best_links
+from divulge.attacks import AGREEING, ATTACKERS, linkage
+from divulge.attacks.linkage import best_links
 from tests.attacks.staged import table_stage
 
 pytest.importorskip("splink")

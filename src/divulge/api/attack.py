@@ -150,6 +150,7 @@ def attack(
         promises=kept.promises,
         hierarchies=hierarchies,
     )
+    in_truth = stage.control_in_truth()
     stage = replace(stage, program=_program(release, opened, None if policy is None else kept))
     left_out = {attacker.name: why for attacker in chosen or adversaries.ATTACKERS if (why := attacker.obstacle(stage))}
     if chosen and left_out:
@@ -189,6 +190,7 @@ def attack(
         "suppressed": {str(text): how for text, how in her.suppression.items()},
         "least_distance": dict(stage.least_distance),
         "taxonomies": sorted(her.taxonomies or {}),
+        "agreeing": adversaries.AGREEING if any(one.name == "noisy-linkage" for one in running) else None,
         "interval": 0.95,
         "engine": stage.engine.name,
     }
@@ -197,7 +199,7 @@ def attack(
         knowledge=tuple(_knowing(stage, subsets)),
         left_out={} if chosen else left_out,
         settings=settings,
-        notes=tuple(_notes(stage)),
+        notes=(*([] if in_truth is None else [in_truth]), *_notes(stage)),
         frame=opened.table.frame,
     )
 
@@ -348,9 +350,10 @@ def _set_up(
 ) -> adversaries.Stage:
     """Everything that an attack needs, opened and checked."""
     table, roles = opened.table, opened.roles
-    everybody = _beside(table, truth)
+    _refuse_empty(table, "release")
+    everybody = _beside(table, truth, "truth")
     known = _known(table, everybody, roles, knows)
-    nobody = None if control is None else _beside(table, control)
+    nobody = None if control is None else _beside(table, control, "control")
     for name in roles.sensitive:
         everybody.column(name)
     if nobody is not None:
@@ -364,7 +367,7 @@ def _set_up(
     matcher = adversaries.Matcher(
         table, known, roles.sensitive, mass=opened.mass, meanings=meanings, suppression=her.suppression
     )
-    population = None if her.population is None else _beside(table, her.population)
+    population = None if her.population is None else _beside(table, her.population, "population")
     matcher.knowing_values([item for item in (everybody, nobody, population) if item is not None])
     shared = [name for name in everybody.names if table.has(name)]
     targets = adversaries.people_of(everybody, shared, known, records=records, seed=seed)
@@ -381,7 +384,7 @@ def _set_up(
         targets=_partly_wrong(targets, wrong, seed),
         controls=None if controls is None else _partly_wrong(controls, wrong, seed),
         adversary=her,
-        background=None if background is None else _beside(table, background),
+        background=None if background is None else _beside(table, background, "background"),
         promises=(*opened.promises, *promises),
         seed=seed,
         everybody=everybody,
@@ -397,13 +400,19 @@ def _set_up(
     )
 
 
-def _beside(table: Table, source: Any) -> Table:
+def _beside(table: Table, source: Any, what: str) -> Table:
     """Another table, where the engine of the release can see it."""
     found = read_beside(table, source)
-    if found.engine is table.engine:
-        return found
-    rows = found.engine.query(f"SELECT * FROM {found.relation}")
-    return replace(read_beside(table, rows), source=found.source, frame=found.frame)
+    if found.engine is not table.engine:
+        rows = found.engine.query(f"SELECT * FROM {found.relation}")
+        found = replace(read_beside(table, rows), source=found.source, frame=found.frame)
+    _refuse_empty(found, what)
+    return found
+
+
+def _refuse_empty(table: Table, what: str) -> None:
+    if not table.engine.query(f"SELECT 1 AS one FROM {table.relation} LIMIT 1").num_rows:
+        raise BadInput(f"the {what} has no rows", hint=f"{table.source} is empty; give one that is not")
 
 
 def _known(table: Table, truth: Table, roles: Roles, knows: Names) -> tuple[str, ...]:

@@ -5,10 +5,11 @@ from divulge.attacks.anatomized import Attacks, Effort, attack_anatomized
 from divulge.attacks.attempt import Attacker, AttackResult, Attempt, Knowing
 from divulge.attacks.catalogue import ATTACKERS
 from divulge.attacks.inferring import knowing
+from divulge.attacks.linkage import AGREEING
 from divulge.attacks.matching import Matcher
 from divulge.attacks.stage import MASS, People, Stage, people_of, put_together
 
 __all__ = [
-    "ATTACKERS", "MASS", "AttackResult", "Attacker", "Attacks", "Attempt", "Effort", "Knowing", "Matcher", "People",
-    "Stage", "attack_anatomized", "knowing", "people_of", "put_together",
+    "AGREEING", "ATTACKERS", "MASS", "AttackResult", "Attacker", "Attacks", "Attempt", "Effort", "Knowing", "Matcher", "People", "Stage",
+    "attack_anatomized", "knowing", "people_of", "put_together",
 ]  # fmt: skip

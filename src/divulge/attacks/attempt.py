@@ -36,6 +36,12 @@ class Rate:
     successes: float
     tries: int
 
+    @classmethod
+    def expected(cls, successes: float, tries: float) -> Rate:
+        """Of tries that are themselves an expectation: the interval is that of as many whole ones."""
+        whole = int(tries + TOLERANCE)
+        return cls(successes * whole / tries if whole else 0.0, whole)
+
     def __post_init__(self) -> None:
         if self.tries < 0 or not -TOLERANCE <= self.successes <= self.tries * (1 + TOLERANCE):
             raise InternalError(f"{self.successes} successes in {self.tries} tries")
@@ -117,6 +123,8 @@ class Attempt:
     """The same attack on people who are not in the release; None: nobody said who is not."""
     bound: Bound | None = None
     """None: no promise bounds it."""
+    in_release: Rate | None = None
+    """Of the targets who are in the release, of whom alone a bound speaks; None: it is not bounded, or all of them are."""
     most_at_risk: tuple[AtRisk, ...] = ()
     """Worst first."""
     told: str = ""
@@ -145,8 +153,8 @@ class Attempt:
 
     @property
     def broken(self) -> bool:
-        """The lower end of the interval is above the bound: more than chance explains."""
-        return self.bound is not None and self.rate.low > self.bound.value + TOLERANCE
+        """The lower end of the interval, of people who are in the release, is above the bound: more than chance explains."""
+        return self.bound is not None and (self.in_release or self.rate).low > self.bound.value + TOLERANCE
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -37,7 +38,7 @@ class Boxes:
     """Points in boxes of neighbours."""
 
     points: Floats = field(repr=False)
-    """One line for each distinct point; null is infinite, texts are numbers that mean nothing but themselves."""
+    """One line for each distinct point; texts are numbers that mean nothing but themselves."""
     measured: Bools = field(repr=False)
     """Which columns are numbers."""
     layout: arrays.Members = field(repr=False)
@@ -95,9 +96,7 @@ class Boxes:
         return whom[place][kept], point[kept], far[kept]
 
     def _far(self, left: Floats, right: Floats) -> Floats:
-        with np.errstate(invalid="ignore"):
-            apart = np.where(left == right, 0.0, np.abs(left - right))
-        total: Floats = np.where(self.measured, np.minimum(apart, 1.0), left != right).sum(axis=1)
+        total: Floats = np.where(self.measured, np.minimum(np.abs(left - right), 1.0), left != right).sum(axis=1)
         return total
 
     def _least(self, wanted: Floats) -> Floats:
@@ -106,9 +105,8 @@ class Boxes:
         for column, own in enumerate(wanted.T):
             below, above = own[:, None] < self.low[:, column], own[:, None] > self.high[:, column]
             if self.measured[column]:
-                with np.errstate(invalid="ignore"):
-                    off = np.where(below, self.low[:, column] - own[:, None], 0.0)
-                    off = np.where(above, own[:, None] - self.high[:, column], off)
+                off = np.where(below, self.low[:, column] - own[:, None], 0.0)
+                off = np.where(above, own[:, None] - self.high[:, column], off)
                 total += np.minimum(off, 1.0)
             else:
                 total += below | above
@@ -121,8 +119,7 @@ def _cut(points: Floats, members: Ints, measured: Bools, size: int) -> Iterator[
         return
     own = points[members]
     low, high = own.min(axis=0), own.max(axis=0)
-    with np.errstate(invalid="ignore"):
-        wide = np.where(low == high, 0.0, np.where(measured, np.minimum(high - low, 1.0), 1.0))
+    wide = np.where(low == high, 0.0, np.where(measured, np.minimum(high - low, 1.0), 1.0))
     order = np.argsort(own[:, int(wide.argmax())], kind="stable")
     half = len(members) // 2
     yield from _cut(points, members[order[:half]], measured, size)
@@ -131,42 +128,66 @@ def _cut(points: Floats, members: Ints, measured: Bools, size: int) -> Iterator[
 
 # --- rows as points ---------------------------------------------------------------------------------------------------
 @dataclass(frozen=True, eq=False)
+class _Axis:
+    """How the values of one column become coordinates: numbers as shares of the range of the release, texts by their place.
+
+    What is no finite number (null, not a number, both infinities) is like itself and 1 away from all else, and so is a number that lies
+    farther outside the range than it is wide.
+    """
+
+    texts: pa.Array | None
+    """The distinct texts of the release; None: a column of numbers."""
+    low: float = 0.0
+    span: float = 1.0
+
+    @classmethod
+    def of(cls, column: pa.ChunkedArray, *, is_number: bool) -> _Axis:
+        if not is_number:
+            return cls(pc.unique(column.combine_chunks()).drop_null())
+        own = _numbers(column)
+        finite = own[np.isfinite(own)]
+        low, high = (float(finite.min()), float(finite.max())) if len(finite) else (0.0, 0.0)
+        return cls(None, low, high - low or 1.0)
+
+    def places(self, column: pa.ChunkedArray) -> Floats:
+        """The coordinate of each value; a text that the release lacks is unlike all."""
+        missing = column.combine_chunks().is_null().to_numpy(zero_copy_only=False)
+        if self.texts is not None:
+            found = pc.index_in(column.combine_chunks(), value_set=self.texts).fill_null(-1)
+            return np.where(missing, len(self.texts), found.to_numpy(zero_copy_only=False)).astype(np.float64)
+        own = _numbers(column)
+        places = np.clip(
+            (own - self.low) / self.span, -2.0, 3.0
+        )  # no row is nearer than 1 to what lies outside [-1, 2]
+        others = (np.isneginf(own), -4.0), (np.isposinf(own), 5.0), (np.isnan(own), 7.0), (missing, 9.0)
+        for where, place in others:
+            places[where] = place
+        return places
+
+
+@dataclass(frozen=True, eq=False)
 class Space:
     """The rows of a release as points of some columns, and how the values of people become such points."""
 
     columns: tuple[str, ...]
     boxes: Boxes
     point_of_row: Ints = field(repr=False)
-    _low: Floats = field(repr=False)
-    _range: Floats = field(repr=False)
-    _texts: tuple[pa.Array | None, ...] = field(repr=False)
+    _axes: tuple[_Axis, ...] = field(repr=False)
 
     @classmethod
     def of(cls, rows: pa.Table, columns: Sequence[str], *, numbers: Sequence[str]) -> Space:
         """Rows whose values are texts; those of `numbers` are read as numbers."""
-        low, span, texts, points = [], [], [], []
-        for name in columns:
-            distinct = None if name in numbers else pc.unique(rows.column(name).combine_chunks()).drop_null()
-            own = _numbers(rows.column(name)) if distinct is None else _places(rows.column(name), distinct)
-            finite = own[np.isfinite(own)]
-            low.append(float(finite.min(initial=np.inf)) if distinct is None and len(finite) else 0.0)
-            width = float(finite.max(initial=-np.inf)) - low[-1] if distinct is None and len(finite) else 1.0
-            span.append(width or 1.0)
-            texts.append(distinct)
-            points.append((own - low[-1]) / span[-1])
-        whole = np.stack(points, axis=1)
-        distinct_points, of_row = np.unique(whole, axis=0, return_inverse=True)
-        measured = np.array([name in numbers for name in columns])
-        boxes = Boxes.of(distinct_points, measured)
-        return cls(tuple(columns), boxes, of_row.ravel(), np.array(low), np.array(span), tuple(texts))
+        axes = [_Axis.of(rows.column(name), is_number=name in numbers) for name in columns]
+        whole = np.stack([axis.places(rows.column(name)) for axis, name in zip(axes, columns, strict=True)], axis=1)
+        distinct, of_row = np.unique(whole, axis=0, return_inverse=True)
+        boxes = Boxes.of(distinct, np.array([axis.texts is None for axis in axes]))
+        return cls(tuple(columns), boxes, of_row.ravel(), tuple(axes))
 
     def points(self, people: pa.Table) -> Floats:
-        """People as points; a text that the release lacks is unlike all."""
-        found = []
-        for name, low, span, texts in zip(self.columns, self._low, self._range, self._texts, strict=True):
-            own = _numbers(people.column(name)) if texts is None else _places(people.column(name), texts)
-            found.append((own - low) / span)
-        return np.stack(found, axis=1)
+        """People as points."""
+        return np.stack(
+            [axis.places(people.column(name)) for axis, name in zip(self._axes, self.columns, strict=True)], axis=1
+        )
 
     @property
     def rows(self) -> arrays.Members:
@@ -201,17 +222,10 @@ class NearestRows:
 
 
 def _numbers(column: pa.ChunkedArray) -> Floats:
-    """Null is infinite."""
-    found = pc.cast(column, pa.float64()).combine_chunks().fill_null(np.inf)
+    """Null is no number."""
+    found = pc.cast(column, pa.float64()).combine_chunks().fill_null(np.nan)
     numbers: Floats = found.to_numpy(zero_copy_only=False)
     return numbers
-
-
-def _places(column: pa.ChunkedArray, texts: pa.Array) -> Floats:
-    """The place of a text among the distinct ones, -1 for what is not there; null is infinite."""
-    own = column.combine_chunks()
-    places: Floats = pc.index_in(own, value_set=texts).fill_null(-1).to_numpy(zero_copy_only=False).astype(np.float64)
-    return np.where(own.is_null().to_numpy(zero_copy_only=False), np.inf, places)
 
 
 # --- attacks ----------------------------------------------------------------------------------------------------------
@@ -225,11 +239,11 @@ class _Scene:
     @classmethod
     def of(cls, stage: Stage, columns: Sequence[str]) -> _Scene:
         rows = release_texts(stage.release, columns)
-        sides = [side.known for side in (stage.targets, stage.controls) if side is not None]
         numbers = [
             name
             for name in stage.knows
-            if stage.release.column(name).kind == "number" and all(_is_number(side.column(name)) for side in sides)
+            if stage.release.column(name).kind == "number"
+            and all(_is_number(side.known.column(name)) for side in stage.sides)
         ]
         return cls(rows, tuple(numbers))
 
@@ -264,8 +278,7 @@ def no_rows(stage: Stage) -> str:
 def distances(stage: Stage) -> list[Floats]:
     """How far the nearest row is from each target, and from each of the control group if there is one."""
     space = _Scene.of(stage, stage.knows).space(stage.knows)
-    sides = [side for side in (stage.targets, stage.controls) if side is not None]
-    return [space.nearest(side.known).distance for side in sides]
+    return [space.nearest(side.known).distance for side in stage.sides]
 
 
 def no_key(stage: Stage) -> str:
@@ -278,57 +291,45 @@ def _nearest_row(stage: Stage) -> Iterator[Attempt]:
     key = str(stage.key)
     scene = _Scene.of(stage, [*stage.knows, key])
     near = scene.space(stage.knows).nearest(stage.targets.known)
-    own, theirs = scene.rows.column(key).to_numpy(), stage.targets.truth.column(key).to_numpy()
-    chance = near.chance(own[near.row] == theirs[near.person])
-    yield Attempt(
-        name="nearest-row",
-        aim="linkability",
-        about=None,
-        knows=stage.knows,
-        targets=len(stage.targets),
-        guesses=len(stage.targets),
-        successes=float(chance.sum()),
-        random=1 / scene.rows.num_rows,
-        told=f"She takes the row that is nearest to what she knows; whose it is the column {key} tells.",
-    )
+    told = f"She takes the row that is nearest to what she knows; whose it is the column {key} tells."
+    rate = _rate(stage, stage.targets, near, key, scene)
+    yield _attempt(stage, "nearest-row", [rate], random=1 / scene.rows.num_rows, told=told)
 
 
 def _nearest_value(stage: Stage) -> Iterator[Attempt]:
     about = [name for name in stage.guessed if name in stage.targets.truth.column_names]
     scene = _Scene.of(stage, list(dict.fromkeys([*stage.knows, *about])))
     space = scene.space(stage.knows)
-    sides = [(side, space.nearest(side.known)) for side in (stage.targets, stage.controls) if side is not None]
+    sides = [(side, space.nearest(side.known)) for side in stage.sides]
     for name in about:
-        values = scene.rows.column(name).combine_chunks()
-        coded = values.dictionary_encode(null_encoding="encode")
-        codes = coded.indices.to_numpy(zero_copy_only=False)
-        rates = [_right_values(side, near, name, coded.dictionary, codes) for side, near in sides]
+        rates = [_rate(stage, side, near, name, scene) for side, near in sides if name in side.truth.column_names]
+        codes, truth = stage.in_common(stage.targets, name, scene.rows.column(name))
         counts = np.bincount(codes)
-        truth = _codes_of(stage.targets, name, coded.dictionary)
-        yield Attempt(
-            name="nearest-value",
-            aim="inference",
-            about=name,
-            knows=stage.knows,
-            targets=len(stage.targets),
-            guesses=len(stage.targets),
-            successes=rates[0].successes,
-            random=1 / len(counts),
-            prior=float((truth == counts.argmax()).mean()),
-            control=rates[1] if len(rates) > 1 else None,
-            told="She guesses the value of the row that is nearest to what she knows.",
-        )
+        prior = float((truth == counts.argmax()).mean())
+        told = "She guesses the value of the row that is nearest to what she knows."
+        random = 1 / int(np.count_nonzero(counts))
+        yield _attempt(stage, "nearest-value", rates, about=name, random=random, prior=prior, told=told)
 
 
-def _codes_of(people: People, name: str, values: pa.Array) -> Ints:
-    column = people.truth.column(name).combine_chunks()
-    found: Ints = pc.index_in(column, value_set=values).fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
-    return found
+def _rate(stage: Stage, people: People, near: NearestRows, name: str, scene: _Scene) -> Rate:
+    """How often a row that is nearest, taken by lot, has what is true of the person in a column."""
+    rows, truth = stage.in_common(people, name, scene.rows.column(name))
+    return Rate(float(near.chance(rows[near.row] == truth[near.person]).sum()), len(people))
 
 
-def _right_values(people: People, near: NearestRows, name: str, values: pa.Array, codes: Ints) -> Rate:
-    truth = _codes_of(people, name, values)
-    return Rate(float(near.chance(codes[near.row] == truth[near.person]).sum()), len(people))
+def _attempt(stage: Stage, name: str, rates: Sequence[Rate], *, about: str | None = None, **more: Any) -> Attempt:
+    """An attempt that ventures a guess for everybody: the rate of the targets, and that of the control group if there is one."""
+    return Attempt(
+        name=name,
+        aim="linkability" if about is None else "inference",
+        about=about,
+        knows=stage.knows,
+        targets=len(stage.targets),
+        guesses=len(stage.targets),
+        successes=rates[0].successes,
+        control=rates[1] if len(rates) > 1 else None,
+        **more,
+    )
 
 
 def _no_halves(stage: Stage) -> str:
@@ -341,20 +342,12 @@ def _linkability(stage: Stage) -> Iterator[Attempt]:
     half = (len(stage.knows) + 1) // 2
     halves = stage.knows[:half], stage.knows[half:]
     spaces = [scene.space(columns) for columns in halves]
-    rates = [_linked(side, spaces) for side in (stage.targets, stage.controls) if side is not None]
-    yield Attempt(
-        name="linkability",
-        aim="linkability",
-        about=None,
-        knows=stage.knows,
-        targets=len(stage.targets),
-        guesses=len(stage.targets),
-        successes=rates[0].successes,
-        random=1 / scene.rows.num_rows,
-        control=rates[1] if len(rates) > 1 else None,
-        told=f"One source knows {', '.join(halves[0])}, another {', '.join(halves[1])}; she links a person's two records where both are "
-        "nearest to the same row.",
+    rates = [_linked(side, spaces) for side in stage.sides]
+    told = (
+        f"One source knows {', '.join(halves[0])}, another {', '.join(halves[1])}; she links a person's two records where both are nearest "
+        "to the same row."
     )
+    yield _attempt(stage, "linkability", rates, random=1 / scene.rows.num_rows, told=told)
 
 
 def _linked(people: People, spaces: Sequence[Space]) -> Rate:

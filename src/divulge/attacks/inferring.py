@@ -323,15 +323,19 @@ def guess_values(stage: Stage, name: str, about: str, rule: Rule, told: str, *, 
     guesses, truth = rule(scene), _Truth(stage, stage.targets, about)
     # A guess that differs within a class is bounded by nothing that is promised of classes.
     one_class = bool((scene.matches.classes <= 1).all())
+    right = truth.right(guesses.value[scene.matches.of_person])
+    bound = stage.bound(about) if bounded and one_class else None
+    there = None if bound is None else stage.in_release(about)
     return _attempt(
         scene,
         name,
         guesses,
-        truth.right(guesses.value[scene.matches.of_person]),
+        right,
         random=1 / len(prior),
         prior_right=truth.right(np.full(len(stage.targets), int(prior.argmax()))),
         control=_control(stage, about, rule),
-        bound=stage.bound(about) if bounded and one_class else None,
+        bound=bound,
+        in_release=None if there is None else Rate.expected(float((there * right).sum()), float(there.sum())),
         told=told,
     )
 
@@ -356,6 +360,7 @@ def _attempt(
     control: Rate | None,
     bound: Bound | None,
     told: str,
+    in_release: Rate | None = None,
     names: tuple[answers.Text, ...] | None = None,
 ) -> Attempt:
     aim: Aim = "inference"
@@ -381,6 +386,7 @@ def _attempt(
         prior=float(prior_right.mean()) if targets else None,
         control=control,
         bound=bound,
+        in_release=in_release,
         most_at_risk=at_risk(scene.people, matches, guesses.belief, share, said),
         told=told,
     )

@@ -106,7 +106,7 @@ def _noisy_linkage(stage: Stage) -> Iterator[Attempt]:
     rows = release_texts(stage.release, [*stage.knows, key])
     person, row, belief = best_links(stage.targets.known, rows, stage.knows)
     ventured = arrays.sum_by_id(person, belief, len(stage.targets)) >= _VENTURED
-    own, theirs = rows.column(key).to_numpy(), stage.targets.truth.column(key).to_numpy()
+    own, theirs = stage.in_common(stage.targets, key, rows.column(key))
     right = arrays.sum_by_id(person, own[row] == theirs[person], len(stage.targets))
     chance = right / np.maximum(np.bincount(person, minlength=len(stage.targets)), 1)
     control = None

@@ -28,6 +28,8 @@ def prosecutor(stage: Stage) -> Iterator[Attempt]:
     matches, right = stage.matches(stage.targets), right_rows(stage, stage.knows)
     sure = np.where(matches.rows > 0, 1 / np.maximum(matches.rows, 1), 0.0)
     share = arrays.sum_by_id(matches.of_person, right, len(sure)) / np.maximum(matches.people, 1)
+    bound = stage.bound(None)
+    there = None if bound is None else stage.in_release(None)
     yield Attempt(
         name="prosecutor",
         aim="linkability",
@@ -37,7 +39,8 @@ def prosecutor(stage: Stage) -> Iterator[Attempt]:
         guesses=int(matches.people[matches.rows > 0].sum()),
         successes=float(right.sum()),
         random=1 / stage.matcher.records if stage.matcher.records else None,
-        bound=stage.bound(None),
+        bound=bound,
+        in_release=None if there is None else Rate.expected(float(right.sum()), float(there.sum())),
         most_at_risk=at_risk(stage.targets, matches, sure, share),
         told="for each target she takes one of the rows that fit what she knows",
     )

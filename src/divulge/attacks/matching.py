@@ -118,7 +118,7 @@ class Matcher:
     def knowing_values(self, tables: Iterable[Table]) -> None:
         """Take note of values that the columns have in tables of people: a label like them stands for itself."""
         for table in tables:
-            for name in self.columns:
+            for name in self._place:
                 if table.has(name):
                     quoted = self.engine.quote(name)
                     cell = table.engine.cast(quoted, "VARCHAR")
@@ -161,7 +161,9 @@ class Matcher:
         self, known: pa.Table, knows: Sequence[str], key: str, whose: pa.ChunkedArray, *, numbers: Mapping[str, bool]
     ) -> Floats:
         """How many rows that fit each of these people are their own, by a column of the release that says whose a row is."""
-        cell, lent = self.engine.cast(self.engine.quote(key), "VARCHAR"), self.engine.lend(pa.table({"i": whose}))
+        # Of numbers, those that are nearly the same come along, and are told apart below.
+        kind, texts = ("DOUBLE", whose.cast(pa.float64())) if numbers[key] else ("VARCHAR", whose)
+        cell, lent = self.engine.cast(self.engine.quote(key), kind), self.engine.lend(pa.table({"i": texts}))
         named = tuple(dict.fromkeys((*knows, key)))
         rows = f"SELECT {', '.join(map(self.engine.quote, named))} FROM {self.release.relation}"
         theirs = table_of(self.engine, f"({rows} WHERE {cell} IN (SELECT i FROM {lent} AS w))", source="own rows")

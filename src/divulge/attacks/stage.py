@@ -14,21 +14,26 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
 
 from divulge import anatomy
 from divulge.attacks.attempt import Bound
 from divulge.attacks.matching import Matcher, Matches
 from divulge.belief import Adversary
 from divulge.engines import Engine
+from divulge.errors import BadInput
 from divulge.policy import Promise
 from divulge.table import Roles, Table, table_of
+from divulge.values import as_number
 
 if TYPE_CHECKING:
-    import pyarrow as pa
+    from fractions import Fraction
 
-    from divulge.arrays import Floats
+    from divulge.arrays import Floats, Ints
 
 
+_SURELY_NEW = 3.0
+"""Where so many new rows are expected, none comes once in twenty times."""
 MASS = "expected records"
 """The column that says how many records a row of an anatomized release that was put together stands for."""
 
@@ -137,6 +142,70 @@ class Stage:
         shared = [name for name in named if name in self.release.names and name in self.targets.truth.column_names]
         return shared[0] if shared else None
 
+    def in_release(self, about: str | None) -> Floats | None:
+        """For each target the chance to be in the release, of whom alone a promise speaks; None: everybody is.
+
+        A column that says whose a row is tells it. Otherwise it is who fits a class by what is true of them, the value that is guessed
+        included, and where more people than rows do, they have equal chances.
+        """
+        people, columns = self.targets, (*self.knows, *(() if about is None else (about,)))
+        if self.key is not None:
+            own = people.truth[self.key]
+            rows = self.matcher.own_rows(people.truth, (), self.key, own, numbers=self._numbers(people, [self.key]))
+            return None if rows.all() else np.minimum(rows, 1.0)
+        if not self.more_people_than_rows:
+            return None
+        matches = self.matcher.match(people.truth, columns, numbers=self._numbers(people, columns))
+        share = np.where(matches.rows > 0, self.matcher.published(matches, self.everybody, columns), 0.0)
+        return share[matches.of_person]
+
+    def control_in_truth(self) -> str | None:
+        """How many of the control group stand in the truth too, where some do; refused where they are the same people.
+
+        A column that says whose a row is tells it. Otherwise rows are the same that are alike in every column that both have, which other
+        people's may be as well: of new people, as many rows are expected to be new as rows of the truth occur once (Good 1953). So where
+        all are there although three new ones or more were to be expected, they are the same people.
+        """
+        if self.nobody is None:
+            return None
+        key = self.key if self.key is not None and self.nobody.has(self.key) else None
+        shared = [key] if key is not None else [name for name in self.everybody.names if self.nobody.has(name)]
+        truth, control = (self._row_texts(side, shared) for side in (self.everybody, self.nobody))
+        held = self.engine.hold(f"SELECT r, COUNT(*) AS n FROM ({truth}) AS t GROUP BY r")
+        rows = held.relation
+        sql = f"SELECT COUNT(*) AS n, COUNT(t.n) AS found FROM ({control}) AS c LEFT JOIN {rows} AS t ON t.r = c.r"
+        people, found = (int(column[0].as_py()) for column in self.engine.query(sql).columns)
+        sql = f"SELECT COUNT(*) AS once, (SELECT SUM(n) FROM {rows} AS a) AS n FROM {rows} AS t WHERE t.n = 1"
+        once, of = (float(column[0].as_py()) for column in self.engine.query(sql).columns)
+        new = people * once / of
+        if found == people and (key is not None or new >= _SURELY_NEW):
+            hint = "Give people who are not in the table that the release was made of"
+            raise BadInput("every row of the control stands in the truth: it is no control group", hint=hint)
+        if not found:
+            return None
+        if key is not None:
+            are = "is" if found == 1 else "are"
+            return (
+                f"{found:,} of {people:,} people of the control {are} in the truth too, by {key}: they are no control"
+            )
+        return (
+            f"{found:,} of {people:,} rows of the control are like a row of the truth in every column that both have; of other people "
+            f"about {people - new:,.0f} would be. Where they are the same people, they are no control"
+        )
+
+    def _row_texts(self, table: Table, columns: Sequence[str]) -> str:
+        """SQL for a text r of each row, the same for rows that are alike; 34 and 34.0 are where truth and control have numbers."""
+        engine, sides = self.engine, [side for side in (self.everybody, self.nobody) if side is not None]
+        numbers = {name for name in columns if all(side.column(name).kind == "number" for side in sides)}
+        cells = [
+            engine.cast(engine.quote(name), "DOUBLE") if name in numbers else engine.quote(name) for name in columns
+        ]
+        return f"SELECT {_row_text(engine.cast(cell, 'VARCHAR') for cell in cells)} AS r FROM {table.relation}"
+
+    def in_common(self, people: People, name: str, column: pa.ChunkedArray) -> tuple[Ints, Ints]:
+        """A column of the release and what is true of people, in the same numbers."""
+        return in_common(column, people.truth[name], numbers=self._numbers(people, [name])[name])
+
     @cached_property
     def more_people_than_rows(self) -> bool:
         """Whether some people of the truth cannot be in the release."""
@@ -163,6 +232,11 @@ class Stage:
         own = [] if given is None else [given.get(text, 0.0) for text in self.matcher.labels(about)]
         masses: Floats = self.matcher.totals(about) if given is None else np.array(own)
         return np.asarray(masses / max(masses.sum(), np.finfo(float).tiny))
+
+    @property
+    def sides(self) -> tuple[People, ...]:
+        """The targets, and the control group if there is one."""
+        return (self.targets,) if self.controls is None else (self.targets, self.controls)
 
     @property
     def guessed(self) -> tuple[str, ...]:
@@ -223,6 +297,23 @@ class Stage:
         return np.asarray(counts / counts.sum())
 
 
+def in_common(one: pa.ChunkedArray, other: pa.ChunkedArray, *, numbers: bool) -> tuple[Ints, Ints]:
+    """The texts of two columns in the same numbers; null has one too, and of numbers 34 and 34.0 are the same.
+
+    >>> left, right = in_common(pa.chunked_array([["34", "7"]]), pa.chunked_array([["7.0", None, "34"]]), numbers=True)
+    >>> left.tolist(), right.tolist()
+    ([0, 1], [1, 2, 0])
+    """
+    coded = pa.chunked_array([*one.chunks, *other.chunks], pa.string()).combine_chunks().dictionary_encode("encode")
+    codes: Ints = coded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+    if numbers:
+        alike: dict[Fraction | str | None, int] = {}
+        values = ((text, as_number(text or "")) for text in coded.dictionary.to_pylist())
+        same = [alike.setdefault(text if number is None else number, len(alike)) for text, number in values]
+        codes = np.array(same, dtype=np.int64)[codes]
+    return codes[: len(one)], codes[len(one) :]
+
+
 def drawn(table: Table, columns: Sequence[str], records: int, seed: int) -> pa.Table:
     """So many rows drawn at random, as texts: the same ones on every engine, for chance is a hash of the row and of the seed.
 
@@ -231,10 +322,8 @@ def drawn(table: Table, columns: Sequence[str], records: int, seed: int) -> pa.T
     engine = table.engine
     texts = [engine.cast(engine.quote(name), "VARCHAR") for name in columns]
     named = ", ".join(f"{text} AS c{place}" for place, text in enumerate(texts))
-    row = " || ".join(
-        f"COALESCE(CAST(LENGTH(c{place}) AS VARCHAR(20)) || ':' || c{place}, '-')" for place in range(len(texts))
-    )
     plain = ", ".join(f"c{place}" for place in range(len(texts)))
+    row = _row_text(plain.split(", "))
     sql = (
         f"SELECT {plain} FROM (SELECT {plain}, r, ROW_NUMBER() OVER (PARTITION BY r ORDER BY r) AS copy FROM "
         f"(SELECT {plain}, {row} AS r FROM (SELECT {named} FROM {table.relation}) AS a) AS b) AS c "
@@ -242,6 +331,11 @@ def drawn(table: Table, columns: Sequence[str], records: int, seed: int) -> pa.T
     )
     found = engine.query(sql)
     return found.rename_columns(list(columns))
+
+
+def _row_text(cells: Iterable[str]) -> str:
+    """SQL for one text that says all cells of a row, and no other row's."""
+    return " || ".join(f"COALESCE(CAST(LENGTH({cell}) AS VARCHAR(20)) || ':' || {cell}, '-')" for cell in cells)
 
 
 def people_of(table: Table, columns: Sequence[str], knows: Sequence[str], *, records: int, seed: int) -> People:

@@ -50,6 +50,7 @@ def success(found: attacks.AttackResult) -> Any:
         rows.append({"attack": label, "rate": one.rate.value, "low": one.rate.low, "high": one.rate.high, "kind": kind})
         beside = {"blind guess": one.random, "prior alone": one.prior}
         beside |= {"control group": None if one.control is None else one.control.value}
+        beside |= {"of those in the release": None if one.in_release is None else one.in_release.value}
         beside |= {"bound": None if one.bound is None else one.bound.value}
         marks += [{"attack": label, "at": value, "what": what} for what, value in beside.items() if value is not None]
     y = alt.Y("attack:N", sort=names, title=None)
@@ -64,10 +65,10 @@ def success(found: attacks.AttackResult) -> Any:
         color=colour,
     )
     points = base.mark_point(size=70).encode(x=alt.X("rate:Q", scale=scale), color=colour)
-    kinds = ["blind guess", "prior alone", "control group", "bound"]
+    kinds = ["blind guess", "prior alone", "control group", "of those in the release", "bound"]
     present = [kind for kind in kinds if any(mark["what"] == kind for mark in marks)]
-    shapes = dict(zip(kinds, ("circle", "diamond", "cross", "stroke"), strict=True))
-    colours = dict(zip(kinds, (BEFORE, MUTED, MUTED, INK), strict=True))
+    shapes = dict(zip(kinds, ("circle", "diamond", "cross", "square", "stroke"), strict=True))
+    colours = dict(zip(kinds, (BEFORE, MUTED, MUTED, ACCENT, INK), strict=True))
     others = (
         alt.Chart(data_of(marks))
         .mark_point(size=90, filled=False, strokeWidth=2)
@@ -84,7 +85,7 @@ def success(found: attacks.AttackResult) -> Any:
     )
     layers = [bars, points, *([others] if marks else [])]
     told = (
-        "The whole interval is above the bound in vermilion rows."
+        "Vermilion: the whole interval, of people in the release, is above the bound."
         if found.broken
         else "No interval lies above a bound."
     )

@@ -21,6 +21,10 @@ def attack_text(found: attacks.AttackResult) -> RenderableType:
     """Whether a promise is broken, what she achieves, then attack by attack."""
     parts: list[RenderableType] = [Text(told) for told in answer(found)]
     parts += [heading("What each attack achieves"), _rates(found)]
+    apart = [one for one in found.attempts if one.in_release is not None]
+    parts += [
+        bullet(f"{_name(one)}: {_there(one.in_release)}, whom its bound is about") for one in apart if one.in_release
+    ]
     risky = list(_at_risk(found))
     parts += [heading("Most at risk"), *map(bullet, risky)] if risky else []
     if found.knowledge:
@@ -68,7 +72,21 @@ def _said(attempt: attacks.Attempt) -> str:
         if value is not None
     ]
     told = f"; {', '.join(beside)}" if beside else ""
-    return f"{attempt.name} gets {what} for {_share(rate.value)} ({_share(rate.low)} to {_share(rate.high)}{told})"
+    there = f", and {_there(attempt.in_release)}" if attempt.in_release is not None else ""
+    return f"{attempt.name} gets {what} for {_interval(rate, told)}{there}"
+
+
+def _there(rate: Any) -> str:
+    """Bounds are about people who are in the release."""
+    return f"for {_interval(rate)} of {rate.tries:,} of them who are in the release"
+
+
+def _interval(rate: Any, told: str = "") -> str:
+    return f"{_share(rate.value)} ({_share(rate.low)} to {_share(rate.high)}{told})"
+
+
+def _name(attempt: attacks.Attempt) -> str:
+    return f"{attempt.name}, {attempt.about or 'row'}"
 
 
 def _share(value: float) -> str:
@@ -173,6 +191,7 @@ def _attempt_document(attempt: attacks.Attempt) -> dict[str, Any]:
         "risk": attempt.risk,
         "bound": None if bound is None else bound.value,
         "promise": None if bound is None else bound.promise,
+        "in_release": None if attempt.in_release is None else _rate_document(attempt.in_release),
         "broken": attempt.broken,
         "most_at_risk": [results.plain(one) for one in attempt.most_at_risk],
         "told": attempt.told,
