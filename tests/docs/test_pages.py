@@ -8,13 +8,15 @@ shows are written first; the rest comes from world.py.
 from __future__ import annotations
 
 import contextlib
+import inspect
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from divulge.plugins import pytest as plugin
 from tests.docs import pictures
 from tests.docs.blocks import SHELLS, Block, Command, blocks_of, commands_of
 from tests.docs.world import write_world
@@ -69,7 +71,7 @@ def test_a_page_does_what_it_says(page: Path, folder: Path, demo: Path) -> None:
     names: dict[str, object] = {}
     for block, following in zip(blocks, [*blocks[1:], None], strict=True):
         if block.language == "python":
-            run_python(block, names, where=f"{page.name}:{block.line}")
+            run_python(block, names, following, where=f"{page.name}:{block.line}")
         elif block.language in SHELLS:
             for command in commands_of(block, following):
                 with without_stray_policy(folder, command, shown={file_shown(each) for each in blocks}):
@@ -130,15 +132,26 @@ def run_command(command: Command, *, where: str) -> None:
         assert not missing, f"{where}: the page shows what is not printed: {missing}"
 
 
-def run_python(block: Block, names: dict[str, object], *, where: str) -> None:
+def run_python(block: Block, names: dict[str, object], following: Block | None, *, where: str) -> None:
     if reason_not_to_run(block.text):
         return
     for folder in re.findall(r'\.write\("([^"]+)"', block.text):
         make_room(folder)
     exec(compile(block.text, where, "exec"), names)  # noqa: S102 - the project's own pages
     for name, value in list(names.items()):
-        if name.startswith("test_") and callable(value):
-            value()
+        if name.startswith("test_") and callable(value) and name in block.text:
+            run_test(value, "" if following is None or following.language != "text" else following.text.strip())
+
+
+def run_test(test: Callable[..., object], shown: str) -> None:
+    """As pytest would, with our fixture; the text below it is what its failure tells."""
+    asked = inspect.signature(test).parameters
+    told = ""
+    try:
+        test(**({"divulge_check": plugin.check} if "divulge_check" in asked else {}))
+    except pytest.fail.Exception as failed:
+        told = str(failed)
+    assert told == shown
 
 
 def test_the_pages_that_must_run_are_found() -> None:
