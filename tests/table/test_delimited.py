@@ -47,7 +47,7 @@ def rows(table: Table) -> list[tuple[Any, ...]]:
         pytest.param(["1e-05", "2.5E+3", "1.0E10"], "DOUBLE", [1e-05, 2500.0, 1e10], id="exponents"),
         pytest.param(["1E5", "2E3"], "VARCHAR", None, id="codes with an E"),
         pytest.param(["+4412", "4412"], "VARCHAR", None, id="plus sign"),
-        pytest.param(["1,5", "2,5"], "VARCHAR", None, id="decimal comma"),
+        pytest.param(["1,5", "2,5"], "DOUBLE", [1.5, 2.5], id="decimal comma"),
         pytest.param(["nan", "1.5"], "VARCHAR", None, id="nan"),
         pytest.param(["true", "false"], "VARCHAR", None, id="booleans"),
         pytest.param(["2024-01-31", "1999-12-01"], "DATE", [dt.date(2024, 1, 31), dt.date(1999, 12, 1)], id="dates"),

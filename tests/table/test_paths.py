@@ -13,7 +13,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from divulge.errors import BadInput
-from divulge.table import find_files, read
+from divulge.table import read
+from divulge.table.paths import find_files
 
 
 def test_a_missing_file_names_its_neighbours(tmp_path: Path) -> None:

@@ -223,7 +223,7 @@ def advise(
         model=anatomy.AlphaBetaGammaDelta(alpha=alpha, beta=beta, gamma=gamma, delta=delta),
         most_tables=most_tables,
         queries=queries,
-        settings={"source": source.source, "sensitive": list(roles.sensitive), "nulls": nulls},
+        settings={**source.told, "sensitive": list(roles.sensitive), "nulls": nulls},
     )
     return replace(found, frame=source.frame)
 

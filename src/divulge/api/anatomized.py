@@ -117,7 +117,7 @@ class AnatomizedRelease(publish.Release):
         from divulge import attacks
 
         found = attacks.attack_anatomized(self.whole("attacks cannot be measured"), effort=effort)
-        return replace(found, settings={"source": self.source.source, **found.settings}, frame=self.frame)
+        return replace(found, settings={**self.source.told, **found.settings}, frame=self.frame)
 
     def explain(self, *, progress: Callable[[int, int], None] | None = None) -> anatomy.GroupPrices:
         """What each of alpha, beta, gamma and delta costs: how many groups there are without it, and with it alone.
@@ -128,7 +128,7 @@ class AnatomizedRelease(publish.Release):
             progress: Called after each grouping with how many are done and how many there are.
         """
         found = self.whole("what each bound costs cannot be worked out")
-        settings = {"source": self.source.source, **self.settings}
+        settings = {**self.source.told, **self.settings}
         return anatomy.price_groups(found, self.groups.method, settings=settings, frame=self.frame, progress=progress)
 
     def parts(self, seed: int | None) -> Sequence[publish.ReleasePart]:

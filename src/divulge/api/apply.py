@@ -195,7 +195,7 @@ def _source(
     cast = {name: f"{engine.cast(engine.quote(name), type_)} AS {engine.quote(name)}" for name, type_ in other.items()}
     selected = ", ".join(cast.get(name, engine.quote(name)) for name in (*earlier.columns, *held.columns))
     relation = f"(SELECT {selected} FROM {table.relation})"
-    return table_of(engine, relation, source=table.source, frame=table.frame), engine
+    return table_of(engine, relation, source=table.source, frame=table.frame, reading=table.reading), engine
 
 
 def _refuse_misfits(table: Table, engine: OwnEngine, types: Mapping[str, str]) -> None:

@@ -167,7 +167,7 @@ def attack(
     if progress is not None:
         progress(len(running), len(running))
     settings = {
-        "source": opened.table.source,
+        **opened.table.told,
         "truth": stage.everybody.source,
         "knows": list(stage.knows),
         "quasi_identifiers": list(stage.roles.quasi_identifiers),

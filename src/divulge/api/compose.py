@@ -123,7 +123,7 @@ def _measured(found: composition.Joined, her: Adversary, *, joint: bool, sample:
     last = releases[-1].so_far
     settings = {
         **({} if last is None else last.settings),
-        "source": table.source,
+        **table.told,
         "releases": [one.name for one in releases],
         "found_by": [one.found.how for one in releases if one.found is not None],
         "quasi_identifiers": list(dict.fromkeys(name for release in found.disclosed for name in release.columns)),

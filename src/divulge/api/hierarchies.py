@@ -127,7 +127,7 @@ def load_for(table: Table, folder: Path | None, files: Mapping[str, str]) -> dic
 
 def _settings(source: Table) -> dict[str, Any]:
     """Everything that levels depend on beside their rules: rules see each value once, as text, and null beside them."""
-    return {"engine": source.engine.name, "source": source.source, "nulls": "category"}
+    return {"engine": source.engine.name, **source.told, "nulls": "category"}
 
 
 def _count_each(source: Table, columns: Sequence[str]) -> dict[str, Contingency]:

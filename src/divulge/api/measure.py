@@ -149,7 +149,7 @@ def _measured(judged: TableOrRelease, roles: Roles, her: Adversary, *, joint: bo
     everybody, recoded = _population(judged, her, roles)
     found = metrics.measure_request(request, assumptions=assumptions, population=everybody)
     if held.columns:
-        named = {"source": source.source, "quasi_identifiers": list(roles.quasi_identifiers)}
+        named = {**source.told, "quasi_identifiers": list(roles.quasi_identifiers)}
         found = held.told_by(replace(found, settings={**found.settings, **named}))
     noted = [] if recoded is None else [recoded.text]
     found = replace(found, notes=(*guard.repeated(source, roles), *found.notes, *noted))
@@ -504,4 +504,4 @@ def _rows_together(source: Table, roles: Roles, her: Adversary) -> Table:
     values = "".join(f", {quote(name)}" for name in roles.sensitive)
     rows = f"(SELECT {person}{values} FROM {source.relation}{where}) AS one"
     sql = f"SELECT one.*, o.d AS {quote(_TOGETHER)} FROM {rows} JOIN ({digests}) AS o ON one.{person} = o.p"
-    return table_of(engine, f"({sql})", source=source.source)
+    return table_of(engine, f"({sql})", source=source.source, reading=source.reading)

@@ -78,7 +78,7 @@ def profile(table: Any, *, engine: engines.EngineChoice = None) -> Profile:
     """
     source = read(table, engine=engine)
     counted = count.value_counts(source, [column.name for column in source.columns if column.kind != "nested"])
-    settings = {"engine": source.engine.name, "source": source.source, "nulls": "category", "log_base": 2}
+    settings = {"engine": source.engine.name, **source.told, "nulls": "category", "log_base": 2}
     facts = guard.look_at(source, counted)
     columns = (_describe(column, counted.get(column.name), facts.get(column.name)) for column in source.columns)
     few = [column for column in source.columns if column.type == "VARCHAR" and _has_few_values(counted[column.name])]

@@ -121,7 +121,7 @@ def _with_texts(source: Table, found: Joined, names: Sequence[str]) -> Table:
         cells.append(f"COALESCE(told{at}.told, '{NOT_PUBLISHED}') AS {quote(names[at])}")
         joins.append(f"LEFT JOIN {engine.lend(_texts(release))} AS told{at} ON source.{quote(column)} = told{at}.code")
     relation = f"(SELECT {', '.join(cells)} FROM {rows.relation} AS source {' '.join(joins)})"
-    return table_of(engine, relation, source=source.source, frame=source.frame)
+    return table_of(engine, relation, source=source.source, frame=source.frame, reading=source.reading)
 
 
 def _texts(release: Disclosed) -> pa.Table:

@@ -381,6 +381,7 @@ class _Measuring:
         asked = None if recq is None else {**recq.as_json(), "seed": recq.workload.seed, "floor": recq.workload.floor}
         return {
             "original": self.original.source,
+            "read": self.original.reading.document(),
             "release": self.opened.source,
             "kind": self.opened.kind,
             "engine": self.original.engine.name,

@@ -19,7 +19,6 @@ from divulge.cli.options import (
     JsonOption,
     LeaveOutOption,
     PlainOption,
-    TableOptions,
     Text,
     Texts,
     new_app,
@@ -29,6 +28,7 @@ from divulge.cli.options import (
 )
 from divulge.cli.pictures import ChartOption, Pictures, ReportOption, write_report
 from divulge.cli.program import columns, options_of, refuse_idle
+from divulge.cli.tables import READING, TableOptions
 
 app = new_app()
 
@@ -246,15 +246,13 @@ _MAKING: tuple[str, ...] = (
     "report",
     *options_of(LedgerOptions),
 )
-_ENGINE = ("source", "engine", "memory_limit", "temp_directory", "master", "remote")
 
 
 def _idle(*, check: bool, advise: bool, out: Path | None, queries: int | None) -> dict[str, tuple[str, ...]]:
     """What has no effect beside these options, by the reason."""
     if check:
-        reading = tuple(name for name in options_of(TableOptions) if name not in _ENGINE)
         roles = ("qi", "identifier", "leave_out", "plain", "nulls")
-        return {"with --check": (*reading, *options_of(MethodOptions), *roles, *_MAKING, "queries", "advise")}
+        return {"with --check": (*READING, *options_of(MethodOptions), *roles, *_MAKING, "queries", "advise")}
     if advise:
         return {"with --advise": (*options_of(MethodOptions), *_MAKING, "chart")}
     idle = {} if out else {"without --out": ("format_", "force")}

@@ -17,6 +17,7 @@ from divulge.cli import options, program
 from divulge.cli.measure import SuppressionOptions, table_or_release
 from divulge.cli.pictures import ChartOption, Pictures, ReportOption, write_report
 from divulge.cli.policies import policy_of
+from divulge.cli.tables import TableOptions
 from divulge.policy import Promise
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ _NAMES = [attacker.name for attacker in adversaries.ATTACKERS]
 @options.takes_promises
 @options.takes_groups
 def attack(
-    table: options.TableOptions,
+    table: TableOptions,
     adversary: options.BeliefOptions,
     suppression: SuppressionOptions,
     truth: Annotated[

@@ -28,6 +28,7 @@ from divulge.cli.measure import (
 )
 from divulge.cli.pictures import ChartOption, Makers, Pictures
 from divulge.cli.policies import InForce, PolicyOptions
+from divulge.cli.tables import TableOptions
 from divulge.errors import BadInput, DivulgeError
 from divulge.policy import Promise, Verdict
 from divulge.views import gates
@@ -112,7 +113,7 @@ def check(
     if any(given.of(source).found for source in tables.source):
         given.announce(json_=json_)
 
-    def levels_of(table: options.TableOptions) -> Any:
+    def levels_of(table: TableOptions) -> Any:
         if released:
             told = f"{table.source} is anatomized, and has no mapping that says who is in which group: nothing can be held beside it"
             raise BadInput(told, hint="`divulge compose` with --truth tells what they give away together")
@@ -120,7 +121,7 @@ def check(
             refuse_beside_levels(context, table.source, used=("chart", "json_", *program.options_of(GateFiles)))
         return dv.check_anatomized(table.source, engine=table.chosen_engine())
 
-    def verdict_of(table: options.TableOptions) -> Verdict:
+    def verdict_of(table: TableOptions) -> Verdict:
         judged = table_or_release(table, private=private)
         opened = judged.table
         her = replace(suppression.added_to(adversary.resolve(opened.names)), released=released or None)
@@ -130,7 +131,7 @@ def check(
 
     drawings: dict[str, Pictures] = {}
 
-    def judged(table: options.TableOptions) -> gates.JudgedTable:
+    def judged(table: TableOptions) -> gates.JudgedTable:
         source = _without_login(table.source)
         try:
             drawings[table.source] = Pictures.of(chart, _LEVELS if is_anatomized(table.source) else _CLASSES)

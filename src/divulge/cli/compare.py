@@ -16,13 +16,14 @@ from divulge.api.query import is_anatomized
 from divulge.cli import options, program
 from divulge.cli.measure import SuppressionOptions, table_or_release
 from divulge.cli.pictures import ChartOption, Pictures
+from divulge.cli.tables import ABOUT_ENGINE, TableOptions
 
 app = options.new_app()
 _NOTHING_GENERALIZED = "with several tables: nothing is generalized"
 
 
 @dataclass(frozen=True)
-class SeveralTables(options.TableOptions):
+class SeveralTables(TableOptions):
     """Where the tables are, and how they are read."""
 
     source: Annotated[  # type: ignore[assignment]
@@ -33,13 +34,13 @@ class SeveralTables(options.TableOptions):
         ),
     ]
 
-    def each(self) -> list[options.TableOptions]:
+    def each(self) -> list[TableOptions]:
         """One by one; how tables are read says nothing about releases among them, which say so themselves."""
         releases = [(Path(source) / publish.NAME).is_file() for source in self.source]
         told = {item.name: getattr(self, item.name) for item in fields(self) if item.name != "source"}
-        reading = told if all(releases) else {name: told[name] for name in told if name in _ENGINES}
+        reading = told if all(releases) else {name: told[name] for name in told if name in ABOUT_ENGINE}
         return [
-            options.TableOptions(source=source, **(reading if release else told))
+            TableOptions(source=source, **(reading if release else told))
             for source, release in zip(self.source, releases, strict=True)
         ]
 
@@ -49,9 +50,6 @@ class SeveralTables(options.TableOptions):
             table.source if is_anatomized(table.source) else table_or_release(table, private=False)
             for table in self.each()
         ]
-
-
-_ENGINES = ("engine", "memory_limit", "temp_directory", "master", "remote")
 
 
 @app.command()

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -15,13 +15,14 @@ from divulge import results
 from divulge.cli import options, program
 from divulge.cli.ledger import LedgerOptions
 from divulge.cli.pictures import ChartOption, Pictures
+from divulge.cli.tables import TableOptions
 from divulge.errors import BadInput
 
 app = options.new_app()
 
 
 @dataclass(frozen=True)
-class SeveralReleases(options.TableOptions):
+class SeveralReleases(TableOptions):
     """Where the releases are, and how tables are read."""
 
     source: Annotated[
@@ -34,11 +35,9 @@ class SeveralReleases(options.TableOptions):
 
     def opened(self, source: str, engine: Any) -> Any:
         """A table as it is to be read."""
-        how = {item.name: getattr(self, item.name) for item in fields(self) if item.name in _READING}
-        return dv.read(source, engine=engine, **how)
+        return dv.read(source, engine=engine, **self.reading)
 
 
-_READING = ("table", "header", "delimiter", "encoding")
 _WITHOUT_TRUTH = "without --truth"
 
 

@@ -16,8 +16,9 @@ from divulge.belief import Adversary
 from divulge.cli import options, program
 from divulge.cli.ledger import LedgerOptions, turn_of
 from divulge.cli.measure import ReleasedOption
-from divulge.cli.pictures import ChartOption, Makers, Pictures, ReportOption, reading_flags, write_report
+from divulge.cli.pictures import ChartOption, Makers, Pictures, ReportOption, write_report
 from divulge.cli.policies import PolicyOptions, policy_of
+from divulge.cli.tables import TableOptions
 from divulge.policy import Policy, Promise
 
 app = options.new_app()
@@ -61,7 +62,7 @@ _WITH_PARETO = "with --pareto, which publishes nothing and looks at one level pe
 @options.takes_groups
 def generalize(
     context: typer.Context,
-    table: options.TableOptions,
+    table: TableOptions,
     roles: options.RoleOptions,
     columns: options.GuardOptions,
     adversary: options.BeliefOptions,
@@ -95,7 +96,8 @@ def generalize(
     method: Annotated[
         Literal["full-domain", "columns", "mondrian", "relaxed-mondrian"],
         Option(
-            help="One level per column; each column as it is or not at all; boxes; boxes that may share values.",
+            metavar="NAME",
+            help="full-domain, columns (each as it is or gone), mondrian or relaxed-mondrian (boxes).",
             rich_help_panel="Search",
         ),
     ] = "full-domain",
@@ -202,7 +204,7 @@ def generalize(
             "policy": kept,
             "file": policy_of(in_force.file, ()),
             "adversary": said,
-            "options": reading_flags(table),
+            "options": table.flags,
         }
         write_report(replace(made, made_from=replace(made.made_from, **again)), report, json_=json_)
     makers: Makers = {

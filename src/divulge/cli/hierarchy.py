@@ -13,6 +13,7 @@ from typer import Argument, Option
 import divulge as dv
 from divulge.cli import options, program
 from divulge.cli.policies import PolicyOptions
+from divulge.cli.tables import TableOptions
 from divulge.policy import Promise
 
 app = options.new_app()
@@ -103,7 +104,7 @@ def _idle(*, out: Path | None, json_: bool) -> dict[str, tuple[str, ...]]:
 @options.takes_groups
 def build(
     context: typer.Context,
-    table: options.TableOptions,
+    table: TableOptions,
     column: Annotated[
         list[str],
         Option(
@@ -152,7 +153,7 @@ def _points(text: str | None) -> list[str] | None:
 @options.takes_groups
 def cut(
     context: typer.Context,
-    table: options.TableOptions,
+    table: TableOptions,
     column: Annotated[
         str,
         Option(
@@ -246,7 +247,7 @@ def cut(
 @app.command()
 @options.takes_groups
 def check(
-    table: options.TableOptions,
+    table: TableOptions,
     hierarchies: Annotated[
         Path | None, Option(metavar="DIR", help="Folder of <column>.csv or *_hierarchy_<column>.csv.")
     ] = None,

@@ -18,6 +18,7 @@ from divulge import publish
 from divulge.api.measure import TableOrRelease
 from divulge.cli import options, program
 from divulge.cli.pictures import ChartOption, Makers, Pictures
+from divulge.cli.tables import ABOUT_ENGINE, TableOptions
 from divulge.errors import BadInput
 
 app = options.new_app()
@@ -41,22 +42,18 @@ PrivateOption = Annotated[
 ]
 
 
-def table_or_release(table: options.TableOptions, *, private: bool) -> TableOrRelease:
+def table_or_release(table: TableOptions, *, private: bool) -> TableOrRelease:
     """The table, or that of the release whose folder is named, which says itself how it is read."""
     if not (Path(table.source) / publish.NAME).is_file():
         return TableOrRelease.of(table.source if private else table.read(), private=private)
-    given = {"--table": table.table, "--delimiter": table.delimiter, "--header": table.header}
-    given |= {"--encoding": None if table.encoding == "utf-8" else table.encoding}
-    for option, value in given.items():
-        if value is not None:
-            raise BadInput(f"{option} has no effect: {table.source} is a release, which says how its table is read")
+    for flag in table.flags[:1]:
+        raise BadInput(f"{flag} has no effect: {table.source} is a release, which says how its table is read")
     return TableOrRelease.of(table.source, private=private, engine=table.chosen_engine())
 
 
 def refuse_beside_levels(context: typer.Context, source: str, *, used: Collection[str]) -> None:
     """Refuse options that change nothing where a folder is an anatomized release: those of the command but the engine's and `used`."""
-    about_engine = ("engine", "memory_limit", "temp_directory", "master", "remote")
-    idle = [one.name for one in context.command.params if one.name not in ("source", *about_engine, *used)]
+    idle = [one.name for one in context.command.params if one.name not in ("source", *ABOUT_ENGINE, *used)]
     bounds = f"divulge anatomize {source} --check takes bounds"
     why = f"on an anatomized release, which is held against the levels of its groups ({bounds})"
     program.refuse_idle(context, {why: idle})
@@ -139,7 +136,7 @@ def _bounds(text: str) -> tuple[float, float]:
 @options.takes_groups
 def measure(
     context: typer.Context,
-    table: options.TableOptions,
+    table: TableOptions,
     roles: options.RoleOptions,
     adversary: options.BeliefOptions,
     suppression: SuppressionOptions,

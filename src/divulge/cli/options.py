@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeVar
 
 import typer
-from typer import Argument, Option
+from typer import Option
 from typer.core import TyperCommand
 
 from divulge import metrics
@@ -164,85 +164,6 @@ class _StatementBar:
 
 
 # --- options ----------------------------------------------------------------------------------------------------------
-@dataclass(frozen=True)
-class TableOptions:
-    """Where the table is and how it is read."""
-
-    panel: ClassVar[str] = "Table"
-    source: Annotated[
-        str,
-        Argument(
-            metavar="TABLE",
-            help="CSV, Parquet, Arrow or JSON lines (file, folder, glob), SQLite, Delta, Iceberg, ARX project (.deid), postgresql:// URL.",
-        ),
-    ]
-    table: Annotated[
-        Text, Option(metavar="NAME", help="The table to read in a SQLite file or a PostgreSQL database.")
-    ] = None
-    header: Annotated[
-        bool | None, Option("--header/--no-header", help="Whether a CSV file begins with column names.")
-    ] = None
-    delimiter: Annotated[
-        Text, Option(metavar="SIGN", help="What separates the cells of a CSV file; found by itself if not given.")
-    ] = None
-    encoding: Annotated[str, Option(metavar="NAME", help="The encoding of a CSV file.")] = "utf-8"
-    engine: Annotated[
-        Text,
-        Option(
-            metavar="NAME",
-            help="What counts: duckdb (default) or spark, which finds TABLE in catalogs.",
-            autocompletion=program.one_of(lambda: ["duckdb", "spark"]),
-        ),
-    ] = None
-    memory_limit: Annotated[
-        Text, Option(metavar="SIZE", help="With duckdb: memory to count in, such as 4GB; the rest spills to disk.")
-    ] = None
-    temp_directory: Annotated[
-        Path | None,
-        Option(metavar="DIR", help="With duckdb: where to spill, in a private folder that goes afterwards."),
-    ] = None
-    master: Annotated[
-        Text, Option(metavar="URL", help="With spark: the cluster to run on, such as spark://host:7077.")
-    ] = None
-    remote: Annotated[
-        Text, Option(metavar="URL", help="With spark: the Spark Connect server, such as sc://host:15002.")
-    ] = None
-
-    def read(self) -> Table:
-        """Open the table."""
-        from divulge.table import read
-
-        return read(
-            self.source,
-            table=self.table,
-            header=self.header,
-            delimiter=self.delimiter,
-            encoding=self.encoding,
-            engine=self.chosen_engine(),
-        )
-
-    def chosen_engine(self) -> Any:
-        """The engine that was asked for, with its settings."""
-        on_spark = self.master is not None or self.remote is not None
-        if on_spark and self.engine not in (None, "spark"):
-            raise BadInput(f"--master and --remote are Spark's, and --engine {self.engine} was asked for")
-        if on_spark or self.engine == "spark":
-            if self.memory_limit is not None or self.temp_directory is not None:
-                raise BadInput(
-                    "--memory-limit and --temp-directory are DuckDB's", hint="set them in Spark's own configuration"
-                )
-            from divulge.engines import SparkEngine
-
-            return SparkEngine(master=self.master, remote=self.remote)
-        if self.engine in (None, "duckdb"):
-            from divulge.engines import DuckDBEngine
-
-            return DuckDBEngine(
-                memory_limit=self.memory_limit, temp_directory=self.temp_directory, progress=statement_bar()
-            )
-        return self.engine
-
-
 @dataclass(frozen=True)
 class RoleOptions:
     """Which columns play which part."""
@@ -512,7 +433,7 @@ ProtectOption = Annotated[
     Texts,
     Option(
         metavar="WHO:PROMISE",
-        help="Promises of their own for chosen people or values: \"age >= 75 and job = 'clerk': k_anonymity >= 20\". Repeatable.",
+        help='For chosen people: "age >= 75: k_anonymity >= 20". Repeatable.',
         rich_help_panel=_PANEL,
     ),
 ]
@@ -521,7 +442,7 @@ _PromiseOption = Annotated[
     Option(
         "--promise",
         metavar="PROMISE",
-        help='A bound on any metric: "itpr <= 0.9", "l_diversity of disease >= 3"; divulge metrics lists them. Repeatable.',
+        help='A bound on any of divulge metrics: "itpr <= 0.9". Repeatable.',
         rich_help_panel=_PANEL,
         autocompletion=program.one_of(program.promised_metrics),
     ),

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 from typer import Option
 
 import divulge as dv
-from divulge.cli.options import TableOptions, Text, Texts, show
+from divulge.cli.options import Text, Texts, show
 from divulge.errors import BadInput, nearest
 
 ChartOption = Annotated[
@@ -58,11 +58,3 @@ def write_report(made: Any, path: str, *, json_: bool) -> None:
     written = made.save(path)
     if not json_:
         show("", f"Report: {written}")
-
-
-def reading_flags(table: TableOptions) -> tuple[str, ...]:
-    """How the table is read, as somebody types it; which engine counts does not change a number."""
-    given = {"--table": table.table, "--delimiter": table.delimiter}
-    given |= {"--encoding": None if table.encoding == "utf-8" else table.encoding}
-    header = () if table.header is None else ("--header",) if table.header else ("--no-header",)
-    return (*(word for flag, value in given.items() if value is not None for word in (flag, value)), *header)

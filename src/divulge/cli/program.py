@@ -201,12 +201,13 @@ def _columns_of(ctx: typer.Context) -> tuple[str, ...]:
     if (
         not isinstance(source, str)
         or "://" in source
+        or source == "-"
         or any(given.get(name) for name in ("engine", "master", "remote"))
     ):
         return ()
     from divulge.table import read
 
-    wanted = ("table", "header", "delimiter", "encoding")
+    wanted = ("table", "sql", "as_of", "sheet", "header", "delimiter", "encoding", "decimal")
     try:
         return tuple(read(source, **{name: given[name] for name in wanted if given.get(name) is not None}).names)
     except (DivulgeError, OSError):

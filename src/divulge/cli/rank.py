@@ -13,6 +13,7 @@ from divulge.cli import options, program
 from divulge.cli.generalize import HierarchiesOption, levels_and_adversary
 from divulge.cli.pictures import ChartOption, Pictures
 from divulge.cli.policies import policy_of
+from divulge.cli.tables import TableOptions
 from divulge.errors import BadInput
 from divulge.policy import Promise
 
@@ -29,7 +30,7 @@ app = options.new_app()
 @options.takes_groups
 def rank(
     context: typer.Context,
-    table: options.TableOptions,
+    table: TableOptions,
     roles: options.RoleOptions,
     adversary: options.BeliefOptions,
     policy: options.PolicyOption = None,

@@ -16,8 +16,8 @@ from divulge import publish, results
 from divulge.api.query import is_anatomized
 from divulge.cli import options, program
 from divulge.cli.measure import SuppressionOptions, refuse_beside_levels, table_or_release
-from divulge.cli.pictures import reading_flags
 from divulge.cli.policies import PolicyOptions, policy_of
+from divulge.cli.tables import TableOptions
 from divulge.errors import BadInput
 from divulge.policy import Promise
 
@@ -30,7 +30,7 @@ _AUDIENCES = ("internal", "public")
 @options.takes_groups
 def report(
     context: typer.Context,
-    table: options.TableOptions,
+    table: TableOptions,
     roles: options.RoleOptions,
     columns: options.GuardOptions,
     adversary: options.BeliefOptions,
@@ -84,9 +84,7 @@ def report(
         made = replace(
             dv.report(judged, kept, **shown, **named, adversary=her if her.given else None), policy=in_force.file
         )
-        again = replace(
-            made.made_from, source=table.source, options=reading_flags(table), file=policy_of(in_force.file, ())
-        )
+        again = replace(made.made_from, source=table.source, options=table.flags, file=policy_of(in_force.file, ()))
         made = replace(made, made_from=again)
     options.tell(made, json_=json_, settings=settings, written=made.save(out))
 

@@ -90,7 +90,7 @@ class Joined:
         quote = self.table.engine.quote
         somewhere = " OR ".join(f"{quote(name)} <> {NOT_PUBLISHED}" for name in columns)
         relation = f"(SELECT * FROM {self.table.relation} WHERE {somewhere})"
-        return Table(self.table.engine, relation, self.table.columns, self.table.source, self.table.frame)
+        return replace(self.table, relation=relation)
 
 
 def joined(truths: Sequence[Table], disclosed: Sequence[Disclosed], *, person: str | None = None) -> Joined:
@@ -114,7 +114,8 @@ def joined(truths: Sequence[Table], disclosed: Sequence[Disclosed], *, person: s
     found = list(versions.values())
     engine = found[0].engine
     held = engine.hold(found[0].sql if len(found) == 1 else _tied(found, columns, person))
-    rows = table_of(engine, held.relation, source=every[-1].source, frame=every[-1].frame)
+    last = every[-1]
+    rows = table_of(engine, held.relation, source=last.source, frame=last.frame, reading=last.reading)
     return Joined(rows, tuple(columns), tuple(disclosed), tuple(readings), person, len(found), held)
 
 
@@ -127,7 +128,7 @@ def _own(table: Table, versions: dict[int, _Version]) -> tuple[Table, OwnEngine]
     if first.engine.name != engine.name:
         raise BadInput("the truths lie in different engines", hint="Open all of them with the same engine=")
     lent = first.engine.lend(engine.query(f"SELECT * FROM {source.relation}"))
-    return table_of(first.engine, lent, source=source.source, frame=source.frame), first.engine
+    return table_of(first.engine, lent, source=source.source, frame=source.frame, reading=source.reading), first.engine
 
 
 def _free_names(count: int, taken: Sequence[str]) -> list[str]:

@@ -518,7 +518,7 @@ def _settings(
         "divulge": __version__,
         "engine": source.engine.name,
         "counts": "collected",
-        "source": source.source,
+        **source.told,
         "quasi_identifiers": list(roles.quasi_identifiers),
         "sensitive": list(beliefs),
         "identifier": list(roles.identifier),

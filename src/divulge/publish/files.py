@@ -21,7 +21,7 @@ from divulge.count import Contingency, Nulls
 from divulge.engines import Engine, OwnEngine
 from divulge.errors import BadInput, InternalError, listed, nearest
 from divulge.search import Recoding
-from divulge.table import Roles, Table, find_files, read, read_dialect, table_of
+from divulge.table import Roles, Table, read, table_of
 
 Kind = Literal["csv", "parquet", "arrow"]
 
@@ -60,23 +60,9 @@ def writable(engine: Engine, form: Format) -> Format:
 def _format_of_source(table: Table) -> Format:
     if table.declared is not None:  # an ARX project, which holds its data as ARX writes CSV
         return Format("csv", ";")
-    if table.frame != "none":
-        return Format("parquet")
-    try:
-        files = find_files(table.source)
-    except BadInput:  # a table of a database
-        return Format("parquet")
-    if files.kind == "csv":
-        return Format("csv", _delimiter(files.paths[0]))
-    return Format("arrow" if files.kind in ("arrow", "arrow stream") else "parquet")
-
-
-def _delimiter(path: Path) -> str:
-    """The source's delimiter; a comma where it is not plain UTF-8 and so cannot be looked at again."""
-    try:
-        return read_dialect(path, delimiter=None, header=None, shown=str(path)).delimiter
-    except BadInput:
-        return ","
+    if table.reading.kind == "csv":
+        return Format("csv", table.reading.how["delimiter"])
+    return Format("arrow" if table.reading.kind == "arrow" else "parquet")
 
 
 def read_rows(engine: OwnEngine, path: Path, *, form: Format, types: Mapping[str, str]) -> Table:

@@ -123,7 +123,7 @@ class Original:
         if person is not None:
             roles = replace(roles, person=None, identifier=tuple(name for name in roles.identifier if name != person))
         rows = recoded_rows(self.source, self.engine, self.people, recoding, roles=roles, nulls=self.nulls)
-        return table_of(self.engine, f"({rows})", source=self.source.source)
+        return table_of(self.engine, f"({rows})", source=self.source.source, reading=self.source.reading)
 
     def measure(self, published: Contingency) -> Measurement:
         """What a release of this table tells, against the prior of the original."""

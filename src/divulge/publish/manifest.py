@@ -35,8 +35,8 @@ FOLDER = "mapping"
 _KINDS = ("generalized", "anatomized", "applied")
 _WITH_PRIVATE_PART = ("generalized", "applied")
 _TAKE = "Take the release from where it was published"
-_SETTINGS_LEFT_OUT = ("source", "background")
-"""A path or an address, and values that background knowledge names."""
+_SETTINGS_LEFT_OUT = ("source", "read", "background")
+"""A path or an address, how it was read, and values that background knowledge names."""
 _PUBLIC_SETTINGS_LEFT_OUT = (*_SETTINGS_LEFT_OUT, "identifier", "person", "original", "population", "released")
 """What a table that is measured by itself does not have."""
 

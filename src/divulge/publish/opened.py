@@ -280,7 +280,9 @@ class OpenedRelease:
         if not recoding.kept.any():
             return None
         rows = recoded_rows(source, engine, counted, recoding, roles=roles, nulls=nulls)
-        return table_of(engine, f"({rows})", source=table.source), int(counted.sizes[~recoding.kept].sum())
+        return table_of(engine, f"({rows})", source=table.source, reading=table.reading), int(
+            counted.sizes[~recoding.kept].sum()
+        )
 
     def _has(self, name: str) -> bool:
         """Whether a file, or a folder of files, is in the private part."""

@@ -68,7 +68,7 @@ def grow(request: Request, *, every: int, progress: Callable[[int, int], None] |
         steps=tuple(steps),
         settings={
             "engine": source.engine.name,
-            "source": source.source,
+            **source.told,
             "quasi_identifiers": list(names),
             "sensitive": list(request.roles.sensitive),
             "nulls": request.nulls,

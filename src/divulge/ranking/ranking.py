@@ -146,7 +146,7 @@ def rank_columns(
         sets=tuple(scorer.score(tuple(columns)) for columns in sets),
         settings={
             "engine": source.engine.name,
-            "source": source.source,
+            **source.told,
             "quasi_identifiers": list(names),
             "sensitive": list(roles.sensitive),
             "person": roles.person,

@@ -26,8 +26,9 @@ from divulge.engines import DuckDBEngine
 from divulge.errors import BadInput
 from divulge.hierarchy import Hierarchy, parse_hierarchy
 from divulge.table.paths import find_files
+from divulge.table.reading import ReadOptions
 from divulge.table.table import Declared, Table
-from divulge.table.text_files import TextOptions, codec_of, read_delimited
+from divulge.table.text_files import codec_of, read_delimited
 
 _DATA = "data/input.csv"
 _DEFINITION = "input/definition.xml"
@@ -82,7 +83,7 @@ class ArxProject:
         engine = engine or DuckDBEngine()
         copy = engine.directory / f"{engine.fresh_name('project')}.csv"
         self.extract(copy)
-        text = TextOptions(header=True, delimiter=self.delimiter)
+        text = ReadOptions(header=True, delimiter=self.delimiter)
         table = read_delimited(find_files(str(copy)), text, source=str(copy), engine=engine)
         return replace(table, source=f"{self.path}:{_DATA}", declared=Declared(self.roles, self.hierarchies))
 

@@ -29,6 +29,7 @@ import pyarrow as pa
 from divulge.engines import DuckDBEngine, double_quoted
 from divulge.errors import BadInput, DivulgeError, MissingDependency, listed, nearest
 from divulge.table.paths import Files
+from divulge.table.reading import HowRead
 from divulge.table.table import Table, check_names, table_of
 from divulge.table.text_files import column_types, recast
 
@@ -77,7 +78,8 @@ def read_sqlite(files: Files, *, source: str, engine: DuckDBEngine, table: str |
         raise BadInput(f"{source} cannot be read: {error}") from error
     texts = [column for column, type_ in engine.describe(stored) if type_ == "VARCHAR"]
     dates = column_types(engine, stored, texts, numbers=False)
-    return table_of(engine, recast(engine, stored, dates), source=f"table {name!r} of {source}")
+    reading = HowRead("sqlite", {"table": name})
+    return table_of(engine, recast(engine, stored, dates), source=f"table {name!r} of {source}", reading=reading)
 
 
 def _refuse_cut_off(path: Path, *, source: str) -> None:
@@ -232,7 +234,8 @@ def _read(cursor: Any, url: PostgresUrl, *, engine: DuckDBEngine, table: str | N
     cursor.execute(f"SELECT {wanted} FROM {double_quoted(schema)}.{double_quoted(name)}")
     stored = engine.store(cursor.fetch_record_batch(), select=", ".join(column.keep(engine) for column in fields))
     free = [column.name for column in fields if column.type == "numeric" and not column.decimal()]
-    return table_of(engine, recast(engine, stored, _numeric_types(engine, stored, free)), source=source)
+    relation = recast(engine, stored, _numeric_types(engine, stored, free))
+    return table_of(engine, relation, source=source, reading=HowRead("postgresql", {"table": f"{schema}.{name}"}))
 
 
 def _rows(cursor: Any, sql: str) -> list[dict[str, Any]]:

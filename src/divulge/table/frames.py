@@ -17,6 +17,7 @@ import pyarrow as pa
 from divulge.engines import DuckDBEngine
 from divulge.errors import BadInput, InternalError
 from divulge.table.paths import Files
+from divulge.table.reading import HowRead
 from divulge.table.table import Frame, Table, check_names, table_of
 
 _INTEGER = re.compile(r"-?(0|[1-9][0-9]{0,17})")
@@ -29,7 +30,7 @@ def read_parquet(files: Files, *, source: str, engine: DuckDBEngine) -> Table:
     check_names(_stored_names(engine, files.paths[0], source=source), source=source)
     hive = hive_types(files)
     options = f"hive_partitioning = true, hive_types = {engine.struct(hive)}" if hive else "hive_partitioning = false"
-    return table_of(engine, f"read_parquet({listed}, {options})", source=source)
+    return table_of(engine, f"read_parquet({listed}, {options})", source=source, reading=HowRead("parquet"))
 
 
 def read_arrow(files: Files, *, source: str, engine: DuckDBEngine) -> Table:
@@ -46,7 +47,8 @@ def read_arrow(files: Files, *, source: str, engine: DuckDBEngine) -> Table:
         # A dataset would fill a missing column with nulls without a word.
         if set(schema.names) != set(schemas[0].names):
             raise other_columns(name, files.shown(source)[0])
-    return table_of(engine, engine.register(engine.fresh_name("arrow"), dataset), source=source)
+    relation = engine.register(engine.fresh_name("arrow"), dataset)
+    return table_of(engine, relation, source=source, reading=HowRead("arrow"))
 
 
 def read_arrow_stream(files: Files, *, source: str, engine: DuckDBEngine) -> Table:
@@ -59,7 +61,7 @@ def read_arrow_stream(files: Files, *, source: str, engine: DuckDBEngine) -> Tab
             relation = engine.store(reader)
     except (pa.ArrowException, OSError) as error:
         raise BadInput(f"{source} is not a readable Arrow stream: {error}", hint="Is it cut off?") from error
-    return table_of(engine, relation, source=source)
+    return table_of(engine, relation, source=source, reading=HowRead("arrow"))
 
 
 def check_schema(schema: pa.Schema, *, source: str) -> None:
@@ -129,7 +131,8 @@ def read_frame(frame: object, *, engine: DuckDBEngine) -> Table | None:
         return _read_polars(frame, engine=engine)
     if isinstance(frame, pa.RecordBatchReader):
         check_schema(frame.schema, source="the Arrow reader")
-        return table_of(engine, engine.store(frame), source="the Arrow reader", frame="arrow")
+        reading = HowRead("arrow reader")
+        return table_of(engine, engine.store(frame), source="the Arrow reader", frame="arrow", reading=reading)
     if isinstance(frame, pa.RecordBatch):
         frame = pa.Table.from_batches([frame])
     if isinstance(frame, pa.Table):
@@ -154,12 +157,13 @@ def _read_polars(frame: Any, *, engine: DuckDBEngine) -> Table:
     if isinstance(frame, pl.DataFrame):
         return _registered(engine, frame.to_arrow(), source="the Polars frame", frame="polars")
     relation = engine.register(engine.fresh_name("frame"), frame)
-    return table_of(engine, relation, source="the Polars frame", frame="polars")
+    return table_of(engine, relation, source="the Polars frame", frame="polars", reading=HowRead("polars frame"))
 
 
 def _registered(engine: DuckDBEngine, table: Any, *, source: str, frame: Frame) -> Table:
     check_schema(table.schema, source=source)
-    return table_of(engine, engine.register(engine.fresh_name("frame"), table), source=source, frame=frame)
+    relation, reading = engine.register(engine.fresh_name("frame"), table), HowRead(source.removeprefix("the ").lower())
+    return table_of(engine, relation, source=source, frame=frame, reading=reading)
 
 
 def _from_pandas(frame: Any) -> pa.Table:

@@ -14,6 +14,7 @@ from divulge.engines import DuckDBEngine
 from divulge.errors import BadInput, MissingDependency
 from divulge.table.frames import check_schema
 from divulge.table.paths import ICEBERG_METADATA, LogTable, find_log_table
+from divulge.table.reading import HowRead
 from divulge.table.table import Table, table_of
 
 
@@ -50,7 +51,7 @@ def read_lakehouse(found: LogTable, *, source: str, engine: DuckDBEngine) -> Tab
     except Exception as error:
         reason = (str(error).splitlines() or [type(error).__name__])[0]
         raise BadInput(f"the {found.format} table {source} cannot be read: {reason}", hint="Is it damaged?") from error
-    return table_of(engine, relation, source=source)
+    return table_of(engine, relation, source=source, reading=HowRead(found.format))
 
 
 def _read_delta(root: Path) -> pa.RecordBatchReader:

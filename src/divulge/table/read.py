@@ -15,10 +15,14 @@ from divulge.table.databases import SCHEMES, read_postgres, read_sqlite
 from divulge.table.frames import read_arrow, read_arrow_stream, read_frame, read_parquet
 from divulge.table.lakehouse import find_lakehouse, read_lakehouse
 from divulge.table.paths import find_files
+from divulge.table.reading import HowRead, ReadOptions
 from divulge.table.spark_tables import find_spark_source, moved_to_spark, read_spark_frame
 from divulge.table.table import Table, table_of
-from divulge.table.text_files import TextOptions, read_delimited, read_json
+from divulge.table.text_files import read_delimited, read_json
 
+_OF_TEXT = ("header", "delimiter", "encoding", "decimal")
+_TAKES = {"csv": _OF_TEXT, "sqlite": ("table",)}
+"""The options that a kind of file takes."""
 _READERS = {"json": read_json, "parquet": read_parquet, "arrow": read_arrow, "arrow stream": read_arrow_stream}
 
 
@@ -30,6 +34,7 @@ def read(
     header: bool | None = None,
     delimiter: str | None = None,
     encoding: str = "utf-8",
+    decimal: str | None = None,
     engine: engines.EngineChoice = None,
 ) -> Table:
     """Open a table; whatever a verb takes as a table, it opens so.
@@ -43,6 +48,7 @@ def read(
         header: Whether the first line of delimited text names the columns; by default this is found out.
         delimiter: What stands between the values of delimited text; by default this is found out.
         encoding: How delimited text is encoded.
+        decimal: The decimal sign of delimited text, "," or "."; by default commas are found where they can be nothing else.
         engine: "duckdb" (the default), "spark", an engine, or a Spark session. A Spark frame is read in its own session.
 
     Examples:
@@ -51,15 +57,14 @@ def read(
         >>> [(column.name, column.kind) for column in table.columns]
         [('zip', 'text'), ('age', 'number')]
     """
-    text = TextOptions(header, delimiter, encoding)
+    asked = ReadOptions(table, header=header, delimiter=delimiter, encoding=encoding, decimal=decimal)
     chosen = choose_engine(engine)
     if isinstance(source, str | os.PathLike):
         path = os.fspath(source)
         if isinstance(chosen, SparkEngine):
-            return _read_with_spark(path, table=table, text=text, engine=chosen)
-        return _read_path(path, table=table, text=text, engine=chosen or DuckDBEngine())
-    text.refuse_for("it is not a file")
-    _refuse_table(table, "it is not a database")
+            return _read_with_spark(path, asked, engine=chosen)
+        return _read_path(path, asked, engine=chosen or DuckDBEngine())
+    asked.only(why="it is neither a file nor a database")
     if isinstance(source, Table):
         if chosen is not None and chosen.name != source.engine.name:
             raise BadInput(
@@ -73,7 +78,7 @@ def read(
         return moved_to_spark(read(source), engine=chosen)
     if isinstance(source, duckdb.DuckDBPyRelation):
         own = RelationEngine(source)
-        return table_of(own, own.relation, source="the DuckDB relation")
+        return table_of(own, own.relation, source="the DuckDB relation", reading=HowRead("relation"))
     found = read_frame(source, engine=chosen or DuckDBEngine())
     if found is None:
         raise BadInput(
@@ -96,30 +101,24 @@ def own_table(table: Table) -> tuple[Table, OwnEngine]:
         return table, table.engine
     engine = DuckDBEngine()
     rows = table.engine.query(f"SELECT * FROM {table.relation}")
-    return replace(read(rows, engine=engine), source=table.source, frame=table.frame), engine
+    opened = read(rows, engine=engine)
+    return replace(opened, source=table.source, frame=table.frame, reading=table.reading), engine
 
 
-def _refuse_table(table: str | None, why: str) -> None:
-    if table is not None:
-        raise BadInput(f"table={table!r} picks a table of a database, and {why}", hint="Leave it out")
-
-
-def _read_with_spark(source: str, *, table: str | None, text: TextOptions, engine: SparkEngine) -> Table:
+def _read_with_spark(source: str, asked: ReadOptions, *, engine: SparkEngine) -> Table:
     """What Spark reads well it reads itself, on its workers; the rest is read here and moved."""
-    found = find_spark_source(source, encoding=text.encoding, engine=engine)
+    found = find_spark_source(source, encoding=asked.encoding, engine=engine)
     if found is None:
-        return moved_to_spark(_read_path(source, table=table, text=text, engine=DuckDBEngine()), engine=engine)
-    _refuse_table(table, f"{source} is {found.kind}")
-    if found.kind != "csv":
-        text.refuse_for(f"{source} is {found.kind}")
-    return found.read(engine, text)
+        return moved_to_spark(_read_path(source, asked, engine=DuckDBEngine()), engine=engine)
+    asked.only(*(_OF_TEXT if found.kind == "csv" else ()), why=f"{source} is {found.kind}")
+    return found.read(engine, asked)
 
 
-def _read_path(source: str, *, table: str | None, text: TextOptions, engine: DuckDBEngine) -> Table:
+def _read_path(source: str, asked: ReadOptions, *, engine: DuckDBEngine) -> Table:
     scheme, separator, _ = source.partition("://")
     if separator and scheme in SCHEMES:
-        text.refuse_for("a database is not text")
-        return read_postgres(source, engine=engine, table=table)
+        asked.only("table", why="a database is not text")
+        return read_postgres(source, engine=engine, table=asked.table)
     if separator and scheme.isalnum():
         raise BadInput(
             f"{scheme}:// addresses cannot be read", hint="Download the file first; postgresql:// is the one URL"
@@ -127,19 +126,15 @@ def _read_path(source: str, *, table: str | None, text: TextOptions, engine: Duc
     if source.lower().endswith(".deid"):
         from divulge.table.arx_project import read_project
 
-        _refuse_table(table, f"{source} is an ARX project")
-        replace(text, encoding="utf-8").refuse_for("an ARX project says these of itself")
-        return read_project(source, encoding=text.encoding).open(engine=engine)
+        asked.only("encoding", why=f"{source} is an ARX project, which says such things of itself")
+        return read_project(source, encoding=asked.encoding).open(engine=engine)
     if (lakehouse := find_lakehouse(source)) is not None:
-        text.refuse_for(f"{source} is a table of {lakehouse.format}")
-        _refuse_table(table, f"{source} is one table")
+        asked.only(why=f"{source} is a table of {lakehouse.format}")
         return read_lakehouse(lakehouse, source=source, engine=engine)
     files = find_files(source)
-    if files.kind != "csv":
-        text.refuse_for(f"{source} is {files.kind}")
+    asked.only(*_TAKES.get(files.kind, ()), why=f"{source} is {files.kind}")
     if files.kind == "sqlite":
-        return read_sqlite(files, source=source, engine=engine, table=table)
-    _refuse_table(table, f"{source} is {files.kind}")
+        return read_sqlite(files, source=source, engine=engine, table=asked.table)
     if files.kind == "csv":
-        return read_delimited(files, text, source=source, engine=engine)
+        return read_delimited(files, asked, source=source, engine=engine)
     return _READERS[files.kind](files, source=source, engine=engine)

@@ -20,8 +20,9 @@ from divulge.errors import BadInput
 from divulge.table.databases import SCHEMES
 from divulge.table.frames import hive_types, other_columns
 from divulge.table.paths import LOGS, Files, compression, find_files, find_log_table
+from divulge.table.reading import HowRead, ReadOptions
 from divulge.table.table import Table, check_names, table_of
-from divulge.table.text_files import UTF8, Dialect, TextOptions, codec_of, column_types, read_dialect
+from divulge.table.text_files import UTF8, Dialect, cell_types, codec_of, column_types, read_dialect, reading_of_text
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -49,10 +50,13 @@ class SparkSource:
     files: Files | None = None
     """The files, where the driver sees them too."""
 
-    def read(self, engine: SparkEngine, text: TextOptions) -> Table:
+    def read(self, engine: SparkEngine, text: ReadOptions) -> Table:
         """Open it."""
         if self.kind == "csv":
             return _read_csv(self, text, engine=engine)
+        return replace(self._read(engine), reading=HowRead("catalog" if self.kind == "a table" else self.kind))
+
+    def _read(self, engine: SparkEngine) -> Table:
         with engine.explained(f"read {self.kind}", source=self.shown):
             if self.kind == "a table":
                 return _table(engine, engine.session.table(self.paths[0]), self.shown)
@@ -91,7 +95,7 @@ def read_spark_frame(frame: DataFrame, *, engine: Any) -> Table:
         raise BadInput("a Spark frame cannot be read by DuckDB", hint="Pass frame.toArrow(), or leave the engine out")
     session = frame.sparkSession
     own = engine if isinstance(engine, SparkEngine) and engine.session is session else SparkEngine(session)
-    return _table(own, frame, "the Spark frame")
+    return replace(_table(own, frame, "the Spark frame"), reading=HowRead("spark frame"))
 
 
 def moved_to_spark(table: Table, *, engine: SparkEngine) -> Table:
@@ -170,10 +174,17 @@ def _read_parquet(source: SparkSource, *, engine: SparkEngine) -> Table:
     return _table(engine, frame, source.shown)
 
 
-def _recast(engine: SparkEngine, relation: str, names: Sequence[str], types: Mapping[str, str]) -> str:
+def _recast(
+    engine: SparkEngine,
+    relation: str,
+    names: Sequence[str],
+    types: Mapping[str, str],
+    texts: Mapping[str, str] | None = None,
+) -> str:
     """SQL for columns of a relation, those with a type cast to it."""
     cells = {name: engine.quote(name) for name in names}
-    cells |= {name: f"{engine.cast(cells[name], type_)} AS {cells[name]}" for name, type_ in types.items()}
+    given = {**cells, **(texts or {})}
+    cells |= {name: f"{engine.cast(given[name], type_)} AS {cells[name]}" for name, type_ in types.items()}
     return f"SELECT {', '.join(cells.values())} FROM {relation}"
 
 
@@ -198,16 +209,20 @@ def _check_columns(files: Files, shown: str, *, seen: set[str]) -> None:
             )
 
 
-def _read_csv(source: SparkSource, text: TextOptions, *, engine: SparkEngine) -> Table:
+def _read_csv(source: SparkSource, text: ReadOptions, *, engine: SparkEngine) -> Table:
     found, files = _dialect(source, text, engine=engine), source.files
     check_names(found.names, source=source.shown)
     with engine.explained("read csv", source=source.shown):
         whole = files is not None and max(path.stat().st_size for path in files.paths) <= _LARGEST_WHOLE_FILE
         rows = read_texts(engine, source.paths, found.names, found.delimiter, header=found.header, whole_files=whole)
-        return _typed(engine, rows, found.names, source.shown, numbers=True)
+        relation = engine.view(rows)
+        cells = cell_types(engine, relation, found.names, decimal=text.decimal, delimiter=found.delimiter)
+        texts = {name: f"replace({engine.quote(name)}, ',', '.')" for name in cells.commas}
+        rows = _retyped(engine, rows, relation, cells.types, texts)
+        return replace(_table(engine, rows, source.shown), reading=reading_of_text(found, cells))
 
 
-def _dialect(source: SparkSource, text: TextOptions, *, engine: SparkEngine) -> Dialect:
+def _dialect(source: SparkSource, text: ReadOptions, *, engine: SparkEngine) -> Dialect:
     if source.files is None:
         with engine.explained("read the first lines", source=source.shown):
             lines = [row[0] for row in engine.session.read.text(list(source.paths)).limit(_SAMPLE_LINES).collect()]
@@ -232,7 +247,9 @@ def _read_json(source: SparkSource, *, engine: SparkEngine) -> Table:
     if not frame.columns:
         raise BadInput(f"{source.shown} holds no JSON objects with named values", hint="Write one object per line")
     texts = [field.name for field in frame.schema.fields if field.dataType.simpleString() == "string"]
-    return _typed(engine, frame, texts, source.shown, numbers=False)
+    relation = engine.view(frame)
+    types = column_types(engine, relation, texts, numbers=False)
+    return _table(engine, _retyped(engine, frame, relation, types), source.shown)
 
 
 def _starts_array(path: Path) -> bool:
@@ -240,11 +257,13 @@ def _starts_array(path: Path) -> bool:
         return bool(stream.read(1 << 16).lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"["))
 
 
-def _typed(engine: SparkEngine, frame: DataFrame, texts: Any, shown: str, *, numbers: bool) -> Table:
-    """Give text columns the narrowest types that keep every value apart."""
-    relation = engine.view(frame)
-    types = column_types(engine, relation, list(texts), numbers=numbers)
+def _retyped(
+    engine: SparkEngine,
+    frame: DataFrame,
+    relation: str,
+    types: Mapping[str, str],
+    texts: Mapping[str, str] | None = None,
+) -> DataFrame:
+    """The frame behind a relation with text columns cast to types; `texts` says of some what is cast instead of the cell."""
     changed = {name: type_ for name, type_ in types.items() if type_ != "VARCHAR"}
-    if changed:
-        frame = engine.frame(_recast(engine, relation, frame.columns, changed))
-    return _table(engine, frame, shown)
+    return engine.frame(_recast(engine, relation, frame.columns, changed, texts)) if changed else frame

@@ -8,10 +8,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from divulge.engines import Engine
 from divulge.errors import BadInput, listed, nearest
+from divulge.table.reading import HowRead
 
 if TYPE_CHECKING:
     from divulge.hierarchy import Hierarchy
@@ -22,6 +23,7 @@ Frame = Literal["pandas", "polars", "arrow", "none"]
 _INTEGERS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT")
 _NUMBERS = frozenset((*_INTEGERS, *(f"U{name}" for name in _INTEGERS), "BIGNUM", "FLOAT", "DOUBLE", "DECIMAL"))
 _NESTED = frozenset(("STRUCT", "MAP", "UNION", "JSON", "VARIANT"))
+_MADE_HERE = HowRead()
 _ASCII_LOWER = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)
 
 
@@ -56,6 +58,7 @@ class Table:
     frame: Frame
     """The kind of frame that was handed in, so that results can come back as the same kind."""
     declared: Declared | None = None
+    reading: HowRead = _MADE_HERE
 
     # Looked up once for each of perhaps thousands of columns, so kept.
     @cached_property
@@ -66,6 +69,11 @@ class Table:
     def names(self) -> tuple[str, ...]:
         """The columns' names, in table order."""
         return tuple(self._by_name)
+
+    @property
+    def told(self) -> dict[str, Any]:
+        """What was read and how, for the settings of results."""
+        return {"source": self.source, "read": self.reading.document()}
 
     def has(self, name: str) -> bool:
         """Whether there is a column of exactly that name."""
@@ -82,12 +90,14 @@ class Table:
         return tuple(name for name in _several(names) if _matches(self, name))
 
 
-def table_of(engine: Engine, relation: str, *, source: str, frame: Frame = "none") -> Table:
+def table_of(
+    engine: Engine, relation: str, *, source: str, frame: Frame = "none", reading: HowRead = _MADE_HERE
+) -> Table:
     """The table behind `relation`, its columns as the engine describes them."""
     described = engine.describe(relation)
     check_names((name for name, _ in described), source=source)
     columns = tuple(Column(name, _short(type_), kind_of(type_)) for name, type_ in described)
-    return Table(engine=engine, relation=relation, columns=columns, source=source, frame=frame)
+    return Table(engine, relation, columns, source, frame, reading=reading)
 
 
 def kind_of(type_: str) -> Kind:

@@ -2,7 +2,8 @@
 """Reads delimited text (CSV, TSV and others) and JSON.
 
 DuckDB guesses nothing of delimited text: it is told names and delimiter (the dialect) and types, from a pass over the whole file (the
-shapes). An empty cell is null. Text that is not UTF-8 is rewritten as UTF-8 in the engine's private directory first.
+shapes), which also tells decimal commas. An empty cell is null. Text that is not UTF-8 is rewritten as UTF-8 in the engine's private
+directory first.
 """
 
 from __future__ import annotations
@@ -15,14 +16,15 @@ import itertools
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
 
 from divulge.engines import DuckDBEngine, Engine
-from divulge.errors import BadInput, InternalError
+from divulge.errors import BadInput, InternalError, listed
 from divulge.table.paths import Files, compression, packing
+from divulge.table.reading import HowRead, ReadOptions
 from divulge.table.table import Table, check_names, kind_of, table_of
 
 # --- dialect ----------------------------------------------------------------------------------------------------------
@@ -32,23 +34,9 @@ from divulge.table.table import Table, check_names, kind_of, table_of
 _SAMPLE_BYTES = 1 << 20
 _SAMPLE_RECORDS = 1000
 _DELIMITERS = ",;|\t"
-_TYPED = re.compile(r"\s*([-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?|\d{4}-\d\d-\d\d([ T]\d\d:\d\d.*)?)\s*")
+_TYPED = re.compile(r"\s*([-+]?(\d+[.,]?\d*|[.,]\d+)([eE][-+]?\d+)?|\d{4}-\d\d-\d\d([ T]\d\d:\d\d.*)?)\s*")
+_OTHER_COMMA = re.compile(r"(?<!\d),|,(?!\d)")
 _UNKNOWN = frozenset({"na", "n/a", "nan", "null", "none"})
-
-
-@dataclass(frozen=True)
-class TextOptions:
-    """What a user may say about delimited text."""
-
-    header: bool | None = None
-    delimiter: str | None = None
-    encoding: str = "utf-8"
-
-    def refuse_for(self, why: str) -> None:
-        """An option that would be ignored is a misunderstanding."""
-        for option in fields(self):
-            if getattr(self, option.name) != option.default:
-                raise BadInput(f"{option.name}= is for delimited text, and {why}", hint="Leave it out")
 
 
 @dataclass(frozen=True)
@@ -121,16 +109,22 @@ def _line_end(text: str, delimiter: str) -> str:
 
 
 def _find_delimiter(text: str, path: Path) -> str:
-    """The delimiter that gives most records the width of the first one, then the widest."""
+    """The delimiter that gives most records the width of the first one, then the widest.
+
+    Beside semicolons that do so, commas that stand between digits only are decimal signs.
+    """
     if {".tsv", ".tab"} & {suffix.lower() for suffix in path.suffixes}:
         return "\t"
-    best = (0.0, 1, ",")
+    found = {",": (0.0, 1, ",")}
     for delimiter in _DELIMITERS:
         records = _records(text, delimiter)
         width = len(records[0])
         if width > 1:
             share = sum(len(record) == width for record in records) / len(records)
-            best = max(best, (share, width, delimiter))
+            found[delimiter] = (share, width, delimiter)
+    best = max(found.values())
+    if best[2] == "," and ";" in found and found[";"][0] >= best[0] and not _OTHER_COMMA.search(text):
+        return ";"
     return best[2]
 
 
@@ -159,8 +153,12 @@ _INTEGER, _LONG, _DECIMAL, _PADDED, _DATE, _TIMESTAMP, _ZONED, _OTHER = (1 << bi
 _FRACTION = 256
 """The bit of a fraction of no digits; the next bit is that of one digit, and so on."""
 _MOST_DIGITS = 20
+_COMMA, _COMMA_OR_THOUSANDS = 1 << 29, 1 << 30
+"""1,5 is a number with a decimal comma; 1,234 is one, or a thousand with its separator."""
 _FIRST_ROWS = 10_000
 _FIXED_POINT = "-?(0|[1-9][0-9]*)?[.][0-9]+"
+_FIXED_COMMA = _FIXED_POINT.replace(".", ",")
+_GROUPED = "-?[1-9][0-9]{0,2},[0-9]{3}"
 
 # Programs write 1e-05, 1E+16 or 1.0E10; a bare 1E5 is as likely a code.
 _FLOATING_POINT = "-?(0|[1-9][0-9]*)([.][0-9]+[eE][0-9]{1,3}|([.][0-9]+)?[eE][-+][0-9]{1,3})"
@@ -170,20 +168,28 @@ _ZONE = "(Z|[-+][0-9]{2}(:?[0-9]{2})?)"
 
 
 def column_types(engine: Engine, relation: str, names: Sequence[str], *, numbers: bool = True) -> dict[str, str]:
-    """The narrowest type of each text column of `relation` that keeps every value apart.
+    """The narrowest type of each text column of `relation` that keeps every value apart; a decimal comma makes no number here.
 
-    The first rows settle most text columns; one pass over the whole relation decides about the others only.
     Without `numbers`, only dates are looked for.
     """
+    return {name: _type(mask) for name, mask in _shapes(engine, relation, names, numbers=numbers).items()}
+
+
+def _shapes(engine: Engine, relation: str, names: Sequence[str], *, numbers: bool = True) -> dict[str, int]:
+    """The shapes of each text column: the first rows settle most, one pass over the whole relation decides about the others only."""
     if not names:
         return {}
     masks, rows = dict.fromkeys(names, 0), _FIRST_ROWS
     if engine.name != "spark":  # which starts a job for each statement, so it looks at all rows at once
         masks, rows = _first_shapes(engine, relation, names, numbers=numbers)
     if rows == _FIRST_ROWS:
-        undecided = {name: mask for name, mask in masks.items() if not mask or _type(mask) != "VARCHAR"}
+        undecided = {
+            name: mask
+            for name, mask in masks.items()
+            if not mask or _type(mask) != "VARCHAR" or _type_by_comma(mask) != "VARCHAR"
+        }
         masks |= _all_shapes(engine, relation, undecided, numbers=numbers)
-    return {name: _type(mask) for name, mask in masks.items()}
+    return masks
 
 
 def _first_shapes(engine: Engine, relation: str, names: Sequence[str], *, numbers: bool) -> tuple[dict[str, int], int]:
@@ -219,12 +225,17 @@ def _shape(engine: Engine, cell: str, *, numbers: bool, dates: bool) -> str:
     def valid(type_: str) -> str:
         return f"{engine.cast(cell, type_, attempt=True)} IS NOT NULL"
 
-    digits = f"least({engine.byte_length(cell)} - instr({cell}, '.'), {_MOST_DIGITS})"
-    # A last zero says nothing in 2.0, which is how a whole number prints as a decimal.
-    padded = f"CASE WHEN {cell} LIKE '%0' AND {digits} > 1 THEN {_PADDED} ELSE 0 END"
+    def fraction(sign: str) -> str:
+        digits = f"least({engine.byte_length(cell)} - instr({cell}, '{sign}'), {_MOST_DIGITS})"
+        # A last zero says nothing in 2.0, which is how a whole number prints as a decimal.
+        padded = f"CASE WHEN {cell} LIKE '%0' AND {digits} > 1 THEN {_PADDED} ELSE 0 END"
+        return f"{padded} + {_FRACTION} * (1 << CAST({digits} AS INTEGER))"
+
     number = (
         f"WHEN {like('-?(0|[1-9][0-9]{0,14}) *')} THEN {_INTEGER} "
-        f"WHEN {like(_FIXED_POINT)} THEN {_DECIMAL} + {padded} + {_FRACTION} * (1 << CAST({digits} AS INTEGER)) "
+        f"WHEN {like(_FIXED_POINT)} THEN {_DECIMAL} + {fraction('.')} "
+        f"WHEN {like(_GROUPED)} THEN {_COMMA_OR_THOUSANDS} + {fraction(',')} "
+        f"WHEN {like(_FIXED_COMMA)} THEN {_COMMA} + {fraction(',')} "
         f"WHEN {like('-?[1-9][0-9]{15,18}')} AND {valid('BIGINT')} THEN {_LONG} "
         f"WHEN {like(_FLOATING_POINT)} AND {valid('DOUBLE')} THEN {_DECIMAL} "
     )
@@ -244,11 +255,65 @@ def _type(mask: int) -> str:
         return "BIGINT"
     if date := {_DATE: "DATE", _TIMESTAMP: "TIMESTAMP", _ZONED: "TIMESTAMPTZ"}.get(mask):
         return date
-    if mask & (_LONG | _DATE | _TIMESTAMP | _ZONED | _OTHER):
+    if mask & (_LONG | _DATE | _TIMESTAMP | _ZONED | _OTHER | _COMMA | _COMMA_OR_THOUSANDS):
         return "VARCHAR"
     lengths = (mask // _FRACTION) | (1 if mask & _INTEGER else 0)
     # 1.50 and 2.25 print one scale; 250.10 beside 250.1 means that the last zero tells two values apart.
     return "VARCHAR" if mask & _PADDED and lengths.bit_count() > 1 else "DOUBLE"
+
+
+def _type_by_comma(mask: int) -> str:
+    """The type for a column's shapes where a comma stands before the decimals: a number, or text."""
+    if not mask & (_COMMA | _COMMA_OR_THOUSANDS) or mask & _DECIMAL:
+        return "VARCHAR"
+    return _type(mask & ~(_COMMA | _COMMA_OR_THOUSANDS) | _DECIMAL)
+
+
+@dataclass(frozen=True)
+class CellTypes:
+    """The types of text columns, and those whose numbers have a decimal comma."""
+
+    types: Mapping[str, str]
+    commas: tuple[str, ...]
+    notes: tuple[str, ...]
+
+    @property
+    def decimal(self) -> str:
+        """The decimal sign, for the settings."""
+        return "," if self.commas else "."
+
+
+def cell_types(
+    engine: Engine, relation: str, names: Sequence[str], *, decimal: str | None, delimiter: str
+) -> CellTypes:
+    """The types of all columns of delimited text, with decimal commas as asked for.
+
+    Otherwise these are found where cells are separated by another sign; what may as well be thousands is told and not guessed.
+    """
+    if decimal not in (None, ".", ","):
+        raise BadInput(f"decimal={decimal!r} is no decimal sign", hint="Give ',' or '.'")
+    masks = _shapes(engine, relation, names)
+    types = {name: _type(mask) for name, mask in masks.items()}
+    by_comma = [name for name, mask in masks.items() if _type_by_comma(mask) != "VARCHAR"]
+    dotted = [name for name, mask in masks.items() if types[name] == "DOUBLE"]
+    sure = [name for name in by_comma if masks[name] & _COMMA]
+    commas, notes = by_comma if decimal == "," else [], []
+    if decimal == ",":
+        types |= dict.fromkeys(dotted, "VARCHAR")
+    elif decimal is None and by_comma:
+        if sure and delimiter != ",":
+            commas = by_comma if not dotted else sure
+            notes.append(f"a comma was found to be the decimal sign of {listed(commas)}; decimal='.' reads it as text")
+            # 1.234 is a thousand where commas stand before decimals.
+            grouped = [name for name in dotted if masks[name] & ~(_FRACTION - 1) == _FRACTION << 3]
+            if grouped:
+                notes.append(f"the dots of {listed(grouped)} are read as decimal signs, and may separate thousands")
+        if doubtful := [name for name in by_comma if name not in commas]:
+            either = (
+                "may be decimal signs or not" if set(doubtful) <= set(sure) else "may separate thousands or decimals"
+            )
+            notes.append(f"the commas of {listed(doubtful)} {either}: read as text; decimal=',' reads numbers")
+    return CellTypes(types | dict.fromkeys(commas, "DOUBLE"), tuple(commas), tuple(notes))
 
 
 def recast(engine: Engine, relation: str, types: Mapping[str, str]) -> str:
@@ -267,7 +332,7 @@ _NOT_OF_FILES = ("idna", "punycode", "undefined")
 """Names of hosts, a part of such names, and one that always fails."""
 
 
-def read_delimited(files: Files, text: TextOptions, *, source: str, engine: DuckDBEngine) -> Table:
+def read_delimited(files: Files, text: ReadOptions, *, source: str, engine: DuckDBEngine) -> Table:
     """The table in one or more delimited text files that share one header."""
     paths = [_as_utf8(path, engine=engine, encoding=text.encoding, shown=source) for path in files.paths]
     shown = files.shown(source)
@@ -278,18 +343,29 @@ def read_delimited(files: Files, text: TextOptions, *, source: str, engine: Duck
         if other != dialect:
             hint = "Files that are read as one table need the same columns in the same order, and the same line ends"
             raise BadInput(f"{name} is not written like {shown[0]}: {_difference(dialect, other)}", hint=hint)
-    listed = engine.files(paths, known_as=dict(zip(paths, shown, strict=True)))
+    every = engine.files(paths, known_as=dict(zip(paths, shown, strict=True)))
     packed = packing(paths)
 
     def relation(types: Mapping[str, str]) -> str:
         return (
-            f"read_csv({listed}, auto_detect = false, columns = {engine.struct(types)}, delim = {engine.literal(dialect.delimiter)}, "
+            f"read_csv({every}, auto_detect = false, columns = {engine.struct(types)}, delim = {engine.literal(dialect.delimiter)}, "
             f"header = {str(dialect.header).lower()}, skip = {dialect.skip}, quote = '\"', escape = '\"', nullstr = '', "
             f"new_line = {engine.literal(repr(dialect.line_end)[1:-1])}, compression = '{packed}')"
         )
 
-    types = column_types(engine, relation(dict.fromkeys(dialect.names, "VARCHAR")), dialect.names)
-    return table_of(engine, relation(types), source=source)
+    texts = relation(dict.fromkeys(dialect.names, "VARCHAR"))
+    cells = cell_types(engine, texts, dialect.names, decimal=text.decimal, delimiter=dialect.delimiter)
+    rows = relation({**cells.types, **dict.fromkeys(cells.commas, "VARCHAR")})
+    if cells.commas:
+        numbers = (f"CAST(replace({cell}, ',', '.') AS DOUBLE) AS {cell}" for cell in map(engine.quote, cells.commas))
+        rows = f"(SELECT * REPLACE ({', '.join(numbers)}) FROM {rows})"
+    return table_of(engine, rows, source=source, reading=reading_of_text(dialect, cells))
+
+
+def reading_of_text(dialect: Dialect, cells: CellTypes) -> HowRead:
+    """How delimited text was read."""
+    how = {"delimiter": dialect.delimiter, "header": dialect.header, "decimal": cells.decimal}
+    return HowRead("csv", how, cells.notes)
 
 
 def codec_of(encoding: str) -> codecs.CodecInfo:
@@ -350,8 +426,8 @@ _TEXTS = ("VARCHAR", "DATE", "TIME", "UUID", '"NULL"')
 def read_json(files: Files, *, source: str, engine: DuckDBEngine) -> Table:
     """The table in one or more JSON files; a key that a record lacks is null there."""
     shown = files.shown(source)
-    listed = engine.files(files.paths, known_as=dict(zip(files.paths, shown, strict=True)))
-    read = f"read_json({listed}, compression = '{packing(files.paths)}'"
+    every = engine.files(files.paths, known_as=dict(zip(files.paths, shown, strict=True)))
+    read = f"read_json({every}, compression = '{packing(files.paths)}'"
     try:
         found = dict(engine.describe(f"{read}, {_LOOK_AT_ALL})"))
     except BadInput as error:
@@ -365,7 +441,7 @@ def read_json(files: Files, *, source: str, engine: DuckDBEngine) -> Table:
     types |= _scalar_types(engine, f"{read}, columns = {engine.struct(types)})", mixed)
     texts = [name for name, type_ in types.items() if type_ == "VARCHAR"]
     types |= column_types(engine, f"{read}, columns = {engine.struct(types)})", texts, numbers=False)
-    return table_of(engine, f"{read}, columns = {engine.struct(types)})", source=source)
+    return table_of(engine, f"{read}, columns = {engine.struct(types)})", source=source, reading=HowRead("json"))
 
 
 def _plain_type(found: str) -> str:

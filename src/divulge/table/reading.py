@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How a table is read: what a user may say about it (ReadOptions), and how it was read (HowRead), which every result tells."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+from divulge.errors import BadInput
+
+_FOR = {
+    "table": "picks a table of a database",
+    "sql": "asks a database",
+    "as_of": "picks a version of a Delta Lake or Iceberg table",
+    "sheet": "picks a sheet of a spreadsheet",
+    "header": "is for delimited text and spreadsheets",
+    "delimiter": "is for delimited text",
+    "encoding": "is for delimited text",
+    "decimal": "is for delimited text",
+    "codes": "is for files of SPSS and Stata",
+}
+_REPEATED = ("table", "as_of", "sheet")
+"""Options whose value a message repeats; a statement would be too long."""
+
+
+@dataclass(frozen=True)
+class ReadOptions:
+    """What a user may say about how a table is read; each is for some kinds of sources."""
+
+    table: str | None = None
+    sql: str | None = None
+    as_of: int | str | None = None
+    sheet: str | None = None
+    header: bool | None = None
+    delimiter: str | None = None
+    encoding: str = "utf-8"
+    decimal: str | None = None
+    codes: bool = False
+
+    def only(self, *names: str, why: str) -> None:
+        """Refuse every other option that was given: one that would be ignored is a misunderstanding."""
+        for option in fields(self):
+            value = getattr(self, option.name)
+            if option.name not in names and value != option.default:
+                shown = f"{option.name}={value!r}" if option.name in _REPEATED else f"{option.name}="
+                raise BadInput(f"{shown} {_FOR[option.name]}, and {why}", hint="Leave it out")
+
+
+@dataclass(frozen=True)
+class HowRead:
+    """How a table was read, in words and numbers that hold no cell of it and no secret."""
+
+    kind: str = "rows"
+    """What kind of source it is: csv, parquet, sqlite, pandas, ...; rows where it was made here."""
+    how: Mapping[str, Any] = field(default_factory=dict)
+    """What was said or found out: delimiter, decimal, sheet, table, sql, version, ..."""
+    notes: tuple[str, ...] = ()
+    """What somebody who reads the numbers must know."""
+
+    def document(self) -> dict[str, Any]:
+        """As `settings` tell it."""
+        return {"kind": self.kind, **self.how, "notes": list(self.notes)}
