@@ -84,10 +84,10 @@ def test_few_boxes_are_looked_into(monkeypatch: pytest.MonkeyPatch) -> None:
     seen = 0
     whole = distance.Boxes._far  # noqa: SLF001 - counts what it is asked
 
-    def counted(self: distance.Boxes, left: np.ndarray, right: np.ndarray) -> np.ndarray:
+    def counted(self: distance.Boxes, wanted: np.ndarray, person: np.ndarray, point: np.ndarray) -> np.ndarray:
         nonlocal seen
-        seen += len(left)
-        return whole(self, left, right)
+        seen += len(person)
+        return whole(self, wanted, person, point)
 
     monkeypatch.setattr(distance.Boxes, "_far", counted)
     rng = np.random.default_rng(4)

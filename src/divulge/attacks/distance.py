@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -90,14 +91,28 @@ class Boxes:
     def _visit(self, wanted: Floats, whom: Ints, box: Ints, best: Floats) -> tuple[Ints, Ints, Floats]:
         """Hold people against all points of a box each; what is as near as the best so far comes back."""
         point, place = self.layout.gather(box)
-        far = self._far(wanted[whom[place]], self.points[point])
-        np.minimum.at(best, whom[place], far)
-        kept = far <= best[whom[place]] + _AS_NEAR
-        return whom[place][kept], point[kept], far[kept]
+        far = self._far(wanted[whom], place, point)
+        begins = arrays.run_starts(place)
+        best[whom] = np.minimum(best[whom], np.minimum.reduceat(far, begins))
+        kept = np.flatnonzero(far <= best[whom][place] + _AS_NEAR)
+        return whom[place[kept]], point[kept], far[kept]
 
-    def _far(self, left: Floats, right: Floats) -> Floats:
-        total: Floats = np.where(self.measured, np.minimum(np.abs(left - right), 1.0), left != right).sum(axis=1)
+    def _far(self, wanted: Floats, person: Ints, point: Ints) -> Floats:
+        """The distance of each pair, added up column by column."""
+        total = np.zeros(len(person))
+        for column, is_number in enumerate(self.measured.tolist()):
+            own, theirs = wanted[:, column][person], self._columns[column][point]
+            if is_number:
+                apart = np.abs(np.subtract(own, theirs, out=own), out=own)
+                total += np.minimum(apart, 1.0, out=apart)
+            else:
+                total += own != theirs
         return total
+
+    @cached_property
+    def _columns(self) -> Floats:
+        """The points column by column, each in one piece."""
+        return np.ascontiguousarray(self.points.T)
 
     def _least(self, wanted: Floats) -> Floats:
         """No point of a box is nearer than this: the distance to the box itself."""

@@ -71,25 +71,35 @@ class Matcher:
         meanings: Mapping[str, answers.Meanings] | None = None,
         suppression: Mapping[answers.Text, str] | None = None,
     ) -> None:
-        """Count the release by the columns that may be known and those that are guessed."""
+        """By the columns that may be known and those that are guessed; the release is counted when somebody is matched first."""
         self.engine, self.release = release.engine, release
         self.columns, self.about = tuple(columns), tuple(about)
-        self._meanings, self._suppression = dict(meanings or {}), dict(suppression or {})
+        self._meanings, self._suppression, self._mass = dict(meanings or {}), dict(suppression or {}), mass
+        self._people: list[Table] = []
         self._plain: dict[str, frozenset[answers.Text]] = {}
         self.unread: dict[str, tuple[str, ...]] = {}
         """Labels that nobody could read, by column."""
-        named = tuple(dict.fromkeys((*columns, *about)))
-        self._held = _counted(release, named, mass)
-        self._numbers = {name: Numbered.of(self._held, place) for place, name in enumerate(named)}
-        self._place = {name: f"c{place}" for place, name in enumerate(named)}
-        self._coded = _coded(self._held, [self._numbers[name] for name in named])
+        self._named = tuple(dict.fromkeys((*columns, *about)))
+        self._place = {name: f"c{place}" for place, name in enumerate(self._named)}
+
+    @cached_property
+    def _held(self) -> Held:
+        return _counted(self.release, self._named, self._mass)
+
+    @cached_property
+    def _numbers(self) -> dict[str, Numbered]:
+        return {name: Numbered.of(self._held, place) for place, name in enumerate(self._named)}
+
+    @cached_property
+    def _coded(self) -> Held:
+        return _coded(self._held, [self._numbers[name] for name in self._named])
 
     @classmethod
     def of_predicates(cls, other: Matcher, predicates: pa.Table) -> Matcher:
         """Combinations of labels in place of the release, which are read as the release is."""
         table = table_of(other.engine, other.engine.lend(predicates), source="predicates")
         made = cls(table, predicates.column_names, (), meanings=other._meanings, suppression=other._suppression)
-        made._plain = other._plain
+        made._plain, made._people = other._plain, other._people
         return made
 
     def labels(self, column: str) -> tuple[answers.Text, ...]:
@@ -117,13 +127,19 @@ class Matcher:
 
     def knowing_values(self, tables: Iterable[Table]) -> None:
         """Take note of values that the columns have in tables of people: a label like them stands for itself."""
-        for table in tables:
-            for name in self._place:
-                if table.has(name):
-                    quoted = self.engine.quote(name)
-                    cell = table.engine.cast(quoted, "VARCHAR")
-                    found = table.engine.query(f"SELECT DISTINCT {cell} AS v FROM {table.relation}")["v"].to_pylist()
-                    self._plain[name] = self._plain.get(name, frozenset()) | frozenset(found)
+        self._people += tables
+        self._plain.clear()
+
+    def _values(self, column: str) -> frozenset[answers.Text]:
+        if column not in self._plain:
+            found: set[answers.Text] = set()
+            for table in self._people:
+                if table.has(column):
+                    cell = table.engine.cast(table.engine.quote(column), "VARCHAR")
+                    sql = f"SELECT DISTINCT {cell} AS v FROM {table.relation}"
+                    found.update(table.engine.query(sql)["v"].to_pylist())
+            self._plain[column] = frozenset(found)
+        return self._plain[column]
 
     # --- people -------------------------------------------------------------------------------------------------------
     def match(
@@ -168,7 +184,8 @@ class Matcher:
         rows = f"SELECT {', '.join(map(self.engine.quote, named))} FROM {self.release.relation}"
         theirs = table_of(self.engine, f"({rows} WHERE {cell} IN (SELECT i FROM {lent} AS w))", source="own rows")
         some = Matcher(theirs, named, (), meanings=self._meanings, suppression=self._suppression)
-        some._plain = self._plain | {key: frozenset(whose.to_pylist())}
+        some._people = self._people
+        some._plain = {name: self._values(name) for name in knows} | {key: frozenset(whose.to_pylist())}
         known = pa.table({name: known[name] for name in knows} | {key: whose})
         matches = some.match(known, named, numbers=numbers)
         return matches.rows[matches.of_person]
@@ -229,7 +246,7 @@ class Matcher:
         found = answers.fits(
             self.labels(column),
             texts,
-            plain=self._plain.get(column, frozenset()),
+            plain=self._values(column),
             meanings=self._meanings.get(column),
             numbers=is_number,
             suppression=self._suppression,

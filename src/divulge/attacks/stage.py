@@ -173,11 +173,13 @@ class Stage:
         truth, control = (self._row_texts(side, shared) for side in (self.everybody, self.nobody))
         held = self.engine.hold(f"SELECT r, COUNT(*) AS n FROM ({truth}) AS t GROUP BY r")
         rows = held.relation
-        sql = f"SELECT COUNT(*) AS n, COUNT(t.n) AS found FROM ({control}) AS c LEFT JOIN {rows} AS t ON t.r = c.r"
-        people, found = (int(column[0].as_py()) for column in self.engine.query(sql).columns)
-        sql = f"SELECT COUNT(*) AS once, (SELECT SUM(n) FROM {rows} AS a) AS n FROM {rows} AS t WHERE t.n = 1"
-        once, of = (float(column[0].as_py()) for column in self.engine.query(sql).columns)
-        new = people * once / of
+        once = f"SELECT SUM(CASE WHEN n = 1 THEN 1 ELSE 0 END) FROM {rows} AS o"
+        sql = (
+            f"SELECT COUNT(*) AS people, COUNT(t.n) AS found, ({once}) AS once, (SELECT SUM(n) FROM {rows} AS a) AS n "
+            f"FROM ({control}) AS c LEFT JOIN {rows} AS t ON t.r = c.r"
+        )
+        people, found, alone, of = (int(column[0].as_py()) for column in self.engine.query(sql).columns)
+        new = people * alone / of
         if found == people and (key is not None or new >= _SURELY_NEW):
             hint = "Give people who are not in the table that the release was made of"
             raise BadInput("every row of the control stands in the truth: it is no control group", hint=hint)
