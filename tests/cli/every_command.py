@@ -18,6 +18,7 @@ ABOUT_ME = ("--database", "@shops.json", "--reference", "@me.json", "--resolve",
 GOOD: Mapping[str, Sequence[str]] = {
     "demo": ("demo", "--out", "@demo", "--rows", "200"),
     "profile": ("profile", "@t.csv"),
+    "init": ("init", "@t.csv", "--out", "@begun.toml", "--force"),
     "measure": ("measure", "@t.csv", *ROLES, "--t", "0.5"),
     "measure --class": ("measure", "@t.csv", *ROLES, "--class", "postal_code=47600", "--class", "age=21", "--class", "sex=m"),
     "measure --repair": ("measure", "@t.csv", *ROLES, "--itpr-bands", "0.3,0.7", "--repair", "cells", "--repair-limit", "0.1"),

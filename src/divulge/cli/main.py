@@ -21,6 +21,7 @@ from divulge.version import __version__
 COMMANDS = {
     "demo": "invent 20,000 patients, measure what their table gives away, tell it in plain words",
     "profile": "describe each column and suggest its role",
+    "init": "write a first policy for a table, from what profile suggests",
     "measure": "measure every metric of a table, and name the classes that are worst",
     "rank": "rank quasi-identifiers and their combinations by risk",
     "check": "hold a table against a policy: exit code 0 or 1",

@@ -99,6 +99,8 @@ class Metric(Generic[View]):
     """Where nobody says by which metric, classes are listed by this one; one for each scope."""
     common: int = 0
     """The place among the promises that are made so often that the help of commands has a flag for them; 0: none."""
+    begins_at: float | None = None
+    """The bound that a new policy begins with; None: it is no part of one."""
     orders_rankings: bool = False
     """Sets of columns are ordered and pruned by it: a column never lowers it, and adds least to the largest set (submodular)."""
     ranked: str = ""
