@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from divulge.errors import BadInput, listed
+from divulge.policy import recognize as recognize  # noqa: PLC0414 - profile asks it here, where the rest is asked
 from divulge.table import Column, Names, Roles, Table, resolve_roles
 
 if TYPE_CHECKING:
@@ -26,7 +27,8 @@ NAMES_PEOPLE = frozenset(
     "aadhaar pesel cpf curp".split()
 )
 """Words of column names that say that somebody is named."""
-_GIVEN_NAMES = frozenset("firstname lastname surname forename".split())
+_SHARED = frozenset("firstname lastname surname forename given address street".split())
+"""Words of names and places that many people share."""
 _WHOSE = frozenset(
     "patient person member customer client user subject employee student citizen record row case".split()
 )
@@ -43,12 +45,9 @@ QUASI_WORDS = frozenset(
     "employer workclass industry height weight household children language admission date".split()
 )
 _PATTERNS = {
-    "e-mail addresses": r"[^@\s]+@[^@\s]+\.[^@\s]+",
-    "phone numbers": r"\+[0-9][0-9 ()/.\-]{6,}|\(?[0-9]{3}\)?[-. ]?[0-9]{3}[-. ][0-9]{4}|0[0-9]{2,5}[ /][0-9 /\-]{4,}",
-    "numbers of persons or devices": (
-        r"[0-9]{3}-[0-9]{2}-[0-9]{4}|[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}|[0-9A-Fa-f]{16,}|[0-9]{9,}"
-        r"|[A-Z]{2}[0-9]{2}[A-Z0-9]{11,30}|([0-9]{1,3}\.){3}[0-9]{1,3}"
-    ),
+    "e-mail addresses": recognize.E_MAIL,
+    "phone numbers": recognize.PHONE,
+    "numbers of persons or devices": recognize.PERSON_OR_DEVICE,
 }
 """What values look like that name somebody, however often they repeat."""
 _ENOUGH = 20
@@ -424,5 +423,5 @@ def repeated(table: Table, roles: Roles) -> tuple[str, ...]:
 
 
 def may_own_rows(name: str) -> bool:
-    """Whether a value that repeats is likely to be the same person again: many people share a first name."""
-    return not words_of(name) & _GIVEN_NAMES
+    """Whether a value that repeats is likely to be the same person again: many people share a first name, or a house."""
+    return not words_of(name) & _SHARED
