@@ -155,7 +155,9 @@ def suggest_role(
         return "identifier", why
     bits = f"it gives {rate:.0%} of the bits that name a person"
     if said is not None and said[0] != "weight":
-        return said[0], f"{said[1]}; {bits}" if said[0] == "quasi_identifier" else said[1]
+        return said[0], f"{said[1]}; it gives {rate:.0%} of the bits that name one" if said[
+            0
+        ] == "quasi_identifier" else said[1]
     if look is not None:
         return look.role, look.text
     return (

@@ -311,7 +311,7 @@ def says(words: Collection[str]) -> tuple[Role | Literal["weight"], str] | None:
         return "sensitive", f"its name says {special.removesuffix(' (art. 10)')}, {which}{known}"
     if own & names["sensitive"] and not own & names["when"]:
         return "sensitive", "its name says that people want it kept to themselves"
-    return ("quasi_identifier", "its name says what others may know of a person") if own & names["quasi"] else None
+    return ("quasi_identifier", "others may know it of a person") if own & names["quasi"] else None
 
 
 # --- dates ------------------------------------------------------------------------------------------------------------
