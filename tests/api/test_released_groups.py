@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import random
 from collections import Counter, defaultdict
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -175,9 +176,62 @@ def test_the_commands(tmp_path: Path) -> None:
     assert json.loads((tmp_path / "later" / "manifest.json").read_text())["rows"] == 6
 
 
-def test_a_check_of_groups_names_the_command_that_tells_it(tmp_path: Path) -> None:
+# --- check ------------------------------------------------------------------------------------------------------------
+
+
+def test_groups_are_held_against_their_bounds_beside_what_is_out(engine: Engine, tmp_path: Path) -> None:
+    people = crowd()
+    pq.write_table(people, tmp_path / "people.parquet")
+    her = dv.Adversary(original=tmp_path / "people.parquet", released=publish_zip(tmp_path / "first", people))
+    careless = dv.anatomize(people, **ROLES, beta="1/2", tables=1, seed=1)
+    folder = careless.write(tmp_path / "careless")
+    assert dv.check_anatomized(folder, engine=engine).holds
+    found = dv.check_anatomized(folder, adversary=her, engine=engine)
+    assert not found.holds
+    assert found.levels.beta == worst_share(people, careless)
+    assert found.settings["released"][0]["kind"] == "generalized"
+    assert "an upper bound" in found.notes[0]
+    verdict = dv.check(folder, {"l_diversity": 2}, adversary=her, engine=engine)
+    assert (verdict.holds, verdict.measurement["l_diversity"].value) == (False, 1)
+    alike = dv.anatomize(people, **ROLES, beta="1/2", tables=1, seed=1, adversary=replace(her, original=None))
+    folder = alike.write(tmp_path / "alike")
+    found = dv.check_anatomized(folder, adversary=her, engine=engine)
+    assert (found.holds, found.levels, found.groups) == (True, alike.levels, alike.summary.groups)
+    assert dv.check(folder, {"l_diversity": 2}, adversary=her, engine=engine).holds
+
+
+def test_what_is_out_may_have_groups_too(tmp_path: Path) -> None:
+    """Each of four groups of two has two zips, so that whoever holds both knows everybody's disease."""
+    people = pa.table({"zip": [*"abababab"], "age": list(range(8)), "disease": [*"xyxyxyxy"]})
+    asked: dict[str, Any] = {"sensitive": "disease", "leave_out": ["zip"], "quasi_identifiers": ["age"], "tables": 1}
+    groups = dv.anatomize(people, **asked, beta="1/2", seed=1).write(tmp_path / "groups")
+    zips = publish_zip(tmp_path / "zips", people)
+    verdict = dv.check(zips, {"l_diversity": 2}, adversary=dv.Adversary(original=people, released=groups))
+    assert not verdict.holds
+    her = dv.Adversary(original=people, released=[groups])
+    others = dv.anatomize(people, **{**asked, "leave_out": ["age"], "quasi_identifiers": ["zip"]}, beta="1/2", seed=2)
+    found = dv.check_anatomized(others, adversary=her)
+    assert "no upper bound" in found.notes[0], (
+        "four people of each zip have the same disease: nobody knows their groups"
+    )
+
+
+def test_a_check_of_groups_by_the_command(tmp_path: Path) -> None:
     zips = publish_zip(tmp_path / "zips")
+    pc.write_csv(PEOPLE, tmp_path / "people.csv")
     groups = dv.anatomize(PEOPLE, **ROLES, beta="1/2", tables=1, seed=1).write(tmp_path / "groups")
-    refused = run_cli("check", str(groups), "--released", str(zips))
-    assert refused.code == 2
-    assert "divulge compose" in refused.err
+    asked: tuple[str, ...] = ("check", str(groups), "--released", str(zips))
+    without = run_cli(*asked)
+    assert (without.code, "the original alone says" in without.err) == (2, True)
+    asked += ("--original", str(tmp_path / "people.csv"))
+    found = run_cli(*asked, "--json")
+    assert (found.code, found.json()["broken"]) == (1, ["beta"])
+    assert "joint groups break what it promises" in run_cli(*asked).out
+    by_promises = run_cli(*asked, "--l-diversity", "2", "--json")
+    assert (by_promises.code, by_promises.json()["holds"]) == (1, False)
+    assert run_cli(*asked, "--l-diversity", "1").code == 0
+    dv.Ledger(tmp_path / "ledger").add(zips)
+    by_ledger = ("--ledger", str(tmp_path / "ledger"), "--original", str(tmp_path / "people.csv"))
+    assert run_cli("check", str(groups), *by_ledger, "--json").json()["levels"] == found.json()["levels"]
+    assert run_cli("check", str(groups), "--original", str(tmp_path / "people.csv")).code == 2
+    assert run_cli(*asked, "--qi", "age").code == 2

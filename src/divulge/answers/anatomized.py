@@ -50,7 +50,7 @@ class Estimate(Result):
     other; how far it is from the truth depends on the data, and the release does not tell.
     """
 
-    view = "releases"
+    view = "utility"
 
     what: What
     estimate: float | None

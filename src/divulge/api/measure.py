@@ -15,7 +15,7 @@ from typing import Any
 from divulge import answers, engines, metrics, publish, values
 from divulge import ledger as ledgers
 from divulge import policy as policies
-from divulge.api.released import beside_new, beside_released
+from divulge.api.released import beside_new, beside_released, groups_beside, roles_of_groups
 from divulge.belief import Adversary, Assumptions, adversary_in_force
 from divulge.count import Request
 from divulge.engines import DuckDBEngine, choose_engine
@@ -24,6 +24,7 @@ from divulge.metrics import Measurement
 from divulge.policy import Policy, Promise, Protection, Verdict, guard, judge
 from divulge.table import Names, Roles, Table, own_table, read, read_beside, resolve_roles, table_of
 
+_GROUPS = "this is an anatomized release: what it promises are levels of its groups, alpha, beta, gamma and delta"
 _TOGETHER = "all rows of a person"
 _OF_ITSELF = (
     "the prior is the distribution of the published table itself; that of the original, by which a release is judged, may give "
@@ -78,8 +79,7 @@ def _guessing_as(release: publish.OpenedRelease, her: Adversary, roles: Roles) -
 def _folder_of(given: Any) -> Path | None:
     """The folder of a release, where one is given."""
     if isinstance(given, answers.AnatomizedSource):
-        told = "this is an anatomized release: what it promises are levels of its groups, alpha, beta, gamma and delta"
-        raise BadInput(told, hint="dv.check_anatomized holds them against its tables")
+        raise BadInput(_GROUPS, hint="dv.check_anatomized holds them against its tables")
     if isinstance(given, answers.GeneralizedSource):
         return given.folder
     is_folder = isinstance(given, str | Path) and (Path(given) / publish.NAME).is_file()
@@ -286,10 +286,12 @@ def check(
         False
     """
     kept = Policy() if policy is None else Policy.of(policy)
-    judged = TableOrRelease.of(table, private=private, engine=engine)
+    judged = None if _has_groups(table) else TableOrRelease.of(table, private=private, engine=engine)
     given = {"quasi_identifiers": quasi_identifiers, "sensitive": sensitive, "identifier": identifier}
     given |= {"leave_out": leave_out, "plain": plain, "weight": weight, "person": person}
     _, her = ledgers.judge_by(ledger, adversary_in_force(adversary, kept.adversary))
+    if judged is None:
+        return _check_groups(table, kept, given, her, joint=joint, sample=sample, engine=engine)
     if judged.release is not None:
         return _check_release(judged, judged.release, kept, given, her, joint=joint, sample=sample)
     roles = guard.roles_in_force(judged.table, kept.roles, given)
@@ -359,6 +361,53 @@ def _check_release(
     open_ = [f"not judged: {text}: {reason}" for text, reason in unproved.items()]
     notes = (*verdict.measurement.notes, *_told_of(release), *open_)
     return replace(verdict, outcomes=outcomes, measurement=replace(verdict.measurement, settings=settings, notes=notes))
+
+
+def _has_groups(given: Any) -> bool:
+    """Whether it is an anatomized release."""
+    if not isinstance(given, str | Path) or not (Path(given) / publish.NAME).is_file():
+        return isinstance(given, answers.AnatomizedSource)
+    from divulge.api.query import is_anatomized  # most tables are none
+
+    return is_anatomized(given)
+
+
+def _check_groups(
+    release: Any,
+    kept: Policy,
+    given: Mapping[str, Any],
+    her: Adversary,
+    *,
+    joint: bool,
+    sample: int,
+    engine: engines.EngineChoice,
+) -> Verdict:
+    """Hold an anatomized release against promises about classes: joint ones, of its groups and of what is out already."""
+    if her.released is None:
+        raise BadInput(_GROUPS, hint="dv.check_anatomized holds them against its tables")
+    if not (kept.promises or kept.protections):
+        hint = "dv.check_anatomized with adversary= judges what it promises itself; or give promises, for example k_anonymity=5"
+        raise BadInput("no promise about joint classes was given", hint=hint)
+    if idle := [role for role, names in given.items() if names]:
+        told = f"{idle[0]}= has no effect: an anatomized release says itself what its columns are"
+        raise BadInput(told, hint="Leave it out")
+    from divulge.api.query import open_anatomized
+
+    published = open_anatomized(release, engine=choose_engine(engine))
+    roles = roles_of_groups(published)
+    for role in ("quasi_identifiers", "sensitive"):
+        if kept.roles.get(role) and {*kept.roles[role]} != {*getattr(roles, role)}:
+            told = f"the {role} of the policy are not those of the release: {', '.join(getattr(roles, role))}"
+            raise BadInput(told, hint="Give the policy that it was made by, or only promises")
+    people, held = groups_beside(release, published, her)
+    by = replace(roles, quasi_identifiers=held.columns)
+    assumptions = Assumptions.of(her.holding_nothing, people, roles)
+    found = metrics.measure_request(
+        Request(people, by, her.counted_nulls, joint), assumptions=assumptions, population=None
+    )
+    found = held.told_by(found)
+    protected = policies.choose_measured(kept.protections, found)
+    return judge(found, kept.promises, protected=protected, sample=sample)
 
 
 def _with_earlier(judged: TableOrRelease, release: publish.OpenedRelease, roles: Roles) -> TableOrRelease:

@@ -4,15 +4,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from divulge import anatomy, answers, engines, publish, values
+from divulge import anatomy, answers, publish, values
 from divulge.api.anatomized import AnatomizedRelease
-from divulge.engines import DuckDBEngine, OwnEngine, choose_engine
-from divulge.errors import BadInput, BrokenPromise
-from divulge.results import Result
+from divulge.engines import DuckDBEngine, OwnEngine
+from divulge.errors import BadInput
 from divulge.table import Table, read
 
 _ENDINGS = (".csv", ".tsv", ".parquet", ".arrow")
@@ -105,7 +103,7 @@ def open_release(
         raise BadInput(told, hint="Ask the release that it continues, or generalize old and new rows together")
     published = open_anatomized(release, group=group, count=count)
     anatomy.check_groups(published)
-    return answers.AnatomizedSource(published, _promised(release))
+    return answers.AnatomizedSource(published, promised_by(release))
 
 
 def open_anatomized(
@@ -170,114 +168,7 @@ def _foreign_tables(release: Any, engine: OwnEngine) -> list[Table]:
     return [read(table, engine=engine) for table in tables]
 
 
-# --- check_anatomized(): which (alpha, beta, gamma, delta) an anatomized release keeps, ours or another's, from its tables alone.
-@dataclass(frozen=True, repr=False)
-class ReleaseCheck(Result):
-    """What a release reaches, and whether it keeps what is asked."""
-
-    view = "releases"
-
-    levels: anatomy.Reached
-    model: anatomy.AlphaBetaGammaDelta
-    tables: tuple[tuple[str, ...], ...]
-    groups: int
-    smallest: int
-    largest: int
-    breaking: int
-    """How many groups break a bound."""
-    settings: Mapping[str, Any]
-    """Where each bound comes from, the tables, and which of their columns are sensitive, name the group, and count."""
-
-    def raise_for_broken(self) -> None:
-        """Raise `BrokenPromise`, which names what is broken, unless every group keeps every bound."""
-        if not self.holds:
-            told = [
-                f"{name} <= {getattr(self.model, name)} (reached {getattr(self.levels, name)})" for name in self.broken
-            ]
-            raise BrokenPromise(f"the release breaks {', '.join(told)}")
-
-    @property
-    def broken(self) -> tuple[str, ...]:
-        """The names of the bounds that are exceeded."""
-        return self.model.broken_by(self.levels)
-
-    @property
-    def holds(self) -> bool:
-        """Every group keeps every bound."""
-        return self.breaking == 0
-
-
-@values.checked
-def check_anatomized(
-    release: Any,
-    *,
-    alpha: anatomy.Share | None = None,
-    beta: anatomy.Share | None = None,
-    gamma: anatomy.Share | None = None,
-    delta: anatomy.Share | None = None,
-    sensitive: str | Sequence[str] = (),
-    group: str = anatomy.GROUP,
-    count: str = anatomy.COUNT,
-    engine: engines.EngineChoice = None,
-) -> ReleaseCheck:
-    """Work out the exact levels of an anatomized release from its tables alone, and hold them against what it promises.
-
-    A bound that is given goes before the one that the release promises. Where there is neither, nothing is judged: that is refused. All
-    four levels are shown by the files alone; the prior of delta is the distribution of the sensitive values over all groups, for an
-    anatomized release leaves nobody out.
-
-    Args:
-        release: An anatomized release, ours or another's, as in `query`.
-        alpha: As in `anatomize`, and so are the other bounds; 1 demands nothing. By default what the release promises.
-        beta: The bound on attribute linkage.
-        gamma: The bound on table linkage.
-        delta: The bound on the probabilistic attack.
-        sensitive: The sensitive columns of another's release; ours says itself, and what is given goes before it.
-        group: The column of another's release that names the group.
-        count: The column of another's release that says how often a row stands in its group.
-        engine: As in `read`; with Spark groups are measured on the workers, which must see the files.
-
-    Examples:
-        >>> import divulge as dv, pyarrow as pa
-        >>> ages = pa.table({"GID": [1, 1, 2, 2], "age": [30, 33, 45, 42]})
-        >>> jobs = pa.table({"GID": [1, 2, 2], "job": ["Teacher", "Doctor", "Teacher"], "Count": [2, 1, 1]})
-        >>> found = dv.check_anatomized([ages, jobs], sensitive="job", beta="1/2")
-        >>> found.levels.beta, found.holds
-        (Fraction(1, 1), False)
-    """
-    bounds = {"alpha": alpha, "beta": beta, "gamma": gamma, "delta": delta}
-    given = {name: bound for name, bound in bounds.items() if bound is not None}
-    model = anatomy.AlphaBetaGammaDelta(**{**_promised(release), **given})
-    names = [sensitive] if isinstance(sensitive, str) else list(sensitive)
-    published = open_anatomized(release, sensitive=names, group=group, count=count, engine=choose_engine(engine))
-    found = anatomy.measure_tables(published, model)
-    if not given and model == anatomy.AlphaBetaGammaDelta():
-        reached = ", ".join(f"{name} {level}" for name, level in found.levels.texts().items())
-        told = f"the release promises nothing, so there is nothing to hold it against; it reaches {reached}"
-        raise BadInput(told, hint="Give a bound, for example beta=1/4")
-    tables = tuple(table.columns for table in published.tables)
-    return ReleaseCheck(
-        levels=found.levels,
-        model=model,
-        tables=tables,
-        groups=found.groups,
-        smallest=found.smallest,
-        largest=found.largest,
-        breaking=found.breaking,
-        settings={
-            "bounds": {name: "given" if name in given else "the release" for name in model.texts()},
-            "engine": published.engine.name,
-            "source": [table.source for table in published.tables],
-            "sensitive": list(published.sensitive),
-            "group": published.group,
-            "count": published.count,
-            "prior": "release",
-        },
-        frame=published.frame,
-    )
-
-
-def _promised(release: Any) -> dict[str, str]:
+def promised_by(release: Any) -> dict[str, str]:
     """The bounds that an anatomized release of ours promises."""
     if isinstance(release, answers.AnatomizedSource):
         return dict(release.promises)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -22,6 +23,7 @@ from divulge.publish import EarlierReleases
 from divulge.table import Roles, Table, read_beside, table_of
 
 if TYPE_CHECKING:
+    from divulge.anatomy import Published
     from divulge.composition import Disclosed, Joined
 
 _JUDGED = "judged together with {out} already, in the joint classes of the people in the table"
@@ -55,6 +57,26 @@ def beside_new(new: Any, source: Table, roles: Roles, her: Adversary) -> tuple[T
     new_one = "this release" if "this release" not in truth.names else found.columns[-1] + " (new)"
     names = (new_one, *found.columns[:-1])
     return _with_texts(truth, replace(found, table=_told_of(found)), names), replace(held, columns=names)
+
+
+def groups_beside(release: Any, published: Published, her: Adversary) -> tuple[Table, EarlierReleases]:
+    """The same for an anatomized release."""
+    from divulge.api.query import manifests_of
+
+    source = table_of(published.engine, published.tables[0].relation, source=_called(release))
+    new = release if manifests_of(release) is not None else answers.AnatomizedSource(published)
+    return beside_new(new, source, roles_of_groups(published), her)
+
+
+def roles_of_groups(published: Published) -> Roles:
+    """What the columns of an anatomized release are."""
+    known, _ = published.divided()
+    columns = tuple(name for table in known for name in table.columns)
+    return Roles(columns, published.sensitive, (), None, None)
+
+
+def _called(release: Any) -> str:
+    return str(release) if isinstance(release, str | Path) else "the release"
 
 
 def _told_of(found: Joined) -> Table:

@@ -18,8 +18,9 @@ from divulge import answers, attacks, engines, publish, results, search, values
 from divulge import policy as policies
 from divulge import ranking as rankings
 from divulge.api.anatomized import AnatomizedRelease
+from divulge.api.check_anatomized import check_anatomized
 from divulge.api.measure import TableOrRelease, check, measure
-from divulge.api.query import check_anatomized, is_anatomized
+from divulge.api.query import is_anatomized
 from divulge.api.rank import rank
 from divulge.api.utility import Utility, utility
 from divulge.belief import Adversary, adversary_in_force

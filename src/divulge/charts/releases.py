@@ -13,7 +13,7 @@ import altair as alt
 from divulge import anatomy, metrics, publish, results, search
 from divulge.api import compare as comparing
 from divulge.api.anatomized import AnatomizedRelease
-from divulge.api.query import ReleaseCheck
+from divulge.api.check_anatomized import ReleaseCheck
 from divulge.api.utility import Utility
 from divulge.charts.classes import class_sizes, leakages
 from divulge.charts.theme import (

@@ -262,7 +262,8 @@ def _idle(*, check: bool, advise: bool, out: Path | None, queries: int | None) -
 def _check(
     table: TableOptions, bounds: dict[str, str], sensitive: list[str], *, json_: bool, drawing: Pictures
 ) -> None:
-    found = dv.check_anatomized(table.source, sensitive=sensitive, engine=table.chosen_engine(), **bounds)
+    asked: dict[str, Any] = {"sensitive": sensitive, **bounds}
+    found = dv.check_anatomized(table.source, engine=table.chosen_engine(), **asked)
     tell(found, json_=json_)
     drawing.draw({"groups": found.chart}, json_=json_)
     if not found.holds:

@@ -113,20 +113,29 @@ def check(
     if any(given.of(source).found for source in tables.source):
         given.announce(json_=json_)
 
+    held = bool(released or known)
+
     def levels_of(table: TableOptions) -> Any:
-        if released:
-            told = f"{table.source} is anatomized, and has no mapping that says who is in which group: nothing can be held beside it"
-            raise BadInput(told, hint="`divulge compose` with --truth tells what they give away together")
         if not several:  # what has no effect on this one has one on the others
-            refuse_beside_levels(context, table.source, used=("chart", "json_", *program.options_of(GateFiles)))
-        return dv.check_anatomized(table.source, engine=table.chosen_engine())
+            beside = ("released", "original", *program.options_of(LedgerOptions)) if held else ()
+            used = ("chart", "json_", *program.options_of(GateFiles), *beside)
+            refuse_beside_levels(context, table.source, used=used)
+        her = dv.Adversary(original=adversary.original if held else None, released=released or None)
+        return dv.check_anatomized(table.source, adversary=her, ledger=known, engine=table.chosen_engine())
 
     def verdict_of(table: TableOptions) -> Verdict:
-        judged = table_or_release(table, private=private)
-        opened = judged.table
-        her = replace(suppression.added_to(adversary.resolve(opened.names)), released=released or None)
-        named = roles.resolve(opened) | columns.resolve(opened)
-        kept = given.of(table.source).policy
+        opened, kept = None, given.of(table.source).policy
+        judged: Any = table.source
+        if is_anatomized(table.source):
+            idle = (*program.options_of(options.RoleOptions, options.GuardOptions, SuppressionOptions), "private")
+            program.refuse_idle(context, {"on an anatomized release, which says itself what its columns are": idle})
+            named: dict[str, Any] = {"engine": table.chosen_engine()}
+        else:
+            judged = table_or_release(table, private=private)
+            opened = judged.table
+            named = roles.resolve(opened) | columns.resolve(opened)
+        her = suppression.added_to(adversary.resolve(() if opened is None else opened.names))
+        her = replace(her, released=released or None)
         return dv.check(judged, kept, **named, joint=joint, adversary=her, sample=sample, ledger=known)
 
     drawings: dict[str, Pictures] = {}
@@ -134,8 +143,9 @@ def check(
     def judged(table: TableOptions) -> gates.JudgedTable:
         source = _without_login(table.source)
         try:
-            drawings[table.source] = Pictures.of(chart, _LEVELS if is_anatomized(table.source) else _CLASSES)
-            return gates.JudgedTable(source, levels_of(table) if is_anatomized(table.source) else verdict_of(table))
+            by_levels = _by_levels(table.source, given, held=held)
+            drawings[table.source] = Pictures.of(chart, _LEVELS if by_levels else _CLASSES)
+            return gates.JudgedTable(source, levels_of(table) if by_levels else verdict_of(table))
         except DivulgeError as error:
             return gates.JudgedTable(source, None, error)
 
@@ -148,6 +158,12 @@ def check(
         _draw(drawings[tables.source[0]], found[0].result, json_=json_)
     if code := gates.exit_code(found):
         raise typer.Exit(code)
+
+
+def _by_levels(source: str, given: InForce, *, held: bool) -> bool:
+    """Whether it is held against the bounds of its groups: beside what is out already, promises can be about joint groups as classes."""
+    kept = given.of(source).policy
+    return is_anatomized(source) and not (held and (kept.promises or kept.protections))
 
 
 def _without_login(source: str) -> str:

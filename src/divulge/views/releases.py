@@ -13,10 +13,10 @@ from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
-from divulge import anatomy, answers, publish, results, search
+from divulge import anatomy, publish, results, search
 from divulge.api.anatomized import AnatomizedRelease
 from divulge.api.apply import Applied
-from divulge.api.query import ReleaseCheck
+from divulge.api.check_anatomized import ReleaseCheck
 from divulge.api.utility import Utility
 from divulge.attacks import Attacks
 from divulge.hierarchy import SUPPRESSED, Suggestion
@@ -520,15 +520,18 @@ def _division_document(division: anatomy.Division) -> dict[str, Any]:
 def check_text(check: ReleaseCheck) -> RenderableType:
     """What a release reaches, and whether that is enough."""
     asked = "what was asked" if "given" in check.settings["bounds"].values() else "what it promises"
-    told = (
-        f"The release keeps {asked}, as its files alone show."
-        if check.holds
-        else f"{check.breaking:,} of {check.groups:,} groups break {asked}."
-    )
+    groups, shown = "groups", "as its files alone show"
+    if "released" in check.settings:
+        groups, shown = "joint groups", "together with what is out already"
+    told = f"The release keeps {asked}, {shown}."
+    if not check.holds:
+        told = f"{check.breaking:,} of {check.groups:,} {groups} break {asked}."
+    sizes = f"of {check.smallest:,} to {check.largest:,} records, {len(check.tables)} tables"
     return Group(
-        Text(f"{check.groups:,} groups of {check.smallest:,} to {check.largest:,} records, {len(check.tables)} tables"),
+        Text(f"{check.groups:,} {groups} {sizes}"),
         _levels(check.model, check.levels),
         Padding(Text(told, style="bold"), (1, 0, 0, 0)),
+        *(bullet(noted(note)) for note in check.notes),
     )
 
 
@@ -545,6 +548,7 @@ def check_document(check: ReleaseCheck) -> dict[str, Any]:
         "groups": check.groups,
         "group_sizes": {"min": check.smallest, "max": check.largest},
         "settings": dict(check.settings),
+        "notes": list(check.notes),
     }
 
 
@@ -555,43 +559,3 @@ def check_rows(check: ReleaseCheck) -> results.Rows:
     return ("level", "promised", "reached", "holds"), [
         (name, float(promised), float(reached), reached <= promised) for name, promised, reached in pairs
     ]
-
-
-@results.text_of.register(answers.Estimate)
-def estimate_text(found: answers.Estimate) -> RenderableType:
-    """The answer in one line, and what it depends on in others."""
-    if found.estimate is None or found.low is None or found.high is None:
-        return Text(f"{found.what}: no record can satisfy the condition")
-    if found.low == found.high:
-        answer = f"{found.what}: {number(found.estimate)} (exact)"
-    else:
-        answer = f"{found.what}: certainly from {number(found.low)} to {number(found.high)}; estimate {number(found.estimate)}"
-    notes = [
-        f"the labels of {name} are read {_READ[told['from']]}, as {told['type']}"
-        for name, told in found.settings.get("labels", {}).items()
-        if told["from"] != "mapping"
-    ]
-    if found.settings.get("left_out"):
-        notes.append(f"{found.settings['left_out']:,} records were left out of the release and are not counted")
-    return Text("\n  ".join([answer, *notes]))
-
-
-_READ = {"hierarchies": "by the hierarchies given", "as written": "as they are written"}
-
-
-@results.document_of.register(answers.Estimate)
-def estimate_document(found: answers.Estimate) -> dict[str, Any]:
-    """What `divulge query --json` prints."""
-    return {
-        "what": found.what,
-        "estimate": found.estimate,
-        "low": found.low,
-        "high": found.high,
-        "settings": dict(found.settings),
-    }
-
-
-@results.rows_of.register(answers.Estimate)
-def estimate_rows(found: answers.Estimate) -> results.Rows:
-    """One row."""
-    return ("what", "estimate", "low", "high"), [(found.what, found.estimate, found.low, found.high)]

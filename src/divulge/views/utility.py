@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How much of a table is still in a release: in words, as a JSON document, and as one table."""
+"""How much of a table is still in a release, and what it answers: in words, as a JSON document, and as one table."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from divulge import anatomy, results
+from divulge import anatomy, answers, results
 from divulge.api.utility import Utility
 from divulge.views.words import bullet, grid, heading, noted, number, percent, rows
 
@@ -155,3 +155,44 @@ def utility_rows(found: Utility) -> results.Rows:
             )
         )
     return ("what", "of", "before", "after", "change"), rows
+
+
+# --- answers to queries ------------------------------------------------------------------------------------------------
+@results.text_of.register(answers.Estimate)
+def estimate_text(found: answers.Estimate) -> RenderableType:
+    """The answer in one line, and what it depends on in others."""
+    if found.estimate is None or found.low is None or found.high is None:
+        return Text(f"{found.what}: no record can satisfy the condition")
+    if found.low == found.high:
+        answer = f"{found.what}: {number(found.estimate)} (exact)"
+    else:
+        answer = f"{found.what}: certainly from {number(found.low)} to {number(found.high)}; estimate {number(found.estimate)}"
+    notes = [
+        f"the labels of {name} are read {_READ[told['from']]}, as {told['type']}"
+        for name, told in found.settings.get("labels", {}).items()
+        if told["from"] != "mapping"
+    ]
+    if found.settings.get("left_out"):
+        notes.append(f"{found.settings['left_out']:,} records were left out of the release and are not counted")
+    return Text("\n  ".join([answer, *notes]))
+
+
+_READ = {"hierarchies": "by the hierarchies given", "as written": "as they are written"}
+
+
+@results.document_of.register(answers.Estimate)
+def estimate_document(found: answers.Estimate) -> dict[str, Any]:
+    """What `divulge query --json` prints."""
+    return {
+        "what": found.what,
+        "estimate": found.estimate,
+        "low": found.low,
+        "high": found.high,
+        "settings": dict(found.settings),
+    }
+
+
+@results.rows_of.register(answers.Estimate)
+def estimate_rows(found: answers.Estimate) -> results.Rows:
+    """One row."""
+    return ("what", "estimate", "low", "high"), [(found.what, found.estimate, found.low, found.high)]
