@@ -11,7 +11,7 @@ LOCK := requirements.lock
 PINS := $(if $(LOCK),--constraint $(LOCK))
 
 # What development needs on top of the core.
-EXTRAS := dev,spark,linkage,postgres,delta,iceberg,model,pandera
+EXTRAS := dev,spark,linkage,postgres,delta,iceberg,model,pandera,studio
 
 # Extra arguments for the tool behind a target: make test ARGS="-k leakage"
 ARGS :=
@@ -31,13 +31,17 @@ PYTHON ?= $(shell for candidate in python3 python3.13 python3.12 python3.11; do 
 	$$candidate -c 'import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 11))' 2>/dev/null \
 	&& echo $$candidate && break; done)
 
-.PHONY: help demo test quick lint format bench docs pictures shots lock clean
+.PHONY: help demo studio test quick lint format bench docs pictures shots lock clean
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: $(VENV)/core.stamp ## see what a table of invented patients gives away, and a release that tells less
 	@$(VENV)/bin/divulge demo $(ARGS)
+
+studio: $(VENV)/studio.stamp ## the whole work in a browser, on the patients of the demo
+	@$(VENV)/bin/divulge demo --json > /dev/null
+	@cd divulge-demo && ../$(VENV)/bin/divulge studio patients.csv --policy divulge.toml $(ARGS)
 
 test: $(VENV)/dev.stamp ## run all tests
 	@$(PY) -m pytest $(SIDE_BY_SIDE) $(ARGS)
@@ -93,8 +97,12 @@ $(VENV)/core.stamp: $(VENV)/bin/python pyproject.toml requirements.lock
 	@$(PIP) install -qq $(PINS) --editable .
 	@touch $@
 
+$(VENV)/studio.stamp: $(VENV)/core.stamp
+	@$(PIP) install -qq $(PINS) --editable '.[studio]'
+	@touch $@
+
 $(VENV)/dev.stamp: $(VENV)/bin/python pyproject.toml requirements.lock requirements-oracle.txt
 	@echo "Installing divulge with its development tools (a minute or two)"
 	@$(PIP) install -qq $(PINS) --editable '.[$(EXTRAS)]'
 	@$(PIP) install -qq --no-deps --requirement requirements-oracle.txt
-	@touch $(VENV)/core.stamp $@
+	@touch $(VENV)/core.stamp $(VENV)/studio.stamp $@

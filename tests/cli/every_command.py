@@ -49,6 +49,7 @@ GOOD: Mapping[str, Sequence[str]] = {
     "compose --who": ("compose", "@release", "@release", "--truth", "@t.csv", "--person", "name", "--who", "patient 1"),
     "compose --without-truth": ("compose", "@release", "@release"),
     "compare": ("compare", "@t.csv", "@release", "@tables"),
+    "studio": ("studio", "@t.csv", "--no-browser", "--stop-after", "0"),
     "report": ("report", "@t.csv", *ROLES, "--leave-out", "ward", "--k-anonymity", "4", "--out", "@report.html"),
     "hierarchy build": ("hierarchy", "build", "@t.csv", "--column", "postal_code,age"),
     "hierarchy cut": ("hierarchy", "cut", "@t.csv", "--column", "age", "--about", "main_diagnosis", "--k-anonymity", "4"),

@@ -46,6 +46,7 @@ RUNS = {
     "divulge compose": [RELEASE, "compose r r --truth patients.csv"],
     "divulge compose --who": [RELEASE, "compose r r --truth patients.csv --person name --who 'person 7'"],
     "divulge compare": [RELEASE, "compare patients.csv r"],
+    "divulge studio": ["studio patients.csv --no-browser --stop-after 0"],
     "divulge report": ["report patients.csv --qi zip,age --sensitive disease --k-anonymity 5"],
     "divulge anatomize": [GROUPS],
     "divulge anatomize --advise": [

@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from divulge.engines.private_folder import Scratch, remove_stale
+from divulge.engines import Scratch
+from divulge.engines.private_folder import remove_stale
 
 SOURCE = Path(__file__).parents[2] / "src"
 

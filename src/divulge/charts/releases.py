@@ -47,13 +47,15 @@ _LEVELS = {
 
 
 @checked
-def front(found: search.Front) -> Any:
+def front(found: search.Front, *, bound: float | None = None, chosen: Mapping[str, int] | None = None) -> Any:
     """What each combination of levels loses against what it tells; the line joins those that none beats in both.
 
     Of several metrics the first two are the axes, and colour is what is lost.
 
     Args:
         found: what `dv.tradeoff` gave
+        bound: what is promised of the metric: a dashed line
+        chosen: the levels of a release, which are marked by a ring
 
     Examples:
         >>> import pyarrow as pa
@@ -75,6 +77,7 @@ def front(found: search.Front) -> Any:
             "left": point.suppressed,
             "classes": point.classes,
             "kind": "front" if point.on_front else "beaten",
+            "chosen": chosen is not None and dict(point.levels) == dict(chosen),
         }
         for point in sorted(shown, key=lambda point: point.leakage)
     ]
@@ -93,11 +96,20 @@ def front(found: search.Front) -> Any:
     on_front = base.transform_filter("datum.kind == 'front'").mark_line(
         color=ACCENT, interpolate="step-after", point=alt.OverlayMarkDef(color=ACCENT, filled=True, size=60)
     )
+    layers = [beaten, on_front]
+    if chosen is not None:
+        ring: dict[str, Any] = {"filled": False, "color": WARNING, "size": 260, "strokeWidth": 2.5, "opacity": 1}
+        layers.append(base.transform_filter("datum.chosen").mark_point(**ring))
+    if bound is not None:
+        promised = alt.Chart(data_of([{"x": bound}])).mark_rule(strokeDash=[4, 4], color=INK)
+        layers.append(promised.encode(x="x:Q"))
     lost = len(found.points) - len(points)
     return finished(
-        alt.layer(beaten, on_front),
+        alt.layer(*layers),
         "What is lost, and what is told",
         "Each mark is one choice of levels; the line joins those that no other beats in both.",
+        "The ring is what would be published." if chosen is not None else "",
+        "The dashed line is what is promised." if bound is not None else "",
         shown_of(len(rows), len(points), "choices", "on the line, and some of the others"),
         f"{lost:,} choices have no finite number and are not shown." if lost else "",
     )

@@ -13,18 +13,6 @@ import divulge as dv
 from divulge.cli.options import JsonOption, emit_json, new_app, show
 
 app = new_app()
-_POLICY = """# What the hospital promises about its table. Every column has its part.
-quasi_identifiers = ["zip", "age", "sex"]
-sensitive = "diagnosis"
-identifier = "patient_id"
-leave_out = ["marital_status", "education", "occupation", "insurance", "income"]
-
-[promises]
-k_anonymity = 5
-l_diversity = 2
-entropy_leakage = 1.5
-distribution_leakage = 0.5
-"""
 
 
 @app.command()
@@ -44,7 +32,7 @@ def demo(
 
     folder = Path(out)
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "divulge.toml").write_text(_POLICY, encoding="utf-8")
+    (folder / "divulge.toml").write_text(dv.datasets.POLICY, encoding="utf-8")
     pyarrow.csv.write_csv(dv.datasets.patients(rows=rows, seed=seed), folder / "patients.csv")
     pyarrow.csv.write_csv(
         dv.datasets.generalized(dv.datasets.patients(rows=rows, seed=seed)), folder / "generalized.csv"

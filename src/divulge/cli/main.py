@@ -34,6 +34,7 @@ COMMANDS = {
     "reseal": "clean the manifest of a release that an earlier version wrote",
     "compose": "what several releases of the same people tell together",
     "compare": "tables, releases or policies side by side: every metric, what is left, who is better off",
+    "studio": "the whole work in a browser, on this machine: open, promise, publish",
     "report": "write one page about a table or a release, to attach, print and open offline",
     "hierarchy": "build, check, convert and show the levels of columns",
     "papers": "recompute every number and figure of the papers behind divulge",

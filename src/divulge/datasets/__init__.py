@@ -1,7 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Data to try divulge on: public tables by name, and a generator of synthetic patients (demo.py)."""
 
-from divulge.datasets.demo import QUASI_IDENTIFIERS, SENSITIVE, generalized, patients
+from divulge.datasets.demo import POLICY, QUASI_IDENTIFIERS, SENSITIVE, generalized, patients
 from divulge.datasets.public import Available, available, fetch, load
 
-__all__ = ["QUASI_IDENTIFIERS", "SENSITIVE", "Available", "available", "fetch", "generalized", "load", "patients"]
+__all__ = [
+    "POLICY",
+    "QUASI_IDENTIFIERS",
+    "SENSITIVE",
+    "Available",
+    "available",
+    "fetch",
+    "generalized",
+    "load",
+    "patients",
+]

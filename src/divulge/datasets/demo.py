@@ -18,6 +18,18 @@ ROWS = 20_000
 FEWEST = 100
 QUASI_IDENTIFIERS = ("zip", "age", "sex")
 SENSITIVE = "diagnosis"
+POLICY = """# What the hospital promises about its table. Every column has its part.
+quasi_identifiers = ["zip", "age", "sex"]
+sensitive = "diagnosis"
+identifier = "patient_id"
+leave_out = ["marital_status", "education", "occupation", "insurance", "income"]
+
+[promises]
+k_anonymity = 5
+l_diversity = 2
+entropy_leakage = 1.5
+distribution_leakage = 0.5
+"""
 _TOWNS = ("02138", "02139", "02140", "02141", "02215", "03101", "03102", "03301", "04101", "04240")
 _OCCUPATIONS = (
     "office", "sales", "teacher", "nurse", "driver", "metalworker", "engineer", "farmer", "student", "retired",

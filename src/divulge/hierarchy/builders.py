@@ -17,9 +17,10 @@ from functools import cache
 from itertools import pairwise
 from typing import Any
 
+from divulge import values
 from divulge.errors import BadInput, nearest
 from divulge.hierarchy.hierarchy import SUPPRESSED
-from divulge.values import Interval, as_number, as_text, number_text
+from divulge.values import as_number, as_text, number_text
 
 Keys = Mapping[str, Any]
 """What the user asks for."""
@@ -72,8 +73,8 @@ def _ends(keys: Keys) -> tuple[Fraction | None, Fraction | None]:
 def _outside(number: Fraction, bottom: Fraction | None, top: Fraction | None) -> str | None:
     """Numbers below `bottom` are written `<bottom`, numbers from `top` on `>=top`; None for the others."""
     if bottom is not None and number < bottom:
-        return str(Interval(None, bottom))
-    return str(Interval(top, None)) if top is not None and number >= top else None
+        return str(values.Interval(None, bottom))
+    return str(values.Interval(top, None)) if top is not None and number >= top else None
 
 
 def widths(keys: Keys, _: Texts) -> HierarchyRule:
@@ -97,7 +98,9 @@ def widths(keys: Keys, _: Texts) -> HierarchyRule:
         """The range of that width around a range of the finest level, as far as it is not coded."""
         low = start + place // int(width / wide[0]) * width
         high = low + width
-        return str(Interval(low if bottom is None else max(low, bottom), high if top is None else min(high, top)))
+        return str(
+            values.Interval(low if bottom is None else max(low, bottom), high if top is None else min(high, top))
+        )
 
     @cache  # many values share the labels of a range
     def written(place: int) -> Above:
@@ -129,7 +132,7 @@ def cut_ranges(keys: Keys, _: Texts) -> HierarchyRule:
 
     def between(cuts: tuple[Fraction, ...], number: Fraction) -> str:
         place = bisect_right(cuts, number)
-        return str(Interval(cuts[place - 1] if place else None, cuts[place] if place < len(cuts) else None))
+        return str(values.Interval(cuts[place - 1] if place else None, cuts[place] if place < len(cuts) else None))
 
     return _of_numbers(len(levels), lambda number: tuple(between(cuts, number) for cuts in levels))
 

@@ -10,9 +10,8 @@ from typing import Any
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from divulge import composition, results
+from divulge import composition, results, values
 from divulge.metrics import Measurement
-from divulge.values import class_name
 from divulge.views import html, summary
 from divulge.views.html import Html, el, joined
 from divulge.views.words import bullet, grid, heading, metric_words, noted, number, people, written_text
@@ -51,7 +50,8 @@ def sentences(found: composition.Composition) -> Iterator[str]:
     if found.together is not None:
         for one in found.together.named:
             classes = "; ".join(
-                f"{name}: {'not there' if key is None else class_name(key)}" for name, key in one["classes"].items()
+                f"{name}: {'not there' if key is None else values.class_name(key)}"
+                for name, key in one["classes"].items()
             )
             yield f"alone: {one.get('person', 'somebody')} ({classes})"
     for item in found.invariance:
@@ -282,7 +282,7 @@ def person_text(found: composition.PersonTold, **_: Any) -> RenderableType:
         alone = "-" if step.alone is None else number(step.alone)
         table.add_row(
             step.release,
-            class_name(step.key) if step.key else "not there",
+            values.class_name(step.key) if step.key else "not there",
             f"{step.people:,}",
             alone,
             number(step.so_far),

@@ -49,7 +49,7 @@ def _marked(shown: str) -> str:
     return f'<span class="char">{shown}</span>'
 
 
-def el(name: str, *children: Any, **attributes: Any) -> Html:
+def el(name: str, /, *children: Any, **attributes: Any) -> Html:
     """One element; children and attributes are escaped, those that are None are left out.
 
     >>> el("p", "1 < 2 ", el("b", "yes"), class_="lead")
@@ -81,9 +81,10 @@ def key_of(given: Mapping[str, Any]) -> Html:
 
 
 # --- parts ------------------------------------------------------------------------------------------------------------
-def tile(figure: str, words: Any, *, bad: bool = False) -> Html:
+def tile(figure: str, words: Any, *, bad: bool = False, good: bool = False) -> Html:
     """One number and what it means."""
-    return el("div", el("b", figure), el("span", words), class_="tile bad" if bad else "tile")
+    kind = "tile bad" if bad else "tile ok" if good else "tile"
+    return el("div", el("b", figure), el("span", words), class_=kind)
 
 
 def tiles(*given: Html) -> Html:
@@ -207,7 +208,9 @@ def _is_number(cell: Any) -> bool:
 
 def _cell(cell: Any, right: bool) -> Html:  # noqa: FBT001 - one of two columns
     told = (
-        number(cell)
+        cell
+        if isinstance(cell, Html)
+        else number(cell)
         if _is_number(cell)
         else {True: "yes", False: "no"}[cell]
         if isinstance(cell, bool)
@@ -270,9 +273,9 @@ _STILLS: ContextVar[bool] = ContextVar("stills", default=True)
 
 
 @contextmanager
-def only_live() -> Iterator[None]:
-    """Without the image of each picture, which takes a second: for a page that always runs the script that draws them."""
-    before = _STILLS.set(False)
+def stills(*, wanted: bool) -> Iterator[None]:
+    """With or without the image of each picture, which takes a second: a page that always runs the script that draws them needs none."""
+    before = _STILLS.set(wanted)
     try:
         yield
     finally:

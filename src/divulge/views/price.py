@@ -11,7 +11,6 @@ from rich.text import Text
 
 from divulge import anatomy, results, search
 from divulge.api.utility import Utility
-from divulge.search import Explanation
 from divulge.views.utility import ruined_models
 from divulge.views.words import bullet, classes, grid, heading, noted, number, people, percent
 
@@ -20,15 +19,15 @@ _GOOD = 0.1
 """Advice that saves less than this part of what is lost is no advice."""
 
 
-@results.text_of.register(Explanation)
-def explanation_text(found: Explanation) -> RenderableType:
+@results.text_of.register(search.Explanation)
+def explanation_text(found: search.Explanation) -> RenderableType:
     """What each promise costs, what binds each column, what would buy it back."""
     promises = "1 promise" if len(found.promises) == 1 else f"{len(found.promises):,} promises"
     told = f"{found.method}: {found.objective} {number(found.value)} under {promises}"
     return Group(Text(told), *explanation_parts(found))
 
 
-def explanation_parts(found: Explanation) -> Iterator[RenderableType]:
+def explanation_parts(found: search.Explanation) -> Iterator[RenderableType]:
     """The same below the text of a release."""
     yield heading("What each promise costs")
     losses = (f"{found.objective} {name}" for name in ("without it", "of it alone"))
@@ -44,7 +43,7 @@ def _value(instead: Any) -> str:
     return number(instead.value) if instead.exact else f"{number(instead.value)} or better"
 
 
-def _columns(found: Explanation) -> Iterator[str]:
+def _columns(found: search.Explanation) -> Iterator[str]:
     """Columns that are coarse though no single promise makes them so, and what would save those that tell nothing any more."""
     unmoved = {name for price in found.promises for name in price.binds}
     if together := [item.column for item in found.columns if item.level and item.column not in unmoved]:
@@ -69,7 +68,7 @@ def _terms(bound: Any) -> str:
     return f"without {bound.of}" if bound.given_up else f"{bound.promise} instead of {number(bound.instead_of)}"
 
 
-def _instead(found: Explanation) -> Iterator[str]:
+def _instead(found: search.Explanation) -> Iterator[str]:
     for share, instead in found.suppression.items():
         if instead.saves > 0:
             told = f"{found.objective} {_value(instead)}, {people(instead.suppressed)} left out"
@@ -83,12 +82,12 @@ def _instead(found: Explanation) -> Iterator[str]:
         yield f"{results.spoken(_BOXES)}: loss {number(found.boxes.value)}{better} ({classes(found.boxes.classes)})."
 
 
-def _levels(found: Explanation) -> dict[str, int]:
+def _levels(found: search.Explanation) -> dict[str, int]:
     return {item.column: item.level or 0 for item in found.columns}
 
 
 def warning_parts(
-    plan: search.Plan, found: Explanation | None, utility: Utility | None = None
+    plan: search.Plan, found: search.Explanation | None, utility: Utility | None = None
 ) -> Iterator[RenderableType]:
     """The first lines of a release that keeps its promises and is of little use, with what to do."""
     ruin = search.ruin_of(plan)
@@ -105,7 +104,7 @@ def warning_parts(
         yield Text("No gentler bound, no suppression up to 5 % and no boxes help: use fewer quasi-identifiers.")
 
 
-def _advice(found: Explanation) -> Iterator[str]:
+def _advice(found: search.Explanation) -> Iterator[str]:
     """The best of each kind, the least harmful first."""
     bounds = [bound for item in found.columns for bound in item.gentler]
     if bounds:
@@ -119,16 +118,16 @@ def _advice(found: Explanation) -> Iterator[str]:
         yield f"{results.spoken(_BOXES)} (loss {number(found.boxes.value)})"
 
 
-@results.document_of.register(Explanation)
-def explanation_document(found: Explanation) -> dict[str, Any]:
+@results.document_of.register(search.Explanation)
+def explanation_document(found: search.Explanation) -> dict[str, Any]:
     """The part of `divulge generalize --json` that is called explanation."""
     document: Mapping[str, Any] = results.plain(found)
     suppression = [{"share": share, **results.plain(each)} for share, each in found.suppression.items()]
     return {**document, "suppression": suppression, "wiped_out": list(found.wiped_out), "exact": found.exact}
 
 
-@results.rows_of.register(Explanation)
-def explanation_rows(found: Explanation) -> results.Rows:
+@results.rows_of.register(search.Explanation)
+def explanation_rows(found: search.Explanation) -> results.Rows:
     """A row for each release that other terms would give."""
     columns = [item.column for item in found.columns]
     terms = [

@@ -36,8 +36,8 @@ _CARDS, _COLUMNS = 4, 4
 @results.text_of.register(Report)
 def report_text(report: Report, *, written: Any = None) -> str:
     """What the page says first, and where it lies."""
-    answer = _plain(_answer(report, lens_of(report)))
-    return answer + (f"\n\n{report.audience.capitalize()} report: {written}" if written else "")
+    told = _plain(_answer(report, lens_of(report)))
+    return told + (f"\n\n{report.audience.capitalize()} report: {written}" if written else "")
 
 
 @results.document_of.register(Report)
@@ -87,11 +87,10 @@ def _plain(part: str) -> str:
 # --- the page ---------------------------------------------------------------------------------------------------------
 def _page(report: Report) -> str:
     style, start = html.asset("parts.css") + html.asset("page.css"), html.asset("page.js")
-    sections = list(_sections(report))
     body = joined(
         (
             _header(report),
-            *(el("section", el("h2", title), part) for title, part in sections),
+            *(el("section", el("h2", title), part) for title, part in _sections(report)),
             el(
                 "footer",
                 f"Made with divulge {__version__}. Nothing in this file asks anybody for anything: it opens offline.",
@@ -153,6 +152,7 @@ def _header(report: Report) -> Html:
 
 
 def _answer(report: Report, lens: Lens) -> Html:
+    """What the page says first."""
     measured, lines = report.measurement, _lines(report)
     if measured is not None:
         findings = report.verdict.findings if report.verdict else ()
@@ -214,7 +214,7 @@ def _sections(report: Report) -> Iterator[tuple[str, Html]]:
         yield "Attacks that were tried", el("p", provenance.NO_ATTACKS)
     if not _has_own_sections(report):
         yield "What was found", _found(report)
-    yield "What this does not promise", html.bullets(*_not_promised(report))
+    yield "What this does not promise", html.bullets(*not_promised(report))
     if measured is not None or _is_anatomized(report):
         yield "What ethics boards and regulators ask", _asked(report)
     yield "How this was made", provenance.how_made(report)
@@ -456,7 +456,9 @@ def _found(report: Report) -> Html:
 
 
 # --- what is not promised ---------------------------------------------------------------------------------------------
-def _not_promised(report: Report) -> Iterator[Html]:
+def not_promised(report: Report) -> Iterator[Html]:
+    """What a reader might take for promised and is not."""
+
     def item(title: str, *told: Any) -> Html:
         return joined((el("b", f"{title}. "), *told))
 

@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A desk as the server sees it: a process beside a page, asked by lines of JSON, which can be ended at any moment and goes on after it.
+
+The process ends by itself when its input does, so nothing is left behind however the server dies.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import queue
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+Message = Mapping[str, Any]
+Change = tuple[str, str, Any]
+"""The control, what it is about, and its value."""
+_ENDED = {
+    "error": "the work ended before it was done",
+    "hint": "there may not be enough memory for it; the page still is as it was",
+}
+_CANCELLED = {"cancelled": True}
+
+
+class Beside:
+    """One desk. What it last said its work was (`work`) is what it goes on with when it has to be started again."""
+
+    def __init__(self, folder: Callable[[], str], first: Sequence[Change] = ()) -> None:
+        self.work: Message = {}
+        self._folder, self._first = folder, first
+        self._lock = threading.Lock()
+        self._asked = 0
+        self._boxes: dict[int, queue.SimpleQueue[Message | None]] = {}
+        self._process: subprocess.Popen[str] | None = None
+
+    def start(self) -> None:
+        """Have the process ready before it is needed: it takes a second to come up."""
+        with self._lock:
+            self._running()
+
+    def _running(self) -> subprocess.Popen[str]:
+        if self._process is None or self._process.poll() is not None:
+            command = [sys.executable, "-m", "divulge.studio"]
+            # A group of its own: Ctrl-C is for the server, which then ends its desks.
+            self._process = subprocess.Popen(  # noqa: S603 - this very program
+                command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                text=True,
+                encoding="utf-8",
+                start_new_session=True,
+            )
+            self._listener = threading.Thread(target=self._listen, args=(self._process,), daemon=True)
+            self._listener.start()
+            self._send({"work": self.work, "folder": self._folder(), "first": [] if self.work else self._first})
+        return self._process
+
+    def _send(self, message: Message) -> None:
+        if self._process is not None and self._process.stdin is not None:
+            try:
+                self._process.stdin.write(json.dumps(message) + "\n")
+                self._process.stdin.flush()
+            except OSError:
+                pass  # it has just died; who listens to it says so
+
+    def _listen(self, process: subprocess.Popen[str]) -> None:
+        for line in process.stdout or ():
+            message = json.loads(line)
+            if "work" in message:
+                self.work = message["work"]
+            box = self._boxes.get(message.pop("to", 0))
+            if box is not None:
+                box.put(None if message.get("end") else message)
+        process.wait()
+        for pipe in (process.stdin, process.stdout):
+            if pipe is not None:
+                with contextlib.suppress(OSError):
+                    pipe.close()
+        self._end_all(_ENDED, of=process)
+
+    def _end_all(self, why: Message, *, of: subprocess.Popen[str]) -> None:
+        with self._lock:
+            if self._process is of:
+                for box in self._boxes.values():
+                    box.put(why)
+                    box.put(None)
+                self._process = None
+
+    def ask(self, request: Message) -> Iterator[Message]:
+        """What the desk says to it, until it has said all."""
+        with self._lock:
+            self._running()
+            self._asked += 1
+            number, box = self._asked, queue.SimpleQueue[Message | None]()
+            self._boxes[number] = box
+            self._send({**request, "to": number})
+        try:
+            while (message := box.get()) is not None:
+                yield message
+        finally:
+            del self._boxes[number]
+
+    def cancel(self) -> None:
+        """End what runs; the page stays as it was before."""
+        process = self._process
+        if process is not None:
+            process.kill()
+            self._end_all(_CANCELLED, of=process)
+
+    def close(self) -> None:
+        """End it for good, or until it is asked again."""
+        if self._process is not None:
+            self.cancel()
+            self._listener.join()

@@ -1,0 +1,206 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A desk: the process beside a page. It holds the work, asks the library, and sends the parts of the page as soon as they are known.
+
+What was asked before the page asked for something newer is not finished: whoever drags a slider wants the last answer only.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import queue
+import re
+import threading
+import time
+import traceback
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from typing import IO, Any, TypeVar
+
+import divulge as dv
+from divulge.errors import DivulgeError
+from divulge.studio.work import FILE, Work
+from divulge.views import html
+
+Found = TypeVar("Found")
+_KEPT = 24
+"""Results that are kept, so that going back to a tab takes no time."""
+_OFTEN = 0.15
+"""Seconds between two reports of progress."""
+_ARGUMENT = re.compile(r"\b([a-z]+(?:_[a-z]+)*)=(?=[\s.,;)]|$)")
+
+
+class Superseded(Exception):
+    """The page has asked for something newer."""
+
+
+class Desk:
+    """The work, and what has been found out about it."""
+
+    def __init__(self, inbox: queue.Queue[dict[str, Any]], out: IO[str]) -> None:
+        self.work = Work()
+        self.folder = ""
+        """The private one, for what is dropped onto the page or invented."""
+        self.afresh = False
+        """Whether what was changed changes the controls too."""
+        self.asked: set[str] = set()
+        """Long work that somebody has asked for, by what it is and the policy."""
+        self._inbox, self._out = inbox, out
+        self._first: list[Any] = []
+        self._lock = threading.Lock()
+        self._answering = 0
+        self._kept: OrderedDict[Any, Any] = OrderedDict()
+        self._doing, self._told = "", 0.0
+
+    # --- saying ---------------------------------------------------------------------------------------------------
+    def say(self, **message: Any) -> None:
+        """A message to the page that asked."""
+        with self._lock:
+            self._out.write(json.dumps({**message, "to": self._answering}) + "\n")
+            self._out.flush()
+
+    def put(self, place: str, *parts: Any) -> None:
+        """Fill a part of the page; not if the page has asked for something newer meanwhile."""
+        self.stop_if_superseded()
+        self.say(put=place, html=str(html.joined(parts)))
+
+    def stop_if_superseded(self) -> None:
+        """Leave what nobody waits for any more."""
+        if not self._inbox.empty():
+            raise Superseded
+
+    def progress(self, what: str) -> Callable[[int, int], None]:
+        """For functions of the library that tell how far they are."""
+
+        def told(done: int, of: int) -> None:
+            self.stop_if_superseded()
+            self._tell(done, of)
+
+        self._doing = what
+        self.say(progress=what)
+        return told
+
+    def _tell(self, done: int, of: int) -> None:
+        """How far what is being done is; the engine calls it from a thread of its own."""
+        now = time.monotonic()
+        if now - self._told > _OFTEN:
+            self._told = now
+            self.say(progress=self._doing, done=done, of=of)
+
+    def same_as(self, command: str, *python: str) -> None:
+        """What does the same without the page: command line, Python and policy file."""
+        self.say(same={"command": command, "python": self.work.python(*python), "policy": self.work.text, "file": FILE})
+
+    # --- finding out ----------------------------------------------------------------------------------------------
+    def once(self, key: Any, make: Callable[[], Found]) -> Found:
+        """What was found before for the same table and policy, else found now."""
+        own = (self.work.source, key)
+        if own in self._kept:
+            self._kept.move_to_end(own)
+        else:
+            self._kept[own] = make()
+            if len(self._kept) > _KEPT:
+                self._kept.popitem(last=False)
+        found: Found = self._kept[own]
+        return found
+
+    def by_policy(self, name: str, make: Callable[[], Found], *without: str) -> Found:
+        """What depends on the policy, but for these parts of it."""
+        depends = {key: value for key, value in self.work.document.items() if key not in without}
+        return self.once((name, self.work.base, json.dumps(depends, sort_keys=True)), make)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether a table lies here."""
+        return bool(self.work.source)
+
+    @property
+    def table(self) -> Any:
+        """The table, opened once."""
+
+        def opened() -> Any:
+            self.progress(f"reading {self.work.name}")
+            return dv.read(self.work.source, engine=dv.DuckDBEngine(progress=self._tell))
+
+        return self.once("table", opened)
+
+    @property
+    def rows(self) -> int:
+        """How many there are."""
+        counted = lambda: self.table.engine.query(f"SELECT count(*) AS n FROM {self.table.relation}")  # noqa: E731
+        return int(self.once("rows", counted).column("n")[0].as_py())
+
+    # --- answering ------------------------------------------------------------------------------------------------
+    def serve(self, places: Mapping[str, Any]) -> None:
+        """Answer until the server is gone."""
+        while True:
+            *older, newest = self._next()
+            for request in older:
+                self._answer(places, request, shown=False)
+            self._answer(places, newest, shown=True)
+
+    def _answer(self, places: Mapping[str, Any], request: dict[str, Any], *, shown: bool) -> None:
+        self._answering = request["to"]
+        if self._guarded(lambda: self._change(places, request)) and shown:
+            self._guarded(lambda: places[request["place"]].show(self, self._is_partial(request)))
+        self.say(end=True)
+
+    def _next(self) -> Sequence[dict[str, Any]]:
+        found = [self._inbox.get()]
+        while not self._inbox.empty():
+            found.append(self._inbox.get())
+        waiting = [each for each in found if "to" in each]
+        for first in (each for each in found if "to" not in each):
+            self.work, self.folder = Work.from_dict(first["work"]) if first["work"] else Work(), first["folder"]
+            self._first = first["first"]
+        return waiting or self._next()
+
+    def _is_partial(self, request: Mapping[str, Any]) -> bool:
+        return bool(request.get("changes")) and not self.afresh
+
+    def _change(self, places: Mapping[str, Any], request: dict[str, Any]) -> None:
+        """What the page wants changed; all of it or nothing."""
+        place, before, self.afresh = places[request["place"]], self.work, False
+        first, self._first = self._first, []
+        if first:  # what the command line asked for, as if somebody did it on the page
+            self._change(places, {"place": "table", "changes": first})
+            before = self.work
+        try:
+            for name, of, value in request.get("changes", ()):
+                self.work = place.edit(name)(self, of, value) or self.work
+        except BaseException:
+            self.work = before
+            raise
+        if self.work != before:
+            self.say(work=self.work.to_dict())
+
+    def _guarded(self, act: Callable[[], None]) -> bool:
+        """Whether it went well; errors are told in the sentence of the library, never as a stack."""
+        try:
+            with html.stills(wanted=False):
+                act()
+        except Superseded:
+            return False
+        except DivulgeError as error:
+            self.say(error=in_words(error.message), hint=in_words(error.hint))
+            return False
+        except OSError as error:
+            self.say(
+                error=f"{error.filename or 'the file'}: {os.strerror(error.errno) if error.errno else error}", hint=""
+            )
+            return False
+        except Exception:  # noqa: BLE001 - the outermost edge
+            traceback.print_exc()
+            told = "this is a bug in divulge, not in your data"
+            self.say(error=told, hint="please report it with the lines that the terminal shows")
+            return False
+        return True
+
+
+def in_words(text: str) -> str:
+    """An error speaks of arguments in the words of Python; on a page they are controls.
+
+    >>> in_words("name it with quasi_identifiers=.")
+    'name it with quasi-identifiers.'
+    """
+    return _ARGUMENT.sub(lambda found: found[1].replace("_", "-"), text)

@@ -1,0 +1,284 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Table: what was read, its first rows, what each column tells by itself, and the role of each."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import divulge as dv
+from divulge import values
+from divulge.errors import BadInput
+from divulge.studio.desk import Desk
+from divulge.studio.places.place import (
+    Html,
+    Place,
+    button,
+    card,
+    choice,
+    el,
+    labelled,
+    meter,
+    tick,
+    usual_metrics,
+    void,
+)
+from divulge.studio.work import FILE, Work
+from divulge.views import html, words
+
+_FIRST_ROWS = 12
+_MOST_FILES = 40
+_READABLE = (".csv", ".tsv", ".txt", ".jsonl", ".ndjson", ".parquet", ".arrow", ".feather", ".sqlite", ".db", ".deid")
+_ROLES = (
+    ("", "no role yet"),
+    ("quasi_identifiers", "quasi-identifier"),
+    ("sensitive", "sensitive"),
+    ("identifier", "identifier"),
+    ("leave_out", "left out"),
+    ("plain", "as it is"),
+    ("person", "whose row it is"),
+    ("weight", "survey weight"),
+)
+_IN_POLICIES = {"quasi_identifier": "quasi_identifiers"}
+_MEANINGS = {
+    "quasi-identifier": "others may know it of a person: it is made coarser",
+    "sensitive": "nobody should learn it: it is published, and nobody's is to be told",
+    "identifier": "it names a person: it is not published",
+    "left out": "it names nobody, and is not published",
+    "as it is": "published as it is",
+}
+
+
+# --- opening ----------------------------------------------------------------------------------------------------------
+def _open(desk: Desk, _: str, value: Any) -> Work:
+    """A table by its path; roles and promises are suggested unless a policy lies beside it."""
+    source = str(value).strip()
+    if not source:
+        raise BadInput("no table is named", hint="give the path of a file, or drop one onto the page")
+    path = Path(source).expanduser()
+    desk.work = Work(source=str(path) if path.exists() else source, name=path.name or source)
+    return _with_suggestions(desk)
+
+
+def _open_file(desk: Desk, name: str, value: Any) -> Work:
+    """A file that was dropped onto the page, which the server has put into the private folder."""
+    path = Path(str(value))
+    if path.suffix.lower() == ".toml":
+        return _open_policy(desk, name, path)
+    desk.work = Work(source=str(path), name=name)
+    return _with_suggestions(desk)
+
+
+def _open_policy(desk: Desk, name: str, value: Any) -> Work:
+    try:
+        text = Path(value).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadInput(f"{name or value} cannot be read as a policy file: {error}") from None
+    return desk.work.opening(text, base="" if name else str(Path(value).parent))
+
+
+def _open_demo(desk: Desk, *_: Any) -> Work:
+    """The patients of the demo, and the policy of their hospital."""
+    import pyarrow.csv
+
+    desk.progress("inventing 20,000 patients")
+    folder = Path(desk.folder) / "demo"
+    folder.mkdir(exist_ok=True)
+    pyarrow.csv.write_csv(dv.datasets.patients(), folder / "patients.csv")
+    return (
+        Work(source=str(folder / "patients.csv"), name="patients.csv")
+        .opening(dv.datasets.POLICY)
+        .with_suppression(0.01)
+    )
+
+
+def _with_suggestions(desk: Desk) -> Work:
+    """The roles that a profile suggests, and the two promises that are made most often."""
+    roles = _suggested(desk)
+    work = desk.work.with_roles(roles)
+    for metric, bound in zip(usual_metrics(), (5, 2), strict=False):
+        if metric.scope == "identity" or roles["sensitive"]:
+            work = work.with_promise(metric.name, bound)
+    return work
+
+
+def _suggested(desk: Desk) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = defaultdict(list)
+    for column in _profile(desk):
+        role = _IN_POLICIES.get(column.role, column.role)
+        found["identifier" if role == "person" and found["person"] else role].append(column.column)
+    return found
+
+
+def _profile(desk: Desk) -> Any:
+    def looked() -> Any:
+        table = desk.table
+        desk.progress("looking at each column")
+        return dv.profile(table)
+
+    return desk.once("profile", looked)
+
+
+def _set_role(desk: Desk, of: str, value: Any) -> Work:
+    return desk.work.with_role(of, str(value))
+
+
+def _suggest(desk: Desk, *_: Any) -> Work:
+    return desk.work.with_roles(_suggested(desk))
+
+
+def _rest_left_out(desk: Desk, *_: Any) -> Work:
+    """Every column without a role is left out."""
+    work = desk.work
+    for name in desk.table.names:
+        work = work if work.role_of(name) else work.with_role(name, "leave_out")
+    return work
+
+
+def _close(*_: Any) -> Work:
+    return Work()
+
+
+# --- showing ----------------------------------------------------------------------------------------------------------
+def show(desk: Desk, changed: bool) -> None:  # noqa: FBT001 - as every place
+    """The table, or how to open one."""
+    del changed
+    if not desk.is_open:
+        _show_opening(desk)
+        return
+    table, work = desk.table, desk.work
+    desk.say(head=f"{work.name} · {desk.rows:,} rows")
+    desk.same_as(work.command("profile"), "table = dv.read(TABLE)", "print(dv.profile(table))")
+    desk.put("controls", *_controls(desk))
+    heading = el("h1", "Who knows what?")
+    told = "A column that others may know finds a person; a sensitive one is what they would learn. Say which is which."
+    desk.put("view", heading, el("p", told, class_="verdict"), _tiles(desk), _columns(desk), _rows(desk, table))
+
+
+def _show_opening(desk: Desk) -> None:
+    desk.say(head="no table is open")
+    desk.same_as("divulge studio TABLE")
+    desk.put("controls")
+    path = void(
+        "input", type="text", name="path", id="path", placeholder="patients.csv", spellcheck="false", autocomplete="off"
+    )
+    form = el("div", labelled("Path of a table", path), button("open", "Open", of="path", main=True), class_="row")
+    kinds = "CSV, JSON lines, Parquet, Arrow, SQLite, an ARX project, a folder of files, or a postgresql:// address."
+    files = [el("li", button("open", html.value(name), value=name)) for name in _files_here()]
+    here = el("div", el("h2", "In this folder"), el("ul", *files, class_="files"), class_="card") if files else None
+    demo = joined_row(
+        el("div", el("b", "Nothing at hand?"), el("p", "20,000 invented patients, and what their hospital promises.")),
+        button("demo", "Try it with them"),
+    )
+    desk.put(
+        "view",
+        el("h1", "What does your table tell about the people in it?"),
+        el("p", "Open it: it stays on this machine, and nothing is sent anywhere.", class_="verdict"),
+        el("div", form, el("p", kinds, class_="lead"), _dropping(), class_="card"),
+        here,
+        el("div", demo, class_="card"),
+    )
+
+
+def joined_row(*parts: Any) -> Html:
+    """Parts beside each other, the last at the end of the line."""
+    return el("div", *parts, class_="row apart")
+
+
+def _dropping() -> Html:
+    told = f"or drop a file here, a table up to 200 MB or a {FILE}"
+    return el("label", told, void("input", type="file", name="file", class_="unseen"), class_="drop")
+
+
+def _files_here() -> list[str]:
+    found = (path.name for path in Path().iterdir() if path.suffix.lower() in _READABLE and path.is_file())
+    return sorted(found)[:_MOST_FILES]
+
+
+def _controls(desk: Desk) -> Iterator[Html]:
+    work = desk.work
+    yield el("h2", "Table")
+    yield el("p", html.value(work.name), el("small", f"{desk.rows:,} rows, {len(desk.table.names)} columns"))
+    yield tick("hidden", "hide the values", on=work.hidden)
+    yield button("close", "Open another table")
+    yield el("h2", "Roles")
+    yield button("suggest", "Take all suggestions")
+    if any(not work.role_of(name) for name in desk.table.names):
+        yield button("rest", "Leave out what has no role")
+    yield html.definitions(_MEANINGS)
+    yield el("h2", "Policy")
+    yield _dropping()
+
+
+def _tiles(desk: Desk) -> Html:
+    work = desk.work
+    counts = {
+        role: sum(work.role_of(name) == role for name in desk.table.names)
+        for role in ("quasi_identifiers", "sensitive", "")
+    }
+    return html.tiles(
+        html.tile(f"{desk.rows:,}", "rows"),
+        html.tile(f"{len(desk.table.names):,}", "columns"),
+        html.tile(f"{counts['quasi_identifiers']}", "that others may know (quasi-identifiers)"),
+        html.tile(f"{counts['sensitive']}", "that nobody should learn (sensitive)"),
+        *([html.tile(f"{counts['']}", "without a role", bad=True)] if counts[""] else []),
+    )
+
+
+def _columns(desk: Desk) -> Html:
+    rows = [_column(desk, place, column) for place, column in enumerate(_profile(desk))]
+    head = ("column", "role", "why this is suggested", "tells who it is", "values", "empty")
+    shown = html.rows_of_parts(head, rows, caption="Each column, its role, and what it tells", numbers=[4, 5])
+    notes = html.bullets(*(f"{note}." for note in _profile(desk).notes)) if _profile(desk).notes else None
+    lead = (
+        "How much a column alone tells who somebody is: the share of the bits that name a person (discrimination rate)."
+    )
+    return card("Columns", el("div", shown, class_="scroll", tabindex="0"), notes, lead=lead)
+
+
+def _column(desk: Desk, place: int, column: Any) -> Html:
+    role = desk.work.role_of(column.column)
+    suggested = _IN_POLICIES.get(column.role, column.role)
+    options = [(key, f"{words} (suggested)" if key == suggested and key != role else words) for key, words in _ROLES]
+    name = values.visible(column.column)
+    chosen = choice("role", options, role, of=column.column, label=f"role of {name}")
+    share = column.discrimination_rate
+    return el(
+        "tr",
+        el("th", html.value(column.column), el("small", column.type.lower()), scope="row"),
+        el("td", chosen, class_="role"),
+        el("td", column.reason, class_="why"),
+        el("td", meter(share, f"{words.percent(share)} of the bits"), class_="wide"),
+        el("td", f"{column.distinct:,}", class_="num"),
+        el("td", f"{column.nulls:,}", class_="num"),
+        id=f"column-{place}",
+    )
+
+
+def _rows(desk: Desk, table: Any) -> Html:
+    if desk.work.hidden:
+        return card("First rows", el("p", "The values are hidden.", class_="lead"))
+    found = desk.once("first rows", lambda: table.engine.query(f"SELECT * FROM {table.relation} LIMIT {_FIRST_ROWS}"))
+    rows = [["" if cell is None else str(cell) for cell in row.values()] for row in found.to_pylist()]
+    return card("First rows", html.table([html.value(name) for name in found.column_names], rows))
+
+
+PLACE = Place(
+    "table",
+    "Table",
+    show,
+    {
+        "open": _open,
+        "file": _open_file,
+        "policy": _open_policy,
+        "demo": _open_demo,
+        "role": _set_role,
+        "suggest": _suggest,
+        "rest": _rest_left_out,
+        "close": _close,
+        "hidden": lambda desk, _, value: replace(desk.work, hidden=bool(value)),
+    },
+)

@@ -1,0 +1,205 @@
+"use strict";
+// The page shows what the desk sends and sends back which control was moved. It decides nothing and works nothing out.
+// A request is answered by lines of JSON: parts of the page, progress, errors, and what does the same without a page.
+const at = (id) => document.getElementById(id);
+const [, , work, place] = location.pathname.split("/");
+const said = { command: "", python: "", policy: "", file: "divulge.toml" };
+let kind = "command";
+let number = 0; // of the newest request: parts for older ones come too late
+
+// --- asking ------------------------------------------------------------------------------------------------------
+async function ask(changes = []) {
+  const own = ++number;
+  const slow = setTimeout(() => { if (own === number) document.body.classList.add("waiting"); }, 250);
+  try {
+    const answer = await fetch(`/w/${work}/ask`, {
+      method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ place, changes }),
+    });
+    if (!answer.ok) return trouble(await answer.json());
+    let failed = false;
+    for await (const message of lines(answer.body)) {
+      if (own !== number) continue;
+      failed = failed || "error" in message;
+      take(message);
+    }
+    if (own === number && !failed) at("trouble").hidden = true;
+  } catch {
+    if (own === number) lost(true);
+  } finally {
+    clearTimeout(slow);
+    if (own === number) { document.body.classList.remove("waiting"); at("doing").hidden = true; document.body.dataset.shown = own; }
+  }
+}
+
+async function* lines(body) {
+  const reader = body.pipeThrough(new TextDecoderStream()).getReader();
+  let rest = "";
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) return;
+    const parts = (rest + value).split("\n");
+    rest = parts.pop();
+    for (const part of parts) yield JSON.parse(part);
+  }
+}
+
+function take(message) {
+  if ("put" in message) put(at(message.put), message.html);
+  if ("error" in message) trouble(message);
+  if ("same" in message) { Object.assign(said, message.same); showSame(); }
+  if ("head" in message) at("head").textContent = message.head;
+  if ("progress" in message) {
+    at("doing").hidden = false;
+    at("what").textContent = message.progress + " …";
+    if ("of" in message) { at("far").max = message.of; at("far").value = message.done; } else at("far").removeAttribute("value");
+  }
+  if (message.cancelled) trouble({ error: "Cancelled", hint: "what you see is as it was before" });
+}
+
+function put(target, html) {
+  if (!target) return;
+  const held = document.activeElement;
+  const path = target.contains(held) && held !== target ? address(held) : null;
+  target.innerHTML = html; // made by the desk, which escapes every text; and the page's policy runs no script that stands in it
+  for (const figure of target.querySelectorAll("figure.live")) draw(figure);
+  if (path) find(target, path)?.focus();
+}
+
+// Whoever works by keyboard stays where she was when a part of the page is replaced.
+const address = (element) => [element.tagName, element.getAttribute("name"), element.dataset.of, element.type, element.value];
+const find = (target, [tag, name, of, type, value]) => {
+  const same = [...target.querySelectorAll(tag)].filter((each) => each.getAttribute("name") === name && each.dataset.of === of && each.type === type);
+  return same.find((each) => each.value === value) || same[0];
+};
+
+function trouble({ error, hint }) {
+  const box = at("trouble");
+  box.textContent = error + (hint ? ". " + hint[0].toUpperCase() + hint.slice(1) : "") + ".";
+  box.hidden = false;
+}
+
+// --- pictures ----------------------------------------------------------------------------------------------------
+let vega;
+function draw(figure) {
+  vega ??= new Promise((done, failed) => {
+    const script = document.createElement("script");
+    script.type = "module"; // as a plain script its names would be those of the page
+    script.src = "/static/vega.js";
+    script.onload = done;
+    script.onerror = failed;
+    document.head.append(script);
+  });
+  vega.then(() => figure.isConnected && drawFigure(figure)).then((drawn) => {
+    const about = figure.closest("[data-take]");
+    if (!drawn || !about) return;
+    drawn.view.addEventListener("click", (_, item) => {
+      if (item?.datum?.kind === "front") change("take", about.dataset.take, item.datum.x);
+    });
+  }).catch(() => {});
+}
+
+// --- controls ----------------------------------------------------------------------------------------------------
+let waiting = []; // changes that were made while a finger is still moving
+let timer;
+function change(name, of, value, pause = 0) {
+  waiting = waiting.filter((each) => each[0] !== name || each[1] !== of);
+  waiting.push([name, of || "", value]);
+  clearTimeout(timer);
+  timer = setTimeout(() => { const changes = waiting; waiting = []; ask(changes); }, pause);
+}
+
+function twins(control) {
+  return [...document.querySelectorAll(`[name="${CSS.escape(control.name)}"]`)].filter((each) => each !== control && each.dataset.of === control.dataset.of);
+}
+
+document.addEventListener("input", ({ target }) => {
+  if (target.type !== "range") return;
+  for (const twin of twins(target)) twin.value = target.value;
+  switchOn(target);
+  change(target.name, target.dataset.of, target.value, 40);
+});
+
+document.addEventListener("change", ({ target }) => {
+  if (target.type === "range" || !target.name || target.name === "path") return;
+  if (target.type === "file") return void upload(target.files[0]);
+  for (const twin of twins(target)) twin.value = target.value;
+  if (target.type === "checkbox") target.closest(".promise")?.classList.toggle("off", !target.checked);
+  else switchOn(target);
+  change(target.name, target.dataset.of, target.type === "checkbox" ? target.checked : target.value);
+});
+
+function switchOn(control) {
+  const promise = control.closest(".promise");
+  if (!promise) return;
+  promise.classList.remove("off");
+  promise.querySelector("[type=checkbox]").checked = true;
+}
+
+document.addEventListener("click", ({ target }) => {
+  const button = target.closest("button");
+  if (!button || !button.name) return;
+  const field = button.dataset.of === "path" ? at("path") : null;
+  change(button.name, field ? "" : button.dataset.of, field ? field.value : button.value);
+});
+
+document.addEventListener("keydown", (event) => {
+  if (event.key === "Enter" && event.target.id === "path") change("open", "", event.target.value);
+});
+
+// --- files -------------------------------------------------------------------------------------------------------
+async function upload(file) {
+  if (!file) return;
+  take({ progress: `taking ${file.name}` });
+  try {
+    const answer = await fetch(`/w/${work}/file?name=${encodeURIComponent(file.name)}`, { method: "POST", body: file });
+    const told = await answer.json();
+    at("doing").hidden = true;
+    if (!answer.ok) return trouble(told);
+    change("file", told.name, told.path);
+  } catch {
+    at("doing").hidden = true;
+    trouble({ error: `${file.name} could not be taken`, hint: "files over 200 MB are opened by their path" });
+  }
+}
+document.addEventListener("dragover", (event) => { event.preventDefault(); document.body.classList.add("dropping"); });
+document.addEventListener("dragleave", (event) => { if (!event.relatedTarget) document.body.classList.remove("dropping"); });
+document.addEventListener("drop", (event) => {
+  event.preventDefault();
+  document.body.classList.remove("dropping");
+  upload(event.dataTransfer.files[0]);
+});
+
+// --- the same without a page -------------------------------------------------------------------------------------
+function showSame() {
+  at("same").textContent = said[kind];
+  for (const button of document.querySelectorAll("[data-same]")) button.setAttribute("aria-pressed", button.dataset.same === kind);
+  URL.revokeObjectURL(at("save").href);
+  at("save").href = URL.createObjectURL(new Blob([said.policy], { type: "application/toml" }));
+  at("save").download = said.file;
+}
+for (const button of document.querySelectorAll("[data-same]")) {
+  button.addEventListener("click", () => { kind = button.dataset.same; showSame(); });
+}
+at("copy").addEventListener("click", async () => {
+  await navigator.clipboard.writeText(said[kind]);
+  at("copy").textContent = "Copied";
+  setTimeout(() => { at("copy").textContent = "Copy"; }, 1500);
+});
+at("cancel").addEventListener("click", () => fetch(`/w/${work}/cancel`, { method: "POST" }));
+
+// --- whether the server is there ---------------------------------------------------------------------------------
+let isLost = false;
+function lost(now) {
+  document.body.classList.toggle("lost", now);
+  if (now) trouble({ error: "The studio does not answer", hint: "it may have been stopped; this page goes on by itself when it is there again" });
+  if (!now && isLost) ask();
+  isLost = now;
+}
+const alive = new EventSource(`/w/${work}/alive`);
+alive.onopen = () => lost(false);
+alive.onerror = () => lost(true);
+addEventListener("pagehide", () => alive.close());
+
+for (const link of document.querySelectorAll("nav a")) if (link.getAttribute("href") === place) link.setAttribute("aria-current", "page");
+document.title = `${document.querySelector("[aria-current]")?.textContent ?? ""} · divulge studio`;
+ask();

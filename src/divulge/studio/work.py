@@ -1,0 +1,201 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A work: the table that lies on the desk, and everything that was decided about it, as one value that is never changed.
+
+What can be decided stands in a policy file, so a work holds the document of one: a control fills it, the file that is saved is its
+text, and opening the file gives the same work. A work is checked when it is made: what a policy cannot say is refused by the policy.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from divulge import metrics, values
+from divulge.errors import BadInput
+from divulge.policy import Policy, Promise
+
+FILE = "divulge.toml"
+LISTS = ("quasi_identifiers", "sensitive", "identifier", "leave_out", "plain")
+SINGLES = ("person", "weight")
+ROLES = (*LISTS, *SINGLES)
+_FORMATS = ("", "csv", "parquet", "arrow")
+
+
+@dataclass(frozen=True)
+class Work:
+    """One table, and what was decided about it."""
+
+    source: str = ""
+    """Where the table is; empty: none is open."""
+    name: str = ""
+    """What people call it."""
+    document: Mapping[str, Any] = field(default_factory=dict)
+    """Of the policy file."""
+    base: str = ""
+    """The folder from which paths in it are seen."""
+    method: str = "full-domain"
+    metric: str = ""
+    """What the front of losses is drawn against; empty: the one that leads."""
+    hidden: bool = False
+    """Whether the values of cells are hidden on the page."""
+    out: str = ""
+    """The folder of the release."""
+    format: str = ""
+    """Of its tables; empty: as the table came."""
+    force: bool = False
+    """Whether a release that is there already is replaced."""
+
+    def __post_init__(self) -> None:
+        if self.format not in _FORMATS:
+            raise BadInput(f"there is no format {self.format!r}", hint=f"there are: {', '.join(_FORMATS[1:])}")
+        _ = self.policy
+
+    @classmethod
+    def from_dict(cls, told: Mapping[str, Any]) -> Work:
+        """From what `to_dict` gave."""
+        return cls(**told)
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON carries it."""
+        return asdict(self)
+
+    # --- as a policy --------------------------------------------------------------------------------------------------
+    @cached_property
+    def policy(self) -> Policy:
+        """What was decided, as the library takes it."""
+        return Policy.from_document(self.document, origin="the policy", folder=Path(self.base))
+
+    @property
+    def text(self) -> str:
+        """The policy file."""
+        return values.toml_text(self.document)
+
+    def opening(self, text: str, *, base: str = "") -> Work:
+        """The same table with the policy of a file."""
+        try:
+            document = values.parse_toml(text)
+        except ValueError as error:
+            raise BadInput(f"this is not a policy file: {error}") from None
+        return replace(self, document=_in_order(document), base=base)
+
+    # --- as other programs say it -------------------------------------------------------------------------------------
+    @property
+    def target(self) -> str:
+        """Where it is published, unless somebody says something else."""
+        return self.out or "release"
+
+    def command(self, verb: str, *more: str) -> str:
+        """What does the same in a terminal."""
+        taken = () if verb == "profile" else ("--policy", FILE)
+        return shlex.join(["divulge", verb, self.source or "TABLE", *taken, *more])
+
+    def python(self, *lines: str) -> str:
+        """What does the same in Python; TABLE and POLICY stand for this work's."""
+        told = "\n".join(("import divulge as dv", "", *lines))
+        return told.replace("TABLE", repr(self.source or "TABLE")).replace("POLICY", repr(FILE))
+
+    # --- decisions ----------------------------------------------------------------------------------------------------
+    def role_of(self, column: str) -> str:
+        """The role of a column; empty: none."""
+        roles = self.policy.roles
+        found = (role for role in ROLES if column in _several(roles.get(role)))
+        return next(found, "")
+
+    def with_role(self, column: str, role: str) -> Work:
+        """The same with a column in a role, and in no other; empty: in none."""
+        if role and role not in ROLES:
+            raise BadInput(f"there is no role {role!r}", hint=f"there are: {', '.join(ROLES)}")
+        roles = {each: [name for name in _several(self.policy.roles.get(each)) if name != column] for each in ROLES}
+        if role in SINGLES:
+            roles[role] = [column]
+        elif role:
+            roles[role].append(column)
+        return self.with_roles(roles)
+
+    def with_roles(self, roles: Mapping[str, Any]) -> Work:
+        """The same with other roles."""
+        rest = {key: value for key, value in self.document.items() if key not in (*ROLES, "roles")}
+        kept = {role: list(_several(roles.get(role))) for role in ROLES}
+        said: dict[str, Any] = {role: kept[role] for role in LISTS if kept[role]}
+        said |= {role: kept[role][0] for role in SINGLES if kept[role]}
+        hierarchies = {
+            name: rule for name, rule in rest.get("hierarchies", {}).items() if name in kept["quasi_identifiers"]
+        }
+        if "hierarchies" in rest:
+            rest["hierarchies"] = hierarchies
+        return replace(self, document=_in_order({**said, **rest}))
+
+    @property
+    def promises(self) -> dict[str, Promise]:
+        """What is promised to everybody, by the name of its metric, for every attribute."""
+        return {Promise.name_of(each.metric): each for each in self.policy.promises if each.attribute is None}
+
+    def with_promise(self, name: str, bound: Any) -> Work:
+        """The same with another bound of a metric; None: without the promise."""
+        inner, metric = ("identity", name.removeprefix("identity ")) if name.startswith("identity ") else ("", name)
+        metrics.find_metric(metric, "identity" if inner else None)
+        told = {key: value for key, value in self.document.items() if key != metric}
+        promises = dict(told.get("promises", {}))
+        table = dict(promises.get(inner, {})) if inner else promises
+        if bound is None:
+            table.pop(metric, None)
+        else:
+            table[metric] = _whole(bound)
+        if inner:
+            promises[inner] = table
+        told["promises"] = {key: value for key, value in promises.items() if value != {}}
+        return replace(self, document=_in_order(told))
+
+    def with_suppression(self, share: float) -> Work:
+        """The same with another share of people who may be left out."""
+        promises = {key: value for key, value in self.document.get("promises", {}).items() if key != "suppression"}
+        rest = {key: value for key, value in self.document.items() if key not in ("suppression", "promises")}
+        said = {"suppression": _whole(share)} if share else {}
+        return replace(self, document=_in_order({**rest, "promises": promises, **said}))
+
+    def with_levels(self, column: str, rule: Any) -> Work:
+        """The same with another way to make a column coarser; None: the default of its values."""
+        rules = {name: given for name, given in self.document.get("hierarchies", {}).items() if name != column}
+        if rule is not None:
+            rules[column] = rule
+        return replace(self, document=_in_order({**self.document, "hierarchies": rules}))
+
+    def with_adversary(self, **said: Any) -> Work:
+        """The same with more, or something else, said about the adversary; None: nothing."""
+        her = {**self.document.get("adversary", {}), **said}
+        told = {key: value for key, value in her.items() if value not in (None, {}, [])}
+        return replace(self, document=_in_order({**self.document, "adversary": told}))
+
+
+def _several(names: Any) -> tuple[str, ...]:
+    return () if not names else (names,) if isinstance(names, str) else tuple(names)
+
+
+def _whole(bound: Any) -> Any:
+    """5, not 5.0; what is no number stays, and is refused by the policy."""
+    return int(bound) if isinstance(bound, float) and bound.is_integer() else bound
+
+
+_ORDER = (
+    *ROLES,
+    "roles",
+    "person_published",
+    "suppression",
+    "alone_share",
+    "promises",
+    "protect",
+    "adversary",
+    "hierarchies",
+)
+
+
+def _in_order(document: Mapping[str, Any]) -> dict[str, Any]:
+    """As people write one: who is who, what is promised, against whom, how; without tables that say nothing."""
+    first = {key: document[key] for key in _ORDER if key in document}
+    if isinstance(promises := document.get("promises"), Mapping):  # a table inside a table is written after its values
+        first["promises"] = dict(sorted(promises.items(), key=lambda item: isinstance(item[1], Mapping)))
+    return {key: value for key, value in {**document, **first}.items() if value not in ({}, [])}

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A studio as `divulge studio` starts it, and requests to it as any program of this machine could send them, byte by byte."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+SOURCES = Path(__file__).parent.parent.parent / "src"
+
+
+@dataclass(frozen=True)
+class Served:
+    """One that runs."""
+
+    process: subprocess.Popen[str]
+    address: str
+    port: int
+
+    @property
+    def token(self) -> str:
+        """What the address brings."""
+        return self.address.partition("token=")[2]
+
+    def send(self, request: str, **headers: str | None) -> str:
+        """The answer to a request of one line; a header that is None is not sent, `_` in a name is `-`."""
+        told = {"Host": f"127.0.0.1:{self.port}", "Connection": "close"} | {
+            name.replace("_", "-"): value for name, value in headers.items()
+        }
+        lines = [f"{request} HTTP/1.1", *(f"{name}: {value}" for name, value in told.items() if value is not None)]
+        with socket.create_connection(("127.0.0.1", self.port), timeout=20) as connection:
+            connection.sendall("\r\n".join([*lines, "", ""]).encode())
+            found = b""
+            while chunk := connection.recv(65536):
+                found += chunk
+        return found.decode()
+
+    def status(self, request: str, **headers: str | None) -> int:
+        """Only whether it was let in."""
+        return int(self.send(request, **headers).split()[1])
+
+    def enter(self) -> str:
+        """Use the token; the cookie that comes back."""
+        answer = self.send(f"GET /?token={self.token}")
+        found = re.search(r"set-cookie: ([^;]+);", answer, re.IGNORECASE)
+        assert found is not None, answer
+        return found[1]
+
+
+@contextmanager
+def studio(folder: Path, arguments: Sequence[str] = ()) -> Iterator[Served]:
+    """Start one in a folder, and stop it as Ctrl-C does."""
+    command = [sys.executable, "-m", "divulge", "studio", *arguments, "--no-browser"]
+    environment = os.environ | {"PYTHONPATH": str(SOURCES)}
+    process = subprocess.Popen(command, cwd=folder, env=environment, stdout=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout is not None
+        process.stdout.readline()
+        address = process.stdout.readline().strip()
+        yield Served(process, address, int(address.split(":")[2].split("/")[0]))
+    finally:
+        if process.poll() is None:
+            process.send_signal(signal.SIGINT)
+        process.wait(20)
+        if process.stdout is not None:
+            process.stdout.close()

@@ -1,0 +1,290 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The studio in a real browser: from a table to a verified release by clicks alone, by keyboard alone, twice at once, and cancelled."""
+
+from __future__ import annotations
+
+import json
+import random
+import shlex
+from collections.abc import Iterator
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.csv
+import pytest
+
+import divulge as dv
+from divulge.studio.server import PLACES
+from tests.helpers import run_cli
+from tests.studio.served import Served, studio
+from tests.views import browser as driver
+from tests.views.test_html import EVIL
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.xdist_group("browser"),
+    pytest.mark.skipif(driver.chromium() is None, reason=driver.MISSING),
+]
+LONG = 60_000
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    """One for all."""
+    pytest.importorskip("playwright")
+    with driver.started() as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the studio is started: patients, a table of markup, and one with which a search takes long."""
+    found = tmp_path_factory.mktemp("studio")
+    pyarrow.csv.write_csv(dv.datasets.patients(rows=1500, seed=3), found / "patients.csv")
+    (found / "hospital.toml").write_text(dv.datasets.POLICY + "suppression = 0.05\n", encoding="utf-8")
+    texts = [text for text in EVIL if "\x00" not in text]
+    evil = {EVIL[0]: texts * 3, EVIL[4]: [*texts[1:], texts[0]] * 3, "age": list(range(30, 30 + len(texts))) * 3}
+    pyarrow.csv.write_csv(pa.table(evil), found / "evil.csv")
+    draw = random.Random(5)  # noqa: S311 - a table, not a secret
+    wide = {f"column_{place}": [draw.randrange(40) for _ in range(3000)] for place in range(9)}
+    pyarrow.csv.write_csv(pa.table(wide), found / "wide.csv")
+    return found
+
+
+@pytest.fixture(scope="module")
+def served(folder: Path) -> Iterator[Served]:
+    """One studio, and a browser that has come by its address."""
+    with studio(folder) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def context(browser: Any, served: Served) -> Any:
+    """A browser with the cookie."""
+    found = browser.new_context(viewport={"width": 1366, "height": 768})
+    page = found.new_page()
+    page.goto(served.address)
+    assert "token" not in page.url
+    page.close()
+    return found
+
+
+class Page:
+    """A page of the studio, and everything it should not have done."""
+
+    def __init__(self, context: Any, served: Served) -> None:
+        self.page, self.events = context.new_page(), list[str]()
+        keep, here = (
+            self.events.append,
+            (f"http://127.0.0.1:{served.port}/", "data:", f"blob:http://127.0.0.1:{served.port}/"),
+        )
+        self.page.on("console", lambda message: keep(f"{message.type}: {message.text}"))
+        self.page.on("pageerror", lambda error: keep(f"error: {error}"))
+        self.page.on("dialog", lambda dialog: (keep(f"dialog: {dialog.message}"), dialog.dismiss()))
+        self.page.on(
+            "request", lambda request: None if request.url.startswith(here) else keep(f"request: {request.url}")
+        )
+        self.page.set_default_timeout(LONG)
+        self.page.goto(f"http://127.0.0.1:{served.port}/")
+        self.shown()
+
+    def shown(self, after: int = 0) -> int:
+        """Wait until the newest request is answered, and every picture drawn; its number."""
+        self.page.wait_for_function("(n) => Number(document.body.dataset.shown ?? 0) > n", arg=after)
+        self.page.wait_for_function("() => document.querySelectorAll('figure.live:not(:has(.drawn svg))').length === 0")
+        return int(self.page.evaluate("Number(document.body.dataset.shown)"))
+
+    def click(self, selector: str) -> None:
+        """Click, and wait for the answer."""
+        before = int(self.page.evaluate("Number(document.body.dataset.shown ?? 0)"))
+        self.page.click(selector)
+        self.shown(before)
+
+    def go(self, place: str) -> None:
+        """To another tab."""
+        self.page.click(f"nav a[href={place}]")
+        self.page.wait_for_url(f"**/{place}")
+        self.shown()
+
+    def open(self, name: str, policy: Path | None = None) -> Page:
+        """A table of the folder, by a click; and a policy file, as it is dropped."""
+        self.click(f"button[name=open][value='{name}']")
+        if policy is not None:
+            before = int(self.page.evaluate("Number(document.body.dataset.shown)"))
+            self.page.set_input_files("input[type=file]", policy)
+            self.shown(before)
+        return self
+
+    def said(self, kind: str) -> str:
+        """What does the same without the page."""
+        self.page.click(f"[data-same={kind}]")
+        return str(self.page.inner_text("#same"))
+
+    def trouble(self) -> str:
+        """What stands there instead of an answer."""
+        return str(self.page.inner_text("#trouble")) if self.page.is_visible("#trouble") else ""
+
+
+def test_the_tabs_are_the_places(context: Any, served: Served) -> None:
+    from divulge.studio.places import PLACES as SHOWN
+
+    page = Page(context, served)
+    assert [each.get_attribute("href") for each in page.page.query_selector_all("nav a")] == list(PLACES)
+    assert [(each.name, each.title) for each in SHOWN] == [
+        (link.get_attribute("href"), link.inner_text()) for link in page.page.query_selector_all("nav a")
+    ]
+    page.page.close()
+
+
+def test_from_a_table_to_a_verified_release_and_its_report(context: Any, served: Served, folder: Path) -> None:
+    page = Page(context, served).open("patients.csv", folder / "hospital.toml")
+    assert page.page.input_value("select[data-of=age]") == "quasi_identifiers"
+    policy = dv.Policy.load(folder / "hospital.toml")
+    expected = dv.generalize(folder / "patients.csv", policy=policy)
+    page.go("promises")
+    assert page.page.inner_text("#answer .tile:nth-child(1) b") == "keeps all 4"
+    assert page.page.inner_text("#answer .tile:nth-child(3) b") == f"{expected.plan.suppressed:,}"
+    # A point of the front is a promise.
+    page.page.click("#front summary")
+    told, loss = (float(text) for text in page.page.locator("#front tbody tr:nth-child(3) td").all_inner_texts()[:2])
+    page.click("#front tbody tr:nth-child(3) button")
+    assert page.trouble() == ""
+    assert float(page.page.inner_text("#answer .tile:nth-child(2) b")) <= loss
+    bound = float(page.page.input_value("input[type=number][data-of=entropy_leakage]"))
+    assert told <= bound <= told + 0.001
+    assert f"entropy_leakage = {bound}" in page.said("policy")
+    page.go("publish")
+    page.page.fill("input[name=out]", "out/release")
+    (folder / "out").mkdir()
+    page.click("button[name=publish]")
+    assert page.trouble() == ""
+    assert "published and verified" in page.page.inner_text("#done")
+    assert dv.check(folder / "out" / "release", adversary=dv.Adversary(original=folder / "patients.csv")).holds
+    assert {each.name for each in (folder / "out" / "release-papers").iterdir()} == {
+        "report.html",
+        "public-report.html",
+        "divulge.toml",
+    }
+    again = shlex.split(page.said("command"))
+    assert again[:3] == ["divulge", "generalize", "patients.csv"]
+    page.click("button[name=publish]")  # it is there now, and is not replaced unless somebody says so
+    assert "out/release" in page.trouble()
+    assert page.events == []
+    page.page.close()
+
+
+def test_the_command_of_the_page_does_the_same(
+    context: Any, served: Served, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = Page(context, served).open("patients.csv", folder / "hospital.toml")
+    page.go("promises")
+    lost = page.page.inner_text("#answer .tile:nth-child(2) b")
+    (folder / "divulge.toml").write_text(page.said("policy"), encoding="utf-8")
+    command, program = shlex.split(page.said("command")), page.said("python")
+    page.page.close()
+    monkeypatch.chdir(folder)
+    told = run_cli(*command[1:], "--json")
+    assert told.code == 0, told.err
+    assert f"{told.json()['objective']['value']:.4g}" == lost
+    namespace: dict[str, Any] = {}
+    exec(program.replace("print(release)", ""), namespace)  # noqa: S102 - that is what a user does with it
+    assert f"{namespace['release'].plan.value:.4g}" == lost
+    (folder / "divulge.toml").unlink()
+
+
+def test_names_and_values_of_a_table_run_nothing(context: Any, served: Served) -> None:
+    page = Page(context, served).open("evil.csv")
+    for place in PLACES:
+        page.go(place)
+        assert (
+            page.page.evaluate(
+                "document.querySelectorAll('main script:not([type]), main iframe, main [onerror]').length"
+            )
+            == 0
+        )
+    assert page.events == []
+    page.page.close()
+
+
+def test_long_work_is_cancelled_and_the_page_goes_on(context: Any, served: Served) -> None:
+    page = Page(context, served).open("wide.csv")
+    page.page.click("nav a[href=promises]")
+    page.page.wait_for_selector("#cancel", state="visible")
+    page.page.click("#cancel")
+    page.page.wait_for_function("() => document.querySelector('#trouble').innerText.includes('Cancelled')")
+    page.go("table")
+    assert "wide.csv" in page.page.inner_text("#controls")
+    assert page.page.input_value("select[data-of=column_3]") != ""
+    page.page.close()
+
+
+def test_two_pages_do_not_disturb_each_other_and_a_reload_loses_nothing(context: Any, served: Served) -> None:
+    first, second = Page(context, served), Page(context, served)
+    first.open("patients.csv")
+    second.open("evil.csv")
+    before = first.shown()
+    first.page.select_option("select[data-of=income]", "leave_out")
+    first.shown(before)
+    for page, name in ((first, "patients.csv"), (second, "evil.csv")):
+        page.page.reload()
+        page.shown()
+        assert name in page.page.inner_text("#head")
+    assert first.page.input_value("select[data-of=income]") == "leave_out"
+    assert first.page.url != second.page.url
+    for page in (first, second):
+        assert page.events == []
+        page.page.close()
+
+
+def test_it_works_by_keyboard_alone(context: Any, served: Served, folder: Path) -> None:
+    page = Page(context, served)
+    page.page.focus("#path")
+    page.page.keyboard.type("patients.csv")
+    page.page.keyboard.press("Enter")
+    page.shown(1)
+    page.page.set_input_files("input[type=file]", folder / "hospital.toml")
+    page.shown(2)
+    page.page.focus("nav a[href=table]")
+    page.page.keyboard.press("Tab")
+    page.page.keyboard.press("Enter")
+    page.page.wait_for_url("**/promises")
+    before = page.shown()
+    page.page.focus("nav a[href=publish]")
+    for _ in range(12):  # the first slider is a few steps away, and each step is seen
+        page.page.keyboard.press("Tab")
+        if page.page.evaluate("document.activeElement.type") == "range":
+            break
+    assert page.page.evaluate("document.activeElement.dataset.of") == "k_anonymity"
+    page.page.keyboard.press("ArrowRight")
+    page.shown(before)
+    assert "k_anonymity = 6" in page.said("policy")
+    assert page.events == []
+    page.page.close()
+
+
+@pytest.mark.parametrize("width", [390, 1366])
+def test_nobody_is_shut_out_and_it_fits(context: Any, served: Served, folder: Path, width: int) -> None:
+    axe = (resources.files("axe_playwright_python") / "axe.min.js").read_text(encoding="utf-8")
+    page = Page(context, served)
+    page.page.set_viewport_size({"width": width, "height": 800})
+    for place in ("", *PLACES):
+        if place == PLACES[0]:
+            page.open("patients.csv", folder / "hospital.toml")
+        elif place:
+            page.go(place)
+        assert page.page.evaluate("document.documentElement.scrollWidth") == width, place
+        session = page.page.context.new_cdp_session(page.page)
+        session.send("Runtime.evaluate", {"expression": axe})
+        asked = {
+            "expression": "axe.run().then((r) => JSON.stringify(r.violations))",
+            "awaitPromise": True,
+            "returnByValue": True,
+        }
+        found = json.loads(session.send("Runtime.evaluate", asked)["result"]["value"])
+        serious = [
+            (each["id"], each["nodes"][0]["html"][:160]) for each in found if each["impact"] in ("serious", "critical")
+        ]
+        assert (place, serious) == (place, [])
+    page.page.close()
