@@ -28,6 +28,7 @@ GOOD: Mapping[str, Sequence[str]] = {
     "rank --k-anonymity": ("rank", "@t.csv", *ROLES, "--set", "sex,age", "--set", "postal_code,age", "--k-anonymity", "4"),
     "rank --growing": ("rank", "@t.csv", *ROLES, "--growing"),
     "check": ("check", "@release/table.csv", *ROLES[:4], "--k-anonymity", "4", "--l-diversity", "2"),
+    "dbt": ("dbt", "@divulge_dbt"),
     "generalize": ("generalize", "@t.csv", *ROLES, "--leave-out", "ward", "--k-anonymity", "4", "--optima", "--nodes", "--dry-run"),
     "generalize --out": ("generalize", "@t.csv", *ROLES, "--leave-out", "ward", "--k-anonymity", "4", "--out", "@new", "--force"),
     "generalize --pareto": ("generalize", "@t.csv", *ROLES, "--pareto", "entropy_leakage"),

@@ -28,6 +28,7 @@ RUNS = {
     "divulge measure --class": ["measure patients.csv --qi sex --sensitive disease --class sex=female"],
     "divulge check": ["check patients.csv --qi zip,age --sensitive disease --k-anonymity 5"],
     "divulge profile": ["profile patients.csv"],
+    "divulge dbt": ["dbt divulge_dbt"],
     "divulge init": ["init patients.csv --out begun.toml"],
     "divulge rank": [
         "rank patients.csv --qi zip,age --sensitive disease",

@@ -20,7 +20,7 @@ GENERATED = re.findall(
 GROUPS = ["Home", "Tutorial", "How-to", "Concepts", "Reference", "Papers"]
 
 PRIVATE = re.compile(
-    rf"\bdivulge\.(?:{'|'.join(set(ORDER) - {'charts', 'datasets', 'dossier', 'papers', '__init__', '__main__'})})\b"
+    rf"\bdivulge\.(?:{'|'.join(set(ORDER) - {'charts', 'datasets', 'dossier', 'papers', 'plugins', '__init__', '__main__'})})\b"
 )
 """A room that users are not to know; `divulge.measure` is a function."""
 

@@ -58,6 +58,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning")  # pandera imports it
 @pytest.mark.slow
 @pytest.mark.parametrize("page", RUNNING, ids=lambda page: page.relative_to(ROOT).as_posix())
 def test_a_page_does_what_it_says(page: Path, folder: Path, demo: Path) -> None:

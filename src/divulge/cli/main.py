@@ -25,6 +25,7 @@ COMMANDS = {
     "measure": "measure every metric of a table, and name the classes that are worst",
     "rank": "rank quasi-identifiers and their combinations by risk",
     "check": "hold a table against a policy: exit code 0 or 1",
+    "dbt": "write promises as tests of a dbt project, in plain SQL",
     "generalize": "make a table coarser until it keeps a policy, and publish it",
     "anatomize": "publish a table as several tables, tied together by groups of records",
     "attack": "play the adversary against a release: success beside guessing and the promise; exit code 0 or 1",

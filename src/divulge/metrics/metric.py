@@ -101,6 +101,8 @@ class Metric(Generic[View]):
     """The place among the promises that are made so often that the help of commands has a flag for them; 0: none."""
     begins_at: float | None = None
     """The bound that a new policy begins with; None: it is no part of one."""
+    sql: str = ""
+    """Its number of a class in plain SQL, over what `divulge dbt` sums up of the class; empty: it is no test there."""
     orders_rankings: bool = False
     """Sets of columns are ordered and pruned by it: a column never lowers it, and adds least to the largest set (submodular)."""
     ranked: str = ""
