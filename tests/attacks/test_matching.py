@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from fractions import Fraction
 
@@ -140,3 +141,12 @@ def test_what_was_said_of_suppressed_cells_is_followed() -> None:
 def test_numbers_are_compared_as_numbers_where_both_columns_hold_them() -> None:
     assert fits(["34.0"], ["34"], numbers=True).label.tolist() == [0]
     assert fits(["34.0"], ["34"]).label.tolist() == []
+
+
+def test_of_numbers_not_a_number_is_a_value_and_no_word() -> None:
+    """Nobody of the truth has it, so it fits nobody; a word that nothing explains fits everybody."""
+    release = pa.table({"age": [31.0, math.nan, math.inf], "disease": ["flu", "cold", "cold"]})
+    truth = pa.table({"age": [31, 50], "disease": ["flu", "cold"]})
+    result = dv.attack(release, truth=truth, knows="age", sensitive="disease", attacks="prosecutor")
+    assert (result.attempts[0].guesses, result.attempts[0].successes) == (1, 1)
+    assert not any("could not be read" in note for note in result.notes)

@@ -123,6 +123,8 @@ def test_a_report_of_any_result_is_a_page() -> None:
     told = texts(dv.report(release).html())
     assert "without k_anonymity >= 7" in told  # the price of the promise
     assert "from the original's distribution on average" in told  # what is left of the data
+    assert "prosecutor" in told  # what attacks achieve
+    assert "Bounded by k_anonymity >= 7" in told
 
 
 def test_what_a_result_says_itself_is_not_said_again() -> None:

@@ -32,7 +32,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def commands(page: str) -> tuple[str, str]:
     """The command, and the lines of Python."""
-    command, lines = re.findall(r"<pre>(divulge [^<]+|(?:dv|release)[. ][^<]+)</pre>", page)[:2]
+    command, lines = re.findall(r"<pre>(divulge [^<]+|(?:dv|release|found)[. ][^<]+)</pre>", page)[:2]
     return html.unescape(command), html.unescape(lines)
 
 
@@ -103,6 +103,22 @@ def test_the_command_line_makes_the_page_of_a_release_that_it_makes_itself(folde
         assert (folder / "report.html").read_text(encoding="utf-8") == page
 
 
+@pytest.mark.usefixtures("folder")
+def test_the_page_of_an_attack_makes_it_again() -> None:
+    asked: dict[str, Any] = {"truth": "patients.csv", "subsets": 1, "records": 20, "seed": 3, "wrong": 0.1}
+    page = dv.report(dv.attack("release", **asked), date=DAY).html()
+    command, lines = commands(page)
+    assert run_cli(*shlex.split(command)[1:]).code == 0
+    # A note names an option as it is typed.
+    again = texts(Path("report.html").read_text(encoding="utf-8")).replace("--control TABLE", "control=")
+    exec(lines, {"dv": dv})  # noqa: S102 - that these lines work is what is tested
+    assert again == texts(Path("report.html").read_text(encoding="utf-8"))
+    for told in ("By what she knows", "Not tried", "nearest-row, nearest-value", "95 % interval", "labels are read"):
+        assert told in again
+    # The day alone may differ.
+    assert again.split("Attacks that were tried")[1].split("How this was made")[0] in texts(page)
+
+
 def test_what_cannot_be_written_down_is_said() -> None:
     her = dv.Adversary(prior={"disease": {"flu": 0.5, "cold": 0.2, "ulcer": 0.2, "HIV": 0.1}})
     told = texts(dv.report(PATIENTS, KEPT, plain="note", **ROLES, adversary=her).html())
@@ -126,5 +142,11 @@ def test_the_report_of_an_opened_release_tells_what_is_left_of_the_original() ->
     assert "zip, before and after" in beside.html()
     assert beside.verdict is not None
     assert [line.holds for line in beside.verdict.outcomes] == [True]
+    assert "What each attack achieves" not in plain.html()
+    assert "What each attack achieves" in beside.html()
+    tried = dv.attack("release", truth="patients.csv")
+    assert [(one["attack"], one["rate"], one["bound"]) for one in beside.to_dict()["attacks"]] == [
+        (one.name, one.rate.value, None if one.bound is None else one.bound.value) for one in tried.attempts
+    ]
     grouped = texts(dv.report("groups").html())
     assert "the files do not say which record is in which group" in grouped

@@ -152,7 +152,9 @@ def _places(
     written = _written(label, known)
     if written is not None:
         return found | written
-    return found if explained or found or as_number(label) is not None or is_date(label) else None
+    # Of numbers every label is a value, NaN and infinity too.
+    is_value = known.numbers or as_number(label) is not None or is_date(label)
+    return found if explained or found or is_value else None
 
 
 def _written(label: str, known: _Values) -> set[int] | None:

@@ -169,7 +169,11 @@ def attack(
     settings = {
         **opened.table.told,
         "truth": stage.everybody.source,
+        "control": None if stage.nobody is None else stage.nobody.source,
+        "attacks": [attacker.name for attacker in running],
         "knows": list(stage.knows),
+        "identifier": list(stage.roles.identifier),
+        "policy": [promise.text for promise in kept.promises],
         "quasi_identifiers": list(stage.roles.quasi_identifiers),
         "sensitive": list(stage.roles.sensitive),
         "records": records,

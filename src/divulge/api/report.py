@@ -18,6 +18,7 @@ from divulge import answers, attacks, engines, publish, results, search, values
 from divulge import policy as policies
 from divulge import ranking as rankings
 from divulge.api.anatomized import AnatomizedRelease
+from divulge.api.attack import attack
 from divulge.api.check_anatomized import check_anatomized
 from divulge.api.measure import TableOrRelease, check, measure
 from divulge.api.query import is_anatomized
@@ -70,6 +71,7 @@ class Report(Result):
     ranking: rankings.Ranking | None = field(default=None, repr=False)
     """What each set of quasi-identifiers tells."""
     attacks: attacks.Attacks | attacks.AttackResult | None = field(default=None, repr=False)
+    """What an adversary achieves, where the original is there to score her guesses."""
     explanation: search.Explanation | None = field(default=None, repr=False)
     """The price of each promise."""
     utility: Utility | None = field(default=None, repr=False)
@@ -158,7 +160,8 @@ def report(
         plain: Columns that may be there as they are, although they have no other role.
         weight: The column that says how many people a row stands for.
         person: The column that says whose row it is, where people own several.
-        adversary: As in `measure`. If she holds the original of a release, the report also tells how much of it is left.
+        adversary: As in `measure`. If she holds the original of a release, the report also tells how much of it is left, and what
+            attacks on 1,000 people of it achieve.
         engine: As in `read`.
 
     Examples:
@@ -216,7 +219,8 @@ def _of_result(about: Result, audience: Audience) -> Report:
     if isinstance(about, publish.GeneralizedRelease):
         published = about.original.with_person(about.plan.recoding)
         made = replace(made, explanation=about.explain(), utility=utility(about.source, about))
-        made = replace(made, ranking=_ranked(published, about.after))
+        tried = _attacked(about, about.source, about.after, Adversary())
+        made = replace(made, ranking=_ranked(published, about.after), attacks=tried)
     if isinstance(about, AnatomizedRelease) and about.groups.only is not None:
         made = replace(made, attacks=about.attack())
     return replace(made, attacks=about) if isinstance(about, attacks.Attacks | attacks.AttackResult) else made
@@ -231,8 +235,12 @@ def _of_anatomized(about: Any, given: Mapping[str, Any], audience: Audience, eng
     folder = Path(about) if isinstance(about, str | Path) else None
     name = _RELEASE if folder is None or audience == "public" else folder.resolve().name
     document = None if folder is None else publish.read_manifest(folder, handed_out=True)
-    left = None if original is None else utility(original, about, engine=engine)
-    return Report(name, audience, _today(), found, document, utility=left, files=_sealed(document), frame=found.frame)
+    made = Report(name, audience, _today(), found, document, files=_sealed(document), frame=found.frame)
+    if original is None:
+        return made
+    return replace(
+        made, utility=utility(original, about, engine=engine), attacks=attack(about, truth=original, engine=engine)
+    )
 
 
 def _without_original(given: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
@@ -260,8 +268,19 @@ def _of_table(about: Any, given: Mapping[str, Any], audience: Audience, engine: 
         name = "the table" if release is None else _RELEASE  # what its publisher calls the place is not in the files
     files = _sealed(document) if release is not None else _hashed(judged.table)
     made = Report(name, audience, _today(), found, document, alone, files=files, frame=measured.frame)
-    left = None if release is None or her.original is None else utility(her.original, release.folder, engine=engine)
-    return replace(made, ranking=_ranked(judged.table, measured), utility=left, made_from=MadeFrom(source))
+    made = replace(made, ranking=_ranked(judged.table, measured), made_from=MadeFrom(source))
+    if release is None or her.original is None:
+        return made
+    left = utility(her.original, release.folder, engine=engine)
+    return replace(made, utility=left, attacks=_attacked(judged, her.original, measured, her))
+
+
+def _attacked(about: Any, truth: Any, measured: Measurement, her: Adversary) -> attacks.AttackResult | None:
+    """What somebody achieves who knows the quasi-identifiers; None where classes stayed with the engine, or people own several rows."""
+    if measured.survey is not None or measured.settings["person"] is not None:
+        return None
+    suppressed = {name: getattr(her, name) for name in ("nulls", "suppressed") if name in her.given}
+    return attack(about, truth=truth, adversary=Adversary(**suppressed))
 
 
 def _roles_that_are_there(table: Table, given: Mapping[str, Any]) -> dict[str, Any]:

@@ -136,7 +136,8 @@ def knowledge(found: attacks.AttackResult) -> Any:
         axis=alt.Axis(format="%"),
         scale=alt.Scale(domain=[0, 1]),
     )
-    colour, dash = (kind("about:N", title=None, sort=abouts) for kind in (alt.Color, alt.StrokeDash))
+    colour = alt.Color("about:N", title=None, sort=abouts)
+    dash = alt.StrokeDash("about:N", title=None, sort=abouts, legend=None)
     dots = (
         alt.Chart(data_of(rows))
         .mark_point(size=40, opacity=0.5)

@@ -11,6 +11,8 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from divulge import attacks, results
+from divulge.views import html
+from divulge.views.html import Html, el, joined
 from divulge.views.words import bullet, class_name, grid, heading, noted, number, people, percent
 
 _SHOWN_SETS = 20
@@ -21,17 +23,13 @@ def attack_text(found: attacks.AttackResult) -> RenderableType:
     """Whether a promise is broken, what she achieves, then attack by attack."""
     parts: list[RenderableType] = [Text(told) for told in answer(found)]
     parts += [heading("What each attack achieves"), _rates(found)]
-    apart = [one for one in found.attempts if one.in_release is not None]
-    parts += [
-        bullet(f"{_name(one)}: {_there(one.in_release)}, whom its bound is about") for one in apart if one.in_release
-    ]
+    parts += [bullet(told) for told in _in_release(found)]
     risky = list(_at_risk(found))
     parts += [heading("Most at risk"), *map(bullet, risky)] if risky else []
     if found.knowledge:
         parts += [heading("By what she knows"), _knowledge(found)]
     if found.left_out:
-        told = "; ".join(f"{name} ({why})" for name, why in found.left_out.items())
-        parts += [heading("Not tried"), bullet(told)]
+        parts += [heading("Not tried"), *map(bullet, _not_tried(found))]
     return Group(*parts, *([Text("")] if found.notes else []), *(bullet(noted(note)) for note in found.notes))
 
 
@@ -47,10 +45,27 @@ def answer(found: attacks.AttackResult) -> Iterator[str]:
         yield f"{source}: {kept if bounded else 'no promise bounds these attacks'}."
     knows = ", ".join(found.settings["knows"])
     yield f"She knows {knows} of {people(found.settings['targets'])}."
+    yield from _strongest_lines(found)
+
+
+def _strongest_lines(found: attacks.AttackResult) -> Iterator[str]:
     for about in dict.fromkeys(
         attempt.about for attempt in found.attempts if attempt.aim in ("linkability", "inference")
     ):
         yield f"{_said(_strongest(found, about))[0].upper()}{_said(_strongest(found, about))[1:]}."
+
+
+def verdict(found: attacks.AttackResult) -> str:
+    """The first line, and how many bounds are broken where several are."""
+    first, broken = next(iter(answer(found))), len(found.broken)
+    bounded = sum(attempt.bound is not None for attempt in found.attempts)
+    return first if broken < 2 else f"{broken} of {bounded} bounds are broken. {first}"
+
+
+def _not_tried(found: attacks.AttackResult) -> Iterator[str]:
+    """Attacks that had nothing to attack, those together that lack the same."""
+    for why in dict.fromkeys(found.left_out.values()):
+        yield f"{', '.join(name for name, other in found.left_out.items() if other == why)}: {why}"
 
 
 def _strongest(found: attacks.AttackResult, about: str | None) -> attacks.Attempt:
@@ -85,8 +100,15 @@ def _interval(rate: Any, told: str = "") -> str:
     return f"{_share(rate.value)} ({_share(rate.low)} to {_share(rate.high)}{told})"
 
 
-def _name(attempt: attacks.Attempt) -> str:
-    return f"{attempt.name}, {attempt.about or 'row'}"
+def _in_release(found: attacks.AttackResult) -> Iterator[str]:
+    """Where not all targets are in the release, what bounds are held against."""
+    told = [
+        f"{one.name}, {one.about or 'row'} {_interval(one.in_release)} of {one.in_release.tries:,}"
+        for one in found.attempts
+        if one.in_release is not None
+    ]
+    if told:
+        yield f"bounds are about people who are in the release, and are held against these: {'; '.join(told)}"
 
 
 def _share(value: float) -> str:
@@ -131,22 +153,17 @@ def _at_risk(found: attacks.AttackResult) -> Iterator[str]:
 
 def _knowledge(found: attacks.AttackResult) -> RenderableType:
     table = grid("she knows", "about", "success", "from", "to", right=[2, 3, 4])
-    ordered = sorted(found.knowledge, key=lambda one: (one.about is not None, one.about or "", -one.rate.value))
-    for one in _first_of_each(ordered):
-        table.add_row(
-            " + ".join(one.knows),
-            one.about or "row",
-            _share(one.rate.value),
-            _share(one.rate.low),
-            _share(one.rate.high),
-        )
-    more = len(ordered) - sum(1 for _ in _first_of_each(ordered))
+    shown = list(_most_telling(found))
+    for one in shown:
+        table.add_row(" + ".join(one.knows), one.about or "row", *_cells(one.rate))
+    more = len(found.knowledge) - len(shown)
     return Group(table, Text(f"... and {more} more (in the JSON and in the frame)", style="dim")) if more > 0 else table
 
 
-def _first_of_each(ordered: list[attacks.Knowing]) -> Iterator[attacks.Knowing]:
+def _most_telling(found: attacks.AttackResult) -> Iterator[attacks.Knowing]:
+    """Of each thing the sets that tell most."""
     shown: dict[str | None, int] = {}
-    for one in ordered:
+    for one in sorted(found.knowledge, key=lambda one: (one.about is not None, one.about or "", -one.rate.value)):
         shown[one.about] = shown.get(one.about, 0) + 1
         if shown[one.about] <= _SHOWN_SETS:
             yield one
@@ -198,6 +215,14 @@ def _attempt_document(attempt: attacks.Attempt) -> dict[str, Any]:
     }
 
 
+def in_brief(found: attacks.Attacks | attacks.AttackResult | None) -> list[dict[str, Any]]:
+    """What a report or a comparison tells of attacks: rates, intervals and bounds."""
+    if not isinstance(found, attacks.AttackResult):
+        return [] if found is None else [outcome.as_json() for outcome in found.outcomes]
+    kept = ("attack", "about", "targets", "rate", "low", "high", "bound", "promise", "in_release", "broken")
+    return [{name: told for name, told in _attempt_document(one).items() if name in kept} for one in found.attempts]
+
+
 @results.rows_of.register(attacks.AttackResult)
 def attack_rows(found: attacks.AttackResult) -> results.Rows:
     """A row for each attack, and for each set of columns."""
@@ -218,3 +243,60 @@ def attack_rows(found: attacks.AttackResult) -> results.Rows:
         counts = (rate.tries, rate.tries, float(rate.successes), rate.value, rate.low, rate.high)
         rows.append((name, aim, one.about, known, *counts, None, None, None, None, False))
     return head, rows
+
+
+# --- a page -----------------------------------------------------------------------------------------------------------
+_HEAD = ("attack", "from 0 to 100 %", "succeeds", "95 % interval", "blindly", "by the prior", "control", "bound")
+
+
+def sections(found: attacks.AttackResult, curve: Html | None, *, whole: bool) -> Html:
+    """A row for each attack; of the whole result also who is most at risk, what less knowledge achieves, and what was not tried."""
+    settings = found.settings
+    lead = (
+        f"She knows {', '.join(settings['knows'])} of {people(settings['targets'])}, drawn by seed {settings['seed']}. "
+    )
+    lead += "Coloured: how often she is right, with its interval; grey: who looks nobody up; the vermilion line is the bound."
+    rows = html.rows_of_parts(
+        _HEAD,
+        (_row(one) for one in found.attempts if one.targets),
+        caption="What each attack achieves",
+        numbers=range(2, 8),
+    )
+    parts: list[Any] = [el("p", lead, class_="lead"), el("div", rows, class_="card")]
+    parts += [html.bullets(*(noted(told) for told in _in_release(found)))]
+    if not whole:
+        return joined(parts)
+    parts += [html.bullets(*_strongest_lines(found), *map(noted, found.notes))]
+    risky = list(_at_risk(found))
+    parts += [el("h3", "Most at risk"), html.bullets(*risky)] if risky else []
+    if found.knowledge:
+        head = ("she knows", "about", "success", "from", "to")
+        sets = [(" + ".join(one.knows), one.about or "row", *_cells(one.rate)) for one in _most_telling(found)]
+        parts += [el("h3", "By what she knows"), el("div", curve, class_="card") if curve else None]
+        parts += [el("div", html.table(head, sets), class_="card")]
+    if found.left_out:
+        parts += [el("h3", "Not tried"), html.bullets(*_not_tried(found))]
+    return joined(parts)
+
+
+def _row(one: attacks.Attempt) -> Html:
+    rate, bound = one.rate, one.bound
+    control, most = (None if given is None else given.value for given in (one.control, bound))
+    broken = joined((" ", html.chip("bad", "broken"))) if one.broken else ""
+    promised = "" if bound is None else f". Bounded by {bound.promise}"
+    told = [_share(rate.value), f"{_share(rate.low)} to {_share(rate.high)}"]
+    told += ["" if share is None else _share(share) for share in (one.random, one.prior, control, most)]
+    return html.interval_row(
+        joined((html.value(one.name), broken)),
+        f"{one.about or 'row'}: {one.told.rstrip('.')}{promised}.",
+        point=rate.value,
+        low=rate.low,
+        high=rate.high,
+        baseline=one.random if one.prior is None else one.prior,
+        bound=None if bound is None else bound.value,
+        cells=dict(zip(_HEAD[2:], told, strict=True)),
+    )
+
+
+def _cells(rate: Any) -> tuple[str, str, str]:
+    return _share(rate.value), _share(rate.low), _share(rate.high)

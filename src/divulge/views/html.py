@@ -144,9 +144,12 @@ def scoreboard_row(
 
 def interval_row(
     name: Any, small: Any, *, point: float, baseline: float | None = None, bound: float | None = None,
-    low: float | None = None, high: float | None = None,
+    low: float | None = None, high: float | None = None, cells: Mapping[str, str] | None = None,
 ) -> Html:  # fmt: skip
-    """An estimated share with its interval, another one to compare it with (grey), and what the promise allows; all from 0 to 1."""
+    """An estimated share with its interval, another one to compare it with (grey), and what the promise allows; all from 0 to 1.
+
+    `cells` follow the bar, by default the three shares; on a phone, where a table has no head, each is told with its name.
+    """
     shapes = [_rect("rail", 0, 8, _BAR, 2)]
     if low is not None and high is not None:
         shapes.append(_rect("after", _BAR * low, 6, max(_BAR * (high - low), 2), 6))
@@ -154,11 +157,13 @@ def interval_row(
     shapes += [] if baseline is None else [_rect("before", min(_BAR * baseline, _BAR - 2), 2, 2, 14)]
     shapes += [] if bound is None else [_rect("limit", min(_BAR * bound, _BAR - 2), 1, 2, 16)]
     told = [f"{percent(point)}", *([f"bound {percent(bound)}"] if bound is not None else [])]
+    shares = [("" if each is None else percent(each), None) for each in (point, baseline, bound)]
+    beside = shares if cells is None else [(text, name) for name, text in cells.items()]
     return el(
         "tr",
         el("th", name, el("small", small), scope="row"),
         el("td", _drawing(", ".join(told), *shapes), class_="wide"),
-        *(el("td", "" if each is None else percent(each), class_="num") for each in (point, baseline, bound)),
+        *(el("td", text, class_="num", data_name=name) for text, name in beside),
     )
 
 

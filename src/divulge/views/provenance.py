@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from divulge import publish, values
+from divulge import attacks, publish, values
 from divulge.api import compare as comparing
 from divulge.api.anatomized import AnatomizedRelease
 from divulge.api.check_anatomized import ReleaseCheck
@@ -27,11 +27,11 @@ ROLES = {
 }  # fmt: skip
 
 
-LEFT = "How much of the data is left, --original TABLE tells."
+LEFT = "How much of the data is left, --original TABLE tells. So it does what attacks achieve."
 PRICE = "What each promise costs is told where a release is made: divulge generalize … --report FILE."
 NO_ATTACKS = (
     "None: the files do not say which record is in which group, and attacks are counted by that. "
-    "They are tried where a release is made: divulge anatomize … --report FILE."
+    "They are tried where a release is made (divulge anatomize … --report FILE), and with --original TABLE."
 )
 _IN_MEMORY = "TABLE"
 
@@ -71,6 +71,8 @@ def how_made(report: Report) -> Html:
             told[role.replace("_", " ")] = summary.listed([names] if isinstance(names, str) else list(names))
     if measured is not None:
         told["adversary"] = settings_sentence(_value_free(settings) if report.public else settings)
+    if isinstance(report.found, attacks.AttackResult):
+        told |= {name.replace("_", " "): html.value(text) for name, text in _attack_settings(report.found).items()}
     if document is not None:
         told["release"] = f"{document['kind']}, rows {document.get('row_order', 'shuffled')}"
     for name, digest in report.files.items():
@@ -128,6 +130,8 @@ def _roles(report: Report) -> dict[str, list[str]]:
 def _command(report: Report) -> str:
     if isinstance(report.found, comparing.TableComparison):
         return _command_of_comparison(report.found, _roles(report))
+    if isinstance(report.found, attacks.AttackResult):
+        return _command_of_attack(report.found)
     flags = [word for role, names in _roles(report).items() for word in (ROLES[role], ",".join(names))]
     tail = [*report.made_from.options, *_policy_flags(report), *_adversary_flags(report.made_from.adversary)]
     last = ["--title", report.made_from.title] if report.made_from.title else []
@@ -207,6 +211,9 @@ def _not_told(report: Report) -> Iterator[str]:
     found, her = report.found, report.made_from.adversary
     if isinstance(found, comparing.TableComparison):
         return
+    if isinstance(found, attacks.AttackResult):
+        yield from _attack_not_told(found)
+        return
     if _source(report) == _IN_MEMORY:
         yield f"The table was in memory; {_IN_MEMORY} stands for a file of it."
     if report.public and report.release is not None:
@@ -265,9 +272,54 @@ def _python_of_comparison(found: comparing.TableComparison, roles: Mapping[str, 
     return f'dv.report(dv.compare({", ".join(given)})).save("compare.html")'
 
 
+def _asked_of_attack(found: attacks.AttackResult) -> dict[str, Any]:
+    """What `attack` was asked, as far as somebody could ask it again; where attacks were named, none is told that was not tried."""
+    told = found.settings
+    asked = {name: told[name] for name in ("truth", "control", "knows", "sensitive", "identifier", "wrong", "subsets")}
+    asked |= {"quasi_identifiers": [] if Path(told["source"]).is_dir() else told["quasi_identifiers"]}
+    asked |= {"attacks": [] if found.left_out else told["attacks"]}
+    return {name: given for name, given in asked.items() if given} | {name: told[name] for name in ("records", "seed")}
+
+
+def _command_of_attack(found: attacks.AttackResult) -> str:
+    asked = _asked_of_attack(found)
+    several = [word for name in asked.pop("attacks", ()) for word in ("--attack", name)]
+    several += [word for text in found.settings["policy"] for word in ("--promise", text)]
+    flags = [
+        (ROLES.get(name, f"--{name}"), ",".join(it) if isinstance(it, list) else str(it)) for name, it in asked.items()
+    ]
+    words = [word for flag in flags for word in flag]
+    return shlex.join(["divulge", "attack", found.settings["source"], *words, *several, "--report", "report.html"])
+
+
+def _attack_not_told(found: attacks.AttackResult) -> Iterator[str]:
+    told = found.settings
+    if not all(Path(told[name]).exists() for name in ("source", "truth", "control") if told[name]):
+        yield "A table was in memory; its name stands for a file of it."
+    if told["policy"]:
+        yield f"From Python: policy= takes the promises ({', '.join(told['policy'])})."
+    said = ("background_knowledge", "background", "population", "suppressed", "taxonomies", "guesses")
+    given = [name.replace("_", " ") for name in said if told[name]]
+    given += ["prior"] if "given" in told["prior"].values() else []
+    given += ["hierarchies"] if "hierarchies" in told["reading"].values() else []
+    if given:
+        yield f"What else was said of the adversary has to be given again: {', '.join(given)}."
+
+
+def _attack_settings(found: attacks.AttackResult) -> dict[str, str]:
+    """What the numbers depend on, beside roles."""
+    told, shown = found.settings, ("truth", "control", "records", "seed", "wrong", "subsets", "engine")
+    reading = ", ".join(f"{name} {origin}" for name, origin in told["reading"].items())
+    found_ = {name: str(told[name]) for name in shown if told[name]}
+    return found_ | {"promises": ", ".join(told["promises"]) or "none", "labels are read": reading}
+
+
 def _python(report: Report) -> str:
     if isinstance(report.found, comparing.TableComparison):
         return _python_of_comparison(report.found, _roles(report))
+    if isinstance(report.found, attacks.AttackResult):
+        asked = ", ".join(f"{name}={given!r}" for name, given in _asked_of_attack(report.found).items())
+        return f'found = dv.attack({report.found.settings["source"]!r}, {asked})\ndv.report(found).save("report.html")'
     bounds = {
         promise.metric.name: _whole(promise.bound)
         for promise in promises(report)

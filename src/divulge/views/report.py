@@ -13,7 +13,7 @@ import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from divulge import charts, composition, metrics, publish, results, search, values
+from divulge import attacks, charts, composition, metrics, publish, results, search, values
 from divulge.api import compare as comparing
 from divulge.api.anatomized import AnatomizedRelease
 from divulge.api.check_anatomized import ReleaseCheck
@@ -23,7 +23,7 @@ from divulge.errors import BadInput
 from divulge.metrics import Measurement
 from divulge.policy import Promise, judge
 from divulge.version import __version__
-from divulge.views import compare, compose, html, provenance, releases, summary
+from divulge.views import attack, compare, compose, html, provenance, releases, summary
 from divulge.views.html import Html, el, joined
 from divulge.views.summary import Lens, PromiseLine
 from divulge.views.utility import kept_in_words
@@ -52,6 +52,7 @@ def report_document(report: Report, *, written: Any = None) -> dict[str, Any]:
             {"promise": line.text, "bound": line.limit, "value": line.measured, "holds": line.holds}
             for line in _lines(report)
         ],
+        "attacks": attack.in_brief(report.attacks),
         "sections": [title for title, _ in _sections(report)],
         "files": dict(report.files),
         "settings": provenance.told_settings(report),
@@ -168,6 +169,8 @@ def _answer(report: Report, lens: Lens) -> Html:
         return compare.answer(found)
     if isinstance(found, composition.Composition):
         return compose.answer(found)
+    if isinstance(found, attacks.AttackResult):
+        return html.escape(attack.verdict(found))
     return html.escape(next((line.strip() for line in str(found).splitlines() if line.strip()), ""))
 
 
@@ -209,7 +212,7 @@ def _sections(report: Report) -> Iterator[tuple[str, Html]]:
     if cost := _cost(report):
         yield "What it cost", cost
     if report.attacks is not None:
-        yield "Attacks that were tried", _attacked(report.attacks)
+        yield "Attacks that were tried", _attacked(report)
     elif _is_anatomized(report) and not report.public:
         yield "Attacks that were tried", el("p", provenance.NO_ATTACKS)
     if not _has_own_sections(report):
@@ -435,9 +438,13 @@ def _number(given: float) -> Any:
     return given if abs(given) < float("inf") else number(given)
 
 
-def _attacked(found: Any) -> Html:
-    lead, rows = summary.attacked(found)
-    return joined((el("p", lead, class_="lead"), el("div", rows, class_="card")))
+def _attacked(report: Report) -> Html:
+    found: Any = report.attacks
+    if not isinstance(found, attacks.Attacks):
+        is_all = found is report.found
+        return attack.sections(found, _chart_by(charts.knowledge, found) if is_all else None, whole=is_all)
+    lead = "Coloured: the success against the person who is worst off; grey: on average; the vermilion line is what was promised."
+    return joined((el("p", lead, class_="lead"), el("div", summary.attack_rows(found), class_="card")))
 
 
 def _found(report: Report) -> Html:

@@ -439,26 +439,3 @@ def attack_rows(found: attacks.Attacks) -> Html:
     ]
     head = ("adversary", "from 0 to 100 %", "succeeds at worst", "on average", "bound")
     return html.rows_of_parts(head, rows, caption="What each attack achieves", numbers=[2, 3, 4])
-
-
-def attacked(found: attacks.Attacks | attacks.AttackResult) -> tuple[str, Html]:
-    """What is seen, and a row for each attack with its bound."""
-    if isinstance(found, attacks.Attacks):
-        told = "Coloured: the success against the person who is worst off; grey: on average; the vermilion line is what was promised."
-        return told, attack_rows(found)
-    told = "Coloured: how often she is right, with its 95 % interval; grey: who looks nobody up; the vermilion line is the bound."
-    rows = [
-        html.interval_row(
-            one.name,
-            f"{one.about or 'row'}: {one.told}",
-            point=one.rate.value,
-            low=one.rate.low,
-            high=one.rate.high,
-            baseline=one.random if one.prior is None else one.prior,
-            bound=None if one.bound is None else one.bound.value,
-        )
-        for one in found.attempts
-        if one.targets
-    ]
-    head = ("attack", "from 0 to 100 %", "succeeds", "without looking", "bound")
-    return told, html.rows_of_parts(head, rows, caption="What each attack achieves", numbers=[2, 3, 4])
