@@ -11,7 +11,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from divulge import attacks, results
-from divulge.views import html
+from divulge.views import html, summary
 from divulge.views.html import Html, el, joined
 from divulge.views.words import bullet, class_name, grid, heading, noted, number, people, percent
 
@@ -249,8 +249,11 @@ def attack_rows(found: attacks.AttackResult) -> results.Rows:
 _HEAD = ("attack", "from 0 to 100 %", "succeeds", "95 % interval", "blindly", "by the prior", "control", "bound")
 
 
-def sections(found: attacks.AttackResult, curve: Html | None, *, whole: bool) -> Html:
+def sections(found: Any, curve: Html | None, *, whole: bool) -> Html:
     """A row for each attack; of the whole result also who is most at risk, what less knowledge achieves, and what was not tried."""
+    if isinstance(found, attacks.Attacks):
+        lead = "Coloured: the success against the person who is worst off; grey: on average; the vermilion line is what was promised."
+        return joined((el("p", lead, class_="lead"), el("div", summary.attack_rows(found), class_="card")))
     settings = found.settings
     lead = (
         f"She knows {', '.join(settings['knows'])} of {people(settings['targets'])}, drawn by seed {settings['seed']}. "

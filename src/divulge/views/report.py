@@ -439,12 +439,10 @@ def _number(given: float) -> Any:
 
 
 def _attacked(report: Report) -> Html:
-    found: Any = report.attacks
-    if not isinstance(found, attacks.Attacks):
-        is_all = found is report.found
-        return attack.sections(found, _chart_by(charts.knowledge, found) if is_all else None, whole=is_all)
-    lead = "Coloured: the success against the person who is worst off; grey: on average; the vermilion line is what was promised."
-    return joined((el("p", lead, class_="lead"), el("div", summary.attack_rows(found), class_="card")))
+    is_all = report.attacks is report.found
+    return attack.sections(
+        report.attacks, _chart_by(charts.knowledge, report.attacks) if is_all else None, whole=is_all
+    )
 
 
 def _found(report: Report) -> Html:
