@@ -61,6 +61,9 @@ format: $(VENV)/dev.stamp ## rewrite the code in the house format
 bench: $(VENV)/dev.stamp ## measure speed, as ratios in one run (BENCH=scale: rows, columns, memory)
 	@$(PY) benchmarks/$(BENCH).py $(ARGS)
 
+wheel: $(VENV)/dev.stamp ## build the wheel into dist/, look into it, and run it in an empty environment
+	@$(PY) -m tests.wheel
+
 docs: $(VENV)/dev.stamp ## build the documentation into site/
 	@NO_MKDOCS_2_WARNING=1 $(PY) -m mkdocs build --strict --quiet
 	@echo "open site/index.html"

@@ -8,8 +8,6 @@ import json
 import os
 import subprocess
 import sys
-import tomllib
-import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -96,24 +94,3 @@ def test_a_right_program_is_clean_and_each_mistake_is_found(
     missed = [text for line, text in enumerate(WRONG, first) if line not in found]
     assert not missed, f"{checker.__name__} does not find: {missed}"
     assert {line for line in found if line < first} == set()
-
-
-def test_the_wheel_carries_the_types() -> None:
-    built = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["hatch"]["build"]
-    assert built["targets"]["wheel"] == {"packages": ["src/divulge"]}, "hatchling packs every file below a package"
-    assert (ROOT / "src" / "divulge" / "py.typed").is_file()
-    assert (ROOT / "src" / "divulge" / "__init__.pyi").is_file()
-
-
-def test_a_wheel_brings_the_types_and_no_tests(tmp_path: Path) -> None:
-    build = f"from hatchling.build import build_wheel; build_wheel({str(tmp_path)!r})"
-    subprocess.run([sys.executable, "-c", build], cwd=ROOT, check=True, capture_output=True)
-    (wheel,) = tmp_path.glob("divulge-*.whl")
-    with zipfile.ZipFile(wheel) as opened:
-        held = {name for name in opened.namelist() if ".dist-info/" not in name}
-        stub = opened.read("divulge/__init__.pyi")
-    package = ROOT / "src"
-    ours = {path.relative_to(package).as_posix() for path in (package / "divulge").rglob("*") if path.is_file()}
-    assert held == {name for name in ours if "__pycache__" not in name}
-    assert "divulge/py.typed" in held
-    assert stub == (package / "divulge" / "__init__.pyi").read_bytes()
