@@ -165,6 +165,31 @@ def test_an_anatomized_release_has_levels_and_utility() -> None:
     assert {row["name"] for row in rows if row["kind"] == "level"} == {"alpha", "beta", "gamma", "delta"}
 
 
+def test_attacks_beside_the_other_numbers() -> None:
+    """One row of each class is found: 5 classes, 3 after. 1 + 2 + 1 + 4 + 2 diseases are guessed before, 3 + 5 + 2 after."""
+    found = dv.compare(PEOPLE, policies=[K2], attack=12, **ROLES)
+    rates = [
+        {(one.name, one.about): one.successes for one in each.attacked.attempts} for each in found if each.attacked
+    ]
+    assert [each["prosecutor", None] for each in rates] == pytest.approx([5, 3])
+    assert [each["inference", "disease"] for each in rates] == [10, 10]
+    assert [each["singling-out", None] for each in rates] == [1, 0]
+    told = found.to_dict()["compared"][1]["attacks"]
+    assert {one["attack"]: one["bound"] for one in told}["prosecutor"] == 1 / 2
+    assert "prosecutor gets the right row for 25% instead of 42%" in " ".join(str(found).split())
+    frame = [row for row in found.to_frame().to_pylist() if row["kind"] == "attack" and row["name"] == "prosecutor"]
+    assert [row["difference"] for row in frame] == [None, pytest.approx(-2 / 12)]
+    assert "What attacks achieve" in dv.report(found).html()
+    assert dv.compare(PEOPLE, policies=[K2], **ROLES)[1].attacked is None
+
+
+def test_an_anatomized_release_is_attacked_by_its_groups(tmp_path: Path) -> None:
+    dv.anatomize(PEOPLE, beta="2/3", **ROLES, seed=1).write(tmp_path / "groups")
+    found = dv.compare([PEOPLE, tmp_path / "groups"], attack=12, **ROLES)
+    assert found[1].attacked is not None
+    assert {"attribute-linkage", "definetti"} <= {one.name for one in found[1].attacked.attempts}
+
+
 def test_a_policy_that_nothing_keeps_is_named_and_the_others_are_told() -> None:
     found = dv.compare(PEOPLE, policies=[K2, {"k_anonymity": 13}], **ROLES)
     assert found[2].refused is not None
@@ -186,6 +211,9 @@ def test_several_tables_are_held_against_one_policy() -> None:
         ({"tables": [PEOPLE, PEOPLE], "plain": "zip", **ROLES}, "plain= has no effect"),
         ({"tables": [PEOPLE, PEOPLE], "policies": [K2, K3], **ROLES}, "several policies"),
         ({"tables": [PEOPLE, PEOPLE], "target": "disease", **ROLES}, "the original is not known"),
+        ({"tables": [PEOPLE, PEOPLE], "attack": 5, **ROLES}, "scored by the original, which is not known"),
+        ({"tables": PEOPLE, "policies": [K2], "attack": 0, **ROLES}, "attack=0 is not possible"),
+        ({"tables": PEOPLE, "policies": [K2], "seed": 2, **ROLES}, "seed= has no effect"),
         ({"tables": PEOPLE, "policies": [{}], **ROLES}, "makes no promise"),
         ({"tables": PEOPLE, "policies": [K2, {**K2, "roles": {"sensitive": "disease"}}], "quasi_identifiers": "zip"}, "sensitive differ"),
         ({"tables": [PEOPLE, PEOPLE], "original": PEOPLE, "adversary": dv.Adversary(original=PEOPLE), **ROLES}, "named twice"),
@@ -265,6 +293,7 @@ def test_the_command_applies_policies_and_writes_a_page(files: Path) -> None:
         (["t.csv", "release", "--leave-out", "disease"], "--leave-out has no effect"),
         (["release", "--policy", "k2.toml"], "is a release"),
         (["t.csv", "release", "--out", "c.pdf"], "does not end in .html"),
+        (["t.csv", "release", "--seed", "1"], "--seed has no effect without --attack"),
         (["release", "release", "--delimiter", ";"], "--delimiter has no effect"),
         (["t.csv", "t.csv", "--qi", "zip", "--target", "disease"], "the original is not known"),
     ],

@@ -208,6 +208,12 @@ def attack(
     )
 
 
+def attack_plainly(release: Any, her: Adversary, **asked: Any) -> adversaries.AttackResult:
+    """By somebody who knows some columns and nothing else: of what is said of her, only how suppressed cells are meant counts."""
+    suppressed = {name: getattr(her, name) for name in ("nulls", "suppressed") if name in her.given}
+    return attack(release, **asked, adversary=Adversary(**suppressed))
+
+
 def _program(release: Any, opened: _Opened, given: Policy | None) -> Callable[[pa.Table], _Labels | None] | None:
     """The program that made the release, by its policy: that of `generalize`'s own result, or the one that is given."""
     roles = opened.roles

@@ -16,12 +16,26 @@ from typing import Any, Literal
 
 import numpy as np
 
-from divulge import anatomy, answers, arrays, composition, count, engines, metrics, publish, results, search, values
+from divulge import (
+    anatomy,
+    answers,
+    arrays,
+    attacks,
+    composition,
+    count,
+    engines,
+    metrics,
+    publish,
+    results,
+    search,
+    values,
+)
 from divulge import policy as policies
 from divulge.api.anatomized import AnatomizedRelease
+from divulge.api.attack import attack_plainly
 from divulge.api.generalize import generalize, roles_of
 from divulge.api.measure import TableOrRelease, measure
-from divulge.api.moved import Followed, PeopleMoved, as_it_is, comparable, in_order, people_moved
+from divulge.api.moved import Followed, PeopleMoved, Way, as_it_is, comparable, in_order, people_moved
 from divulge.api.query import is_anatomized, open_anatomized
 from divulge.api.utility import Kind, Utility, utility
 from divulge.arrays import Ints
@@ -34,6 +48,8 @@ from divulge.table import Names, Table, read, resolve_roles
 from divulge.version import __version__
 
 __all__ = ["ComparedTable", "Difference", "PeopleMoved", "TableComparison", "compare"]
+_ATTACKS = ("prosecutor", "singling-out", "inference", "homogeneity")
+"""One in each of the regulators' words, and where all of a class have one value; an anatomized release has others."""
 _SHARED = ("quasi_identifiers", "sensitive", "weight", "person")
 """The roles that must be the same for all, else their numbers say nothing beside each other."""
 
@@ -55,6 +71,8 @@ class ComparedTable:
     """Why nothing keeps the policy."""
     utility: Utility | None = field(default=None, repr=False)
     """What is left of the original; None where that is not known, and of the original itself."""
+    attacked: attacks.AttackResult | None = field(default=None, repr=False)
+    """What an adversary achieves who knows the quasi-identifiers, where that was asked."""
     matched_by: Literal["mapping", "values"] | None = None
     """How people were followed from the reference."""
     unmatched: str | None = None
@@ -131,6 +149,8 @@ def compare(
     weight: str | None = None,
     person: str | None = None,
     target: str | None = None,
+    attack: int | None = None,
+    seed: int = 1,
     adversary: Adversary | None = None,
     engine: engines.EngineChoice = None,
 ) -> TableComparison:
@@ -151,6 +171,9 @@ def compare(
         weight: The column that says how many people a row stands for.
         person: The column that says whose row it is, where people own several.
         target: A column that a model foretells, learning from the original and from each release (needs divulge[model]).
+        attack: So many people of the original, drawn at random, are attacked in each table, as in `dv.attack`, by somebody who knows the
+            quasi-identifiers: `attacked` tells how often she is right.
+        seed: What these people are drawn from, the same for all.
         adversary: As in `measure`, the same for all; what is said here goes before the policies' own.
         engine: As in `read`.
 
@@ -187,9 +210,22 @@ def compare(
     if target is not None and origin is None:
         raise BadInput("target= is foretold from the original and from each release, and the original is not known",
                        hint="name the original")  # fmt: skip
+    _refuse_idle_attack(attack, seed, origin, roles)
     held = kept[0] if kept and len(named) > 1 else None
-    comparing = _Comparing(sides, roles, her, origin, held, tuple(_told(policy) for policy in policies))
-    return comparing.found(target=target)
+    draw, told = None if attack is None else (attack, seed), tuple(_told(policy) for policy in policies)
+    return _Comparing(sides, roles, her, origin, held, told, draw).found(target=target)
+
+
+def _refuse_idle_attack(attack: int | None, seed: int, origin: Table | None, roles: Mapping[str, Any]) -> None:
+    asked = attack is not None
+    for is_wrong, told, hint in (
+        (not asked and seed != 1, "seed= has no effect: nobody is attacked", "give attack=, or leave it out"),
+        (attack is not None and attack < 1, f"attack={attack} is not possible", "it is how many people are attacked"),
+        (asked and origin is None, "attack= is scored by the original, which is not known", "name the original"),
+        (asked and roles["person"], "attack= takes each row for a person, and people own several", "leave one out"),
+    ):
+        if is_wrong:
+            raise BadInput(told, hint=hint)
 
 
 # --- what is compared -------------------------------------------------------------------------------------------------
@@ -372,6 +408,8 @@ class _Comparing:
     """What each of several tables is held against."""
     policies: tuple[str, ...]
     """As they were named."""
+    draw: tuple[int, int] | None
+    """How many people are attacked, and by which seed they are drawn."""
 
     def found(self, *, target: str | None) -> TableComparison:
         """Measure, follow people, and ask what is left."""
@@ -382,7 +420,7 @@ class _Comparing:
                            hint="name a table or a generalized release first")  # fmt: skip
         ways = self._ways(told)
         told = [first, *(self._followed(first, other, ways) for other in told[1:])]
-        told = [replace(each, utility=self._utility(side, target)) for each, side in zip(told, self.sides, strict=True)]
+        told = [self._with_more(each, side, target) for each, side in zip(told, self.sides, strict=True)]
         notes = self._notes(told)
         origin = None if self.original is None else self.original.source
         return TableComparison(tuple(told), self._settings(told, target), origin, notes, frame=first.measurement.frame)
@@ -417,11 +455,24 @@ class _Comparing:
             return replace(self.her, original=None) if side.table is self.original else self.her
         return replace(self.her, original=self.original)
 
+    def _with_more(self, each: ComparedTable, side: _Side, target: str | None) -> ComparedTable:
+        return replace(each, utility=self._utility(side, target), attacked=self._attacked(side))
+
     def _utility(self, side: _Side, target: str | None) -> Utility | None:
         if self.original is None or side.table is self.original or side.refused is not None:
             return None
         asked: dict[str, Any] = {role: self.roles[role] or () for role in ("quasi_identifiers", "sensitive")}
         return utility(self.original, side.given, target=target, **asked)
+
+    def _attacked(self, side: _Side) -> attacks.AttackResult | None:
+        if self.draw is None or side.refused is not None:
+            return None
+        asked: dict[str, Any] = {"truth": self.original, "records": self.draw[0], "seed": self.draw[1]}
+        sensitive = self.roles["sensitive"] or ()
+        if side.kind != "anatomized":
+            asked |= {"knows": self.roles["quasi_identifiers"], "attacks": _ATTACKS if sensitive else _ATTACKS[:2]}
+        asked |= {"sensitive": sensitive} if side.kind == "table" else {}
+        return attack_plainly(side.given, self.her, **asked)
 
     def _notes(self, told: Sequence[ComparedTable]) -> tuple[str, ...]:
         found = [f"{each.name}: {each.unmatched}" for each in told if each.unmatched]
@@ -465,11 +516,12 @@ class _Comparing:
             "policies": list(self.policies),
             "applied": bool(self.policies) and self.policy is None,
             "target": target,
+            "attack": None if self.draw is None else {"records": self.draw[0], "seed": self.draw[1]},
             "tolerance": metrics.TOLERANCE,
         }
 
     # --- following people from the reference to another table ---------------------------------------------------------
-    def _followed(self, first: ComparedTable, other: ComparedTable, ways: Sequence[_Way]) -> ComparedTable:
+    def _followed(self, first: ComparedTable, other: ComparedTable, ways: Sequence[Way]) -> ComparedTable:
         """Through the original where both are releases of it, else by the values that the reference itself has."""
         here, there = first.measurement, other.measurement
         if other.refused is not None or here is None or there is None:
@@ -484,7 +536,7 @@ class _Comparing:
             if each.measurement is not None and each.measurement.contingency.pinned:
                 why = f"the numbers of {each.name} are those beside releases that are out already, whose classes no other table has"
                 return replace(other, unmatched=why)
-        by_values = _Way(here.contingency.sizes, {first.name: np.arange(len(here.contingency)),
+        by_values = Way(here.contingency.sizes, {first.name: np.arange(len(here.contingency)),
                          other.name: composition.place_of(as_it_is(here.contingency), there.contingency)})  # fmt: skip
         for way in (*ways, by_values):
             before, after = way.places.get(first.name), way.places.get(other.name)
@@ -498,7 +550,7 @@ class _Comparing:
         why = f"no class has the same values as in {first.name}, and nothing says what became of the people there"
         return replace(other, unmatched=why)
 
-    def _ways(self, told: Sequence[ComparedTable]) -> list[_Way]:
+    def _ways(self, told: Sequence[ComparedTable]) -> list[Way]:
         """Through the classes of the original, where it is known and they are here: the class of their people in each table."""
         if self.original is None:
             return []
@@ -530,17 +582,7 @@ class _Comparing:
                 if not np.array_equal(held, there.sizes):
                     continue  # it was made from other rows
             places[side.name] = found
-        return [_Way(people.sizes, places, frozenset(mapped))]
-
-
-@dataclass(frozen=True, eq=False)
-class _Way:
-    """Groups of people, and the class of each group in tables by their names; -1: none."""
-
-    people: Ints
-    places: Mapping[str, Ints]
-    mapped: frozenset[str] = frozenset()
-    """The tables whose mapping was followed."""
+        return [Way(people.sizes, places, frozenset(mapped))]
 
 
 def _recoding(side: _Side, people: Contingency) -> search.Recoding | None:

@@ -130,3 +130,13 @@ def _by_one(
         metric, attribute, count(better), count(worse), count(found & ~better & ~worse), count(~found),
         (*most(worse, rise), *most(better, -rise)),
     )  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class Way:
+    """Groups of people, and the class of each group in tables by their names; -1: none."""
+
+    people: Ints
+    places: Mapping[str, Ints]
+    mapped: frozenset[str] = frozenset()
+    """The tables whose mapping was followed."""

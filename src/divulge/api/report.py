@@ -18,7 +18,7 @@ from divulge import answers, attacks, engines, publish, results, search, values
 from divulge import policy as policies
 from divulge import ranking as rankings
 from divulge.api.anatomized import AnatomizedRelease
-from divulge.api.attack import attack
+from divulge.api.attack import attack_plainly
 from divulge.api.check_anatomized import check_anatomized
 from divulge.api.measure import TableOrRelease, check, measure
 from divulge.api.query import is_anatomized
@@ -239,7 +239,9 @@ def _of_anatomized(about: Any, given: Mapping[str, Any], audience: Audience, eng
     if original is None:
         return made
     return replace(
-        made, utility=utility(original, about, engine=engine), attacks=attack(about, truth=original, engine=engine)
+        made,
+        utility=utility(original, about, engine=engine),
+        attacks=attack_plainly(about, Adversary(), truth=original, engine=engine),
     )
 
 
@@ -279,8 +281,7 @@ def _attacked(about: Any, truth: Any, measured: Measurement, her: Adversary) -> 
     """What somebody achieves who knows the quasi-identifiers; None where classes stayed with the engine, or people own several rows."""
     if measured.survey is not None or measured.settings["person"] is not None:
         return None
-    suppressed = {name: getattr(her, name) for name in ("nulls", "suppressed") if name in her.given}
-    return attack(about, truth=truth, adversary=Adversary(**suppressed))
+    return attack_plainly(about, her, truth=truth)
 
 
 def _roles_that_are_there(table: Table, given: Mapping[str, Any]) -> dict[str, Any]:

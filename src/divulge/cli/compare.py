@@ -78,6 +78,10 @@ def compare(
             autocompletion=program.columns,
         ),
     ] = None,
+    attack: Annotated[
+        int | None, Option(metavar="PEOPLE", help="Also attack so many people of the original in each table.", min=1)
+    ] = None,
+    seed: Annotated[int, Option(help="What they are drawn from.")] = 1,
     out: Annotated[
         options.Text, Option(metavar="FILE", help="Also write it as one page (.html), replaced if it is there.")
     ] = None,
@@ -90,11 +94,13 @@ def compare(
     Examples:
       divulge compare patients.csv release/ --out compare.html
       divulge compare a.csv b.csv --qi zip,age --sensitive disease --original patients.csv
-      divulge compare patients.csv --policy k5.toml --policy k20.toml
+      divulge compare patients.csv --policy k5.toml --policy k20.toml --attack 1000
     """
     if out is not None:
         results.page_path(out)
     drawing = Pictures.of(chart, ("compared",))
+    if attack is None:
+        program.refuse_idle(context, {"without --attack: nobody is drawn": ("seed",)})
     if len(tables.source) > 1:
         program.refuse_idle(context, {_NOTHING_GENERALIZED: ("leave_out", "plain")})
     opened = tables.opened()
@@ -102,7 +108,14 @@ def compare(
     named = {} if first is None else roles.resolve(first) | options.GuardOptions(leave_out, plain).resolve(first)
     her = suppression.added_to(adversary.resolve(() if first is None else first.names))
     found = dv.compare(
-        opened, policies=policy or (), **named, target=target, adversary=her, engine=tables.chosen_engine()
+        opened,
+        policies=policy or (),
+        **named,
+        target=target,
+        attack=attack,
+        seed=seed,
+        adversary=her,
+        engine=tables.chosen_engine(),
     )
     name = f"the comparison of {', '.join(each.name for each in found)}"
     written = [] if out is None else [dv.report(found, title=name).save(out)]

@@ -88,22 +88,23 @@ def _said(attempt: attacks.Attempt) -> str:
     ]
     told = f"; {', '.join(beside)}" if beside else ""
     there = f", and {_there(attempt.in_release)}" if attempt.in_release is not None else ""
-    return f"{attempt.name} gets {what} for {_interval(rate, told)}{there}"
+    return f"{attempt.name} gets {what} for {interval_text(rate, told)}{there}"
 
 
 def _there(rate: Any) -> str:
     """Bounds are about people who are in the release."""
-    return f"for {_interval(rate)} of {rate.tries:,} of them who are in the release"
+    return f"for {interval_text(rate)} of {rate.tries:,} of them who are in the release"
 
 
-def _interval(rate: Any, told: str = "") -> str:
+def interval_text(rate: Any, told: str = "") -> str:
+    """A rate with its interval."""
     return f"{_share(rate.value)} ({_share(rate.low)} to {_share(rate.high)}{told})"
 
 
 def _in_release(found: attacks.AttackResult) -> Iterator[str]:
     """Where not all targets are in the release, what bounds are held against."""
     told = [
-        f"{one.name}, {one.about or 'row'} {_interval(one.in_release)} of {one.in_release.tries:,}"
+        f"{one.name}, {one.about or 'row'} {interval_text(one.in_release)} of {one.in_release.tries:,}"
         for one in found.attempts
         if one.in_release is not None
     ]

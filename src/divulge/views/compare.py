@@ -11,7 +11,7 @@ from rich.text import Text
 
 from divulge import metrics, results
 from divulge.api import compare as comparing
-from divulge.views import html, summary
+from divulge.views import attack, html, summary
 from divulge.views.html import Html, el, joined
 from divulge.views.words import bullet, class_name, grid, heading, noted, number, people, percent, written_text
 
@@ -76,8 +76,42 @@ def sentences(found: comparing.TableComparison) -> Iterator[tuple[str, str]]:
                 f"{broken} of {len(other.verdict.outcomes)} promises are broken" if broken else "every promise is kept"
             )
         parts += [_moved(move, other) for move in _leading(other)]
+        parts += list(_caught(found, other))
         parts += ["nobody can be followed there"] if other.unmatched else []
         yield other.name, f"{'; '.join(parts)}."
+
+
+def _caught(found: comparing.TableComparison, other: comparing.ComparedTable) -> Iterator[str]:
+    """How often the first attack on a row, and on each value, is right, beside the reference."""
+    here, there = (_rates(each) for each in (found.reference, other))
+    for (name, about), rate in there.items():
+        if name in ("prosecutor", "inference") and (name, about) in here:
+            what = "the right row" if about is None else str(about)
+            yield f"{name} gets {what} for {percent(rate.value)} instead of {percent(here[name, about].value)}"
+
+
+def _rates(each: comparing.ComparedTable) -> dict[tuple[str, str | None], Any]:
+    """The rate of each attack on each thing."""
+    return {} if each.attacked is None else {(one.name, one.about): one.rate for one in each.attacked.attempts}
+
+
+def _attacked_rows(found: comparing.TableComparison) -> tuple[list[str], list[tuple[str, ...]]]:
+    """A row for each attack on each thing, with the rate and its interval in each table; broken bounds are marked."""
+    tried = [each for each in found if each.attacked is not None]
+    broken = {
+        (each.name, one.name, one.about)
+        for each in tried
+        for one in (() if each.attacked is None else each.attacked.broken)
+    }
+    rows = []
+    for name, about in dict.fromkeys(key for each in tried for key in _rates(each)):
+        cells = []
+        for each in tried:
+            rate = _rates(each).get((name, about))
+            mark = ", bound broken" if (each.name, name, about) in broken else ""
+            cells.append("-" if rate is None else f"{attack.interval_text(rate)}{mark}")
+        rows.append((name, about or "row", *cells))
+    return ["attack", "about", *(each.name for each in tried)], rows
 
 
 def _moved(move: comparing.PeopleMoved, other: comparing.ComparedTable) -> str:
@@ -96,6 +130,12 @@ def comparison_text(found: comparing.TableComparison, *, written: Sequence[Any] 
         parts += [heading(_title(attribute)), _metrics(found, attribute)]
     if any(each.utility is not None for each in found):
         parts += [heading(f"What is left of {found.original}"), _left(found)]
+    head, rows = _attacked_rows(found)
+    if rows:
+        table = grid(*head, right=range(2, len(head)))
+        for row in rows:
+            table.add_row(*row)
+        parts += [heading("What attacks achieve"), table]
     changed = [line for other in found.others for line in _changed(other)]
     parts += [heading("Classes that changed most"), *map(bullet, changed)] if changed else []
     parts += [Text(""), *(bullet(noted(note)) for note in found.notes)] if found.notes else []
@@ -228,6 +268,7 @@ def _document(found: comparing.TableComparison, each: comparing.ComparedTable) -
         "levels": None if each.levels is None else {at: float(getattr(each.levels, at)) for at in each.levels.texts()},
         "broken": None if each.verdict is None else [it.text for it in each.verdict.outcomes if not it.holds],
         "utility": None if each.utility is None else each.utility.summary,
+        "attacks": attack.in_brief(each.attacked),
         "matched_by": each.matched_by,
         "unmatched": each.unmatched,
         "moved": [_move(move) for move in each.moved],
@@ -261,7 +302,7 @@ def _move(move: comparing.PeopleMoved) -> dict[str, Any]:
 
 @results.rows_of.register(comparing.TableComparison)
 def comparison_rows(found: comparing.TableComparison) -> results.Rows:
-    """A row for each number of each table: metrics, levels of groups, and what is left."""
+    """A row for each number of each table: metrics, levels of groups, what is left, and what attacks achieve."""
     rows: list[tuple[Any, ...]] = []
     for each in found:
         for (attribute, name), score in each.numbers.items():
@@ -275,7 +316,20 @@ def comparison_rows(found: comparing.TableComparison) -> results.Rows:
         for name, value in {} if each.utility is None else each.utility.summary.items():
             what, _, about = name.partition(".")
             rows.append((each.name, "utility", about or None, what, float(value), None, None))
+        rows += list(_attack_rows(found, each))
     return ("table", "kind", "attribute", "name", "value", "difference", "change"), rows
+
+
+def _attack_rows(found: comparing.TableComparison, each: comparing.ComparedTable) -> Iterator[tuple[Any, ...]]:
+    """Rates; better or worse only where the intervals have nothing in common."""
+    first = _rates(found.reference)
+    for (name, about), rate in _rates(each).items():
+        against = None if each is found.reference else first.get((name, about))
+        difference = None if against is None else rate.value - against.value
+        change = None
+        if against is not None and (rate.low > against.high or rate.high < against.low):
+            change = "worse" if rate.low > against.high else "better"
+        yield each.name, "attack", about, name, rate.value, difference, change
 
 
 # --- a page -----------------------------------------------------------------------------------------------------------
@@ -297,6 +351,8 @@ def sections(found: comparing.TableComparison, drawn: Html | None) -> Html:
         names = ["what", *(each.name for each in found if each.utility is not None)]
         left = html.table(names, [(what, *cells) for what, cells in _left_rows(found)])
         parts += [el("h3", "What is left of ", html.value(found.original)), el("div", left, class_="card")]
+    tried, rates = _attacked_rows(found)
+    parts += [el("h3", "What attacks achieve"), el("div", html.table(tried, rates), class_="card")] if rates else []
     changed = [line for other in found.others for line in _changed(other)]
     parts += [el("h3", "Classes that changed most"), html.bullets(*changed)] if changed else []
     parts += [html.bullets(*(noted(note) for note in found.notes))] if found.notes else []

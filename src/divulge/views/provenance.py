@@ -258,6 +258,8 @@ def _command_of_comparison(found: comparing.TableComparison, roles: Mapping[str,
     flags += [word for name in told["policies"] for word in ("--policy", name)]
     given = [] if told["original"] in (None, found.reference.source) else ["--original", told["original"]]
     given += [] if told["target"] is None else ["--target", told["target"]]
+    drawn = told["attack"]
+    given += [] if drawn is None else ["--attack", str(drawn["records"]), "--seed", str(drawn["seed"])]
     sources = [found.reference.source] if told["applied"] else [each.source for each in found]
     return shlex.join(["divulge", "compare", *sources, *flags, *given, "--out", "compare.html"])
 
@@ -269,6 +271,7 @@ def _python_of_comparison(found: comparing.TableComparison, roles: Mapping[str, 
     given += [] if told["original"] in (None, found.reference.source) else [f"original={told['original']!r}"]
     given += [f"{role}={names!r}" for role, names in roles.items()]
     given += [] if told["target"] is None else [f"target={told['target']!r}"]
+    given += [] if told["attack"] is None else [f"attack={told['attack']['records']}, seed={told['attack']['seed']}"]
     return f'dv.report(dv.compare({", ".join(given)})).save("compare.html")'
 
 
