@@ -206,7 +206,12 @@ def _shown(path: str, heading: str) -> str:
     return f"::: {path}\n    options:\n      heading: {heading}\n      toc_label: {heading}\n"
 
 
+def _documents_schema() -> str:
+    return (Path(__file__).parents[1] / "src/divulge/cli/documents.schema.json").read_text(encoding="utf-8")
+
+
 PAGES = {
+    "reference/documents.schema.json": _documents_schema,
     "reference/commands.md": commands_page,
     "reference/python.md": python_page,
     "reference/dossier.md": dossier_page,

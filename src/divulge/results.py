@@ -115,6 +115,31 @@ def speaking(words: Callable[[str], str]) -> Iterator[None]:
         _WORDS.reset(before)
 
 
+# --- without values: what leaves is told by cli/value_free; pages and pictures cannot ---------------------------------
+_HIDDEN: ContextVar[bool] = ContextVar("hidden", default=False)
+
+
+def values_hidden() -> bool:
+    """Whether no value of a cell may be shown."""
+    return _HIDDEN.get()
+
+
+@contextmanager
+def without_values() -> Iterator[None]:
+    """Show no value of a cell, as long as this is open."""
+    before = _HIDDEN.set(True)
+    try:
+        yield
+    finally:
+        _HIDDEN.reset(before)
+
+
+def refuse_to_show(what: str) -> None:
+    """Pictures and pages name classes by their values."""
+    if _HIDDEN.get():
+        raise BadInput(f"a {what} shows values, and none may be shown", hint="leave it out, or --value-free")
+
+
 def _load(result: Result) -> None:
     importlib.import_module(f"divulge.views.{result.view}")
 
@@ -192,6 +217,7 @@ def as_lines(text: RenderableType, *, width: int = _WIDTH) -> str:
 
 def page_path(path: str | Path) -> Path:
     """The name of a report, refused where no report could be written: before the work, not after."""
+    refuse_to_show("report")
     target = Path(path)
     if target.suffix.lower() not in (".html", ".htm"):
         raise BadInput(f"a report is a page, and {str(target)!r} does not end in .html", hint="for example report.html")

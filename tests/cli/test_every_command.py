@@ -24,6 +24,7 @@ from divulge.cli.options import PANELS
 from divulge.cli.program import Program, in_flags
 from divulge.metrics import METRICS
 from tests.cli.every_command import ANATOMY, GOOD, WITH_ANOTHER_CODE, called, prepare
+from tests.docs.json_schema import assert_fits
 from tests.test_public_names import documented
 
 BAD = {
@@ -154,6 +155,7 @@ def test_what_went_well_is_one_object(folder: Path, name: str) -> None:
     assert (shown.code, shown.err) == (0, "")
     assert isinstance(json.loads(shown.out), dict)
     assert "error" not in shown.json()
+    assert_fits(GOOD[name], shown.json())
 
 
 @pytest.mark.parametrize("name", WITH_ANOTHER_CODE)
@@ -161,6 +163,7 @@ def test_a_promise_that_fails_and_a_request_without_answer_are_one_object(folder
     code, call = WITH_ANOTHER_CODE[name]
     shown = called(folder, *call, "--json")
     document = shown.json()
+    assert_fits(call, document)
     assert shown.code == code
     assert document["exit_code"] == code if "error" in document else document["holds"] is False
     assert shown.err.count("\n") == ("error" in document)
@@ -192,6 +195,7 @@ def test_a_mistake_is_one_object_and_one_line_in_the_words_of_the_line(
 ) -> None:
     shown = called(folder, *call, "--json")
     document = shown.json()
+    assert_fits(call, document)
     assert shown.code == document["exit_code"]
     assert shown.code == 2 or call == WITH_ANOTHER_CODE["apply"][1]
     assert shown.err == f"divulge: {document['error']}{'. ' * bool(document['hint'])}{document['hint']}\n"

@@ -11,6 +11,7 @@ import pytest
 
 from divulge.cli.main import COMMANDS
 from tests.docs.blocks import blocks_of
+from tests.docs.json_schema import assert_fits
 from tests.docs.world import write_world
 from tests.helpers import run_cli
 
@@ -91,6 +92,7 @@ def test_the_keys_are_those_of_the_document(section: str, tmp_path: Path, monkey
             (tmp_path / block.title).write_text(block.text, encoding="utf-8")
     for command in RUNS[section.partition("\n")[0]]:
         found = run_cli(*shlex.split(command), "--json")
+        assert_fits(shlex.split(command), found.json())
     always, sometimes = keys(section)
     assert always <= set(found.json()) <= always | sometimes
 

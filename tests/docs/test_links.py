@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted(DOCS.rglob("*.md"))]
 GENERATED = re.findall(
-    r'^    "([\w/-]+\.md)": ', (DOCS / "generated_pages.py").read_text(encoding="utf-8"), re.MULTILINE
+    r'^    "([\w/.-]+\.(?:md|json))": ', (DOCS / "generated_pages.py").read_text(encoding="utf-8"), re.MULTILINE
 )
 """Pages that exist only in the built site (test_site.py)."""
 GROUPS = ["Home", "Tutorial", "How-to", "Concepts", "Reference", "Papers"]

@@ -59,6 +59,7 @@ def check_path(path: str | os.PathLike[str]) -> Path:
         >>> dv.charts.check_path("leakage.svg").suffix
         '.svg'
     """
+    results.refuse_to_show("chart")
     target = Path(path)
     if target.suffix.lower() not in FORMATS:
         ending = f"as {target.suffix!r}" if target.suffix else f"to {str(target)!r}, whose name has no ending"

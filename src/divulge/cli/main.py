@@ -15,6 +15,8 @@ import traceback
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from divulge import results
+from divulge.cli import value_free
 from divulge.errors import BadInput, DivulgeError, InternalError, nearest
 from divulge.version import __version__
 
@@ -46,7 +48,8 @@ COMMANDS = {
 }
 OPTIONS = {
     "--help": "print this, or after a command what that command takes (also -h)",
-    "--version": "print the version",
+    "--version": "print the version; with --verbose those of all parts, for a bug report",
+    "--value-free": "with any command: column names and numbers, no value of a cell; also DIVULGE_VALUE_FREE=1",
     "--install-completion": "let the shell complete commands, options and columns; after it bash, zsh or fish",
     "--show-completion": "print the lines that do so, to put them where you like; after it bash, zsh or fish",
 }
@@ -65,6 +68,9 @@ Example:
 """
 
 
+_BUG = "this is a bug in divulge, not in your data: please report it with the lines above"
+
+
 class Interrupted(DivulgeError):
     """Somebody pressed Ctrl-C."""
 
@@ -79,7 +85,17 @@ class Bug(DivulgeError):
 
 def run(arguments: Sequence[str]) -> int:
     """Run one command and return its exit code."""
-    given = list(arguments)
+    with value_free.sieved(arguments) as given:
+        try:
+            return _run(given)
+        except Exception as error:
+            if not results.values_hidden():
+                raise
+            value_free.tell_where(error)
+            return _fail(Bug(_BUG), given)
+
+
+def _run(given: list[str]) -> int:
     try:
         return _dispatch(given)
     except DivulgeError as error:
@@ -146,7 +162,6 @@ def _completion(wanted: str, shell: str | None = None) -> None:
 def _run_command(arguments: list[str]) -> int:
     import typer
 
-    from divulge import results
     from divulge.cli.program import NAME, Program, in_flags
 
     # Newer typers carry a click of their own, so click's base error is found as an ancestor of BadParameter.
@@ -182,7 +197,7 @@ def _fail(error: DivulgeError, arguments: Sequence[str]) -> int:
         flags = Program(COMMANDS, OPTIONS).flags(arguments)
         error.message, error.hint = in_flags(error.message, flags), in_flags(error.hint, flags)
     sys.stderr.write(f"divulge: {error}\n")
-    if "--json" in arguments:
+    if value_free.json_wanted(arguments):
         from divulge.cli.options import emit_json
 
         emit_json(error.document())
@@ -252,6 +267,5 @@ def main() -> None:
         code = run(sys.argv[1:])
     except Exception:  # noqa: BLE001 - the outermost edge
         traceback.print_exc()
-        told = "this is a bug in divulge, not in your data: please report it with the lines above"
-        code = _fail(Bug(told), sys.argv[1:])
+        code = _fail(Bug(_BUG), sys.argv[1:])
     sys.exit(code)

@@ -25,7 +25,7 @@ from typer import Option
 from typer.core import TyperCommand
 
 from divulge import metrics
-from divulge.cli import program
+from divulge.cli import program, value_free
 from divulge.errors import BadInput
 from divulge.policy import Promise
 from divulge.results import Result, plain
@@ -47,7 +47,9 @@ _TERMINAL = threading.Lock()
 
 
 def emit_json(document: Mapping[str, Any]) -> None:
-    """Print one JSON object and nothing else."""
+    """Print one JSON object and nothing else; without values where that was asked for."""
+    if value_free.emitted(plain(document)):
+        return
     # Escapes are JSON in any encoding; an output that is not UTF-8 could not take every letter as it is.
     encoding = (getattr(sys.stdout, "encoding", None) or "utf-8").lower().replace("-", "")
     sys.stdout.write(json.dumps(plain(document), ensure_ascii=encoding != "utf8", allow_nan=False) + "\n")
