@@ -44,8 +44,8 @@ _OF_CELLS_IN = {
 }
 """Keys that mean a value only below others: the value of a metric is a number like any."""
 _OURS = frozenset(
-    "counts nulls role attack kind method engine aim scope verdict how linkage association algorithm workload guard state looks_like reason "
-    "told not_tried symbol unit meaning formula correlation search distance band".split()
+    "counts nulls role attack kind method engine aim scope verdict how linkage association algorithm workload guard state looks_like "
+    "reason told not_tried symbol unit meaning formula correlation search distance band".split()
 )
 """Keys whose texts are ours and hold no value."""
 _MOMENTS = frozenset("at expires retracted today date".split())
@@ -123,9 +123,7 @@ def without_values(
     of_cells = of_cells or key in _OF_CELLS or parent in _OF_CELLS_IN.get(key, ())
     if isinstance(node, Mapping):
         return {
-            name if key == "not_tried" else _renamed(name, place, known): without_values(
-                item, known, key=name, parent=key, of_cells=of_cells
-            )
+            _renamed(name, place, known, key): without_values(item, known, key=name, parent=key, of_cells=of_cells)
             for place, (name, item) in enumerate(node.items(), start=1)
         }
     if isinstance(node, list):
@@ -136,21 +134,16 @@ def without_values(
         return HIDDEN
     if not isinstance(node, str):
         return node
-    if (
-        key in _OURS
-        or parent == "not_tried"
-        or node in known
-        or _is_place(node)
-        or (key in _MOMENTS and _NUMERAL.match(node))
-        or re.fullmatch(_NUMERAL, node)
-    ):
+    ours = key in _OURS or parent in _OURS or node in known or _is_place(node)
+    if ours or (key in _MOMENTS and _NUMERAL.match(node)) or _NUMERAL.fullmatch(node):
         return node
     return hide(node, known)
 
 
-def _renamed(name: str, place: int, known: Collection[str]) -> str:
+def _renamed(name: str, place: int, known: Collection[str], parent: str) -> str:
     """A key of an object, which may be a value as well."""
-    return name if name in known or name in _keys() or _is_place(name) else f"{HIDDEN} {place}"
+    ours = name in known or name in _keys() or parent in _OURS or _is_place(name)
+    return name if ours else f"{HIDDEN} {place}"
 
 
 def _is_place(text: str) -> bool:
