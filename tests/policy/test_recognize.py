@@ -83,7 +83,7 @@ def test_values_tell_what_they_are(kind: str) -> None:
     assert found.role == role
     assert found.matches == pytest.approx(1.0, abs=0.2)
     assert told in found.reason
-    assert " %" in found.reason
+    assert "% of" in found.reason
 
 
 @pytest.mark.parametrize(

@@ -235,14 +235,11 @@ def _ours() -> frozenset[str]:
                 if isinstance(part, ast.Constant) and isinstance(part.value, str):
                     found.update(word.casefold() for word in re.findall(r"[^\W\d_][\w'-]*", part.value))
     # A single letter is a value more often than a word.
-    return frozenset(word for word in found if len(word) > 1) | frozenset(_commands()) | {"a"}
-
-
-def _commands() -> Iterator[str]:
-    from divulge.cli.main import COMMANDS
-
-    yield from COMMANDS
-    yield from ("divulge", "true", "false", "null", "inf", "nan")
+    return frozenset(word for word in found if len(word) > 1) | {
+        "a",
+        "divulge",
+        *(path.stem for path in _sources() if path.parent.name == "cli"),
+    }
 
 
 @functools.cache

@@ -98,7 +98,7 @@ class Look:
 
 
 def _percent(share: float) -> str:
-    return f"{math.floor(share * 100):d} %"
+    return f"{math.floor(share * 100)}%"
 
 
 # --- the sample -------------------------------------------------------------------------------------------------------
