@@ -67,7 +67,7 @@ def test_a_page_does_what_it_says(page: Path, folder: Path, demo: Path) -> None:
     shutil.copytree(demo, folder / demo.name)
     for block in blocks:
         if name := file_shown(block):
-            (folder / name).parent.mkdir(exist_ok=True)
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
             (folder / name).write_text(block.text, encoding="utf-8")
     names: dict[str, object] = {}
     for block, following in zip(blocks, [*blocks[1:], None], strict=True):
