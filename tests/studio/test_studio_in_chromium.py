@@ -194,6 +194,29 @@ def test_the_command_of_the_page_does_the_same(
     (folder / "divulge.toml").unlink()
 
 
+def test_the_class_that_is_clicked_is_shown_and_what_she_rules_out_counts(
+    context: Any, served: Served, folder: Path
+) -> None:
+    page = Page(context, served).open("patients.csv", folder / "hospital.toml")
+    page.go("risk")
+    page.page.click("#classes summary")
+    name = page.page.get_attribute("#classes tbody tr:nth-child(4) button", "value")
+    page.click("#classes tbody tr:nth-child(4) button")
+    shown = page.page.inner_text("#class h2")
+    assert shown.replace(", ", " ").split() == name.replace("=", " ").replace(", ", " ").split()
+    page.page.click("#controls summary")
+    page.click("#controls label:has-text('influenza') input")
+    roles: dict[str, Any] = {"quasi_identifiers": ["zip", "age", "sex"], "sensitive": "diagnosis"}
+    her = dv.Adversary(rule_out={"diagnosis": "influenza"})
+    expected = (
+        dv.measure(folder / "patients.csv", **roles, adversary=her).sensitive["diagnosis"]["entropy_leakage"].value
+    )
+    assert f"{float(expected):.4g}" in page.page.inner_text("#kept")
+    assert 'rule_out = ["influenza"]' in page.said("policy") or 'diagnosis = ["influenza"]' in page.said("policy")
+    assert page.events == []
+    page.page.close()
+
+
 def test_names_and_values_of_a_table_run_nothing(context: Any, served: Served) -> None:
     page = Page(context, served).open("evil.csv")
     for place in PLACES:
@@ -246,7 +269,7 @@ def test_it_works_by_keyboard_alone(context: Any, served: Served, folder: Path) 
     page.shown(1)
     page.page.set_input_files("input[type=file]", folder / "hospital.toml")
     page.shown(2)
-    page.page.focus("nav a[href=table]")
+    page.page.focus("nav a[href=risk]")
     page.page.keyboard.press("Tab")
     page.page.keyboard.press("Enter")
     page.page.wait_for_url("**/promises")

@@ -90,10 +90,11 @@ function draw(figure) {
     document.head.append(script);
   });
   vega.then(() => figure.isConnected && drawFigure(figure)).then((drawn) => {
-    const about = figure.closest("[data-take]");
+    const about = figure.closest("[data-click]")?.dataset;
     if (!drawn || !about) return;
     drawn.view.addEventListener("click", (_, item) => {
-      if (item?.datum?.kind === "front") change("take", about.dataset.take, item.datum.x);
+      const datum = item?.datum ?? {};
+      if (about.field in datum && (!about.kind || datum.kind === about.kind)) change(about.click, about.of, datum[about.field]);
     });
   }).catch(() => {});
 }

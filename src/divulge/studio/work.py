@@ -42,6 +42,8 @@ class Work:
     """What the front of losses is drawn against; empty: the one that leads."""
     hidden: bool = False
     """Whether the values of cells are hidden on the page."""
+    look: str = ""
+    """The class that is looked at, by its name."""
     out: str = ""
     """The folder of the release."""
     format: str = ""

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
+import divulge as dv
 from divulge import metrics
 from divulge.errors import BadInput
 from divulge.studio.desk import Desk
@@ -48,6 +49,20 @@ def needs_table(desk: Desk) -> bool:
     )
     desk.same_as("divulge studio TABLE")
     return False
+
+
+def measured_before(desk: Desk) -> Any:
+    """The table as it came, measured."""
+
+    def measured() -> Any:
+        policy, table = desk.work.policy, desk.table
+        desk.progress("measuring the table as it came")
+        known = {role: names for role, names in policy.roles.items() if role not in ("leave_out", "plain")}
+        return dv.measure(table, **known, adversary=policy.adversary)
+
+    return desk.by_policy(
+        "before", measured, "promises", "suppression", "hierarchies", "protect", "alone_share", "plain", "leave_out"
+    )
 
 
 def usual_metrics() -> list[Any]:

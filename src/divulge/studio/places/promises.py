@@ -22,6 +22,7 @@ from divulge.studio.places.place import (
     choice,
     el,
     labelled,
+    measured_before,
     needs_table,
     number_given,
     usual_metrics,
@@ -107,20 +108,6 @@ def released(desk: Desk) -> Any:
     return desk.by_policy(f"release by {desk.work.method}", searched)
 
 
-def _before(desk: Desk) -> Any:
-    """The table as it came, measured."""
-
-    def measured() -> Any:
-        policy, table = desk.work.policy, desk.table
-        desk.progress("measuring the table as it came")
-        known = {role: names for role, names in policy.roles.items() if role not in ("leave_out", "plain")}
-        return dv.measure(table, **known, adversary=policy.adversary)
-
-    return desk.by_policy(
-        "before", measured, "promises", "suppression", "hierarchies", "protect", "alone_share", "plain", "leave_out"
-    )
-
-
 def _explained(desk: Desk) -> Any:
     release = released(desk)
     return desk.by_policy(
@@ -150,7 +137,7 @@ def _kept_nodes(desk: Desk) -> Any:
 # --- controls ---------------------------------------------------------------------------------------------------------
 def _range(desk: Desk, metric: Any) -> tuple[float, float, float]:
     """From where to where a slider goes, and by which steps: up to what the table tells as it came, beyond which nothing is promised."""
-    before = _before(desk)
+    before = measured_before(desk)
     if metric.worse == "low":
         most = _MOST_K
         if metric.scope == "sensitive" and before.beliefs:
@@ -332,7 +319,7 @@ def _put_front(desk: Desk, release: Any) -> None:
     listed = el("details", el("summary", "the points of the line, to choose one"), html.table(head, rows))
     lead = "Each mark is one choice of levels that keeps all other promises; the line joins those that no other beats in both. "
     lead += "The ring is what would be published, the dashed line what is promised. Click a point of the line to promise it."
-    drawing = el("div", drawn, data_take=against)
+    drawing = el("div", drawn, data_click="take", data_of=against, data_field="x", data_kind="front")
     desk.put("front", card("What is lost, and what is told", labelled("against", chosen), drawing, listed, lead=lead))
 
 

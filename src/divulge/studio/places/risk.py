@@ -1,0 +1,228 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Risk: what the table as it came tells an adversary, who is worst off, and what she is assumed to know."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any, cast
+
+import divulge as dv
+from divulge import charts, metrics, values
+from divulge.errors import BadInput
+from divulge.policy import judge
+from divulge.studio.desk import Desk
+from divulge.studio.places.place import (
+    Html,
+    Place,
+    button,
+    card,
+    choice,
+    el,
+    labelled,
+    measured_before,
+    needs_table,
+    tick,
+    void,
+)
+from divulge.studio.work import Work
+from divulge.views import html, summary, words
+
+_WORST = 12
+_MOST_VALUES = 40
+"""Of an attribute, of which each can be ruled out by a click."""
+_MOST_RANKED = 7
+"""With more quasi-identifiers than this, not every set of them is looked at."""
+_NOT_LOOKED_AT = ("promises", "suppression", "hierarchies", "protect", "alone_share")
+"""Parts of a policy on which the table as it came does not depend."""
+_NULLS = (("", "is a value like any other"), ("drop", "leaves its row out"), ("wildcard", "may be anything"))
+
+
+# --- what controls do -------------------------------------------------------------------------------------------------
+def _look(desk: Desk, _: str, value: Any) -> Work:
+    return replace(desk.work, look=str(value))
+
+
+def _rule_out(desk: Desk, of: str, value: Any) -> Work:
+    attribute, label = json.loads(of)
+    known = _ruled_out(desk.work)
+    kept = [each for each in known.get(attribute, []) if each != label]
+    known[attribute] = [*kept, label] if value else kept
+    return desk.work.with_adversary(rule_out={name: labels for name, labels in known.items() if labels})
+
+
+def _ruled_out(work: Work) -> dict[str, list[str]]:
+    """By attribute, as the policy read it."""
+    said = cast("Mapping[str, Any]", work.policy.adversary.rule_out or {})
+    return {name: [str(each) for each in labels] for name, labels in said.items()}
+
+
+def _nulls(desk: Desk, _: str, value: Any) -> Work:
+    return desk.work.with_adversary(nulls=str(value) or None)
+
+
+def _prior(desk: Desk, of: str, value: Any) -> Work:
+    before = desk.work.document.get("adversary", {}).get("prior")
+    others = {name: given for name, given in before.items() if name != of} if isinstance(before, dict) else {}
+    path = str(value).strip()
+    return desk.work.with_adversary(prior={**others, **({of: path} if path else {})})
+
+
+# --- controls ---------------------------------------------------------------------------------------------------------
+def _controls(desk: Desk, measured: Any) -> Iterator[Html]:
+    work, her = desk.work, desk.work.policy.adversary
+    yield el("h2", "The adversary knows")
+    yield el(
+        "p",
+        summary.listed(measured.settings["quasi_identifiers"]),
+        " of somebody, and that the person is in the table.",
+    )
+    yield labelled("and an empty cell", choice("nulls", _NULLS, her.nulls or ""))
+    for attribute, belief in measured.beliefs.items():
+        yield el("h2", "She believes of ", html.value(attribute))
+        said = work.document.get("adversary", {}).get("prior")
+        path = said.get(attribute, "") if isinstance(said, dict) else said or ""
+        field = void(
+            "input", type="text", name="prior", data_of=attribute, value=path, placeholder="as in the whole table"
+        )
+        yield labelled("beforehand", field, small="or a CSV file of values and their probabilities")
+        ruled_out = set(_ruled_out(work).get(attribute, ()))
+        labels = sorted({*map(str, (each for each in belief.cells.domain.labels if each is not None)), *ruled_out})
+        if len(labels) <= _MOST_VALUES:
+            ticks = [
+                tick("rule_out", html.value(label), on=label in ruled_out, of=json.dumps([attribute, label]))
+                for label in labels
+            ]
+            head = f"rules out {len(ruled_out)} of {len(labels)} values" if ruled_out else "rules nothing out"
+            yield el("details", el("summary", head), *ticks)
+
+
+# --- the view ---------------------------------------------------------------------------------------------------------
+def show(desk: Desk, changed: bool) -> None:  # noqa: FBT001 - as every place
+    """The answer, the scoreboard, the classes, and what sets of columns tell."""
+    if not needs_table(desk):
+        return
+    work = desk.work
+    desk.say(head=f"{work.name} · {desk.rows:,} rows")
+    promised = bool(work.policy.promises)
+    lines = (
+        ("print(dv.check(TABLE, POLICY))",)
+        if promised
+        else ("print(dv.measure(TABLE, **dv.Policy.load(POLICY).roles))",)
+    )
+    desk.same_as(work.command("check" if promised else "measure"), *lines)
+    if not work.policy.roles.get("quasi_identifiers"):
+        raise BadInput("no column is a quasi-identifier", hint="say on the tab Table which columns others may know")
+    if not changed:
+        beside = el("div", el("div", id="classes"), el("div", id="class"), class_="two")
+        desk.put("view", el("div", id="answer"), beside, *(el("div", id=each) for each in ("kept", "known")))
+    measured = measured_before(desk)
+    if not changed:
+        desk.put("controls", *_controls(desk, measured))
+    verdict = judge(measured, work.policy.promises) if promised and measured.survey is None else None
+    lines_kept = summary.lines_of(verdict.outcomes) if verdict is not None else []
+    told = el("p", summary.answer(measured), summary.kept(lines_kept), class_="verdict")
+    desk.put("answer", el("h1", "What ", html.value(work.name), " tells"), told, summary.four_tiles(measured))
+    desk.put("classes", _classes(desk, measured, verdict))
+    desk.put("class", _one_class(desk, measured))
+    if verdict is not None:
+        lead = "Of the table as it came, before anything is made coarser."
+        desk.put("kept", card("Against what is promised", summary.scoreboard(lines_kept), lead=lead))
+    else:
+        desk.put("kept")
+    desk.put("known", *_known(desk, measured))
+
+
+def _names(desk: Desk, measured: Any) -> dict[str, int]:
+    """Each class by its name, as a picture shows it."""
+
+    def named() -> dict[str, int]:
+        contingency = measured.contingency
+        return {values.visible(values.class_name(contingency.class_key(at))): at for at in range(len(contingency))}
+
+    return desk.by_policy("names of classes", named, *_NOT_LOOKED_AT)
+
+
+def _worst(measured: Any) -> list[int]:
+    """The classes that tell most, or where nothing is sensitive the smallest ones."""
+    sizes = measured.contingency.sizes
+    if not measured.beliefs:
+        return [int(at) for at in metrics.worst_first(-sizes.astype(float), sizes, most=_WORST)]
+    found: dict[int, float] = {}
+    for attribute in measured.beliefs:
+        numbers = measured.per_class(metrics.leading_metric("sensitive").name, attribute)
+        for at in metrics.worst_first(numbers, sizes, most=_WORST):
+            found[int(at)] = max(found.get(int(at), 0.0), float(numbers[at]))
+    return sorted(found, key=lambda at: -found[at])[:_WORST]
+
+
+def _classes(desk: Desk, measured: Any, verdict: Any) -> Html:
+    drawn = None
+    if measured.beliefs:
+        picture = html.figure(charts.as_json((verdict or measured).chart()))
+        drawn = el("div", picture, data_click="look", data_field="class")
+    names = {at: name for name, at in _names(desk, measured).items()}
+    rows = [
+        [html.key_of(measured.contingency.class_key(at)), f"{int(measured.contingency.sizes[at]):,}",
+         button("look", "look", value=names[at], label=f"look at {names[at]}")]
+        for at in _worst(measured)
+    ]  # fmt: skip
+    listed = el(
+        "details", el("summary", f"the {len(rows)} classes that tell most"), html.table(("class", "people", ""), rows)
+    )
+    lead = "A class is everybody who looks alike to her. Click one to see what she learns about the people in it."
+    return card("Who is at risk", drawn, listed, lead=lead)
+
+
+def _one_class(desk: Desk, measured: Any) -> Html:
+    """The class that somebody looks at: what was believed before, and after."""
+    names = _names(desk, measured)
+    worst = _worst(measured)
+    at = names.get(desk.work.look, worst[0] if worst else 0)
+    key, size = measured.contingency.class_key(at), int(measured.contingency.sizes[at])
+    found = measured.of_class(**key)
+    told = (
+        "alone: whoever knows these values knows whose record it is"
+        if size == 1
+        else f"{words.people(size)} look like this"
+    )
+    cards = [
+        html.class_card(
+            html.joined(("what is believed of ", html.value(attribute))),
+            "",
+            [(each.value, each.before, each.after) for each in _shown(shares)],
+        )
+        for attribute, shares in found.shares.items()
+    ]
+    return card(html.key_of(key), el("div", *cards, class_="cards"), lead=f"{told}, of {measured.people:,}.")
+
+
+def _shown(shares: Any) -> list[Any]:
+    """The values that changed most, the most likely first."""
+    chosen = sorted(shares, key=lambda each: -abs(each.after - each.before))[:8]
+    return sorted(chosen, key=lambda each: (-each.after, -each.before))
+
+
+def _known(desk: Desk, measured: Any) -> Iterator[Html]:
+    """What sets of columns tell, where they are few enough to look at each; and how many people look alike."""
+    known = measured.settings["quasi_identifiers"]
+    drawn = [charts.class_sizes(measured)]
+    if 1 < len(known) <= _MOST_RANKED and not measured.overlapping:
+        told = measured.settings
+        roles = {"quasi_identifiers": known, "sensitive": told["sensitive"], "person": told["person"]}
+
+        def ranked() -> Any:
+            desk.progress("looking at every set of columns that she may know")
+            return dv.rank(desk.table, **roles, adversary=dv.Adversary(nulls=told["nulls"]), up_to=len(known))
+
+        found = desk.by_policy("ranking", ranked, *_NOT_LOOKED_AT)
+        drawn += [draw(found) for draw in (charts.known_columns, charts.sets)]
+    pictures = [el("div", html.figure(charts.as_json(each)), class_="card") for each in drawn]
+    yield el("div", *pictures[:2], class_="pictures")
+    yield from pictures[2:]
+
+
+PLACE = Place(
+    "risk", "Risk", show, {"look": _look, "rule_out": _rule_out, "nulls": _nulls, "prior": _prior}
+)  # fmt: skip
