@@ -42,6 +42,8 @@ class Work:
     """What the front of losses is drawn against; empty: the one that leads."""
     hidden: bool = False
     """Whether the values of cells are hidden on the page."""
+    column: str = ""
+    """The column whose levels are looked at."""
     look: str = ""
     """The class that is looked at, by its name."""
     out: str = ""
@@ -90,10 +92,10 @@ class Work:
         """Where it is published, unless somebody says something else."""
         return self.out or "release"
 
-    def command(self, verb: str, *more: str) -> str:
+    def command(self, verb: str, *more: str, policy: bool = True) -> str:
         """What does the same in a terminal."""
-        taken = () if verb == "profile" else ("--policy", FILE)
-        return shlex.join(["divulge", verb, self.source or "TABLE", *taken, *more])
+        taken = ("--policy", FILE) if policy else ()
+        return shlex.join(["divulge", *verb.split(), self.source or "TABLE", *taken, *more])
 
     def python(self, *lines: str) -> str:
         """What does the same in Python; TABLE and POLICY stand for this work's."""

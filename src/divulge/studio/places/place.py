@@ -107,6 +107,18 @@ def button(
     return el("button", words, type="button", name=name, data_of=of, value=value, class_=kind, aria_label=label)
 
 
+def slide(
+    name: str, of: str, label: str, value: float, between: tuple[float, float, float], *, most: float | None = None
+) -> Html:
+    """A slider and a field for the same number."""
+    low, high, step = between
+    common = {"name": name, "data_of": of, "value": f"{value:g}", "min": f"{low:g}"}
+    slider = void("input", type="range", max=f"{high:g}", step=f"{step:g}", aria_label=label, **common)
+    upper = None if of and most is None else most
+    field = void("input", type="number", step="any", max=upper, aria_label=f"{label}: number", **common)
+    return el("div", slider, field, class_="slide")
+
+
 def void(name: str, /, **attributes: Any) -> Html:
     """An element without an end."""
     return Html(el(name, **attributes).removesuffix(f"</{name}>"))

@@ -25,6 +25,7 @@ from divulge.studio.places.place import (
     measured_before,
     needs_table,
     number_given,
+    slide,
     usual_metrics,
     void,
 )
@@ -177,7 +178,7 @@ def _controls(desk: Desk) -> Iterator[Html]:
         yield el("p", "Also promised, by the policy file:", class_="lead")
         yield html.bullets(*others)
     yield el("h2", "People who may be left out")
-    yield _slide("suppression", "", "at most, in %", 100 * work.policy.suppression, (0, _MOST_LEFT_OUT, 0.1), most=100)
+    yield slide("suppression", "", "at most, in %", 100 * work.policy.suppression, (0, _MOST_LEFT_OUT, 0.1), most=100)
     yield el("h2", "How columns become coarser")
     yield choice("method", _METHODS, work.method, label="how columns become coarser")
     yield el("div", id="levels")
@@ -197,20 +198,8 @@ def _slider(desk: Desk, name: str, promise: Promise | None) -> Html:
     box = void("input", type="checkbox", name="promised", data_of=name, checked="checked" if on else None)
     unit = f", {metric.unit}" if metric.unit == "bits" else ""
     head = el("label", box, el("span", f"{_words(name)}, {sign}{unit}"), class_="tick", title=metric.plain)
-    slide = _slide("bound", name, f"{_words(name)}, {sign}", bound, (low, max(high, bound), step))
-    return el("div", head, slide, class_="promise" if on else "promise off")
-
-
-def _slide(
-    name: str, of: str, label: str, value: float, between: tuple[float, float, float], *, most: float | None = None
-) -> Html:
-    """A slider and a field for the same number."""
-    low, high, step = between
-    common = {"name": name, "data_of": of, "value": f"{value:g}", "min": f"{low:g}"}
-    slider = void("input", type="range", max=f"{high:g}", step=f"{step:g}", aria_label=label, **common)
-    upper = None if of and most is None else most
-    field = void("input", type="number", step="any", max=upper, aria_label=f"{label}: number", **common)
-    return el("div", slider, field, class_="slide")
+    sliding = slide("bound", name, f"{_words(name)}, {sign}", bound, (low, max(high, bound), step))
+    return el("div", head, sliding, class_="promise" if on else "promise off")
 
 
 # --- the view ---------------------------------------------------------------------------------------------------------
@@ -288,10 +277,10 @@ def _levels(release: Any) -> Iterator[Html]:
 
 def _level(hierarchy: Any, example: Any, level: int, *, chosen: bool) -> Html:
     label = hierarchy.label_of(example, level)
-    told = "chosen: " if chosen else ""
-    return el(
-        "li", el("i", told, class_="unseen") if chosen else None, html.value(label), class_="on" if chosen else None
-    )
+    told = el("i", "chosen: ", class_="unseen") if chosen else None
+    again = level > 0 and label == hierarchy.label_of(example, level - 1)
+    shown = el("small", f"level {level}") if again else html.value(label)
+    return el("li", told, shown, class_="on" if chosen else None, title=f"level {level}")
 
 
 def _put_front(desk: Desk, release: Any) -> None:

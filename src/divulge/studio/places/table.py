@@ -151,7 +151,7 @@ def show(desk: Desk, changed: bool) -> None:  # noqa: FBT001 - as every place
         return
     table, work = desk.table, desk.work
     desk.say(head=f"{work.name} · {desk.rows:,} rows")
-    desk.same_as(work.command("profile"), "table = dv.read(TABLE)", "print(dv.profile(table))")
+    desk.same_as(work.command("profile", policy=False), "table = dv.read(TABLE)", "print(dv.profile(table))")
     desk.put("controls", *_controls(desk))
     heading = el("h1", "Who knows what?")
     told = "A column that others may know finds a person; a sensitive one is what they would learn. Say which is which."
