@@ -11,7 +11,7 @@ LOCK := requirements.lock
 PINS := $(if $(LOCK),--constraint $(LOCK))
 
 # What development needs on top of the core.
-EXTRAS := dev,spark,linkage,postgres,delta,iceberg,model,pandera,studio
+EXTRAS := dev,spark,linkage,postgres,delta,iceberg,cloud,excel,spss,model,pandera,studio
 
 # Extra arguments for the tool behind a target: make test ARGS="-k leakage"
 ARGS :=

@@ -9,8 +9,25 @@ classes, so that nobody searches their data for our fault.
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable
 from typing import Any, ClassVar
+
+_ADDRESS = re.compile(r"""(\w[\w+.-]*)://(?:([^\s/@:'"]*)(?::[^\s/@'"]*)?@)?([^\s?'"]*)(?:\?[^\s'"]*)?""")
+
+
+def without_secrets(text: str) -> str:
+    """A text whose addresses have neither login nor query, which may be a password, a token or a signature.
+
+    >>> without_secrets("https://ann:secret@host/t.csv?sig=secret is empty; postgresql://ann:secret@host/db too")
+    'https://host/t.csv is empty; postgresql://ann@host/db too'
+    """
+
+    def shown(found: re.Match[str]) -> str:
+        scheme, user, place = found.groups()
+        return f"{scheme}://{f'{user}@' if user and scheme.startswith('postgres') else ''}{place}"
+
+    return _ADDRESS.sub(shown, text)
 
 
 class DivulgeError(Exception):
@@ -19,9 +36,10 @@ class DivulgeError(Exception):
     exit_code: ClassVar[int] = 2
 
     def __init__(self, message: str, *, hint: str = "") -> None:
-        self.message = " ".join(message.split())
-        self.hint = " ".join(hint.split())
-        super().__init__(message)
+        # An error ends up in logs, and may repeat what the user typed to name a table.
+        self.message = without_secrets(" ".join(message.split()))
+        self.hint = without_secrets(" ".join(hint.split()))
+        super().__init__(self.message)
 
     def __str__(self) -> str:
         # From the attributes, which survive the way from a Spark worker to the driver.

@@ -70,7 +70,7 @@ def test_files_that_are_no_tables(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="spreadsheet"):
         read(tmp_path / "table.xlsx")
     duckdb.connect(str(tmp_path / "table.duckdb")).close()
-    with pytest.raises(BadInput, match="a DuckDB database"):
+    with pytest.raises(BadInput, match="has no tables"):
         read(tmp_path / "table.duckdb")
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(BadInput, match="neither a file nor a folder"):
@@ -83,13 +83,6 @@ def test_files_that_are_no_tables(tmp_path: Path) -> None:
 def test_objects_that_are_no_tables(source: object) -> None:
     with pytest.raises(BadInput, match="a table cannot be read from builtins"):
         read(source)
-
-
-@pytest.mark.parametrize("url", ["https://me:secret@example.org/t.csv", "s3://bucket/t.parquet"])
-def test_other_urls_are_refused_and_not_repeated(url: str) -> None:
-    with pytest.raises(BadInput, match="addresses cannot be read") as caught:
-        read(url)
-    assert "secret" not in str(caught.value)
 
 
 def test_options_that_would_be_ignored_are_refused(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ import pytest
 
 from divulge.errors import BadInput, MissingDependency
 from divulge.table import Table, read
-from divulge.table.databases import PostgresUrl
+from divulge.table.addresses import Address
 from tests.table.postgres_server import PASSWORD, PostgresServer
 
 WRONG = "hunter2"
@@ -164,7 +164,8 @@ def test_no_statement_shows_the_password(database: PostgresServer) -> None:
 
 
 def test_secrets_are_struck_out_in_every_spelling() -> None:
-    url = PostgresUrl.parse("postgres://me:a%20b@host/db?sslpassword=c%2Fd")
+    url = Address.of("postgres://me:a%20b@host/db?sslpassword=c%2Fd")
+    assert url is not None
     assert url.shown == "postgresql://me@host/db"
     assert url.redact("a%20b, a b, c/d") == "***, ***, ***"
     assert "a%20b" not in repr(url)

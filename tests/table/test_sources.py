@@ -161,6 +161,13 @@ def sqlite_file(folder: Path, _: pytest.FixtureRequest) -> Path:
     return folder / "people.sqlite"
 
 
+def duckdb_file(folder: Path, _: pytest.FixtureRequest) -> Path:
+    with closing(duckdb.connect(str(folder / "people.duckdb"))) as connection:
+        connection.register("given", arrow())
+        connection.execute("CREATE TABLE people AS SELECT * FROM given")
+    return folder / "people.duckdb"
+
+
 def postgres_table(_: Path, request: pytest.FixtureRequest) -> str:
     database = request.getfixturevalue("database")
     database.load("people", arrow())
@@ -198,6 +205,7 @@ SOURCES: dict[str, Source] = {
     "arrow dataset": lambda *_: ds.dataset(arrow()),
     "duckdb relation": relation,
     "sqlite": sqlite_file,
+    "duckdb": duckdb_file,
     "postgres": postgres_table,
 }
 

@@ -13,7 +13,7 @@ from divulge.api.anatomized import AnatomizedRelease
 from divulge.api.query import manifests_of, open_anatomized
 from divulge.belief import Adversary, adversary_in_force
 from divulge.engines import DuckDBEngine, EngineChoice, OwnEngine, choose_engine
-from divulge.errors import BadInput
+from divulge.errors import BadInput, without_secrets
 from divulge.hierarchy import load_hierarchies
 from divulge.table import Names, Roles, Table, own_table, read, resolve_roles
 from divulge.version import __version__
@@ -299,7 +299,13 @@ class _Opened:
         found = manifests_of(item)
         if found is None:
             table = read(item, engine=None if isinstance(item, Table) else engine)
-            return cls(str(item) if isinstance(item, str | Path) else f"release {place}", table, None, None, {})
+            return cls(
+                without_secrets(str(item)) if isinstance(item, str | Path) else f"release {place}",
+                table,
+                None,
+                None,
+                {},
+            )
         if found.public["kind"] == "anatomized":
             return cls(str(item), None, None, item, found.public["roles"])
         release = publish.OpenedRelease(Path(item), found.public, found.private)

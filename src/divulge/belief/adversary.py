@@ -46,7 +46,7 @@ class Adversary:
         'drop'
     """
 
-    original: Any = None
+    original: Any = field(default=None, repr=False)  # an address may hold a password
     """The original of a published table (a path or a table); its marginal is her prior."""
     prior: Any = None
     """A CSV file, a mapping {value: probability} or rows; or one of these for each attribute."""
@@ -64,7 +64,7 @@ class Adversary:
     """How often she may guess an attribute's value, by attribute: a vulnerability is the chance that one guess is right; 1."""
     within: Mapping[str, float] | None = None
     """How far from the value a guess may be, of numbers, or of dates in days, by attribute; by default it must be the value."""
-    population: Any = None
+    population: Any = field(default=None, repr=False)
     """The population (a path or a table), for journalist risk and k-map."""
     population_count: str | None = None
     """The column of the population that says how many people a row stands for; by default a row is one person."""

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
-from urllib.parse import urlsplit
 
 import typer
 from typer import Argument, Option
@@ -29,7 +28,7 @@ from divulge.cli.measure import (
 from divulge.cli.pictures import ChartOption, Makers, Pictures
 from divulge.cli.policies import InForce, PolicyOptions
 from divulge.cli.tables import TableOptions
-from divulge.errors import BadInput, DivulgeError
+from divulge.errors import BadInput, DivulgeError, without_secrets
 from divulge.policy import Promise, Verdict
 from divulge.views import gates
 
@@ -141,7 +140,7 @@ def check(
     drawings: dict[str, Pictures] = {}
 
     def judged(table: TableOptions) -> gates.JudgedTable:
-        source = _without_login(table.source)
+        source = without_secrets(table.source)
         try:
             by_levels = _by_levels(table.source, given, held=held)
             drawings[table.source] = Pictures.of(chart, _LEVELS if by_levels else _CLASSES)
@@ -164,14 +163,6 @@ def _by_levels(source: str, given: InForce, *, held: bool) -> bool:
     """Whether it is held against the bounds of its groups: beside what is out already, promises can be about joint groups as classes."""
     kept = given.of(source).policy
     return is_anatomized(source) and not (held and (kept.promises or kept.protections))
-
-
-def _without_login(source: str) -> str:
-    """An address without who asks, and without what else it is asked with; a path as it is."""
-    if "://" not in source:
-        return source
-    parts = urlsplit(source)
-    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
 
 
 def _tell_one(judged: gates.JudgedTable, given: InForce, *, json_: bool, sample: int) -> None:

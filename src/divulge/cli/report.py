@@ -18,7 +18,7 @@ from divulge.cli import options, program
 from divulge.cli.measure import SuppressionOptions, refuse_beside_levels, table_or_release
 from divulge.cli.policies import PolicyOptions, policy_of
 from divulge.cli.tables import TableOptions
-from divulge.errors import BadInput
+from divulge.errors import BadInput, without_secrets
 from divulge.policy import Promise
 
 app = options.new_app()
@@ -84,7 +84,9 @@ def report(
         made = replace(
             dv.report(judged, kept, **shown, **named, adversary=her if her.given else None), policy=in_force.file
         )
-        again = replace(made.made_from, source=table.source, options=table.flags, file=policy_of(in_force.file, ()))
+        again = replace(
+            made.made_from, source=without_secrets(table.source), options=table.flags, file=policy_of(in_force.file, ())
+        )
         made = replace(made, made_from=again)
     options.tell(made, json_=json_, settings=settings, written=made.save(out))
 

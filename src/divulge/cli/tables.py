@@ -28,10 +28,11 @@ class TableOptions:
         str,
         Argument(
             metavar="TABLE",
-            help="CSV, Parquet, Arrow or JSON lines (file, folder, glob), SQLite, Delta, Iceberg, ARX project (.deid), postgresql:// URL.",
+            help="CSV, Parquet, Arrow, JSON lines (file, folder, glob), SQLite, DuckDB, Delta, Iceberg, ARX project, URL of a database.",
         ),
     ]
     table: Annotated[Text, Option(metavar="NAME", help="The table to read in a database.")] = None
+    sql: Annotated[Text, Option(metavar="SELECT", help="Instead, what one SELECT of a database gives.")] = None
     header: Annotated[
         bool | None, Option("--header/--no-header", help="Whether a CSV file begins with column names.")
     ] = None

@@ -151,7 +151,7 @@ class _Database:
     """At most one for either order of rows."""
 
     def __init__(self, parent: str | Path | None, *, preserve_order: bool, **limits: Any) -> None:
-        self.scratch, self.has_stored, self.owner = Scratch(parent), False, os.getpid()
+        self.scratch, self.has_stored, self.has_attached, self.owner = Scratch(parent), False, False, os.getpid()
         self._preserve_order, self._shared = preserve_order, parent is None and not limits
         settings = {
             "autoinstall_known_extensions": False,
@@ -182,8 +182,8 @@ class _Database:
         if os.getpid() != self.owner:
             return
         connection.close()
-        clean = self._shared and not self.has_stored and not any(self.scratch.directory.glob("duckdb_temp*"))
-        if not clean or self.waiting.setdefault(self._preserve_order, self) is not self:
+        used = self.has_stored or self.has_attached or not self.scratch.is_clean()
+        if not self._shared or used or self.waiting.setdefault(self._preserve_order, self) is not self:
             self._close()
 
 
@@ -302,6 +302,28 @@ class DuckDBEngine(DuckDBDialect):
         table = f"{_STORED}.{self.quote(self.fresh_name('table'))}"
         self._run(f"CREATE TABLE {table} AS {sql}", parameters)
         return table
+
+    def attach(self, path: Path, *, known_as: str) -> str:
+        """Make a DuckDB file readable, and only that; the name of its database comes back."""
+        name = self.fresh_name("file")
+        self._known_as[str(path)] = known_as
+        self._database.has_attached = True
+        try:
+            self._connection.execute(f"ATTACH {self.literal(str(path))} AS {self.quote(name)} (READ_ONLY)")
+        except duckdb.Error as error:
+            told = str(error).replace(str(path), known_as).splitlines()[0]
+            hint = "Close what writes to it, or pass connection.table(name) of the connection that has it open"
+            raise BadInput(f"{known_as} cannot be opened: {told}", hint=hint) from error
+        return name
+
+    def locked_settings(self) -> dict[str, Any]:
+        """For another connection, with the limits of this one, that a statement of the user's own runs in: it sees no other file."""
+        off = dict.fromkeys(
+            ("autoinstall_known_extensions", "autoload_known_extensions", "enable_external_access"), False
+        )
+        given = {name: self._settings[name] for name in ("memory_limit", "threads") if self._settings[name] is not None}
+        own = {"python_enable_replacements": False, "temp_directory": str(self.directory), "lock_configuration": True}
+        return {**off, **own, **given}
 
     def discard(self, table: str) -> None:
         """Remove a table that was kept."""

@@ -40,6 +40,10 @@ class Scratch:
         """Whether it is still there, in what is the system's directory for temporary files by now."""
         return self.directory.parent == Path(tempfile.gettempdir()) and self.directory.is_dir()
 
+    def is_clean(self) -> bool:
+        """Whether nothing was left in it: no copy of a table, and nothing that was spilled."""
+        return all(entry.name == _LOCK for entry in self.directory.iterdir())
+
     def remove(self) -> None:
         """Take the directory away, unless this is a forked copy of the process that owns it."""
         if os.getpid() == self._owner:

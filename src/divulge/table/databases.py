@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads one table or view of a database: of an SQLite file, or of a PostgreSQL server by its URL (extra `postgres`).
+"""Reads a table, a view, or what one SELECT gives, of a database: SQLite and DuckDB files, PostgreSQL and whatever has an ADBC driver.
 
-Either is read in one read-only transaction; the rows stream, batch by batch, into the engine's private directory.
+Databases are read and never written: files are opened read-only, PostgreSQL in a read-only transaction, and a statement that is not one
+SELECT is refused before it is sent anywhere. A table of a DuckDB file is read where it is; other rows stream, batch by batch, into the
+engine's private directory.
 
 SQLite lets every cell have its own type, so each column is looked at first: whole numbers, numbers, or text when
 anything else is among them (bytes as hexadecimal text). ADBC's driver for SQLite is not used: it takes the type of a
 column from its first rows and fails at a later cell of another.
 
 PostgreSQL comes through ADBC as Arrow batches. Types that Arrow does not have come over as text: numeric becomes a
-decimal again on this side, arrays and json become JSON, the rest (uuid, enum, inet, ...) stays text. The password
-appears in no message and in no Table.
+decimal again on this side, arrays and json become JSON, the rest (uuid, enum, inet, ...) stays text.
 """
 
 from __future__ import annotations
@@ -17,69 +18,121 @@ from __future__ import annotations
 import importlib
 import re
 import sqlite3
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qsl, unquote, urlsplit
 
+import duckdb
 import pyarrow as pa
 
 from divulge.engines import DuckDBEngine, double_quoted
 from divulge.errors import BadInput, DivulgeError, MissingDependency, listed, nearest
+from divulge.table.addresses import Address
+from divulge.table.frames import check_schema
 from divulge.table.paths import Files
-from divulge.table.reading import HowRead
+from divulge.table.reading import HowRead, ReadOptions
 from divulge.table.table import Table, check_names, table_of
 from divulge.table.text_files import column_types, recast
 
-SCHEMES = ("postgresql", "postgres")
 _BATCH_ROWS = 20_000
 _EXACT_IN_DOUBLE = 2**53
 _SQLITE_TABLES = (
     "SELECT name FROM sqlite_master WHERE type IN ('table', 'view') AND name NOT GLOB 'sqlite_*' ORDER BY name"
 )
-_HOSTS = re.compile(r"[^:@/]*(:\d*)?|\[[0-9a-fA-F:.]*\](:\d*)?")
-_SECRET_OPTIONS = ("password", "sslpassword", "passfile", "oauth_client_secret")
+_ASKED = "divulge_asked"
 _AS_IT_IS = "bool int2 int4 int8 float4 float8 text varchar date timestamp timestamptz".split()
 _MOST_DIGITS = 38
 _TABLES = """
     SELECT CASE WHEN pg_table_is_visible(c.oid) THEN c.relname ELSE n.nspname || '.' || c.relname END AS shown,
-           n.nspname AS schema, c.relname AS name, c.oid::bigint AS oid
+           n.nspname AS schema, c.relname AS name
     FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
     WHERE c.relkind IN ('r', 'v', 'm', 'f', 'p') AND NOT c.relispartition
       AND n.nspname NOT IN ('pg_catalog', 'information_schema') AND n.nspname NOT LIKE 'pg\\_t%'
     ORDER BY 1
 """
-_COLUMNS = """
-    SELECT a.attname AS name, coalesce(base.typname, t.typname) AS type,
-           CASE WHEN base.oid IS NULL THEN a.atttypmod ELSE t.typtypmod END AS modifier,
-           coalesce(base.typcategory, t.typcategory) = 'A' OR coalesce(base.typtype, t.typtype) = 'c' AS nested
-    FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid LEFT JOIN pg_type base ON base.oid = t.typbasetype
-    WHERE a.attrelid = {oid} AND a.attnum > 0 AND NOT a.attisdropped
-    ORDER BY a.attnum
+_DUCKDB_TABLES = """
+    SELECT schema_name AS schema, table_name AS name FROM duckdb_tables() WHERE database_name = ?1 AND NOT internal
+    UNION ALL SELECT schema_name, view_name FROM duckdb_views() WHERE database_name = ?1 AND NOT internal ORDER BY 1, 2
 """
+_SELECT = re.compile(r"(?:\s|\(|--[^\n]*\n|/\*.*?\*/)*(?:select|with|from|values|table)\b", re.IGNORECASE | re.DOTALL)
 
 
-def read_sqlite(files: Files, *, source: str, engine: DuckDBEngine, table: str | None) -> Table:
-    """The table called `table`, or the only one there is."""
-    if len(files.paths) > 1:
-        raise BadInput(f"{source} is {len(files.paths)} databases", hint="Name one of them")
-    _refuse_cut_off(files.paths[0], source=source)
+def one_select(sql: str, dialect: str | None) -> str:
+    """The statement if it is one SELECT, which nothing can be written by; else it is refused.
+
+    >>> one_select("SELECT zip FROM people;", "sqlite")
+    'SELECT zip FROM people'
+    >>> one_select("WITH gone AS (DELETE FROM people RETURNING *) SELECT * FROM gone", "postgres")
+    Traceback (most recent call last):
+    ...
+    divulge.errors.BadInput: sql= is not one SELECT. Databases are only read: write one SELECT, or WITH ... SELECT
+    """
+    import sqlglot
+    from sqlglot import exp
+
+    refused = BadInput("sql= is not one SELECT", hint="Databases are only read: write one SELECT, or WITH ... SELECT")
+    if not _SELECT.match(sql):  # sqlglot has no words of its own for the rest, and logs so
+        raise refused
+    try:
+        parsed = [statement for statement in sqlglot.parse(sql, dialect=dialect) if statement is not None]
+    except sqlglot.errors.SqlglotError as error:
+        told = str(error).splitlines()[0].rstrip(".")
+        raise BadInput(f"the statement of sql= cannot be understood: {told}") from None
+    writing = (exp.DML, exp.DDL, exp.Into, exp.Command, exp.Lock)
+    nodes = [node for statement in parsed for node in statement.walk()]
+    if len(parsed) != 1 or not isinstance(parsed[0], exp.Select | exp.SetOperation | exp.Subquery | exp.Values):
+        raise refused
+    if any(isinstance(node, writing) and not isinstance(node, exp.Query) for node in nodes):
+        raise refused
+    return sql.strip().rstrip(";").rstrip()
+
+
+def _refuse_both(asked: ReadOptions) -> None:
+    if asked.sql is not None and asked.table is not None:
+        raise BadInput("table= and sql= were both given, and either says what to read", hint="Leave one of them out")
+
+
+# --- SQLite -----------------------------------------------------------------------------------------------------------
+def read_sqlite(files: Files, asked: ReadOptions, *, source: str, engine: DuckDBEngine) -> Table:
+    """The table that is asked for, or the only one there is; or what a statement gives."""
+    path = _one(files, asked, source=source)
+    _refuse_cut_off(path, source=source)
+    how = {"sql": asked.sql}
     try:
         # DuckDB pulls the batches from a thread of its own, one at a time.
-        address = f"{files.paths[0].as_uri()}?mode=ro"
+        address = f"{path.as_uri()}?mode=ro"
         opened = sqlite3.connect(address, uri=True, check_same_thread=False, isolation_level=None)
         with closing(opened) as connection:
             connection.execute("BEGIN")
-            name = _pick([name for (name,) in connection.execute(_SQLITE_TABLES)], table, source=source)
-            stored = _store(connection, name, engine=engine, source=f"table {name!r} of {source}")
+            if asked.sql is not None:
+                shown = f"the statement on {source}"
+                _ask(connection, one_select(asked.sql, "sqlite"), source=shown)
+                stored = _store(connection, _ASKED, engine=engine, source=shown)
+            else:
+                name = _pick([name for (name,) in connection.execute(_SQLITE_TABLES)], asked.table, source=source)
+                shown, how = f"table {name!r} of {source}", {"table": name}
+                stored = _store(connection, name, engine=engine, source=shown)
     except sqlite3.Error as error:
         raise BadInput(f"{source} cannot be read: {error}") from error
     texts = [column for column, type_ in engine.describe(stored) if type_ == "VARCHAR"]
     dates = column_types(engine, stored, texts, numbers=False)
-    reading = HowRead("sqlite", {"table": name})
-    return table_of(engine, recast(engine, stored, dates), source=f"table {name!r} of {source}", reading=reading)
+    return table_of(engine, recast(engine, stored, dates), source=shown, reading=HowRead("sqlite", how))
+
+
+def _one(files: Files, asked: ReadOptions, *, source: str) -> Path:
+    _refuse_both(asked)
+    if len(files.paths) > 1:
+        raise BadInput(f"{source} is {len(files.paths)} databases", hint="Name one of them")
+    return files.paths[0]
+
+
+def _ask(connection: sqlite3.Connection, sql: str, *, source: str) -> None:
+    """Keep what a statement gives where SQLite keeps temporary tables, for its columns are looked at before they are read."""
+    check_names([row[0] for row in connection.execute(sql).description], source=source)
+    connection.execute(f"CREATE TEMP TABLE {_ASKED} AS {sql}")
 
 
 def _refuse_cut_off(path: Path, *, source: str) -> None:
@@ -141,34 +194,37 @@ def _batches(rows: sqlite3.Cursor, schema: pa.Schema, failures: list[sqlite3.Err
         raise
 
 
-@dataclass(frozen=True)
-class PostgresUrl:
-    """The parts of a URL that may be shown, and those that must not."""
-
-    shown: str
-    secrets: tuple[str, ...] = field(repr=False)
-
-    @classmethod
-    def parse(cls, address: str) -> PostgresUrl:
-        """Take a URL apart; one that cannot be taken apart for sure is refused without being repeated."""
-        parts = urlsplit(address)
-        login, _, hosts = parts.netloc.rpartition("@")
-        user, _, password = login.partition(":")
-        if not all(map(_HOSTS.fullmatch, hosts.split(","))) or "@" in parts.path + parts.fragment:
-            hint = "Write postgresql://user:password@host:port/database, with %-codes for / @ : ? # in the password"
-            raise BadInput("the PostgreSQL URL cannot be read", hint=hint)
-        secrets = [password, *(value for key, value in parse_qsl(parts.query) if key in _SECRET_OPTIONS)]
-        shown = f"postgresql://{unquote(user)}{'@' if user else ''}{hosts}{parts.path}"
-        spellings = {spelling for secret in secrets for spelling in (secret, unquote(secret)) if spelling}
-        return cls(shown, tuple(sorted(spellings, key=len, reverse=True)))
-
-    def redact(self, text: str) -> str:
-        """The text with every secret struck out."""
-        for secret in self.secrets:
-            text = text.replace(secret, "***")
-        return text
+# --- DuckDB -----------------------------------------------------------------------------------------------------------
+def read_duckdb(files: Files, asked: ReadOptions, *, source: str, engine: DuckDBEngine) -> Table:
+    """The table that is asked for, or the only one there is, where it is; or what a statement gives."""
+    path = _one(files, asked, source=source)
+    if asked.sql is not None:
+        return _ask_duckdb(path, one_select(asked.sql, "duckdb"), source=source, engine=engine)
+    database = engine.attach(path, known_as=source)
+    known = {
+        row["name"] if row["schema"] == "main" else f"{row['schema']}.{row['name']}": (row["schema"], row["name"])
+        for row in engine.query(_DUCKDB_TABLES, [database]).to_pylist()
+    }
+    name = _pick(list(known), asked.table, source=source)
+    relation = ".".join(map(engine.quote, (database, *known[name])))
+    return table_of(engine, relation, source=f"table {name!r} of {source}", reading=HowRead("duckdb", {"table": name}))
 
 
+def _ask_duckdb(path: Path, sql: str, *, source: str, engine: DuckDBEngine) -> Table:
+    """In a connection of its own, where the statement sees the file as the default database and nothing beside it."""
+    shown, settings = f"the statement on {source}", engine.locked_settings()
+    try:
+        with closing(duckdb.connect(str(path), read_only=True, config=settings)) as connection:
+            found = connection.sql(sql)
+            check_names(found.columns, source=shown)
+            stored = engine.store(found.to_arrow_reader(_BATCH_ROWS))
+    except duckdb.Error as error:
+        told = str(error).replace(str(path), source).splitlines()[0]
+        raise BadInput(f"{shown} cannot be answered: {told}") from None
+    return table_of(engine, stored, source=shown, reading=HowRead("duckdb", {"sql": sql}))
+
+
+# --- PostgreSQL -------------------------------------------------------------------------------------------------------
 @dataclass(frozen=True)
 class _Field:
     """One column of the server's table."""
@@ -203,39 +259,57 @@ class _Field:
         return f"DECIMAL({precision}, {scale})" if fits else ""
 
 
-def read_postgres(address: str, *, engine: DuckDBEngine, table: str | None) -> Table:
-    """The table called `table` (or schema.table), or the only one there is."""
+def read_postgres(address: Address, asked: ReadOptions, *, engine: DuckDBEngine) -> Table:
+    """The table that is asked for (as table or schema.table), or the only one there is; or what a statement gives."""
+    _refuse_both(asked)
     try:
         driver = importlib.import_module("adbc_driver_postgresql.dbapi")
     except ImportError as error:
         hint = "Install it with: pip install 'divulge[postgres]'"
         raise MissingDependency("reading PostgreSQL needs adbc-driver-postgresql", hint=hint) from error
-    url = PostgresUrl.parse(address)
     try:
-        with closing(driver.connect(address)) as connection, closing(connection.cursor()) as cursor:
-            return _read(cursor, url, engine=engine, table=table)
+        with closing(driver.connect(address.url)) as connection, closing(connection.cursor()) as cursor:
+            return _read(cursor, address, asked, engine=engine)
     except driver.Error as error:
-        failure = url.redact(str(error))
+        failure = address.redact(str(error))
     # Raised outside of the handler: the driver's own message, which may hold the password, must not be chained to it.
-    raise BadInput(f"{url.shown} cannot be read: {failure.removeprefix('IO: ').removeprefix('[libpq] ')}")
+    raise BadInput(f"{address.shown} cannot be read: {failure.removeprefix('IO: ').removeprefix('[libpq] ')}")
 
 
-def _read(cursor: Any, url: PostgresUrl, *, engine: DuckDBEngine, table: str | None) -> Table:
+def _read(cursor: Any, address: Address, asked: ReadOptions, *, engine: DuckDBEngine) -> Table:
     cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
-    tables = _rows(cursor, _TABLES)
-    # schema.table finds any, a bare name those on the search path first
-    known = {f"{row['schema']}.{row['name']}": row for row in tables} | {row["shown"]: row for row in tables}
-    picked = known[table if table in known else _pick([row["shown"] for row in tables], table, source=url.shown)]
-    schema, name = picked["schema"], picked["name"]
-    source = f"table {name!r} of {url.shown}"
-    fields = [_Field(**row) for row in _rows(cursor, _COLUMNS.format(oid=picked["oid"]))]
+    if asked.sql is not None:
+        how, source = {"sql": one_select(asked.sql, "postgres")}, f"the statement on {address.shown}"
+        wanted = f"({how['sql']}\n) AS {_ASKED}"
+        fields = _fields(cursor.adbc_execute_schema(how["sql"]))
+    else:
+        tables = _rows(cursor, _TABLES)
+        # schema.table finds any, a bare name those on the search path first
+        known = {f"{row['schema']}.{row['name']}": row for row in tables} | {row["shown"]: row for row in tables}
+        names = [row["shown"] for row in tables]
+        picked = known[asked.table if asked.table in known else _pick(names, asked.table, source=address.shown)]
+        how, source = {"table": f"{picked['schema']}.{picked['name']}"}, f"table {picked['name']!r} of {address.shown}"
+        wanted = f"{double_quoted(picked['schema'])}.{double_quoted(picked['name'])}"
+        fields = _fields(cursor.adbc_execute_schema(f"SELECT * FROM {wanted}"))
     check_names((column.name for column in fields), source=source)
-    wanted = ", ".join(column.select() for column in fields)
-    cursor.execute(f"SELECT {wanted} FROM {double_quoted(schema)}.{double_quoted(name)}")
+    cursor.execute(f"SELECT {', '.join(column.select() for column in fields)} FROM {wanted}")
     stored = engine.store(cursor.fetch_record_batch(), select=", ".join(column.keep(engine) for column in fields))
     free = [column.name for column in fields if column.type == "numeric" and not column.decimal()]
     relation = recast(engine, stored, _numeric_types(engine, stored, free))
-    return table_of(engine, relation, source=source, reading=HowRead("postgresql", {"table": f"{schema}.{name}"}))
+    return table_of(engine, relation, source=source, reading=HowRead("postgresql", how))
+
+
+def _fields(schema: pa.Schema) -> list[_Field]:
+    """The columns as the server describes them."""
+    return [
+        _Field(
+            field.name,
+            (field.metadata or {}).get(b"POSTGRESQL:type", b"").decode(),
+            int((field.metadata or {}).get(b"POSTGRESQL:typmod", -1)),
+            nested=pa.types.is_nested(field.type),
+        )
+        for field in schema
+    ]
 
 
 def _rows(cursor: Any, sql: str) -> list[dict[str, Any]]:
@@ -262,6 +336,79 @@ def _numeric_types(engine: DuckDBEngine, relation: str, names: Sequence[str]) ->
         if found[f"odd{i}"] or not whole or whole + fraction > _MOST_DIGITS:
             types[name] = "DOUBLE"
     return types
+
+
+# --- any other, by its ADBC driver ------------------------------------------------------------------------------------
+_DRIVERS = {"grpc": "flightsql", "grpc+tls": "flightsql", "grpc+tcp": "flightsql"}
+"""Schemes that are not named like their drivers."""
+
+
+def read_adbc(address: Address, asked: ReadOptions, *, engine: DuckDBEngine) -> Table:
+    """A table, or what a statement gives, of a database whose driver is named like the scheme of its address."""
+    _refuse_both(asked)
+    try:
+        from adbc_driver_manager import dbapi
+    except ImportError:
+        hint = "Install adbc-driver-manager and the driver of the database"
+        told = f"{address.scheme}:// addresses are read by ADBC, and adbc-driver-manager is not installed"
+        raise MissingDependency(told, hint=hint) from None
+    name = _DRIVERS.get(address.scheme, address.scheme)
+    try:
+        with closing(dbapi.connect(_driver(name), uri=address.url, autocommit=True)) as connection:
+            return _read_adbc(connection, name, address, asked, engine=engine)
+    except dbapi.Error as error:
+        failure = address.redact(str(error)).splitlines()[0]
+    if "[Driver Manager] Could not load" in failure:
+        raise MissingDependency(
+            f"there is no ADBC driver {name!r} here, which reads {address.scheme}:// addresses",
+            hint=f"Install it: pip install adbc-driver-{name}, or as a driver manifest (ADBC_DRIVER_PATH)",
+        )
+    raise BadInput(f"{address.shown} cannot be read: {failure}")
+
+
+def _driver(name: str) -> str:
+    """The driver of a Python package, if one is installed; else its name, which the driver manager looks for."""
+    try:
+        package = importlib.import_module(f"adbc_driver_{name.replace('-', '_')}")
+    except ImportError:
+        return name
+    path = getattr(package, "_driver_path", None)
+    return name if path is None else str(path())
+
+
+def _read_adbc(connection: Any, name: str, address: Address, asked: ReadOptions, *, engine: DuckDBEngine) -> Table:
+    from sqlglot import Dialect, exp
+
+    dialect = name if name in Dialect.classes else None
+    if asked.sql is not None:
+        sql, source, how = one_select(asked.sql, dialect), f"the statement on {address.shown}", {"sql": asked.sql}
+    else:
+        known = _adbc_tables(connection)
+        table = _pick(list(known), asked.table, source=address.shown)
+        catalog, schema, plain = known[table]
+        target = exp.table_(plain, db=schema or None, catalog=catalog or None, quoted=True).sql(dialect=dialect)
+        sql, source, how = f"SELECT * FROM {target}", f"table {table!r} of {address.shown}", {"table": table}
+    with closing(connection.cursor()) as cursor:
+        cursor.execute(sql)
+        reader = cursor.fetch_record_batch()
+        check_schema(reader.schema, source=source)
+        stored = engine.store(reader)
+    return table_of(engine, stored, source=source, reading=HowRead(f"adbc {name}", how))
+
+
+def _adbc_tables(connection: Any) -> dict[str, tuple[str, str, str]]:
+    """Each table's catalog, schema and name, by its name alone where that is enough."""
+    found = [
+        (catalog["catalog_name"] or "", schema["db_schema_name"] or "", table["table_name"])
+        for catalog in connection.adbc_get_objects(depth="tables").read_all().to_pylist()
+        for schema in catalog["catalog_db_schemas"] or ()
+        for table in schema["db_schema_tables"] or ()
+    ]
+    once = Counter(name for _, _, name in found)
+    return {
+        name if once[name] == 1 else ".".join(filter(None, (catalog, schema, name))): (catalog, schema, name)
+        for catalog, schema, name in found
+    }
 
 
 def _pick(tables: Sequence[str], asked: str | None, *, source: str) -> str:

@@ -29,8 +29,8 @@ def find_lakehouse(source: str) -> LogTable | None:
     return None
 
 
-def read_lakehouse(found: LogTable, *, source: str, engine: DuckDBEngine) -> Table:
-    """The rows that the log says are in the table."""
+def read_lakehouse(found: LogTable, place: str, *, source: str, engine: DuckDBEngine) -> Table:
+    """The rows that the log says are in the table, at a path or an address."""
     if found.format not in _READERS:
         raise found.refusal()
     module, extra, read_rows = _READERS[found.format]
@@ -43,26 +43,33 @@ def read_lakehouse(found: LogTable, *, source: str, engine: DuckDBEngine) -> Tab
         ) from error
     # Either library has dozens of kinds of errors for a damaged table, most of them not its own.
     try:
-        reader = read_rows(Path(source).expanduser().absolute())
+        reader = read_rows(place if "://" in place else str(Path(place).expanduser().absolute()))
         check_schema(reader.schema, source=source)
         relation = engine.store(reader)
     except BadInput:
         raise
-    except Exception as error:
-        reason = (str(error).splitlines() or [type(error).__name__])[0]
-        raise BadInput(f"the {found.format} table {source} cannot be read: {reason}", hint="Is it damaged?") from error
-    return table_of(engine, relation, source=source, reading=HowRead(found.format))
+    except Exception as error:  # noqa: BLE001 - see above
+        reason = (str(error).splitlines() or [type(error).__name__])[0].replace(place, source)
+    else:
+        return table_of(engine, relation, source=source, reading=HowRead(found.format))
+    # Outside of the handler: the library's own words may hold the address as it was given.
+    raise BadInput(f"the {found.format} table {source} cannot be read: {reason}", hint="Is it damaged?")
 
 
-def _read_delta(root: Path) -> pa.RecordBatchReader:
+def _read_delta(root: str) -> pa.RecordBatchReader:
     from deltalake import DeltaTable
 
     return pa.RecordBatchReader.from_stream(DeltaTable(root).scan())
 
 
-def _read_iceberg(named: Path) -> pa.RecordBatchReader:
+def _read_iceberg(place: str) -> pa.RecordBatchReader:
     from pyiceberg.table import StaticTable
 
+    if "://" in place:
+        raise BadInput(
+            "Iceberg tables are read on this machine only", hint="Copy the table, or use Spark with its catalog"
+        )
+    named = Path(place)
     metadata = named if named.is_file() else _newest_metadata(named)
     table = StaticTable.from_metadata(str(metadata))
     # Metadata name files by where they were written: for a copied table those are the files of the other one.
@@ -92,7 +99,7 @@ def _newest_metadata(root: Path) -> Path:
     return newest[0]
 
 
-_READERS: dict[str, tuple[str, str, Callable[[Path], pa.RecordBatchReader]]] = {
+_READERS: dict[str, tuple[str, str, Callable[[str], pa.RecordBatchReader]]] = {
     "Delta Lake": ("deltalake", "delta", _read_delta),
     "Iceberg": ("pyiceberg", "iceberg", _read_iceberg),
 }

@@ -19,21 +19,22 @@ from typing import Literal
 
 from divulge.errors import BadInput, nearest
 
-FileKind = Literal["csv", "json", "parquet", "arrow", "arrow stream", "sqlite"]
+FileKind = Literal["csv", "json", "parquet", "arrow", "arrow stream", "sqlite", "duckdb"]
 _KINDS: dict[str, FileKind] = {
     ".csv": "csv", ".tsv": "csv", ".tab": "csv", ".txt": "csv", ".data": "csv", ".json": "json", ".jsonl": "json", ".ndjson": "json",
     ".parquet": "parquet", ".pq": "parquet", ".arrow": "arrow", ".feather": "arrow", ".ipc": "arrow", ".arrows": "arrow stream",
     ".sqlite": "sqlite", ".sqlite3": "sqlite", ".db": "sqlite",
+    ".duckdb": "duckdb", ".ddb": "duckdb",
 }  # fmt: skip
-_MAGIC: tuple[tuple[bytes, FileKind], ...] = (
-    (b"PAR1", "parquet"),
-    (b"ARROW1", "arrow"),
-    (b"\xff\xff\xff\xff", "arrow stream"),
-    (b"SQLite format 3\0", "sqlite"),
+_MAGIC: tuple[tuple[int, bytes, FileKind], ...] = (
+    (0, b"PAR1", "parquet"),
+    (0, b"ARROW1", "arrow"),
+    (0, b"\xff\xff\xff\xff", "arrow stream"),
+    (0, b"SQLite format 3\0", "sqlite"),
+    (8, b"DUCK", "duckdb"),
 )
 _REFUSED: tuple[tuple[int, bytes, str], ...] = (
     (0, b"PK\x03\x04", "a zip archive or a spreadsheet: save the sheet as CSV, or unpack the archive"),
-    (8, b"DUCK", "a DuckDB database: open it with duckdb.connect() and pass connection.table(name)"),
     (0, b"FEA1", "a Feather file of version 1: write it anew as Arrow or Parquet"),
     (0, b"PARE", "an encrypted Parquet file: decrypt it first"),
     (0, b"%PDF", "a PDF document"),
@@ -70,7 +71,7 @@ class Files:
 class LogTable:
     """A folder whose log says which of its files make up a table."""
 
-    root: Path
+    root: Path | str
     format: TableFormat
 
     def refusal(self) -> BadInput:
@@ -99,18 +100,21 @@ def _refuse_parts(paths: Iterable[Path]) -> None:
             raise found.refusal()
 
 
-def find_files(source: str) -> Files:
-    """The files behind a path, a folder or a glob; a file whose name contains glob characters wins over the glob."""
+def find_files(source: str, shown: str | None = None) -> Files:
+    """The files behind a path, a folder or a glob; a file whose name contains glob characters wins over the glob.
+
+    `shown` is what messages call it, where it is a copy.
+    """
     if not source:
         raise BadInput("the table's path is empty", hint="Name a file, a folder, a glob or a postgresql:// URL")
-    path = Path(source).expanduser().absolute()
+    path, called = Path(source).expanduser().absolute(), shown or source
     if path.is_file():
         _refuse_parts([path])
-        return Files((path,), file_kind(path, shown=source), path.parent)
+        return Files((path,), file_kind(path, shown=called), path.parent)
     if path.is_dir():
         if (found := find_log_table(path)) is not None:
             raise found.refusal()
-        return _of_one_kind(_data_files(path), source, root=path, empty=f"the folder {source} holds no data files")
+        return _of_one_kind(_data_files(path), called, root=path, empty=f"the folder {called} holds no data files")
     if path.exists():
         raise BadInput(f"{source} is neither a file nor a folder", hint="Copy the data to a file first")
     if glob.has_magic(source):
@@ -133,14 +137,14 @@ def file_kind(path: Path, *, shown: str) -> FileKind:
         raise BadInput(f"{shown} cannot be opened: {error.strerror}") from error
     if not start:
         raise BadInput(f"{shown} is empty", hint="A table needs at least a header line")
-    for magic, kind in _MAGIC:
-        if start.startswith(magic):
+    for offset, magic, kind in _MAGIC:
+        if start[offset:].startswith(magic):
             return kind
     for offset, magic, what in _REFUSED:
         if start[offset:].startswith(magic):
             raise BadInput(f"{shown} cannot be read: it is {what}")
     named = kind_by_name(path) or "csv"
-    if named not in dict(_MAGIC).values():  # text has no first bytes of its own
+    if named not in {kind for _, _, kind in _MAGIC}:  # text has no first bytes of its own
         return named
     raise BadInput(f"{shown} is named like {named} data and is not", hint="Is it cut off, or misnamed?")
 
@@ -182,7 +186,7 @@ def _of_one_kind(paths: list[Path], source: str, *, root: Path, empty: str) -> F
     _refuse_parts(paths)
     if not paths:
         raise BadInput(empty, hint=f"Data files end in {', '.join(_KINDS)}; .gz may follow")
-    kinds = {path: file_kind(path, shown=str(path)) for path in paths}
+    kinds = {path: file_kind(path, shown=str(path.relative_to(root))) for path in paths}
     if len(set(kinds.values())) > 1:
         shown = " and ".join(f"{kind} ({path.name})" for kind, path in {k: p for p, k in kinds.items()}.items())
         raise BadInput(

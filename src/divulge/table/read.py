@@ -5,24 +5,30 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
+from urllib.parse import unquote
 
 import duckdb
 
 from divulge import engines, values
 from divulge.engines import DuckDBEngine, OwnEngine, RelationEngine, SparkEngine, as_spark_frame, choose_engine
 from divulge.errors import BadInput
-from divulge.table.databases import SCHEMES, read_postgres, read_sqlite
+from divulge.table.addresses import POSTGRES, Address
+from divulge.table.databases import read_adbc, read_duckdb, read_postgres, read_sqlite
 from divulge.table.frames import read_arrow, read_arrow_stream, read_frame, read_parquet
 from divulge.table.lakehouse import find_lakehouse, read_lakehouse
-from divulge.table.paths import find_files
+from divulge.table.paths import LogTable, find_files
 from divulge.table.reading import HowRead, ReadOptions
+from divulge.table.remote import STORES, WEB, Bucket, download, receive
 from divulge.table.spark_tables import find_spark_source, moved_to_spark, read_spark_frame
 from divulge.table.table import Table, table_of
 from divulge.table.text_files import read_delimited, read_json
 
 _OF_TEXT = ("header", "delimiter", "encoding", "decimal")
-_TAKES = {"csv": _OF_TEXT, "sqlite": ("table",)}
+_OF_DATABASES = ("table", "sql")
+_FILES_OF = ("sqlite", "duckdb")
+_TAKES = {"csv": _OF_TEXT, "sqlite": _OF_DATABASES, "duckdb": _OF_DATABASES}
 """The options that a kind of file takes."""
+_ASKED_READERS = {"csv": read_delimited, "sqlite": read_sqlite, "duckdb": read_duckdb}
 _READERS = {"json": read_json, "parquet": read_parquet, "arrow": read_arrow, "arrow stream": read_arrow_stream}
 
 
@@ -31,6 +37,7 @@ def read(
     source: object,
     *,
     table: str | None = None,
+    sql: str | None = None,
     header: bool | None = None,
     delimiter: str | None = None,
     encoding: str = "utf-8",
@@ -40,11 +47,12 @@ def read(
     """Open a table; whatever a verb takes as a table, it opens so.
 
     Args:
-        source: A file (CSV, JSON lines, Parquet, Arrow, SQLite), a folder or glob of such files, a Delta Lake or Iceberg table,
-            an ARX project (.deid), which brings roles and hierarchies of its own, a postgresql:// URL, a pandas, Polars or Spark frame,
-            an Arrow table, reader or dataset, a DuckDB relation, or a table that was opened before, which comes back as it is.
-            With Spark also the name of a table in a catalog.
+        source: A file (CSV, JSON lines, Parquet, Arrow, SQLite, DuckDB), a folder or glob of such files, a Delta Lake or Iceberg table,
+            an ARX project (.deid), which brings roles and hierarchies of its own, the URL of a database (postgresql://, or one that has
+            an ADBC driver), a pandas, Polars or Spark frame, an Arrow table, reader or dataset, a DuckDB relation, or a table that was
+            opened before, which comes back as it is. With Spark also the name of a table in a catalog.
         table: Which table of a database.
+        sql: Instead of a table, one SELECT that the database answers; nothing is ever written there.
         header: Whether the first line of delimited text names the columns; by default this is found out.
         delimiter: What stands between the values of delimited text; by default this is found out.
         encoding: How delimited text is encoded.
@@ -57,7 +65,7 @@ def read(
         >>> [(column.name, column.kind) for column in table.columns]
         [('zip', 'text'), ('age', 'number')]
     """
-    asked = ReadOptions(table, header=header, delimiter=delimiter, encoding=encoding, decimal=decimal)
+    asked = ReadOptions(table, sql, header=header, delimiter=delimiter, encoding=encoding, decimal=decimal)
     chosen = choose_engine(engine)
     if isinstance(source, str | os.PathLike):
         path = os.fspath(source)
@@ -115,26 +123,38 @@ def _read_with_spark(source: str, asked: ReadOptions, *, engine: SparkEngine) ->
 
 
 def _read_path(source: str, asked: ReadOptions, *, engine: DuckDBEngine) -> Table:
-    scheme, separator, _ = source.partition("://")
-    if separator and scheme in SCHEMES:
-        asked.only("table", why="a database is not text")
-        return read_postgres(source, engine=engine, table=asked.table)
-    if separator and scheme.isalnum():
-        raise BadInput(
-            f"{scheme}:// addresses cannot be read", hint="Download the file first; postgresql:// is the one URL"
-        )
-    if source.lower().endswith(".deid"):
+    """From wherever it is: a database is asked, what lies elsewhere is copied here first."""
+    if source == "-":
+        return _read_local(str(receive(engine)), asked, engine=engine, source="standard input")
+    if (address := Address.of(source)) is None:
+        return _read_local(source, asked, engine=engine, source=source)
+    if address.scheme in _FILES_OF:  # as SQLAlchemy writes them: three slashes, then the path
+        return _read_path(unquote(source.partition(":///")[2]), asked, engine=engine)
+    if address.scheme in WEB:
+        return _read_local(str(download(address, engine)), asked, engine=engine, source=address.shown)
+    if address.scheme in STORES:
+        bucket = Bucket.of(address)
+        if (form := bucket.log_format()) is not None:
+            asked.only(why=f"{address.shown} is a table of {form}")
+            return read_lakehouse(LogTable(address.shown, form), address.url, source=address.shown, engine=engine)
+        return _read_local(str(bucket.fetch(engine)), asked, engine=engine, source=address.shown)
+    asked.only(*_OF_DATABASES, why=f"{address.shown} is a database")
+    return (read_postgres if address.scheme in POSTGRES else read_adbc)(address, asked, engine=engine)
+
+
+def _read_local(path: str, asked: ReadOptions, *, engine: DuckDBEngine, source: str) -> Table:
+    """A file, folder or glob of this machine; `source` is what the user calls it."""
+    if path.lower().endswith(".deid"):
         from divulge.table.arx_project import read_project
 
         asked.only("encoding", why=f"{source} is an ARX project, which says such things of itself")
-        return read_project(source, encoding=asked.encoding).open(engine=engine)
-    if (lakehouse := find_lakehouse(source)) is not None:
+        project = read_project(path, encoding=asked.encoding).open(engine=engine)
+        return replace(project, source=project.source.replace(path, source))
+    if (lakehouse := find_lakehouse(path)) is not None:
         asked.only(why=f"{source} is a table of {lakehouse.format}")
-        return read_lakehouse(lakehouse, source=source, engine=engine)
-    files = find_files(source)
+        return read_lakehouse(lakehouse, path, source=source, engine=engine)
+    files = find_files(path, source)
     asked.only(*_TAKES.get(files.kind, ()), why=f"{source} is {files.kind}")
-    if files.kind == "sqlite":
-        return read_sqlite(files, source=source, engine=engine, table=asked.table)
-    if files.kind == "csv":
-        return read_delimited(files, asked, source=source, engine=engine)
+    if files.kind in _ASKED_READERS:
+        return _ASKED_READERS[files.kind](files, asked, source=source, engine=engine)
     return _READERS[files.kind](files, source=source, engine=engine)

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import pyarrow as pa
 
 from divulge.engines import DuckDBEngine, SparkEngine, read_texts, uri
-from divulge.errors import BadInput
-from divulge.table.databases import SCHEMES
+from divulge.errors import BadInput, without_secrets
+from divulge.table.addresses import POSTGRES
 from divulge.table.frames import hive_types, other_columns
 from divulge.table.paths import LOGS, Files, compression, find_files, find_log_table
 from divulge.table.reading import HowRead, ReadOptions
@@ -71,10 +71,10 @@ def find_spark_source(source: str, *, encoding: str, engine: SparkEngine) -> Spa
     """What Spark can read itself; None for a file or address that only the driver can read."""
     scheme, separator, rest = source.partition("://")
     if separator and scheme.isalnum():
-        if scheme in SCHEMES:
+        if scheme in (*POSTGRES, "http", "https"):
             return None
         _refuse_remote_log(source, engine)
-        return SparkSource(source, _kind_by_name(rest), (source,))
+        return SparkSource(without_secrets(source), _kind_by_name(rest), (source,))
     if not Path(source).expanduser().exists() and not glob.has_magic(source) and _is_table(source, engine):
         return SparkSource(source, "a table", (source,))
     if (lakehouse := find_log_table(Path(source).expanduser().absolute())) is not None:
