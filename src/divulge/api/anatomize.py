@@ -91,8 +91,8 @@ def anatomize(
         group_size: The fewest records in a group, beyond what the bounds demand.
         check: How slicing checks a bucket: by the "frequency" of values (the default), or that they are "distinct", which bounds no share.
         nulls: A null is a "category" of its own, or its row is left out: "drop".
-        adversary: What she holds already (released=): every group then lies within one class of each release that is out, so that groups
-            keep the bounds together with them; nothing else about her has an effect here.
+        adversary: What she holds already (released=, released_of=): every group then lies within one class of each release that is out,
+            so that groups keep the bounds together with them; nothing else about her has an effect here.
         seed: Makes the release repeatable, for tests: whoever knows it may undo it.
         ledger: The `Ledger`, or its folder, that knows what is out already: she holds that too, and `write` enters the release there.
         engine: As in `read`.
@@ -157,7 +157,10 @@ def anatomize(
 
 def _beside(source: Table, roles: Roles, her: Adversary) -> tuple[Table, publish.EarlierReleases]:
     """The table with what is out already of its people."""
-    her.refuse([name for name in her.given if name != "released"], "bounds of groups depend on what she holds alone")
+    her.refuse(
+        [name for name in her.given if name not in ("released", "released_of")],
+        "bounds of groups depend on what she holds alone",
+    )
     return beside_released(source, roles, her)
 
 

@@ -144,7 +144,7 @@ def _beside(
 ) -> tuple[publish.EarlierReleases, anatomy.Published]:
     """What is out already, and the tables with joint groups: as they are where nothing is."""
     why = "bounds of groups depend on what she holds, and the original on who is in which, alone"
-    her.refuse([name for name in her.given if name not in ("released", "original")], why)
+    her.refuse([name for name in her.given if name not in ("released", "released_of", "original")], why)
     if ledger is None and her.released is None:
         her.refuse(["original"] if her.original is not None else [], "nothing that is out already is named")
     _, holder = ledgers.judge_by(ledger, her)

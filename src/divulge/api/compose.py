@@ -222,9 +222,13 @@ def tie(
     sensitive: Names = (),
     person: str | None = None,
     hierarchies: str | Path | None = None,
+    people: Table | None = None,
     engine: EngineChoice = None,
 ) -> composition.Joined:
-    """The truth's rows with the class of each in every release; `truth` is a table, or for each release the table it was made of."""
+    """The truth's rows with the class of each in every release; `truth` is a table, or for each release the table it was made of.
+
+    With `people` the rows of that table, found again by the person column.
+    """
     given = list(truth) if isinstance(truth, list | tuple) else [truth]
     tables = [own_table(read(item, engine=engine))[0] for item in given]
     _, where = own_table(tables[0])
@@ -237,7 +241,7 @@ def tie(
         leave_out=() if person is None else (person,),
         hierarchies=hierarchies,
     )
-    return composition.joined(tables, found, person=person)
+    return composition.joined(tables, found, person=person, people=people)
 
 
 def disclose(

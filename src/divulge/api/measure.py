@@ -38,6 +38,8 @@ class TableOrRelease:
 
     table: Table
     release: publish.OpenedRelease | None = None
+    key: str | None = None
+    """The column of the original that names people, where the release does not have it."""
 
     @classmethod
     def of(cls, given: Any, *, private: bool = False, engine: engines.EngineChoice = None) -> TableOrRelease:
@@ -170,8 +172,12 @@ def _beside_released(
         table, held = beside_released(judged.table, roles, her)
         return table, held.judged(roles), held
     new = judged.table if judged.release is None else judged.release.folder
-    table, held = beside_new(new, judged.table, roles, her)
-    return table, replace(roles, quasi_identifiers=held.columns, identifier=(), leave_out=(), plain=()), held
+    by = roles
+    if her.released_of and judged.release is not None:
+        identifier = tuple(judged.release.document["roles"].get("identifier", ()))
+        by = replace(roles, person=roles.person or judged.key, identifier=identifier)
+    table, held = beside_new(new, judged.table, by, her)
+    return table, replace(by, quasi_identifiers=held.columns, identifier=(), leave_out=(), plain=()), held
 
 
 @dataclass(frozen=True)
@@ -292,8 +298,10 @@ def check(
     _, her = ledgers.judge_by(ledger, adversary_in_force(adversary, kept.adversary))
     if judged is None:
         return _check_groups(table, kept, given, her, joint=joint, sample=sample, engine=engine)
-    if judged.release is not None:
-        return _check_release(judged, judged.release, kept, given, her, joint=joint, sample=sample)
+    if (release := judged.release) is not None:
+        if her.released_of and person and not judged.table.has(person):
+            judged, given = replace(judged, key=person), {**given, "person": None}
+        return _check_release(judged, release, kept, given, her, joint=joint, sample=sample)
     roles = guard.roles_in_force(judged.table, kept.roles, given)
     measurement = _measured(judged, roles, her, joint=joint)
     protected = policies.choose_measured(kept.protections, measurement)
@@ -482,7 +490,8 @@ class _Obstacles:
     def _about(self, promise: Promise, attribute: str | None) -> str:
         metric, settings = promise.metric, self.measurement.settings
         unsaid = [name for name in self.release.background if self.own and name not in self.assumptions.knowledge]
-        roles = {"person": self.release.document["roles"].get("person"), "weight": settings["weight"]}
+        unsaid_person = None if settings["person"] else self.release.document["roles"].get("person")
+        roles = {"person": unsaid_person, "weight": settings["weight"]}
         why = publish.needs_publisher(promise, attribute, roles=roles, background=unsaid)
         if not why or roles["person"] is not None or attribute in unsaid:
             return why

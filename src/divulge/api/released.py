@@ -18,7 +18,7 @@ import pyarrow as pa
 from divulge import answers, publish, values
 from divulge.belief import Adversary
 from divulge.count import NOT_PUBLISHED
-from divulge.errors import BadInput
+from divulge.errors import BadInput, nearest
 from divulge.publish import EarlierReleases
 from divulge.table import Roles, Table, read_beside, table_of
 
@@ -26,17 +26,21 @@ if TYPE_CHECKING:
     from divulge.anatomy import Published
     from divulge.composition import Disclosed, Joined
 
-_JUDGED = "judged together with {out} already, in the joint classes of the people in the table"
+_JUDGED = "judged together with {out} already, in the joint classes of the people in the table{taken}"
+
+
+_LEFT = (
+    "{left} of what is out already left the table since, and nothing that is published of it now changes what is known of them: whoever "
+    "knows who is still in it finds {alone} among nobody else"
+)
 
 
 def beside_released(source: Table, roles: Roles, her: Adversary) -> tuple[Table, EarlierReleases]:
     """The table with a column for each release that is out already; as it is where none is named."""
     if her.released is None:
+        her.refuse(["released_of"], "no release that is out already is named")
         return source, EarlierReleases()
-    from divulge.api.compose import tie  # most tables are the first of their kind
-
-    refuse_unheld(her)
-    found = tie(source, her.released, **_known(source, roles, her), person=roles.person)
+    found = _found_in(source, her.released, roles, her)
     return _with_texts(source, found, found.columns), released_in(found)
 
 
@@ -48,15 +52,41 @@ def beside_new(new: Any, source: Table, roles: Roles, her: Adversary) -> tuple[T
     if her.original is None:
         told = f"who is in which class of {source.source} and of what is out already, the original alone says"
         raise BadInput(told, hint="Give the table that it was made of with original=")
-    from divulge.api.compose import tie
-
-    refuse_unheld(her)
     truth = read_beside(source, her.original)
-    found = tie(truth, [new, *her.released], **_known(truth, roles, her), person=roles.person)
+    found = _found_in(truth, [new, *her.released], roles, her)
     held = released_in(found, first=1)
     new_one = "this release" if "this release" not in truth.names else found.columns[-1] + " (new)"
     names = (new_one, *found.columns[:-1])
     return _with_texts(truth, replace(found, table=_told_of(found)), names), replace(held, columns=names)
+
+
+def _found_in(truth: Table, releases: Sequence[Any], roles: Roles, her: Adversary) -> Joined:
+    """Everybody in the table, with her class in each release: by the table that it was made of, where that was another one."""
+    from divulge.api.compose import tie  # most tables are the first of their kind
+
+    refuse_unheld(her)
+    known = _known(truth, roles, her)
+    if not her.released_of:
+        return tie(truth, releases, **known, person=roles.person)
+    key = roles.person or (roles.identifier[0] if len(roles.identifier) == 1 else None)
+    if key is None:
+        told = "who of this table was in an earlier state of it, only a column that names people says"
+        raise BadInput(told, hint="Give person=, or one identifier=; or leave released_of out")
+    made_of = [next((name for name in her.released_of if _is_called(item, name)), None) for item in releases]
+    if unknown := set(her.released_of) - {*made_of}:
+        told = f"released_of names {min(unknown)!r}, which is no release that is out already"
+        raise BadInput(told, hint=nearest(min(unknown), [Path(item).name for item in releases if _is_path(item)]))
+    then = {name: read_beside(truth, table) for name, table in her.released_of.items()}
+    tables = [truth if name is None else then[name] for name in made_of]
+    return tie(tables, releases, **known, person=key, people=truth)
+
+
+def _is_path(release: Any) -> bool:
+    return isinstance(release, str | Path)
+
+
+def _is_called(release: Any, name: str) -> bool:
+    return _is_path(release) and (Path(release) == Path(name) or Path(release).name == name)
 
 
 def groups_beside(release: Any, published: Published, her: Adversary) -> tuple[Table, EarlierReleases]:
@@ -64,8 +94,10 @@ def groups_beside(release: Any, published: Published, her: Adversary) -> tuple[T
     from divulge.api.query import manifests_of
 
     source = table_of(published.engine, published.tables[0].relation, source=_called(release))
-    new = release if manifests_of(release) is not None else answers.AnatomizedSource(published)
-    return beside_new(new, source, roles_of_groups(published), her)
+    manifests = manifests_of(release)
+    new = answers.AnatomizedSource(published) if manifests is None else release
+    identifier = () if manifests is None else tuple(manifests.public["roles"]["identifier"])
+    return beside_new(new, source, replace(roles_of_groups(published), identifier=identifier), her)
 
 
 def roles_of_groups(published: Published) -> Roles:
@@ -76,7 +108,7 @@ def roles_of_groups(published: Published) -> Roles:
 
 
 def _called(release: Any) -> str:
-    return str(release) if isinstance(release, str | Path) else "the release"
+    return str(release) if _is_path(release) else "the release"
 
 
 def _told_of(found: Joined) -> Table:
@@ -127,9 +159,14 @@ def released_in(found: Joined, *, first: int = 0) -> EarlierReleases:
             raise BadInput(told, hint="Name releases of the same people, or leave it out")
         told_of: dict[str, Any] = {"release": release.name, "kind": release.kind, "classes": len(release)}
         told_of["classes_sha256"] = release.classes_sha256
+        told_of["made_of"] = found.sources[first + at]
         settings.append(told_of | {"people": people, "found_by": asdict(reading)})
     out = values.counted(len(columns), "release that is out", "releases that are out")
-    notes = how_certain(found, _JUDGED.format(out=out))
+    taken = ", which what is out is taken to be made of" if found.left is None else ""
+    notes = how_certain(found, _JUDGED.format(out=out, taken=taken))
+    if found.left is not None and found.left[0]:
+        left, alone = (values.counted(count, "person", "people") for count in found.left)
+        notes.append(_LEFT.format(left=left, alone=alone))
     return EarlierReleases(columns, tuple(settings), tuple(notes), kept=found)
 
 

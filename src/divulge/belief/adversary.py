@@ -70,6 +70,8 @@ class Adversary:
     """The column of the population that says how many people a row stands for; by default a row is one person."""
     released: Any = None
     """Releases of the same people that are out already: folders, tables, or what `open_release` gave; a list of them, or one."""
+    released_of: Mapping[str, Any] | None = None
+    """Which table a release that is out was made of, where that was an earlier state: by the release's folder, or its last part."""
     nulls: NullsSaid | None = None
     """A null is a "category" of its own (the default), its row is left out ("drop"), or it matches anything ("wildcard")."""
     suppressed: Mapping[str, wildcards.SuppressedAs] | None = None
@@ -91,7 +93,12 @@ class Adversary:
                 object.__setattr__(self, name, values_by_attribute(given, name))
         self.knowledge()
         self._check_distances()
-        checked = {"tries": tries_by_attribute, "within": within_by_attribute, "released": _releases}
+        checked: dict[str, Callable[[Any], Any]] = {
+            "tries": tries_by_attribute,
+            "within": within_by_attribute,
+            "released": _releases,
+        }
+        checked["released_of"] = _tables_by_release
         for name, check in checked.items():
             if getattr(self, name) is not None:
                 object.__setattr__(self, name, check(getattr(self, name)))
@@ -137,7 +144,7 @@ class Adversary:
         for key in ("original", "population"):
             if isinstance(found.get(key), str):
                 found[key] = _seen_from(folder, found[key])
-        for key in ("prior", "taxonomies", "released"):
+        for key in ("prior", "taxonomies", "released", "released_of"):
             if isinstance(given := found.get(key), Mapping):
                 found[key] = {
                     name: item if as_share(item) is not None else _paths_seen_from(folder, item)
@@ -188,7 +195,7 @@ class Adversary:
     @property
     def holding_nothing(self) -> Adversary:
         """The same where what she holds has become columns of the table."""
-        return replace(self, released=None)
+        return replace(self, released=None, released_of=None)
 
     def refuse(self, names: Iterable[str], why: str) -> None:
         """An option without effect is refused."""
@@ -230,7 +237,8 @@ class Assumptions:
     def of(cls, adversary: Adversary, table: Table, roles: Roles) -> Assumptions:
         """Hold what is said about her against the roles of a table, and open her original beside it."""
         adversary.refuse(
-            ("released",), "only measure, check, tradeoff and what publishes judge people in joint classes"
+            ("released", "released_of"),
+            "only measure, check, tradeoff and what publishes judge people in joint classes",
         )
         priors = _by_attribute(adversary.prior, roles)
         return cls(
@@ -352,6 +360,13 @@ def _releases(given: Any) -> tuple[Any, ...]:
     if not several:
         raise BadInput("released names no release", hint="give the folders of those that are out already")
     return several
+
+
+def _tables_by_release(given: Any) -> Mapping[str, Any]:
+    if not isinstance(given, Mapping) or not given or not all(isinstance(name, str) for name in given):
+        hint = "give the table of each, by its folder: {'release-2024': 'patients-2024.csv'}"
+        raise BadInput(f"released_of is {type(given).__name__}, which names no releases", hint=hint)
+    return given
 
 
 def _check_prior(given: Any) -> None:

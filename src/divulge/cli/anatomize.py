@@ -14,7 +14,7 @@ import divulge as dv
 from divulge import results
 from divulge.cli.generalize import TargetOption
 from divulge.cli.ledger import LedgerOptions, turn_of
-from divulge.cli.measure import ReleasedOption
+from divulge.cli.measure import ReleasedOfOption, ReleasedOption, held_already
 from divulge.cli.options import (
     JsonOption,
     LeaveOutOption,
@@ -138,6 +138,7 @@ def anatomize(
         Option(help="A null is a value of its own, or its row is left out.", rich_help_panel="Adversary"),
     ] = "category",
     released: ReleasedOption = None,
+    released_of: ReleasedOfOption = None,
     out: Annotated[
         Path | None,
         Option(metavar="DIR", help="The folder to publish in; it must not exist yet. Without it nothing is written."),
@@ -215,7 +216,7 @@ def anatomize(
         return
     if attack or queries or target:
         refuse_in_chunks(opened, "neither attacks nor the error of queries nor a model")
-    her = dv.Adversary(released=released) if released else None
+    her = dv.Adversary(**held_already(released, released_of))
     with turn_of(known if writes else None):
         release = dv.anatomize(opened, seed=seed, adversary=her, ledger=known, **asked, **method.given())
         measured = queries != 0 and release.groups.only is not None
@@ -234,6 +235,7 @@ def anatomize(
 
 _MAKING: tuple[str, ...] = (
     "released",
+    "released_of",
     "out",
     "format_",
     "seed",

@@ -20,8 +20,10 @@ from divulge.cli.compare import SeveralTables
 from divulge.cli.ledger import LedgerOptions
 from divulge.cli.measure import (
     PrivateOption,
+    ReleasedOfOption,
     ReleasedOption,
     SuppressionOptions,
+    held_already,
     refuse_beside_levels,
     table_or_release,
 )
@@ -89,6 +91,7 @@ def check(
     policy: PolicyOptions,
     files: GateFiles,
     released: ReleasedOption = None,
+    released_of: ReleasedOfOption = None,
     protect: options.ProtectOption = None,
     sample: Annotated[int, Option(help="How many of the classes that break a promise to name.", min=0)] = 10,
     joint: options.JointOption = False,
@@ -116,10 +119,10 @@ def check(
 
     def levels_of(table: TableOptions) -> Any:
         if not several:  # what has no effect on this one has one on the others
-            beside = ("released", "original", *program.options_of(LedgerOptions)) if held else ()
+            beside = ("released", "released_of", "original", *program.options_of(LedgerOptions)) if held else ()
             used = ("chart", "json_", *program.options_of(GateFiles), *beside)
             refuse_beside_levels(context, table.source, used=used)
-        her = dv.Adversary(original=adversary.original if held else None, released=released or None)
+        her = dv.Adversary(original=adversary.original if held else None, **held_already(released, released_of))
         return dv.check_anatomized(table.source, adversary=her, ledger=known, engine=table.chosen_engine())
 
     def verdict_of(table: TableOptions) -> Verdict:
@@ -134,7 +137,7 @@ def check(
             opened = judged.table
             named = roles.resolve(opened) | columns.resolve(opened)
         her = suppression.added_to(adversary.resolve(() if opened is None else opened.names))
-        her = replace(her, released=released or None)
+        her = replace(her, **held_already(released, released_of))
         return dv.check(judged, kept, **named, joint=joint, adversary=her, sample=sample, ledger=known)
 
     drawings: dict[str, Pictures] = {}

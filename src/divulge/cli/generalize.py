@@ -15,7 +15,7 @@ from divulge import results, search
 from divulge.belief import Adversary
 from divulge.cli import options, program
 from divulge.cli.ledger import LedgerOptions, turn_of
-from divulge.cli.measure import ReleasedOption
+from divulge.cli.measure import ReleasedOfOption, ReleasedOption, held_already
 from divulge.cli.pictures import ChartOption, Makers, Pictures, ReportOption, write_report
 from divulge.cli.policies import PolicyOptions, policy_of
 from divulge.cli.tables import TableOptions
@@ -69,6 +69,7 @@ def generalize(
     ledger: LedgerOptions,
     policy: PolicyOptions,
     released: ReleasedOption = None,
+    released_of: ReleasedOfOption = None,
     protect: options.ProtectOption = None,
     out: Annotated[
         Path | None, Option(metavar="DIR", help="The new folder to publish in; without it nothing is written.")
@@ -162,7 +163,7 @@ def generalize(
     kept = in_force.policy
     given = roles.resolve(opened)
     levels, her = levels_and_adversary(opened, kept, given, hierarchies=hierarchies, adversary=adversary)
-    her = replace(her, released=released or None)
+    her = replace(her, **held_already(released, released_of))
     common = given | {
         "policy": kept,
         "hierarchies": levels,

@@ -24,6 +24,25 @@ from divulge.errors import BadInput
 app = options.new_app()
 
 
+ReleasedOfOption = Annotated[
+    options.Texts,
+    Option(
+        metavar="RELEASE=TABLE",
+        help="The table one of these was made of, if it changed; with --person.",
+        rich_help_panel="Adversary",
+    ),
+]
+
+
+def held_already(released: options.Texts, released_of: options.Texts) -> dict[str, Any]:
+    """What is out already, as an adversary takes it."""
+    pairs = [text.rpartition("=")[::2] for text in released_of or ()]
+    if wrong := [table for release, table in pairs if not (release and table)]:
+        told = f"--released-of {wrong[0]} says no release and its table"
+        raise BadInput(told, hint="For example --released-of release-2024=patients-2024.csv")
+    return {"released": released or None, "released_of": dict(pairs) or None}
+
+
 ReleasedOption = Annotated[
     options.Texts,
     Option(
@@ -142,6 +161,7 @@ def measure(
     suppression: SuppressionOptions,
     further: FurtherOptions,
     released: ReleasedOption = None,
+    released_of: ReleasedOfOption = None,
     about: Annotated[
         options.Text,
         Option(
@@ -224,7 +244,7 @@ def measure(
         judged,
         **_roles(roles, opened, about, given),
         joint=joint,
-        adversary=replace(suppression.added_to(adversary.resolve(opened.names)), released=released or None),
+        adversary=replace(suppression.added_to(adversary.resolve(opened.names)), **held_already(released, released_of)),
     )
     if class_:
         one = measurement.of_class(**_class_values(class_, [key.name for key in measurement.contingency.keys]))

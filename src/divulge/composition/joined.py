@@ -79,6 +79,10 @@ class Joined:
     """How many tables the truth came in."""
     held: Held = field(repr=False)
     """Keeps the rows for as long as this is kept."""
+    sources: tuple[str, ...]
+    """Of each release the table that it was looked up in."""
+    left: tuple[int, int] | None = None
+    """Where people were found again in a later table: those who are not in it any more, and how many of them left their classes alone."""
 
     @property
     def exact(self) -> bool:
@@ -93,14 +97,19 @@ class Joined:
         return replace(self.table, relation=relation)
 
 
-def joined(truths: Sequence[Table], disclosed: Sequence[Disclosed], *, person: str | None = None) -> Joined:
-    """Find everybody in every release; `truths` is one table, or of each release the table that it was made of."""
+def joined(
+    truths: Sequence[Table], disclosed: Sequence[Disclosed], *, person: str | None = None, people: Table | None = None
+) -> Joined:
+    """Find everybody in every release; `truths` is one table, or of each release the table that it was made of.
+
+    With `people` the rows are those of this table, whatever state of it the releases were made of; it needs `person`.
+    """
     if len(truths) not in (1, len(disclosed)):
         told = f"{len(truths)} truths were given for {len(disclosed)} releases"
         raise BadInput(told, hint="Give one table, or for each release the table that it was made of")
     every = list(truths) * (len(disclosed) if len(truths) == 1 else 1)
     if person is not None:
-        for table in truths:
+        for table in truths if people is None else (*truths, people):
             table.column(person)
     columns = _free_names(len(disclosed), [name for table in truths for name in table.names])
     versions: dict[int, _Version] = {}
@@ -113,10 +122,21 @@ def joined(truths: Sequence[Table], disclosed: Sequence[Disclosed], *, person: s
     readings = [found_in[place] for place in range(len(disclosed))]
     found = list(versions.values())
     engine = found[0].engine
-    held = engine.hold(found[0].sql if len(found) == 1 else _tied(found, columns, person))
+    sql = found[0].sql if len(found) == 1 else _tied(found, columns, person)
+    left = None
+    if people is not None and person is not None:
+        today = _own(people, versions)[0]
+        for version in found:
+            _refuse_repeated(version, person)
+        tied = engine.hold(sql)
+        sql, left = _found_again(today, tied, columns, person), _who_left(today, tied, columns, person)
+    held = engine.hold(sql)
     last = every[-1]
     rows = table_of(engine, held.relation, source=last.source, frame=last.frame, reading=last.reading)
-    return Joined(rows, tuple(columns), tuple(disclosed), tuple(readings), person, len(found), held)
+    return Joined(
+        rows, tuple(columns), tuple(disclosed), tuple(readings), person, len(found), held,
+        tuple(table.source for table in every), left,
+    )  # fmt: skip
 
 
 def _own(table: Table, versions: dict[int, _Version]) -> tuple[Table, OwnEngine]:
@@ -244,7 +264,9 @@ def _by_mapping(table: Table, release: Disclosed, gone: _Gone | None) -> _Lookup
     not_null = tuple(name for name in opened.sensitive if drop and table.has(name))
     given = " AND ".join(f"{table.engine.quote(name)} IS NOT NULL" for name in not_null)
     rows_in = replace(table, relation=f"(SELECT * FROM {table.relation} WHERE {given})") if not_null else table
-    counted = count_in_memory(Request(rows_in, Roles(release.columns, (), (), None, None), "category", joint=False))
+    told = [part for part in release.told if gone is None and table.has(part.columns[0])]
+    roles = Roles(release.columns, tuple(part.columns[0] for part in told), (), None, None)
+    counted = count_in_memory(Request(rows_in, roles, "category", joint=False))
     own = [place for place, name in enumerate(release.columns) if name in opened.quasi_identifiers]
     parts = (counted.keys[place] for place in own), (counted.codes[place] for place in own)
     recoding, _ = opened.recode(replace(counted, keys=tuple(parts[0]), codes=tuple(parts[1])))
@@ -261,7 +283,21 @@ def _by_mapping(table: Table, release: Disclosed, gone: _Gone | None) -> _Lookup
         for who, people in zip(left, gone.rows["people"].to_pylist(), strict=True):
             placed[class_of.get(who, NOT_PUBLISHED)] -= people
     reading = HowFound.held_against("mapping", release, placed[1:])
+    misfits = max((_with_other_values(counted, code, part) for part in told), default=0)
+    reading = replace(reading, misfits=max(0, misfits - reading.too_many))
     return _Lookup(release.columns, pa.table(rows), ranked=False, reading=reading, not_null=not_null, gone=gone)
+
+
+def _with_other_values(counted: Contingency, code: Ints, part: Part) -> int:
+    """How many people of the classes were published with other sensitive values than they have: counts of another state of the table."""
+    cells, known = counted.cells[part.columns[0]], {text: place for place, text in enumerate(part.texts[0])}
+    to = np.array([known.get(as_text(label), len(known)) for label in cells.domain.labels], dtype=np.int64)
+    width, classes = len(known) + 1, int(max(code.max(initial=0), part.in_class.max(initial=-1) + 1)) + 1
+    here = arrays.exact_sums(
+        code[cells.class_index] * width + to[cells.value], cells.mass.astype(np.int64), classes * width
+    )
+    published = arrays.exact_sums((part.in_class + 1) * width + part.codes[0], part.people, classes * width)
+    return int(np.maximum(here - published, 0)[width:].sum())  # those before are not published
 
 
 def _own_part(counted: Contingency, places: Sequence[int]) -> list[tuple[Domain, list[int]]]:
@@ -457,6 +493,28 @@ def _tied(versions: Sequence[_Version], columns: Sequence[str], person: str | No
     newest = f"ROW_NUMBER() OVER ({one} ORDER BY divulge_version DESC) AS divulge_newest"
     rows = f"SELECT {plain}, {codes}, {newest} FROM ({everybody}) AS everybody"
     return f"SELECT {plain}, {', '.join(map(quote, columns))} FROM ({rows}) AS tied WHERE divulge_newest = 1"
+
+
+def _found_again(people: Table, tied: Held, columns: Sequence[str], person: str) -> str:
+    """The rows of a table, each with the classes that its person has: as she was when a release was made, not as she is."""
+    quote = people.engine.quote
+    own = ", ".join(f"source.{quote(name)}" for name in people.names)
+    codes = ", ".join(f"COALESCE(before.{quote(name)}, {NOT_PUBLISHED}) AS {quote(name)}" for name in columns)
+    same = f"source.{quote(person)} = before.{quote(person)}"
+    return f"SELECT {own}, {codes} FROM {people.relation} AS source LEFT JOIN {tied.relation} AS before ON {same}"
+
+
+def _who_left(people: Table, tied: Held, columns: Sequence[str], person: str) -> tuple[int, int]:
+    """How many who are in a release are not in the table, and how many of them share their classes with nobody else who left."""
+    key, names = people.engine.quote(person), [people.engine.quote(name) for name in columns]
+    listed, out = ", ".join(names), " OR ".join(f"before.{name} <> {NOT_PUBLISHED}" for name in names)
+    stays = f"SELECT DISTINCT {key} AS who FROM {people.relation}"
+    gone = f"SELECT {', '.join(f'before.{name}' for name in names)} FROM {tied.relation} AS before LEFT JOIN ({stays}) AS stays "
+    gone += f"ON stays.who = before.{key} WHERE stays.who IS NULL AND ({out})"
+    classes = f"SELECT COUNT(*) AS n FROM ({gone}) AS gone GROUP BY {listed}"
+    sums = "COALESCE(SUM(n), 0) AS people, COALESCE(SUM(CASE WHEN n = 1 THEN 1 ELSE 0 END), 0) AS alone"
+    found = people.engine.query(f"SELECT {sums} FROM ({classes}) AS classes").to_pylist()[0]
+    return int(found["people"]), int(found["alone"])
 
 
 def _refuse_repeated(version: _Version, person: str) -> None:
