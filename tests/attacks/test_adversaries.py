@@ -318,6 +318,13 @@ def test_sets_of_columns_up_to_a_size() -> None:
     assert len(result.knowledge) == 4
 
 
+def test_progress_counts_attacks_and_sets() -> None:
+    """One attack, and three sets of one or two of two columns."""
+    seen: list[tuple[int, int]] = []
+    found(TRUTH, knows=["age", "sex"], attacks="prosecutor", subsets=2, progress=lambda *told: seen.append(told))
+    assert seen == [(done, 4) for done in range(5)]
+
+
 def test_wrong_knowledge_finds_fewer_rows(engine: DuckDBEngine | SparkEngine) -> None:
     """Who is looked up by another's age finds another's row: right are only those whose age is still their own, about half."""
     truth = pa.table({"age": list(range(200)), "disease": ["flu"] * 200})

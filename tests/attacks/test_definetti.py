@@ -6,17 +6,20 @@ from __future__ import annotations
 import itertools
 import math
 from collections import Counter
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
+import divulge as dv
 from divulge.anatomy import AlphaBetaGammaDelta, Anatomy, CodedTable, CodedTables, RandomPermutation, RowCodes, Slppa
 from divulge.anatomy.methods import anatomize
 from divulge.anatomy.rows import rows_of
 from divulge.attacks import ATTACKERS, Attempt, definetti
 from divulge.attacks.definetti import ROUNDS, Dealt, _scaled, _Values, deal, guess
 from divulge.attacks.groups import TargetsInGroups
+from divulge.engines import DuckDBEngine, SparkEngine
 from tests.anatomy.public import paper_rows
 from tests.attacks.staged import anatomized_stage, people_of
 
@@ -127,6 +130,13 @@ def test_who_is_in_no_group_is_guessed_by_what_was_learnt() -> None:
     found = attempt([SMOKERS, DISEASES], TRUTH, control=control)
     assert found.control is not None
     assert (found.control.tries, found.control.successes) == (2, 2.0)  # of "often" nothing was learnt: flu is commonest
+
+
+def test_every_engine_learns_the_same(engine: DuckDBEngine | SparkEngine) -> None:
+    asked: dict[str, Any] = {"sensitive": "disease", "knows": "smokes", "attacks": ["attribute-linkage", "definetti"]}
+    (linked, learnt) = dv.attack([SMOKERS, DISEASES], truth=TRUTH, engine=engine, **asked).attempts
+    assert learnt.successes == pytest.approx(attempt([SMOKERS, DISEASES], TRUTH).successes)
+    assert linked.successes < learnt.successes
 
 
 @pytest.mark.public_data

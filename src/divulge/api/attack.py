@@ -111,7 +111,7 @@ def attack(
         policy: Promises to hold the attacks against, beside those of the release: as in `check`.
         hierarchies: A folder of hierarchy files that says what labels stand for.
         adversary: As in `measure`: what she believes beforehand, rules out, and holds as population; how suppressed cells are meant.
-        progress: Called with (attacks done, all attacks).
+        progress: Called with how many attacks and sets of columns are done, and how many there are.
         engine: As in `read`.
 
     Examples:
@@ -159,13 +159,21 @@ def attack(
     running = [
         one for one in chosen or adversaries.ATTACKERS if one.name not in left_out and (chosen or one.by_default)
     ]
+    sets = [
+        columns
+        for size in range(1, min(subsets, len(stage.knows)) + 1)
+        for columns in itertools.combinations(stage.knows, size)
+    ]
     attempts: list[adversaries.Attempt] = []
+    knowledge: list[adversaries.Knowing] = []
+    tell = progress or (lambda _, __: None)
     for done, attacker in enumerate(running):
-        if progress is not None:
-            progress(done, len(running))
+        tell(done, len(running) + len(sets))
         attempts += attacker.run(stage)
-    if progress is not None:
-        progress(len(running), len(running))
+    for done, columns in enumerate(sets, len(running)):
+        tell(done, len(running) + len(sets))
+        knowledge += adversaries.knowing(stage, columns)
+    tell(len(running) + len(sets), len(running) + len(sets))
     settings = {
         **opened.table.told,
         "truth": stage.everybody.source,
@@ -200,7 +208,7 @@ def attack(
     }
     return adversaries.AttackResult(
         attempts=tuple(attempts),
-        knowledge=tuple(_knowing(stage, subsets)),
+        knowledge=tuple(knowledge),
         left_out={} if chosen else left_out,
         settings=settings,
         notes=(*([] if in_truth is None else [in_truth]), *_notes(stage)),
@@ -478,13 +486,6 @@ def _partly_wrong(people: adversaries.People, share: float, seed: int) -> advers
         other = chance.integers(0, len(people), len(people))
         columns[name] = people.known[name].take(pa.array(np.where(chance.random(len(people)) < share, other, own)))
     return replace(people, known=pa.table(columns))
-
-
-def _knowing(stage: adversaries.Stage, subsets: int) -> Iterator[adversaries.Knowing]:
-    """What is achieved by each set of up to so many columns: the row, and each sensitive value."""
-    for size in range(1, min(subsets, len(stage.knows)) + 1):
-        for columns in itertools.combinations(stage.knows, size):
-            yield from adversaries.knowing(stage, columns)
 
 
 def _notes(stage: adversaries.Stage) -> Iterator[str]:

@@ -287,7 +287,7 @@ def no_rows(stage: Stage) -> str:
         return "an anatomized release has no rows of whole people"
     if stage.document.get("kind") in ("generalized", "applied"):
         return "the release is generalized: who fits a label is not near to it but in it"
-    return "" if stage.knows else "nothing is known of the targets that is in the release"
+    return stage.too_many_rows if stage.knows else "nothing is known of the targets that is in the release"
 
 
 def distances(stage: Stage) -> list[Floats]:

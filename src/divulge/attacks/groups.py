@@ -241,7 +241,7 @@ def no_groups(stage: Stage) -> str:
     """Why these attacks have nothing to attack; empty where they have."""
     if stage.published is None:
         return "the release is not anatomized"
-    return "" if stage.knows else "nothing is known of the targets that is in the release"
+    return stage.too_many_rows if stage.knows else "nothing is known of the targets that is in the release"
 
 
 def _nothing_to_put_together(stage: Stage) -> str:

@@ -76,6 +76,8 @@ class Matcher:
         self.columns, self.about = tuple(columns), tuple(about)
         self._meanings, self._suppression, self._mass = dict(meanings or {}), dict(suppression or {}), mass
         self._people: list[Table] = []
+        self._fitting_values: dict[tuple[str, tuple[answers.Text, ...], bool], answers.Fits] = {}
+        self._totals: dict[str, Floats] = {}
         self._plain: dict[str, frozenset[answers.Text]] = {}
         self.unread: dict[str, tuple[str, ...]] = {}
         """Labels that nobody could read, by column."""
@@ -120,10 +122,12 @@ class Matcher:
 
     def totals(self, column: str) -> Floats:
         """The records of each value of a column, in the order of `labels`."""
-        sql = f"SELECT {self._place[column]} AS v, SUM(n) AS n FROM {self._coded.relation} AS c GROUP BY 1"
-        found, sums = self.engine.query(sql), np.zeros(len(self.labels(column)))
-        sums[found["v"].to_numpy()] = found["n"].to_numpy()
-        return sums
+        if column not in self._totals:
+            sql = f"SELECT {self._place[column]} AS v, SUM(n) AS n FROM {self._coded.relation} AS c GROUP BY 1"
+            found, sums = self.engine.query(sql), np.zeros(len(self.labels(column)))
+            sums[found["v"].to_numpy()] = found["n"].to_numpy()
+            self._totals[column] = sums
+        return self._totals[column]
 
     def knowing_values(self, tables: Iterable[Table]) -> None:
         """Take note of values that the columns have in tables of people: a label like them stands for itself."""
@@ -243,6 +247,13 @@ class Matcher:
         return self.release.column(column).kind == "number" and people.column(column).kind == "number"
 
     def _fits(self, column: str, texts: Sequence[answers.Text], *, is_number: bool) -> answers.Fits:
+        """Read once for the same values, however many sets of columns they are known with."""
+        key = (column, tuple(texts), is_number)
+        if key not in self._fitting_values:
+            self._fitting_values[key] = self._read(column, texts, is_number=is_number)
+        return self._fitting_values[key]
+
+    def _read(self, column: str, texts: Sequence[answers.Text], *, is_number: bool) -> answers.Fits:
         found = answers.fits(
             self.labels(column),
             texts,

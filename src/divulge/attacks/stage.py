@@ -209,6 +209,16 @@ class Stage:
         return in_common(column, people.truth[name], numbers=self._numbers(people, [name])[name])
 
     @cached_property
+    def too_many_rows(self) -> str:
+        """Why rows cannot be held one by one: more than may come to memory. Attacks by joins leave them where they are."""
+        limit, tables = self.engine.row_limit, [self.release] if self.published is None else self.published.tables
+        if limit is None:
+            return ""
+        counts = [self.engine.query(f"SELECT COUNT(*) AS n FROM {table.relation}")["n"][0].as_py() for table in tables]
+        told = f"the release has {max(counts):,} rows, and {limit:,} may come to memory one by one"
+        return told if max(counts) > limit else ""
+
+    @cached_property
     def more_people_than_rows(self) -> bool:
         """Whether some people of the truth cannot be in the release."""
         sql = f"SELECT COUNT(*) AS n FROM {self.everybody.relation}"
