@@ -86,7 +86,10 @@ def test_the_action_leaves_with_the_verdict(project: Path, variables: dict[str, 
     assert (held.returncode, told) == (0, "exit-code=0\n"), held.stderr
     broken, told = checked(project, variables, tables="*.csv", policy="divulge.toml", arguments="--l-diversity 1")
     assert (broken.returncode, told) == (1, "exit-code=1\n"), broken.stderr
-    assert broken.stdout.startswith("1 of 2 tables hold; broken: bad.csv.")
+    assert broken.stdout.splitlines()[:2] == [
+        "holds: False",
+        "in_words: bad.csv: k_anonymity >= 2 is broken: measured 1, by 2 classes with 2 people",
+    ]
     assert 'failures="1"' in (project / "divulge.xml").read_text(encoding="utf-8")
     assert '"ruleId": "k_anonymity"' in (project / "divulge.sarif").read_text(encoding="utf-8")
 

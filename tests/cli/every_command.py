@@ -28,9 +28,11 @@ GOOD: Mapping[str, Sequence[str]] = {
     "rank --k-anonymity": ("rank", "@t.csv", *ROLES, "--set", "sex,age", "--set", "postal_code,age", "--k-anonymity", "4"),
     "rank --growing": ("rank", "@t.csv", *ROLES, "--growing"),
     "check": ("check", "@release/table.csv", *ROLES[:4], "--k-anonymity", "4", "--l-diversity", "2"),
+    "check --policy": ("check", "@release/table.csv", "@release/table.csv", *ROLES[:4], "--policy", "@gate.toml"),
     "dbt": ("dbt", "@divulge_dbt"),
     "generalize": ("generalize", "@t.csv", *ROLES, "--leave-out", "ward", "--k-anonymity", "4", "--optima", "--nodes", "--dry-run"),
     "generalize --out": ("generalize", "@t.csv", *ROLES, "--leave-out", "ward", "--k-anonymity", "4", "--out", "@new", "--force"),
+    "generalize --policy": ("generalize", "@t.csv", *ROLES, "--leave-out", "ward", "--policy", "@gate.toml", "--no-explain"),
     "generalize --pareto": ("generalize", "@t.csv", *ROLES, "--pareto", "entropy_leakage"),
     "anatomize": ("anatomize", "@t.csv", *ANATOMY, "--attack", "--out", "@tables-2", "--force", "--seed", "1"),
     "anatomize --advise": ("anatomize", "@t.csv", *ANATOMY, "--advise", "--queries", "10"),
@@ -94,6 +96,7 @@ def prepare(folder: Path, written: Callable[[str], str] = str) -> Path:
     lines = [lines[0], *map(written, lines[1:])]
     (folder / "t.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
     (folder / "many.csv").write_text("\n".join([lines[0], *lines[2:3] * 60]) + "\n", encoding="utf-8")
+    (folder / "gate.toml").write_text("[promises]\nk_anonymity = 3\n", encoding="utf-8")
     (folder / "zips.csv").write_text("Zip,Disease\n" + written("11*,flu\n11*,cancer\n"), encoding="utf-8")
     places = (
         "a shop for books and records in the old town",

@@ -110,6 +110,10 @@ def test_each_table_has_its_verdict_and_the_worst_decides() -> None:
     assert [each.get("holds") for each in failed.json()["tables"]] == [False, None, True]
     assert failed.json()["tables"][1]["exit_code"] == 2
     assert failed.err.startswith("divulge: missing.csv: there is no file")
+    assert failed.json()["in_words"] == [
+        "alone.csv: k_anonymity >= 3 is broken: measured 1, by 2 classes with 2 people",
+        "missing.csv: could not be judged: exit code 2; standard error says why",
+    ]
 
 
 def test_the_answer_for_several_stands_first() -> None:
@@ -120,7 +124,7 @@ def test_the_answer_for_several_stands_first() -> None:
 
 def test_one_table_is_told_as_ever() -> None:
     assert set(run_cli("check", "a.csv", *GOOD, "--json").json()) == {
-        "holds", "rows", "people", "classes", "settings", "notes", "promises", "findings", "alone",
+        "holds", "in_words", "rows", "people", "classes", "settings", "notes", "promises", "findings", "alone",
     }  # fmt: skip
 
 
@@ -191,6 +195,13 @@ def test_no_value_of_a_cell_is_in_the_files() -> None:
         assert CELLS.findall(written) == []
     assert "k_anonymity &gt;= 9 for chosen people, choice 1" in written
     assert "basic_beta_likeness of chosen values &lt;= 0.1 is broken" in written
+
+
+def test_without_values_the_answer_stands_first_all_the_same() -> None:
+    shown = run_cli("check", "a.csv", *BAD, "--value-free")
+    told = "in_words: entropy_leakage <= 0.5 (disease) is broken: measured 1.352, by 1 class with 3 people"
+    assert (shown.code, shown.out.splitlines()[:2]) == (1, ["holds: False", told])
+    assert CELLS.findall(shown.out) == []
 
 
 def test_a_password_is_in_neither() -> None:

@@ -192,8 +192,9 @@ def _tell_all(found: Sequence[gates.JudgedTable], given: InForce, *, json_: bool
             sys.stderr.write(f"divulge: {item.source}: {item.error}\n")
     if json_:
         holds = not gates.exit_code(found)
+        sentences = [f"{item.source}: {told}" for item in found for told in item.broken]
         tables = [{"table": item.source, **item.document()} for item in found]
-        options.emit_json({"holds": holds, "tables": tables, "settings": given.settings})
+        options.emit_json({"holds": holds, "in_words": sentences, "tables": tables, "settings": given.settings})
         return
     options.show(gates.summary(found))
     for item in found:

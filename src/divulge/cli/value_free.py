@@ -45,7 +45,7 @@ _OF_CELLS_IN = {
 """Keys that mean a value only below others: the value of a metric is a number like any."""
 _OURS = frozenset(
     "counts nulls role attack kind method engine aim scope verdict how linkage association algorithm workload guard state looks_like "
-    "reason told not_tried symbol unit meaning formula correlation search distance band".split()
+    "reason told in_words not_tried symbol unit meaning formula correlation search distance band".split()
 )
 """Keys whose texts are ours and hold no value."""
 _MOMENTS = frozenset("at expires retracted today date".split())

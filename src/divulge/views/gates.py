@@ -71,6 +71,12 @@ class JudgedTable:
         """Each promise, and what was found beside them."""
         return [] if self.result is None else list(cases_of(self.result))
 
+    @property
+    def broken(self) -> list[str]:
+        """What is broken, or that it could not be judged, in words without a value of a cell."""
+        failed = [] if self.error is None else [_kind_of(self.error)]
+        return [*failed, *(case.broken for case in self.cases if case.broken)]
+
 
 def exit_code(judged: Sequence[JudgedTable]) -> int:
     """Of all together: what could not be judged weighs more than a broken promise."""

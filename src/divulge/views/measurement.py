@@ -16,6 +16,7 @@ from divulge import metrics, results
 from divulge.errors import BadInput
 from divulge.metrics import Measurement
 from divulge.policy import Outcome, Verdict, guard
+from divulge.views import gates
 from divulge.views.words import bullet, class_name, classes, grid, heading, noted, number, people, percent, rows
 
 if TYPE_CHECKING:
@@ -289,6 +290,7 @@ def verdict_document(verdict: Verdict) -> dict[str, Any]:
     measurement = verdict.measurement
     return {
         "holds": verdict.holds,
+        "in_words": gates.broken_in_words(verdict),
         "rows": measurement.rows,
         "people": measurement.people,
         "classes": measurement.class_count,
