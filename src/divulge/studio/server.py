@@ -35,7 +35,7 @@ from divulge.errors import BadInput
 from divulge.studio.beside import Beside, Change
 from divulge.studio.door import Door
 
-PLACES = ("table", "risk", "levels", "promises", "publish")
+PLACES = ("table", "risk", "levels", "promises", "attack", "publish")
 LARGEST_UPLOAD = 200 * 1024 * 1024
 _LARGEST_REQUEST = 1024 * 1024
 _SCRIPTS, _STYLES = ("page.js", "studio.js"), ("parts.css", "page.css", "studio.css")

@@ -46,6 +46,8 @@ class Work:
     """The column whose levels are looked at."""
     look: str = ""
     """The class that is looked at, by its name."""
+    arguments: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """Of functions of the library that no policy holds, by the place that fills them."""
     out: str = ""
     """The folder of the release."""
     format: str = ""
@@ -167,6 +169,16 @@ class Work:
         if rule is not None:
             rules[column] = rule
         return replace(self, document=_in_order({**self.document, "hierarchies": rules}))
+
+    def argument(self, place: str, name: str, default: Any = None) -> Any:
+        """What was said in a place."""
+        return self.arguments.get(place, {}).get(name, default)
+
+    def with_argument(self, place: str, name: str, value: Any) -> Work:
+        """The same with something said in a place; None, "" and []: nothing."""
+        said = {**self.arguments.get(place, {}), name: value}
+        kept = {key: given for key, given in said.items() if given not in (None, "", [])}
+        return replace(self, arguments={**self.arguments, place: kept})
 
     def with_adversary(self, **said: Any) -> Work:
         """The same with more, or something else, said about the adversary; None: nothing."""

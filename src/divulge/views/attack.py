@@ -250,6 +250,23 @@ def attack_rows(found: attacks.AttackResult) -> results.Rows:
 _HEAD = ("attack", "from 0 to 100 %", "succeeds", "95 % interval", "blindly", "by the prior", "control", "bound")
 
 
+def tiles(found: attacks.AttackResult) -> Html:
+    """Whether a bound is broken, and the strongest attack on rows and on each value."""
+    bounded = sum(attempt.bound is not None for attempt in found.attempts)
+    broken = len(found.broken)
+    judged = "bounds of promises are broken" if bounded else "bounds: nothing is promised that limits these attacks"
+    shown = [html.tile(f"{broken} of {bounded}", judged, bad=bool(broken), good=bool(bounded) and not broken)]
+    for about in dict.fromkeys(one.about for one in found.attempts if one.aim in ("linkability", "inference")):
+        best = _strongest(found, about)
+        beside = best.random if best.prior is None else best.prior
+        what = "the right row" if about is None else joined((html.value(about), " of a person"))
+        without = "" if beside is None else f"; {_share(beside)} without looking anybody up"
+        shown.append(
+            html.tile(_share(best.rate.value), joined(("of the time she gets ", what, f" ({best.name})", without)))
+        )
+    return html.tiles(*shown, html.tile(f"{found.settings['targets']:,}", "people attacked, drawn at random"))
+
+
 def sections(found: Any, curve: Html | None, *, whole: bool) -> Html:
     """A row for each attack; of the whole result also who is most at risk, what less knowledge achieves, and what was not tried."""
     if isinstance(found, attacks.Attacks):

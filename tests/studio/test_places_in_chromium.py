@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+# ruff: noqa: F811, F401 - fixtures
+"""Places of the studio that play with what would be published, in a real browser: they show what the commands below them find."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import divulge as dv
+from tests.helpers import run_cli
+from tests.studio.served import Served
+from tests.studio.test_studio_in_chromium import Page, browser, context, folder, pytestmark, served
+
+
+@pytest.fixture(autouse=True)
+def _here(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(folder)
+
+
+def opened(context: Any, served: Served, folder: Path, place: str) -> Page:
+    """The patients with the policy of their hospital, at a place."""
+    page = Page(context, served).open("patients.csv", folder / "hospital.toml")
+    page.go(place)
+    assert page.trouble() == ""
+    return page
+
+
+def change(page: Page, act: Any) -> None:
+    """Move a control, and wait for the answer."""
+    before = int(page.page.evaluate("Number(document.body.dataset.shown ?? 0)"))
+    act()
+    page.shown(before)
+
+
+def run_said(page: Page, folder: Path) -> list[dict[str, Any]]:
+    """What the commands of the page print, with the policy file that it saves."""
+    (folder / "divulge.toml").write_text(page.said("policy"), encoding="utf-8")
+    found = []
+    for line in page.said("command").splitlines():
+        program, *arguments = shlex.split(line)
+        assert program == "divulge"
+        done = run_cli(*arguments, *(["--force"] if "--out" in arguments else []), "--json")
+        assert done.code in (0, 1), done.err
+        found.append(json.loads(done.out))
+    return found
+
+
+def test_the_adversaries_of_the_page_achieve_what_those_of_the_command_do(
+    context: Any, served: Served, folder: Path
+) -> None:
+    coarse = {"quasi_identifiers": ["zip", "sex"], "sensitive": "diagnosis"}
+    others = [
+        name
+        for name in dv.read(folder / "patients.csv").names
+        if name not in [*coarse["quasi_identifiers"], "diagnosis"]
+    ]
+    made = dv.generalize(folder / "patients.csv", policy=dv.Policy(k_anonymity=9), leave_out=others, **coarse)
+    made.write(folder / "last-year")
+    page = opened(context, served, folder, "attack")
+    change(page, lambda: page.page.uncheck("input[name=knows][data-of=sex]"))
+    change(page, lambda: page.page.fill("input[name=records]", "200") or page.page.keyboard.press("Tab"))
+    change(page, lambda: page.page.check("input[name=release][data-of=last-year]"))
+    assert page.trouble() == ""
+    _, attacked, composed = run_said(page, folder)
+    assert attacked["settings"]["knows"] == ["zip", "age"]
+    assert attacked["settings"]["records"] == 200
+    shown = page.page.locator("#attacked .card tbody tr").all_inner_texts()
+    for told in attacked["attacks"]:
+        row = next(text for text in shown if text.startswith(told["attack"]))
+        assert f"{told['rate']:.2%}".replace(".00%", "%") in row.replace(".00%", "%")
+    together = composed["together"]
+    assert f"{together['below']:,} of" in page.page.inner_text("#together .verdict")
+    assert together["below"] > 0
+    change(page, lambda: page.page.fill("input[name=release][type=text]", "nowhere") or page.page.keyboard.press("Tab"))
+    assert "nowhere" in page.trouble()
+    change(page, lambda: page.page.uncheck("input[name=release][data-of=nowhere]"))
+    assert page.trouble() == ""
+    assert page.events == []
+    page.page.close()
