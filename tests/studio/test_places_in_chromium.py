@@ -53,13 +53,11 @@ def run_said(page: Page, folder: Path) -> list[dict[str, Any]]:
 def test_the_adversaries_of_the_page_achieve_what_those_of_the_command_do(
     context: Any, served: Served, folder: Path
 ) -> None:
-    coarse = {"quasi_identifiers": ["zip", "sex"], "sensitive": "diagnosis"}
-    others = [
-        name
-        for name in dv.read(folder / "patients.csv").names
-        if name not in [*coarse["quasi_identifiers"], "diagnosis"]
-    ]
-    made = dv.generalize(folder / "patients.csv", policy=dv.Policy(k_anonymity=9), leave_out=others, **coarse)
+    source, roles = folder / "patients.csv", ["zip", "sex", "diagnosis"]
+    others = [name for name in dv.read(source).names if name not in roles]
+    made = dv.generalize(
+        source, policy=dv.Policy(k_anonymity=9), quasi_identifiers=roles[:2], sensitive="diagnosis", leave_out=others
+    )
     made.write(folder / "last-year")
     page = opened(context, served, folder, "attack")
     change(page, lambda: page.page.uncheck("input[name=knows][data-of=sex]"))
