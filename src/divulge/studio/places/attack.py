@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import divulge as dv
-from divulge import attacks, charts
+from divulge import attacks, charts, views
 from divulge.errors import BadInput
 from divulge.studio.desk import Desk, in_words
 from divulge.studio.places.place import (
@@ -29,7 +29,7 @@ from divulge.studio.places.place import (
 )
 from divulge.studio.places.promises import released
 from divulge.studio.work import FILE, Work
-from divulge.views import attack, compose, html
+from divulge.views import html
 
 _NAME = "attack"
 _THIS, _AS_IT_CAME = "", "the table as it came"
@@ -251,11 +251,11 @@ def _achieved(desk: Desk, found: Any) -> Iterator[Html]:
     if desk.work.hidden:
         found = replace(found, attempts=tuple(replace(one, most_at_risk=()) for one in found.attempts))
     yield el("h1", "What an adversary achieves")
-    yield el("p", attack.verdict(found), class_="verdict")
-    yield attack.tiles(found)
+    yield el("p", views.attack.verdict(found), class_="verdict")
+    yield views.attack.tiles(found)
     curve = html.figure(charts.as_json(charts.knowledge(found))) if found.knowledge else None
     yield el("div", html.figure(charts.as_json(found.chart())), class_="card")
-    yield card("Attack by attack", attack.sections(found, curve, whole=True))
+    yield card("Attack by attack", views.attack.sections(found, curve, whole=True))
 
 
 def _together(found: Any) -> Iterator[Html]:
@@ -264,10 +264,14 @@ def _together(found: Any) -> Iterator[Html]:
         yield card("Together with what is out already", el("p", told, class_="lead"))
         return
     drawn = html.figure(charts.as_json(found.chart())) if found.together is not None else None
-    numbers = el("details", el("summary", "every number, alone and together"), compose.sections(found, None))
-    told = html.bullets(*compose.sentences(found))
+    numbers = el("details", el("summary", "every number, alone and together"), views.compose.sections(found, None))
+    told = html.bullets(*views.compose.sentences(found))
     yield card(
-        "Together with what is out already", el("p", compose.answer(found), class_="verdict"), drawn, told, numbers
+        "Together with what is out already",
+        el("p", views.compose.answer(found), class_="verdict"),
+        drawn,
+        told,
+        numbers,
     )
 
 
