@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import sys
 from collections import Counter
@@ -105,6 +106,41 @@ def test_an_iceberg_table_as_of_a_metadata_file(iceberg: Path) -> None:
     """A catalog names one metadata file: that version is read. 00001 is what the append left."""
     (first,) = (iceberg / "metadata").glob("00001-*.metadata.json")
     assert rows(first) == {("a", 30): 1_000, ("b", 31): 1_000}
+
+
+def test_a_delta_table_as_of_a_version_or_a_moment(delta: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    first, last = {("a", 30): 1_000, ("b", 31): 1_000}, TRUTH
+    assert rows(delta, as_of=0) == rows(delta, as_of="0") == first
+    assert rows(delta, as_of=1) == rows(delta, as_of="2999-01-01T00:00:00") == last
+    assert read(delta).reading.how == {"version": 1}
+    assert run(["measure", str(delta), "--qi", "zip,age", "--as-of", "0", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert (told["rows"], told["settings"]["read"]["version"]) == (2_000, 0)
+    with pytest.raises(BadInput, match="The newest version is 1"):
+        read(delta, as_of=7)
+    with pytest.raises(BadInput, match=r"no version as_of='yesterday'. Give a version, as 3, or a moment"):
+        read(delta, as_of="yesterday")
+
+
+def test_an_iceberg_table_as_of_a_snapshot_a_tag_or_a_moment(tmp_path: Path) -> None:
+    table = iceberg_table(tmp_path)
+    root, known = tmp_path / "n" / "people", table.snapshots()
+    table.manage_snapshots().create_tag(known[0].snapshot_id, "published").commit()
+    first = {("a", 30): 1_000, ("b", 31): 1_000}
+    assert rows(root) == TRUTH
+    assert rows(root, as_of=known[0].snapshot_id) == rows(root, as_of="published") == first
+    assert rows(root, as_of="2999-01-01") == TRUTH
+    assert read(root, as_of="published").reading.how == {"snapshot": known[0].snapshot_id}
+    assert read(root).reading.how == {"snapshot": known[-1].snapshot_id}
+    for wrong in (1, "1999-01-01", "nothing"):
+        with pytest.raises(BadInput, match="has no version as_of="):
+            read(root, as_of=wrong)
+
+
+def test_files_have_no_versions(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("a\n1\n", encoding="utf-8")
+    with pytest.raises(BadInput, match=r"as_of=1 picks a version of a Delta Lake or Iceberg table, and .* is csv"):
+        read(tmp_path / "t.csv", as_of=1)
 
 
 PARTS = {

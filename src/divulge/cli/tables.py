@@ -33,6 +33,9 @@ class TableOptions:
     ]
     table: Annotated[Text, Option(metavar="NAME", help="The table to read in a database.")] = None
     sql: Annotated[Text, Option(metavar="SELECT", help="Instead, what one SELECT of a database gives.")] = None
+    as_of: Annotated[
+        Text, Option(metavar="VERSION", help="Of Delta Lake or Iceberg: a version, a snapshot, or a moment.")
+    ] = None
     header: Annotated[
         bool | None, Option("--header/--no-header", help="Whether a CSV file begins with column names.")
     ] = None

@@ -38,6 +38,7 @@ def read(
     *,
     table: str | None = None,
     sql: str | None = None,
+    as_of: int | str | None = None,
     header: bool | None = None,
     delimiter: str | None = None,
     encoding: str = "utf-8",
@@ -53,6 +54,7 @@ def read(
             opened before, which comes back as it is. With Spark also the name of a table in a catalog.
         table: Which table of a database.
         sql: Instead of a table, one SELECT that the database answers; nothing is ever written there.
+        as_of: Of a Delta Lake table a version, of an Iceberg table a snapshot, a branch or a tag; of either a moment ("2026-01-31", UTC).
         header: Whether the first line of delimited text names the columns; by default this is found out.
         delimiter: What stands between the values of delimited text; by default this is found out.
         encoding: How delimited text is encoded.
@@ -65,7 +67,7 @@ def read(
         >>> [(column.name, column.kind) for column in table.columns]
         [('zip', 'text'), ('age', 'number')]
     """
-    asked = ReadOptions(table, sql, header=header, delimiter=delimiter, encoding=encoding, decimal=decimal)
+    asked = ReadOptions(table, sql, as_of, header=header, delimiter=delimiter, encoding=encoding, decimal=decimal)
     chosen = choose_engine(engine)
     if isinstance(source, str | os.PathLike):
         path = os.fspath(source)
@@ -135,8 +137,9 @@ def _read_path(source: str, asked: ReadOptions, *, engine: DuckDBEngine) -> Tabl
     if address.scheme in STORES:
         bucket = Bucket.of(address)
         if (form := bucket.log_format()) is not None:
-            asked.only(why=f"{address.shown} is a table of {form}")
-            return read_lakehouse(LogTable(address.shown, form), address.url, source=address.shown, engine=engine)
+            asked.only("as_of", why=f"{address.shown} is a table of {form}")
+            table = LogTable(address.shown, form)
+            return read_lakehouse(table, address.url, asked.as_of, source=address.shown, engine=engine)
         return _read_local(str(bucket.fetch(engine)), asked, engine=engine, source=address.shown)
     asked.only(*_OF_DATABASES, why=f"{address.shown} is a database")
     return (read_postgres if address.scheme in POSTGRES else read_adbc)(address, asked, engine=engine)
@@ -151,8 +154,8 @@ def _read_local(path: str, asked: ReadOptions, *, engine: DuckDBEngine, source: 
         project = read_project(path, encoding=asked.encoding).open(engine=engine)
         return replace(project, source=project.source.replace(path, source))
     if (lakehouse := find_lakehouse(path)) is not None:
-        asked.only(why=f"{source} is a table of {lakehouse.format}")
-        return read_lakehouse(lakehouse, path, source=source, engine=engine)
+        asked.only("as_of", why=f"{source} is a table of {lakehouse.format}")
+        return read_lakehouse(lakehouse, path, asked.as_of, source=source, engine=engine)
     files = find_files(path, source)
     asked.only(*_TAKES.get(files.kind, ()), why=f"{source} is {files.kind}")
     if files.kind in _ASKED_READERS:
