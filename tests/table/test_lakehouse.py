@@ -118,6 +118,8 @@ def test_a_delta_table_as_of_a_version_or_a_moment(delta: Path, capsys: pytest.C
     assert (told["rows"], told["settings"]["read"]["version"]) == (2_000, 0)
     with pytest.raises(BadInput, match="The newest version is 1"):
         read(delta, as_of=7)
+    with pytest.raises(BadInput, match="The table began later"):
+        read(delta, as_of="1999-01-01")
     with pytest.raises(BadInput, match=r"no version as_of='yesterday'. Give a version, as 3, or a moment"):
         read(delta, as_of="yesterday")
 

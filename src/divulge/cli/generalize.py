@@ -96,11 +96,7 @@ def generalize(
     ] = "loss",
     method: Annotated[
         Literal["full-domain", "columns", "mondrian", "relaxed-mondrian"],
-        Option(
-            metavar="NAME",
-            help="full-domain, columns (each as it is or gone), mondrian or relaxed-mondrian (boxes).",
-            rich_help_panel="Search",
-        ),
+        Option(metavar="NAME", help="full-domain, columns, mondrian, relaxed-mondrian.", rich_help_panel="Search"),
     ] = "full-domain",
     time_limit: Annotated[
         float | None, Option(metavar="SECONDS", help="When to stop searching.", min=0, rich_help_panel="Search")

@@ -28,7 +28,7 @@ class TableOptions:
         str,
         Argument(
             metavar="TABLE",
-            help="CSV, Parquet, Arrow, JSON lines (file, folder, glob), SQLite, DuckDB, Delta, Iceberg, ARX project, URL of a database.",
+            help="File, folder or glob (CSV, Parquet, Arrow, JSON lines, Excel, SPSS, Stata), database, lakehouse, URL, - for stdin.",
         ),
     ]
     table: Annotated[Text, Option(metavar="NAME", help="The table to read in a database.")] = None
@@ -36,8 +36,10 @@ class TableOptions:
     as_of: Annotated[
         Text, Option(metavar="VERSION", help="Of Delta Lake or Iceberg: a version, a snapshot, or a moment.")
     ] = None
+    sheet: Annotated[Text, Option(metavar="NAME", help="The sheet to read in a spreadsheet.")] = None
+    codes: Annotated[bool, Option("--codes", help="Of SPSS or Stata: codes instead of their labels.")] = False
     header: Annotated[
-        bool | None, Option("--header/--no-header", help="Whether a CSV file begins with column names.")
+        bool | None, Option("--header/--no-header", help="Whether a CSV file or a sheet begins with column names.")
     ] = None
     delimiter: Annotated[
         Text, Option(metavar="SIGN", help="What separates the cells of a CSV file; found by itself if not given.")

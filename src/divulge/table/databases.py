@@ -29,11 +29,11 @@ import duckdb
 import pyarrow as pa
 
 from divulge.engines import DuckDBEngine, double_quoted
-from divulge.errors import BadInput, DivulgeError, MissingDependency, listed, nearest
+from divulge.errors import BadInput, DivulgeError, MissingDependency
 from divulge.table.addresses import Address
 from divulge.table.frames import check_schema
 from divulge.table.paths import Files
-from divulge.table.reading import HowRead, ReadOptions
+from divulge.table.reading import HowRead, ReadOptions, pick
 from divulge.table.table import Table, check_names, table_of
 from divulge.table.text_files import column_types, recast
 
@@ -112,7 +112,7 @@ def read_sqlite(files: Files, asked: ReadOptions, *, source: str, engine: DuckDB
                 _ask(connection, one_select(asked.sql, "sqlite"), source=shown)
                 stored = _store(connection, _ASKED, engine=engine, source=shown)
             else:
-                name = _pick([name for (name,) in connection.execute(_SQLITE_TABLES)], asked.table, source=source)
+                name = pick([name for (name,) in connection.execute(_SQLITE_TABLES)], asked.table, source=source)
                 shown, how = f"table {name!r} of {source}", {"table": name}
                 stored = _store(connection, name, engine=engine, source=shown)
     except sqlite3.Error as error:
@@ -205,7 +205,7 @@ def read_duckdb(files: Files, asked: ReadOptions, *, source: str, engine: DuckDB
         row["name"] if row["schema"] == "main" else f"{row['schema']}.{row['name']}": (row["schema"], row["name"])
         for row in engine.query(_DUCKDB_TABLES, [database]).to_pylist()
     }
-    name = _pick(list(known), asked.table, source=source)
+    name = pick(list(known), asked.table, source=source)
     relation = ".".join(map(engine.quote, (database, *known[name])))
     return table_of(engine, relation, source=f"table {name!r} of {source}", reading=HowRead("duckdb", {"table": name}))
 
@@ -287,7 +287,7 @@ def _read(cursor: Any, address: Address, asked: ReadOptions, *, engine: DuckDBEn
         # schema.table finds any, a bare name those on the search path first
         known = {f"{row['schema']}.{row['name']}": row for row in tables} | {row["shown"]: row for row in tables}
         names = [row["shown"] for row in tables]
-        picked = known[asked.table if asked.table in known else _pick(names, asked.table, source=address.shown)]
+        picked = known[asked.table if asked.table in known else pick(names, asked.table, source=address.shown)]
         how, source = {"table": f"{picked['schema']}.{picked['name']}"}, f"table {picked['name']!r} of {address.shown}"
         wanted = f"{double_quoted(picked['schema'])}.{double_quoted(picked['name'])}"
         fields = _fields(cursor.adbc_execute_schema(f"SELECT * FROM {wanted}"))
@@ -384,7 +384,7 @@ def _read_adbc(connection: Any, name: str, address: Address, asked: ReadOptions,
         sql, source, how = one_select(asked.sql, dialect), f"the statement on {address.shown}", {"sql": asked.sql}
     else:
         known = _adbc_tables(connection)
-        table = _pick(list(known), asked.table, source=address.shown)
+        table = pick(list(known), asked.table, source=address.shown)
         catalog, schema, plain = known[table]
         target = exp.table_(plain, db=schema or None, catalog=catalog or None, quoted=True).sql(dialect=dialect)
         sql, source, how = f"SELECT * FROM {target}", f"table {table!r} of {address.shown}", {"table": table}
@@ -409,17 +409,3 @@ def _adbc_tables(connection: Any) -> dict[str, tuple[str, str, str]]:
         name if once[name] == 1 else ".".join(filter(None, (catalog, schema, name))): (catalog, schema, name)
         for catalog, schema, name in found
     }
-
-
-def _pick(tables: Sequence[str], asked: str | None, *, source: str) -> str:
-    """The table's name; `tables` are the names a user may choose from."""
-    if not tables:
-        raise BadInput(f"{source} has no tables")
-    if asked is None and len(tables) == 1:
-        return tables[0]
-    if asked is None:
-        choices = f"Choose one with table=: {listed(tables)}"
-        raise BadInput(f"{source} has {len(tables)} tables and none was chosen", hint=choices)
-    if asked not in tables:
-        raise BadInput(f"{source} has no table {asked!r}", hint=nearest(asked, tables))
-    return asked

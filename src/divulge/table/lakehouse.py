@@ -74,6 +74,8 @@ def _read_delta(root: str, as_of: str | None, source: str) -> _Opened:
     elif as_of is not None:
         moment = _moment(as_of, source, "a version, as 3, or a moment, as 2026-01-31T12:00")
         table.load_as_version(moment)
+        if table.history(1)[0]["timestamp"] > moment.timestamp() * 1000:
+            raise _no_version(source, as_of, "The table began later")
     return pa.RecordBatchReader.from_stream(table.scan()), {"version": table.version()}
 
 

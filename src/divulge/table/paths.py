@@ -12,6 +12,7 @@ from __future__ import annotations
 import glob
 import os
 import re
+import zipfile
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,12 +20,13 @@ from typing import Literal
 
 from divulge.errors import BadInput, nearest
 
-FileKind = Literal["csv", "json", "parquet", "arrow", "arrow stream", "sqlite", "duckdb"]
+FileKind = Literal["csv", "json", "parquet", "arrow", "arrow stream", "sqlite", "duckdb", "excel", "spss", "stata"]
 _KINDS: dict[str, FileKind] = {
     ".csv": "csv", ".tsv": "csv", ".tab": "csv", ".txt": "csv", ".data": "csv", ".json": "json", ".jsonl": "json", ".ndjson": "json",
     ".parquet": "parquet", ".pq": "parquet", ".arrow": "arrow", ".feather": "arrow", ".ipc": "arrow", ".arrows": "arrow stream",
     ".sqlite": "sqlite", ".sqlite3": "sqlite", ".db": "sqlite",
-    ".duckdb": "duckdb", ".ddb": "duckdb",
+    ".duckdb": "duckdb", ".ddb": "duckdb", ".xlsx": "excel", ".xlsm": "excel", ".xlsb": "excel", ".xls": "excel", ".ods": "excel",
+    ".sav": "spss", ".zsav": "spss", ".dta": "stata",
 }  # fmt: skip
 _MAGIC: tuple[tuple[int, bytes, FileKind], ...] = (
     (0, b"PAR1", "parquet"),
@@ -32,9 +34,16 @@ _MAGIC: tuple[tuple[int, bytes, FileKind], ...] = (
     (0, b"\xff\xff\xff\xff", "arrow stream"),
     (0, b"SQLite format 3\0", "sqlite"),
     (8, b"DUCK", "duckdb"),
+    (0, b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "excel"),
+    (0, b"$FL2", "spss"),
+    (0, b"$FL3", "spss"),
+    (0, b"<stata_dta>", "stata"),
+    *((0, bytes((version, order)), "stata") for version in (113, 114, 115) for order in (1, 2)),
 )
+_SHEETS = ("xl/workbook.xml", "xl/workbook.bin", "content.xml")
+"""What one of lies in the archive that a spreadsheet is."""
 _REFUSED: tuple[tuple[int, bytes, str], ...] = (
-    (0, b"PK\x03\x04", "a zip archive or a spreadsheet: save the sheet as CSV, or unpack the archive"),
+    (0, b"PK\x03\x04", "a zip archive, and no spreadsheet: unpack it first"),
     (0, b"FEA1", "a Feather file of version 1: write it anew as Arrow or Parquet"),
     (0, b"PARE", "an encrypted Parquet file: decrypt it first"),
     (0, b"%PDF", "a PDF document"),
@@ -140,6 +149,8 @@ def file_kind(path: Path, *, shown: str) -> FileKind:
     for offset, magic, kind in _MAGIC:
         if start[offset:].startswith(magic):
             return kind
+    if start.startswith(b"PK\x03\x04") and _is_sheet(path):
+        return "excel"
     for offset, magic, what in _REFUSED:
         if start[offset:].startswith(magic):
             raise BadInput(f"{shown} cannot be read: it is {what}")
@@ -147,6 +158,14 @@ def file_kind(path: Path, *, shown: str) -> FileKind:
     if named not in {kind for _, _, kind in _MAGIC}:  # text has no first bytes of its own
         return named
     raise BadInput(f"{shown} is named like {named} data and is not", hint="Is it cut off, or misnamed?")
+
+
+def _is_sheet(path: Path) -> bool:
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return any(name in _SHEETS for name in archive.namelist())
+    except (zipfile.BadZipFile, OSError):
+        return False
 
 
 def packing(paths: Sequence[Path]) -> str:

@@ -20,15 +20,24 @@ from divulge.table.paths import LogTable, find_files
 from divulge.table.reading import HowRead, ReadOptions
 from divulge.table.remote import STORES, WEB, Bucket, download, receive
 from divulge.table.spark_tables import find_spark_source, moved_to_spark, read_spark_frame
+from divulge.table.spreadsheets import read_sheet
+from divulge.table.statistics_files import read_statistics
 from divulge.table.table import Table, table_of
 from divulge.table.text_files import read_delimited, read_json
 
 _OF_TEXT = ("header", "delimiter", "encoding", "decimal")
 _OF_DATABASES = ("table", "sql")
+_OF_STATISTICS = ("codes", "encoding")
 _FILES_OF = ("sqlite", "duckdb")
-_TAKES = {"csv": _OF_TEXT, "sqlite": _OF_DATABASES, "duckdb": _OF_DATABASES}
+_TAKES = {
+    "csv": _OF_TEXT, "sqlite": _OF_DATABASES, "duckdb": _OF_DATABASES, "excel": ("sheet", "header"),
+    "spss": _OF_STATISTICS, "stata": _OF_STATISTICS,
+}  # fmt: skip
 """The options that a kind of file takes."""
-_ASKED_READERS = {"csv": read_delimited, "sqlite": read_sqlite, "duckdb": read_duckdb}
+_ASKED_READERS = {
+    "csv": read_delimited, "sqlite": read_sqlite, "duckdb": read_duckdb, "excel": read_sheet,
+    "spss": read_statistics, "stata": read_statistics,
+}  # fmt: skip
 _READERS = {"json": read_json, "parquet": read_parquet, "arrow": read_arrow, "arrow stream": read_arrow_stream}
 
 
@@ -39,26 +48,31 @@ def read(
     table: str | None = None,
     sql: str | None = None,
     as_of: int | str | None = None,
+    sheet: str | None = None,
     header: bool | None = None,
     delimiter: str | None = None,
     encoding: str = "utf-8",
     decimal: str | None = None,
+    codes: bool = False,
     engine: engines.EngineChoice = None,
 ) -> Table:
     """Open a table; whatever a verb takes as a table, it opens so.
 
     Args:
-        source: A file (CSV, JSON lines, Parquet, Arrow, SQLite, DuckDB), a folder or glob of such files, a Delta Lake or Iceberg table,
-            an ARX project (.deid), which brings roles and hierarchies of its own, the URL of a database (postgresql://, or one that has
-            an ADBC driver), a pandas, Polars or Spark frame, an Arrow table, reader or dataset, a DuckDB relation, or a table that was
-            opened before, which comes back as it is. With Spark also the name of a table in a catalog.
+        source: A file (CSV, JSON lines, Parquet, Arrow, SQLite, DuckDB, Excel, SPSS, Stata), a folder or glob of files, a Delta Lake or
+            Iceberg table, an ARX project (.deid), which brings roles and hierarchies of its own, an address (https://, s3://, gs://,
+            az://), that of a database (postgresql://, or one that has an ADBC driver), "-" for standard input, a pandas, Polars or Spark
+            frame, an Arrow table, reader or dataset, a DuckDB relation, or a table that was opened before, which comes back as it is.
+            With Spark also the name of a table in a catalog.
         table: Which table of a database.
         sql: Instead of a table, one SELECT that the database answers; nothing is ever written there.
         as_of: Of a Delta Lake table a version, of an Iceberg table a snapshot, a branch or a tag; of either a moment ("2026-01-31", UTC).
-        header: Whether the first line of delimited text names the columns; by default this is found out.
+        sheet: Which sheet of a spreadsheet; by default the only one that holds something.
+        header: Whether the first line of delimited text or of a sheet names the columns; by default this is found out.
         delimiter: What stands between the values of delimited text; by default this is found out.
         encoding: How delimited text is encoded.
         decimal: The decimal sign of delimited text, "," or "."; by default commas are found where they can be nothing else.
+        codes: Of SPSS and Stata: leave codes as they are, instead of the labels that stand for them.
         engine: "duckdb" (the default), "spark", an engine, or a Spark session. A Spark frame is read in its own session.
 
     Examples:
@@ -67,7 +81,7 @@ def read(
         >>> [(column.name, column.kind) for column in table.columns]
         [('zip', 'text'), ('age', 'number')]
     """
-    asked = ReadOptions(table, sql, as_of, header=header, delimiter=delimiter, encoding=encoding, decimal=decimal)
+    asked = ReadOptions(table, sql, as_of, sheet, header, delimiter, encoding, decimal, codes)
     chosen = choose_engine(engine)
     if isinstance(source, str | os.PathLike):
         path = os.fspath(source)

@@ -3,11 +3,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-from divulge.errors import BadInput
+from divulge.errors import BadInput, listed, nearest
 
 _FOR = {
     "table": "picks a table of a database",
@@ -61,3 +61,17 @@ class HowRead:
     def document(self) -> dict[str, Any]:
         """As `settings` tell it."""
         return {"kind": self.kind, **self.how, "notes": list(self.notes)}
+
+
+def pick(names: Sequence[str], asked: str | None, *, source: str, what: str = "table") -> str:
+    """The table of a database, or the sheet of a spreadsheet, that is asked for, or the only one; `names` are to choose from."""
+    if not names:
+        raise BadInput(f"{source} has no {what}s")
+    if asked is None and len(names) == 1:
+        return names[0]
+    if asked is None:
+        choices = f"Choose one with {what}=: {listed(names)}"
+        raise BadInput(f"{source} has {len(names)} {what}s and none was chosen", hint=choices)
+    if asked not in names:
+        raise BadInput(f"{source} has no {what} {asked!r}", hint=nearest(asked, names))
+    return asked

@@ -62,7 +62,7 @@ def read_dialect(path: Path, *, delimiter: str | None, header: bool | None, show
     if len(chosen) != 1 or chosen in '"\r\n\0':
         raise BadInput(f"the delimiter {delimiter!r} cannot be used", hint="Give one character, such as ';' or '\\t'")
     first, *rest = _records(text, chosen)
-    has_header = _looks_like_header(first, rest) if header is None else header
+    has_header = looks_like_header(first, rest) if header is None else header
     names = tuple((has_header and cell) or f"column{i}" for i, cell in enumerate(first))
     return Dialect(chosen, has_header, names, len(text[:skip].splitlines()), _line_end(text[skip:], chosen))
 
@@ -128,7 +128,7 @@ def _find_delimiter(text: str, path: Path) -> str:
     return best[2]
 
 
-def _looks_like_header(first: list[str], rest: list[list[str]]) -> bool:
+def looks_like_header(first: list[str], rest: list[list[str]]) -> bool:
     """A first row is a header if a column below it holds numbers or dates and it holds a word there.
 
     Where no column below holds numbers or dates there is nothing to compare with, and a header is assumed.
