@@ -11,11 +11,15 @@ import zlib
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import settings
 
 from divulge.engines import DuckDBEngine, SparkEngine
+
+if TYPE_CHECKING:
+    from tests.table.postgres_server import PostgresServer
 
 # --- What a test needs is seen from its fixtures -----------------------------------------------------------------------
 
@@ -156,6 +160,25 @@ def limited(tmp_path: Path) -> DuckDBEngine:
     engine = DuckDBEngine(memory_limit="200MB", temp_directory=folder)
     engine.cell_limit = FEW_CELLS
     return engine
+
+
+# --- PostgreSQL: a real server, started once, on loopback --------------------------------------------------------------
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[PostgresServer]:
+    """A server with one empty database; skips where PostgreSQL is not installed."""
+    from tests.table.postgres_server import running_server
+
+    with running_server() as server:
+        yield server
+
+
+@pytest.fixture
+def database(postgres: PostgresServer) -> PostgresServer:
+    """The same server with nothing in it."""
+    postgres.run("DROP SCHEMA IF EXISTS other CASCADE", "DROP SCHEMA public CASCADE", "CREATE SCHEMA public")
+    return postgres
 
 
 # --- Spark: one session for the whole run, started when first asked for ------------------------------------------------

@@ -26,7 +26,10 @@ import divulge as dv
 from divulge.datasets import patients
 from divulge.metrics import METRICS
 from tests.helpers import run_cli
+from tests.table.postgres_server import PostgresServer
 
+Generic = Mapping[str, Callable[..., str]]
+Rows = list[dict[str, Any]]
 IDENTITY = ("k_anonymity", "identity_itpr")
 AT_LEAST = ("k_anonymity", "l_diversity", "entropy_l_diversity")
 TESTS = (*AT_LEAST, "t_closeness", "distribution_leakage", "entropy_leakage", "itpr", "identity_itpr")
@@ -42,7 +45,7 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def generic(package: Path) -> dict[str, Callable[..., str]]:
+def generic(package: Path) -> Generic:
     """The generic tests as functions that give a statement; dbt makes macros of them in the same way."""
     loaded = jinja2.Environment(extensions=["jinja2.ext.do"], undefined=jinja2.StrictUndefined)  # noqa: S701 - SQL
     loaded.globals["target"] = {"type": "duckdb"}
@@ -58,19 +61,15 @@ def generic(package: Path) -> dict[str, Callable[..., str]]:
     }
 
 
-def numbers(generic: Mapping[str, Callable[..., str]], table: pa.Table, distance: str) -> dict[str, dict[Any, float]]:
+def numbers(generic: Generic, ask: Callable[[str], Rows], distance: str) -> dict[str, dict[Any, float]]:
     """By each test the number of each class; every class breaks a bound that none can keep."""
     found = {}
-    with duckdb.connect() as connection:
-        connection.register("people", table)
-        for name, statement in generic.items():
-            asked: dict[str, Any] = {"at_least": 1e9} if name in AT_LEAST else {"at_most": -1e9}
-            asked |= {} if name in IDENTITY else {"sensitive": "s"}
-            asked |= {"distance": distance} if name == "t_closeness" else {}
-            rows = (
-                connection.sql(statement("people", quasi_identifiers=["q", "r"], **asked)).to_arrow_table().to_pylist()
-            )
-            found[name] = {(row["q"], row["r"]): row[name] for row in rows}
+    for name, statement in generic.items():
+        asked: dict[str, Any] = {"at_least": 1e9} if name in AT_LEAST else {"at_most": -1e9}
+        asked |= {} if name in IDENTITY else {"sensitive": "s"}
+        asked |= {"distance": distance} if name == "t_closeness" else {}
+        rows = ask(statement("people", quasi_identifiers=["q", "r"], **asked))
+        found[name] = {(row["q"], row["r"]): row[name] for row in rows}
     return found
 
 
@@ -99,25 +98,40 @@ def drawn(seed: int) -> pa.Table:
     return pa.table({"q": pa.array(q, pa.string()), "r": r, "s": pa.array(s, pa.int64())})
 
 
-def assert_equal(generic: Mapping[str, Callable[..., str]], table: pa.Table, distance: str) -> None:
-    theirs, mine = numbers(generic, table, distance), ours(table, distance)
+def assert_equal(theirs: Mapping[str, Mapping[Any, float]], table: pa.Table, distance: str) -> None:
+    mine = ours(table, distance)
     assert set(theirs) == set(TESTS)
     for name in TESTS:
         assert theirs[name] == pytest.approx(mine[name], abs=1e-9), name
 
 
+def in_duckdb(generic: Generic, table: pa.Table, distance: str) -> dict[str, dict[Any, float]]:
+    with duckdb.connect() as connection:
+        connection.register("people", table)
+        return numbers(generic, lambda sql: connection.sql(sql).to_arrow_table().to_pylist(), distance)
+
+
 @pytest.mark.parametrize("distance", ["equal", "ordered"])
 @pytest.mark.parametrize("seed", range(8))
-def test_the_sql_gives_our_numbers(generic: Mapping[str, Callable[..., str]], seed: int, distance: str) -> None:
-    assert_equal(generic, drawn(seed), distance)
+def test_the_sql_gives_our_numbers(generic: Generic, seed: int, distance: str) -> None:
+    assert_equal(in_duckdb(generic, drawn(seed), distance), drawn(seed), distance)
 
 
-def test_the_numbers_of_the_demo(generic: Mapping[str, Callable[..., str]]) -> None:
+def test_the_sql_gives_our_numbers_in_postgresql(generic: Generic, database: PostgresServer) -> None:
+    """The same statements, on a real server."""
+    table = drawn(5)
+    database.load("people", table)
+    for distance in ("equal", "ordered"):
+        assert_equal(numbers(generic, database.rows, distance), table, distance)
+
+
+def test_the_numbers_of_the_demo(generic: Generic) -> None:
     people = patients(rows=20_000, seed=7)
-    assert_equal(generic, pa.table({"q": people["zip"], "r": people["age"], "s": people["diagnosis"]}), "equal")
+    table = pa.table({"q": people["zip"], "r": people["age"], "s": people["diagnosis"]})
+    assert_equal(in_duckdb(generic, table, "equal"), table, "equal")
 
 
-def test_only_classes_that_break_the_bound_fail(generic: Mapping[str, Callable[..., str]]) -> None:
+def test_only_classes_that_break_the_bound_fail(generic: Generic) -> None:
     table = pa.table({"q": ["a", "a", "b"], "s": ["flu", "gout", "flu"]})
     with duckdb.connect() as connection:
         connection.register("people", table)

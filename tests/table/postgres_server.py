@@ -48,6 +48,14 @@ class PostgresServer:
                 cursor.execute(statement)
             connection.commit()
 
+    def rows(self, statement: str) -> list[dict[str, Any]]:
+        """What a statement gives."""
+        driver: Any = importlib.import_module("adbc_driver_postgresql.dbapi")
+        with driver.connect(self.url) as connection, connection.cursor() as cursor:
+            cursor.execute(statement)
+            found: list[dict[str, Any]] = cursor.fetch_arrow_table().to_pylist()
+            return found
+
     def load(self, table: str, rows: Any) -> None:
         """Make a table of an Arrow table."""
         driver: Any = importlib.import_module("adbc_driver_postgresql.dbapi")
