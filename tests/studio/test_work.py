@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import divulge as dv
@@ -39,6 +39,7 @@ def after(work: Work, change: tuple[str, str, object]) -> Work:
     return work.with_levels(of, value) if name == "levels" else work.with_adversary(rule_out=value)
 
 
+@settings(suppress_health_check=[HealthCheck.too_slow])  # names of metrics are looked up while it draws
 @given(st.lists(roles | promises | shares | levels | adversary, max_size=6))
 def test_opening_the_file_of_a_work_gives_the_same_work(changes: list[tuple[str, str, object]]) -> None:
     work = Work(source="t.csv", name="t.csv")

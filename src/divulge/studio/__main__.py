@@ -11,7 +11,7 @@ import threading
 from typing import IO, Any
 
 from divulge.studio.desk import Desk
-from divulge.studio.places import PLACES
+from divulge.studio.places import PLACES, place_named
 
 
 def _read(lines: IO[str], inbox: queue.Queue[dict[str, Any]]) -> None:
@@ -26,7 +26,7 @@ def main() -> None:
     os.dup2(2, 1)
     inbox: queue.Queue[dict[str, Any]] = queue.Queue()
     threading.Thread(target=_read, args=(sys.stdin, inbox), daemon=True).start()
-    Desk(inbox, out).serve({place.name: place for place in PLACES})
+    Desk(inbox, out).serve(PLACES, place_named)
 
 
 if __name__ == "__main__":

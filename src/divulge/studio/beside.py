@@ -30,6 +30,8 @@ class Beside:
 
     def __init__(self, folder: Callable[[], str], first: Sequence[Change] = ()) -> None:
         self.work: Message = {}
+        self.papers = ""
+        """The folder of the reports that were written last."""
         self._folder, self._first = folder, first
         self._lock = threading.Lock()
         self._asked = 0
@@ -69,8 +71,8 @@ class Beside:
     def _listen(self, process: subprocess.Popen[str]) -> None:
         for line in process.stdout or ():
             message = json.loads(line)
-            if "work" in message:
-                self.work = message["work"]
+            self.work = message.get("work", self.work)
+            self.papers = message.get("papers", self.papers)
             box = self._boxes.get(message.pop("to", 0))
             if box is not None:
                 box.put(None if message.get("end") else message)

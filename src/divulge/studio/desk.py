@@ -15,6 +15,8 @@ import time
 import traceback
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
 from typing import IO, Any, TypeVar
 
 import divulge as dv
@@ -25,6 +27,8 @@ from divulge.views import html
 Found = TypeVar("Found")
 _KEPT = 24
 """Results that are kept, so that going back to a tab takes no time."""
+_LARGEST_HELD = 4 * 1024**3
+"""Bytes of files that are held in memory; larger ones are read where they lie, each time."""
 _OFTEN = 0.15
 """Seconds between two reports of progress."""
 _ARGUMENT = re.compile(r"\b([a-z]+(?:_[a-z]+)*)=(?=[\s.,;)]|$)")
@@ -118,11 +122,16 @@ class Desk:
     def table(self) -> Any:
         """The table, opened once."""
 
-        def opened() -> Any:
+        def opened() -> tuple[Any, Any]:
             self.progress(f"reading {self.work.name}")
-            return dv.read(self.work.source, engine=dv.DuckDBEngine(progress=self._tell))
+            found = dv.read(self.work.source, engine=dv.DuckDBEngine(progress=self._tell))
+            if _size(self.work.source) > _LARGEST_HELD:
+                return found, None
+            # A text file would be read anew for each question; held, a slider answers seven times as fast on a million rows.
+            held = found.engine.hold(f"SELECT * FROM {found.relation}")
+            return replace(found, relation=held.relation), held
 
-        return self.once("table", opened)
+        return self.once("table", opened)[0]
 
     @property
     def rows(self) -> int:
@@ -131,18 +140,21 @@ class Desk:
         return int(self.once("rows", counted).column("n")[0].as_py())
 
     # --- answering ------------------------------------------------------------------------------------------------
-    def serve(self, places: Mapping[str, Any]) -> None:
-        """Answer until the server is gone."""
+    def serve(self, names: Sequence[str], place_named: Callable[[str], Any]) -> None:
+        """Answer until the server is gone; places are loaded when they are needed, or while nobody waits."""
+        ahead = list(names)
         while True:
+            while ahead and self._answering and self._inbox.empty():
+                place_named(ahead.pop(0))
             *older, newest = self._next()
             for request in older:
-                self._answer(places, request, shown=False)
-            self._answer(places, newest, shown=True)
+                self._answer(place_named, request, shown=False)
+            self._answer(place_named, newest, shown=True)
 
-    def _answer(self, places: Mapping[str, Any], request: dict[str, Any], *, shown: bool) -> None:
+    def _answer(self, place_named: Callable[[str], Any], request: dict[str, Any], *, shown: bool) -> None:
         self._answering = request["to"]
-        if self._guarded(lambda: self._change(places, request)) and shown:
-            self._guarded(lambda: places[request["place"]].show(self, self._is_partial(request)))
+        if self._guarded(lambda: self._change(place_named, request)) and shown:
+            self._guarded(lambda: place_named(request["place"]).show(self, self._is_partial(request)))
         self.say(end=True)
 
     def _next(self) -> Sequence[dict[str, Any]]:
@@ -158,12 +170,12 @@ class Desk:
     def _is_partial(self, request: Mapping[str, Any]) -> bool:
         return bool(request.get("changes")) and not self.afresh
 
-    def _change(self, places: Mapping[str, Any], request: dict[str, Any]) -> None:
+    def _change(self, place_named: Callable[[str], Any], request: dict[str, Any]) -> None:
         """What the page wants changed; all of it or nothing."""
-        place, before, self.afresh = places[request["place"]], self.work, False
+        place, before, self.afresh = place_named(request["place"]), self.work, False
         first, self._first = self._first, []
         if first:  # what the command line asked for, as if somebody did it on the page
-            self._change(places, {"place": "table", "changes": first})
+            self._change(place_named, {"place": "table", "changes": first})
             before = self.work
         try:
             for name, of, value in request.get("changes", ()):
@@ -195,6 +207,13 @@ class Desk:
             self.say(error=told, hint="please report it with the lines that the terminal shows")
             return False
         return True
+
+
+def _size(source: str) -> int:
+    """Bytes on the disk; 0 of what is elsewhere."""
+    path = Path(source)
+    files = path.rglob("*") if path.is_dir() else [path]
+    return sum(file.stat().st_size for file in files if file.is_file())
 
 
 def in_words(text: str) -> str:

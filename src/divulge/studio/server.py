@@ -34,11 +34,14 @@ from starlette.routing import Route
 from divulge.errors import BadInput
 from divulge.studio.beside import Beside, Change
 from divulge.studio.door import Door
+from divulge.studio.places import PLACES
 
-PLACES = ("table", "risk", "levels", "promises", "attack", "publish")
 LARGEST_UPLOAD = 200 * 1024 * 1024
 _LARGEST_REQUEST = 1024 * 1024
 _SCRIPTS, _STYLES = ("page.js", "studio.js"), ("parts.css", "page.css", "studio.css")
+_REPORTS = ("report.html", "public-report.html")
+_OF_REPORTS = "sandbox allow-scripts allow-popups; default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:"
+"""Beside the page's own policy, which names its scripts by their hashes."""
 _HEARTBEAT = 15.0
 _SOON, _LEFT = 5.0, 60.0
 """Seconds after which a desk stands ready for a further page, and after which one ends whose page was closed."""
@@ -125,6 +128,7 @@ class Studio:
             Route("/w/{work}/cancel", self.cancel, methods=["POST"]),
             Route("/w/{work}/file", self.file, methods=["POST"]),
             Route("/w/{work}/alive", self.alive),
+            Route("/w/{work}/paper/{name}", self.paper),
             Route("/w/{work}/{place}", self.page),
             Route("/static/{name}", self.static),
         ]
@@ -194,6 +198,17 @@ class Studio:
             shutil.rmtree(kept.parent, ignore_errors=True)
             return _refused(413, "the file is larger than 200 MB", "open it by its path instead")
         return JSONResponse({"path": str(kept), "name": name})
+
+    async def paper(self, request: Request) -> Response:
+        """A report that was written; it forbids itself all but its own scripts, and here it has no origin."""
+        session, name = self.session(request), request.path_params["name"]
+        if session is None or not session.beside.papers or name not in _REPORTS:
+            return _refused(404, "there is no such report")
+        path = Path(session.beside.papers) / name
+        text = await run_in_threadpool(lambda: path.read_text(encoding="utf-8") if path.is_file() else None)
+        if text is None:
+            return _refused(404, "the report is not there any more")
+        return Response(text, media_type="text/html", headers={"Content-Security-Policy": _OF_REPORTS})
 
     async def alive(self, request: Request) -> Response:
         """Open as long as the page is: the server knows whether somebody is there, and the page whether the server is."""
@@ -310,7 +325,9 @@ def serve(
     bound = listening(port)
     number = bound.getsockname()[1]
     studio = Studio(first)
-    threading.Thread(target=drawing_script, daemon=True).start()
+    soon = threading.Timer(_SOON, drawing_script)  # not at once: what is read first needs no picture
+    soon.daemon = True
+    soon.start()
 
     @contextlib.asynccontextmanager
     async def living(app: Starlette) -> AsyncIterator[None]:

@@ -24,7 +24,9 @@ async function ask(changes = []) {
     }
     if (own === number && !failed) at("trouble").hidden = true;
   } catch {
-    if (own === number) lost(true);
+    if (own !== number) return;
+    lost(true);
+    setTimeout(() => { if (own === number) ask(); }, 1000); // what was asked is not done twice; the page comes back as it is
   } finally {
     clearTimeout(slow);
     if (own === number) { document.body.classList.remove("waiting"); at("doing").hidden = true; document.body.dataset.shown = own; }

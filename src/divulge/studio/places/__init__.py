@@ -1,8 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The places of the studio, in the order of its tabs. Each shows results of the library for the work on the desk."""
+"""The places of the studio, in the order of its tabs; each is a file of this folder, which shows results of the library.
 
-from divulge.studio.places import attack, levels, promises, publish, risk, table
+A place is imported when it is first needed: charts and attacks take longer to load than a table takes to be read.
+"""
 
-PLACES = (table.PLACE, risk.PLACE, levels.PLACE, promises.PLACE, attack.PLACE, publish.PLACE)
+from __future__ import annotations
 
-__all__ = ["PLACES"]
+import importlib
+from typing import Any
+
+PLACES = ("table", "risk", "levels", "promises", "attack", "publish")
+
+__all__ = ["PLACES", "place_named"]
+
+
+def place_named(name: str) -> Any:
+    """The place of that name."""
+    return importlib.import_module(f"divulge.studio.places.{name}").PLACE

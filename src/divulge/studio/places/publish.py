@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import divulge as dv
+from divulge import publish
 from divulge.api.report import Report
 from divulge.errors import BadInput
 from divulge.studio.desk import Desk
@@ -46,7 +47,7 @@ def _publish(desk: Desk, *_: Any) -> None:
         made = [dv.report(release, title=desk.work.name).save(beside / _REPORTS["internal"])]
         made.append(dv.report(folder, audience="public").save(beside / _REPORTS["public"]))
     (beside / FILE).write_text(desk.work.text, encoding="utf-8")
-    desk.say(published=str(folder))
+    desk.say(papers=str(beside.resolve()))
     desk.put("done", _done(folder, [*made, beside / FILE]))
 
 
@@ -55,15 +56,20 @@ def _done(folder: Path, papers: list[Path]) -> Html:
     return card(
         html.joined((html.chip("ok", "published"), " and verified")),
         el("p", "It was written, read back from the disk, counted and measured again, and keeps every promise."),
+        el("p", _link("Open the report for you", "internal"), _link("Open the report to hand out", "public")),
         html.table(("file", "what it is"), rows),
     )
+
+
+def _link(words: str, audience: str) -> Html:
+    return el("a", words, href=f"paper/{_REPORTS[audience]}", target="_blank", rel="noopener", class_="button")
 
 
 def _told_files(folder: Path, papers: list[Path]) -> Iterator[tuple[Path, Any]]:
     """What is handed out, what stays, and what tells about it."""
     for path in sorted(folder.rglob("*")):
         if path.is_file():
-            private = "mapping" in path.relative_to(folder).parts
+            private = publish.FOLDER in path.relative_to(folder).parts
             yield path, "stays with you: what each value became" if private else "handed out"
     told = (
         "report for you: shows values of people",

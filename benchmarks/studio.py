@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The studio in a real browser: the first page after the command, what a slider takes, and a table of a million rows.
+
+Run `make bench BENCH=studio`; ARGS="--rows 1000000 --moves 20" are the defaults. `--adult` takes the public Adult too.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.csv
+
+import divulge as dv
+
+sys.path.insert(0, str(Path(__file__).parent.parent))
+from tests.studio.served import studio
+from tests.views import browser as driver
+
+LONG = 120_000
+ADULT = """quasi_identifiers = ["age", "sex", "race", "marital-status"]
+sensitive = ["occupation"]
+leave_out = ["*"]
+suppression = 0.05
+
+[promises]
+k_anonymity = 5
+l_diversity = 3
+"""
+MOVE = """([value]) => {
+  const slider = document.querySelector('#controls input[type=range][name=bound]');
+  slider.value = value;
+  slider.dispatchEvent(new Event('input', {bubbles: true}));
+}"""
+
+
+def shown(page: Any, after: int = 0) -> int:
+    """Wait for the answer to the newest request."""
+    page.wait_for_function("(n) => Number(document.body.dataset.shown ?? 0) > n", arg=after, timeout=LONG)
+    return int(page.evaluate("Number(document.body.dataset.shown)"))
+
+
+def first_page(browser: Any, folder: Path, table: str, policy: str, moves: int) -> None:
+    """From the command to a page that shows the table; then the slider of k, from drag to verdict and to the last chart."""
+    began = time.perf_counter()
+    with studio(folder, [table, "--policy", policy]) as served:
+        page = browser.new_context(viewport={"width": 1366, "height": 768}).new_page()
+        page.goto(served.address)
+        page.wait_for_function("() => document.querySelectorAll('#view tr').length > 2", timeout=LONG)
+        print(f"{table}: the table is shown {time.perf_counter() - began:.2f} s after the command")
+        page.click("nav a[href=promises]")
+        page.wait_for_url("**/promises")
+        number = shown(page)
+        verdicts, wholes = [], []
+        for move in range(moves):
+            value = 3 + move % 20
+            start = time.perf_counter()
+            page.evaluate(MOVE, [value])
+            page.wait_for_function(
+                "(told) => document.querySelector('#kept').innerText.includes(told)",
+                arg=f"at least {value} people",
+                timeout=LONG,
+            )
+            verdicts.append(time.perf_counter() - start)
+            number = shown(page, number)
+            page.wait_for_function("() => !document.querySelector('figure.live:not(:has(.drawn svg))')", timeout=LONG)
+            wholes.append(time.perf_counter() - start)
+        told = f"{statistics.median(verdicts) * 1000:.0f} ms to the verdict and the loss, {statistics.median(wholes) * 1000:.0f} ms to all"
+        print(f"{table}: a slider answers in {told} (median of {moves})")
+
+
+def main() -> None:
+    """Print the times."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rows", type=int, default=1_000_000)
+    parser.add_argument("--moves", type=int, default=20)
+    parser.add_argument("--adult", action="store_true")
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory() as name, driver.started() as browser:
+        folder = Path(name)
+        pyarrow.csv.write_csv(dv.datasets.patients(), folder / "patients.csv")
+        (folder / "hospital.toml").write_text("suppression = 0.01\n" + dv.datasets.POLICY, encoding="utf-8")
+        first_page(browser, folder, "patients.csv", "hospital.toml", given.moves)
+        if given.adult:
+            pyarrow.csv.write_csv(pa.table(dv.datasets.load("adult")), folder / "adult.csv")
+            (folder / "adult.toml").write_text(ADULT, encoding="utf-8")
+            first_page(browser, folder, "adult.csv", "adult.toml", given.moves)
+        some = dv.datasets.patients(rows=min(given.rows, 20_000))
+        many = pa.concat_tables([some] * -(-given.rows // some.num_rows)).slice(0, given.rows)
+        pyarrow.csv.write_csv(many, folder / "many.csv")
+        first_page(browser, folder, "many.csv", "hospital.toml", max(given.moves // 4, 1))
+
+
+if __name__ == "__main__":
+    main()
