@@ -37,7 +37,7 @@ GOOD: Mapping[str, Sequence[str]] = {
     "anatomize": ("anatomize", "@t.csv", *ANATOMY, "--attack", "--out", "@tables-2", "--force", "--seed", "1"),
     "anatomize --advise": ("anatomize", "@t.csv", *ANATOMY, "--advise", "--queries", "10"),
     "anatomize --check": ("anatomize", "@tables", "--check", "--beta", "1/2"),
-    "attack": ("attack", "@release", "--truth", "@t.csv", "--control", "@many.csv", "--records", "20", "--subsets", "2"),
+    "attack": ("attack", "@release", "--truth", "@t.csv", "--control", "@others.csv", "--records", "20", "--subsets", "2"),
     "attack --anatomized": ("attack", "@tables", "--truth", "@t.csv"),
     "query": ("query", "@tables", "age > 30 and main_diagnosis = 'cancer'"),
     "apply": ("apply", "@release", "@t.csv", "--out", "@release-2", "--force"),
@@ -51,7 +51,7 @@ GOOD: Mapping[str, Sequence[str]] = {
     "compose": ("compose", "@release", "@release", "--truth", "@t.csv", "--person", "name", "--sample", "3"),
     "compose --who": ("compose", "@release", "@release", "--truth", "@t.csv", "--person", "name", "--who", "patient 1"),
     "compose --without-truth": ("compose", "@release", "@release"),
-    "compare": ("compare", "@t.csv", "@release", "@tables"),
+    "compare": ("compare", "@t.csv", "@release", "@tables", "--attack", "20"),
     "studio": ("studio", "@t.csv", "--no-browser", "--stop-after", "0"),
     "report": ("report", "@t.csv", *ROLES, "--leave-out", "ward", "--k-anonymity", "4", "--out", "@report.html"),
     "hierarchy build": ("hierarchy", "build", "@t.csv", "--column", "postal_code,age"),
@@ -97,6 +97,9 @@ def prepare(folder: Path, written: Callable[[str], str] = str) -> Path:
     (folder / "t.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
     (folder / "many.csv").write_text("\n".join([lines[0], *lines[2:3] * 60]) + "\n", encoding="utf-8")
     (folder / "gate.toml").write_text("[promises]\nk_anonymity = 3\n", encoding="utf-8")
+    (folder / "others.csv").write_text(
+        "\n".join(line.replace("patient", "visitor") for line in lines) + "\n", encoding="utf-8"
+    )
     (folder / "zips.csv").write_text("Zip,Disease\n" + written("11*,flu\n11*,cancer\n"), encoding="utf-8")
     places = (
         "a shop for books and records in the old town",
