@@ -4,11 +4,17 @@
 from __future__ import annotations
 
 import io
+import logging
+import re
 import sys
+import time
+from pathlib import Path
 
 import pytest
 
-from divulge.cli.options import progress_bar, statement_bar
+from divulge.cli import progress
+from divulge.cli.progress import progress_bar, statement_bar
+from tests.helpers import run_cli
 
 
 class Terminal(io.StringIO):
@@ -21,8 +27,8 @@ class Terminal(io.StringIO):
 def test_nothing_is_shown_where_nobody_looks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stderr", io.StringIO())
     assert statement_bar() is None
-    with progress_bar("combinations") as progress:
-        assert progress is None
+    with progress_bar("combinations") as bar:
+        assert bar is None
 
 
 def test_a_long_statement_has_a_bar(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -45,9 +51,9 @@ def test_one_bar_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TERM", "xterm")
     bar = statement_bar()
     assert bar is not None
-    with progress_bar("combinations") as progress:
-        assert progress is not None
-        progress(1, 2)
+    with progress_bar("combinations") as follow:
+        assert follow is not None
+        follow(1, 2)
         bar(10, 100)
         bar(100, 100)
     assert "combinations" in screen.getvalue()
@@ -55,3 +61,55 @@ def test_one_bar_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     bar(10, 100)
     bar(100, 100)
     assert "counting" in screen.getvalue()
+
+
+def test_whatever_takes_long_has_a_pulse_that_tells_its_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    screen = Terminal()
+    monkeypatch.setattr(sys, "stderr", screen)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr(progress, "PATIENCE", 0.2)
+    with progress.followed(["measure"]) as given:
+        logging.getLogger("divulge.search").info("searching")
+        assert screen.getvalue() == ""
+        time.sleep(0.7)
+    assert given == ["measure"]
+    assert "searching (" in screen.getvalue()
+    before = screen.getvalue()
+    time.sleep(0.3)
+    assert screen.getvalue() == before
+
+
+def test_a_bar_takes_the_line_from_the_pulse(monkeypatch: pytest.MonkeyPatch) -> None:
+    screen = Terminal()
+    monkeypatch.setattr(sys, "stderr", screen)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr(progress, "PATIENCE", 0.1)
+    with progress.followed([]):
+        time.sleep(0.5)
+        with progress_bar("combinations") as bar:
+            assert bar is not None
+            told = len(screen.getvalue())
+            bar(1, 2)
+            time.sleep(0.5)
+        assert "combinations" in screen.getvalue()[told:]
+        assert "at work" not in screen.getvalue()[told:]
+
+
+def test_steps_are_logged_where_that_is_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("a,b\n1,2\n1,3\n", encoding="utf-8")
+    call = ("measure", str(path), "--qi", "a")
+    assert run_cli(*call).err == ""
+    told = run_cli(*call, "--verbose").err
+    assert "divulge.table INFO reading" in told
+    assert "DEBUG" not in told
+    monkeypatch.setenv("DIVULGE_LOG", "debug")
+    assert re.search(r"divulge.engines DEBUG .* s: .*SELECT", run_cli(*call).err)
+    monkeypatch.setenv("DIVULGE_LOG", "loud")
+    assert (run_cli(*call).code, "debug, info" in run_cli(*call).err) == (2, True)
+
+
+def test_a_bug_report_has_the_versions_of_all_parts_and_no_path() -> None:
+    told = run_cli("--version", "--verbose").out
+    assert {"divulge", "Python", "duckdb", "numpy", "pyarrow"} <= {line.split()[0] for line in told.splitlines()}
+    assert str(Path.home()) not in told

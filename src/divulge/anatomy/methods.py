@@ -8,6 +8,7 @@ same way for every method, and a method that does not keep its own promise is a 
 from __future__ import annotations
 
 import heapq
+import logging
 import secrets
 from collections import Counter, deque
 from collections.abc import Mapping, Sequence
@@ -37,6 +38,8 @@ from divulge.anatomy.problem import (
 from divulge.anatomy.rows import Association, ColumnCounts, RowCodes, associate
 from divulge.arrays import Bools, Ints
 from divulge.errors import BadInput, InternalError, nearest
+
+LOG = logging.getLogger("divulge.anatomy")
 
 
 class Method(Protocol):
@@ -131,10 +134,12 @@ def anatomize(
     secret = (sensitive,) if isinstance(sensitive, str) else tuple(sensitive)
     _check_columns(rows, quasi_identifiers, secret)
     used = secrets.randbits(64) if seed is None else seed
+    LOG.info("dividing %d columns into tables", len(quasi_identifiers))
     division = method.divide(rows, tuple(quasi_identifiers))
     problem = problem_of(rows, tables=division.tables, sensitive=secret, model=method.model, totals=totals)
     rng = np.random.default_rng(used)
     grouped = partial(method.group, rng=rng)
+    LOG.info("grouping records")
     group = grouped(problem) if within is None else group_within(problem, within, grouped, rng=rng)
     model, settings = method.model, method.settings()
     found = Anatomized(method.name, rows, division, secret, group, model, settings, used, problem, within)

@@ -22,12 +22,12 @@ from divulge.cli.options import (
     Text,
     Texts,
     new_app,
-    progress_bar,
     takes_groups,
     tell,
 )
 from divulge.cli.pictures import ChartOption, Pictures, ReportOption, write_report
 from divulge.cli.program import columns, options_of, refuse_idle
+from divulge.cli.progress import progress_bar
 from divulge.cli.tables import READING, TableOptions
 
 app = new_app()

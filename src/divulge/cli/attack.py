@@ -17,6 +17,7 @@ from divulge.cli import options, program
 from divulge.cli.measure import SuppressionOptions, table_or_release
 from divulge.cli.pictures import ChartOption, Pictures, ReportOption, write_report
 from divulge.cli.policies import policy_of
+from divulge.cli.progress import progress_bar
 from divulge.cli.tables import TableOptions
 from divulge.policy import Promise
 
@@ -119,7 +120,7 @@ def attack(
     kept = policy_of(policy, promises) if policy or promises else None
     named = {"qi": qi, "sensitive": sensitive, "identifier": identifier, "knows": knows}
     columns = {name: _columns(opened, given) for name, given in named.items()}
-    with options.progress_bar("attacks") as progress:
+    with progress_bar("attacks") as progress:
         found = dv.attack(
             release,
             truth=truth,

@@ -24,9 +24,10 @@ from divulge.cli.dossier_options import (
     read_equivalence,
     warn_about_labels,
 )
-from divulge.cli.options import JsonOption, Text, Texts, emit_json, new_app, progress_bar, show, takes_groups, tell
+from divulge.cli.options import JsonOption, Text, Texts, emit_json, new_app, show, takes_groups, tell
 from divulge.cli.pictures import ChartOption, Pictures
 from divulge.cli.program import options_of, refuse_idle
+from divulge.cli.progress import progress_bar
 from divulge.errors import BadInput
 
 app = new_app()

@@ -12,7 +12,8 @@ from typing import Annotated, Any, ClassVar, TypeVar
 from typer import Option
 
 import divulge as dv
-from divulge.cli.options import Text, Texts, progress_bar
+from divulge.cli.options import Text, Texts
+from divulge.cli.progress import progress_bar
 from divulge.errors import BadInput
 
 Item = TypeVar("Item")

@@ -18,6 +18,7 @@ from divulge.cli.ledger import LedgerOptions, turn_of
 from divulge.cli.measure import ReleasedOfOption, ReleasedOption, held_already
 from divulge.cli.pictures import ChartOption, Makers, Pictures, ReportOption, write_report
 from divulge.cli.policies import PolicyOptions, policy_of
+from divulge.cli.progress import progress_bar
 from divulge.cli.tables import TableOptions
 from divulge.policy import Policy, Promise
 
@@ -187,7 +188,7 @@ def generalize(
             **columns.resolve(opened),
         )
         written = release.write(out, format=format_, force=force, seed=seed) if out is not None and writes else None
-    with options.progress_bar("what each promise costs") as progress:
+    with progress_bar("what each promise costs") as progress:
         explanation = None if no_explain else release.explain(progress=progress)
     left = None if target is None else dv.utility(release.source, release, target=target)
     options.tell(

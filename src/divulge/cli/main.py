@@ -7,6 +7,7 @@ does not hold; 2 bad input or usage; 3 nothing can satisfy the request.
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import io
 import os
@@ -16,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from divulge import results
-from divulge.cli import value_free
+from divulge.cli import progress, value_free
 from divulge.errors import BadInput, DivulgeError, InternalError, nearest
 from divulge.version import __version__
 
@@ -49,6 +50,7 @@ COMMANDS = {
 OPTIONS = {
     "--help": "print this, or after a command what that command takes (also -h)",
     "--version": "print the version; with --verbose those of all parts, for a bug report",
+    "--verbose": "with any command: log its steps on standard error; DIVULGE_LOG=debug logs statements too",
     "--value-free": "with any command: column names and numbers, no value of a cell; also DIVULGE_VALUE_FREE=1",
     "--install-completion": "let the shell complete commands, options and columns; after it bash, zsh or fish",
     "--show-completion": "print the lines that do so, to put them where you like; after it bash, zsh or fish",
@@ -135,6 +137,8 @@ def _dispatch(arguments: list[str]) -> int:
         return 0 if arguments else 2
     elif name == "--version":
         sys.stdout.write(f"divulge {__version__}\n")
+        if "--verbose" in arguments:
+            sys.stdout.write("".join(f"{part} {version}\n" for part, version in _versions().items()))
     elif name in ("--install-completion", "--show-completion"):
         _completion(name, *arguments[1:2])
     elif name.startswith("-"):
@@ -142,6 +146,21 @@ def _dispatch(arguments: list[str]) -> int:
     else:
         return _run_command(arguments)
     return 0
+
+
+def _versions() -> dict[str, str]:
+    """What a bug report should tell: Python, the system, and every package that divulge uses where it is installed; no paths."""
+    import platform
+    import re
+    from importlib import metadata
+
+    wanted = [line for line in metadata.requires("divulge") or () if not re.search(r"extra == .dev", line)]
+    named = (re.split(r"[^\w.-]", line, maxsplit=1)[0] for line in wanted)
+    found = {"Python": platform.python_version(), platform.system(): f"{platform.release()} {platform.machine()}"}
+    for name in sorted(set(named), key=str.lower):
+        with contextlib.suppress(metadata.PackageNotFoundError):
+            found[name] = metadata.version(name)
+    return found
 
 
 def _listed(told: Mapping[str, str]) -> str:
@@ -168,8 +187,11 @@ def _run_command(arguments: list[str]) -> int:
     usage_error: Any = typer.BadParameter.__mro__[2]
     program = Program(COMMANDS, OPTIONS)
     try:
-        with results.speaking(lambda note: in_flags(note, program.flags(arguments))):
-            result = program.main(arguments, prog_name=NAME, standalone_mode=False)
+        with (
+            progress.followed(arguments) as given,
+            results.speaking(lambda note: in_flags(note, program.flags(arguments))),
+        ):
+            result = program.main(given, prog_name=NAME, standalone_mode=False)
     except typer.Exit as leaving:
         return leaving.exit_code
     except typer.Abort:

@@ -12,10 +12,8 @@ import functools
 import inspect
 import json
 import sys
-import threading
 import typing
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeVar
@@ -25,7 +23,7 @@ from typer import Option
 from typer.core import TyperCommand
 
 from divulge import metrics
-from divulge.cli import program, value_free
+from divulge.cli import program, progress, value_free
 from divulge.errors import BadInput
 from divulge.policy import Promise
 from divulge.results import Result, plain
@@ -42,12 +40,11 @@ if TYPE_CHECKING:
 Text = str | None
 Texts = list[str] | None
 Function = TypeVar("Function", bound=Callable[..., Any])
-_TERMINAL = threading.Lock()
-"""Held by the bar that is shown."""
 
 
 def emit_json(document: Mapping[str, Any]) -> None:
     """Print one JSON object and nothing else; without values where that was asked for."""
+    progress.SCREEN.clear()
     if value_free.emitted(plain(document)):
         return
     # Escapes are JSON in any encoding; an output that is not UTF-8 could not take every letter as it is.
@@ -78,6 +75,7 @@ def show(*parts: RenderableType) -> None:
     """Print for people, without the blanks that fill lines up; plain text, and a little wider, when it is piped."""
     from rich.console import Console
 
+    progress.SCREEN.clear()
     target = Console(highlight=False, markup=False, width=None if sys.stdout.isatty() else 120)
     for part in parts:
         with target.capture() as captured:
@@ -122,47 +120,6 @@ class App(typer.Typer):
 def new_app() -> App:
     """An empty command with the manners that all commands share."""
     return App()
-
-
-@contextmanager
-def progress_bar(what: str) -> Iterator[Callable[[int, int], None] | None]:
-    """A bar on standard error for long work, fed with (done, total); nothing when standard error is not a terminal."""
-    if not sys.stderr.isatty():
-        yield None
-        return
-    from rich.console import Console
-    from rich.progress import Progress
-
-    with _TERMINAL, Progress(console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(what, total=None)
-        yield lambda done, total: bar.update(task, completed=done, total=total)
-
-
-def statement_bar() -> Callable[[int, int], None] | None:
-    """A bar for statements that take long, which an engine feeds by itself; None when standard error is not a terminal."""
-    return _StatementBar() if sys.stderr.isatty() else None
-
-
-class _StatementBar:
-    """Comes with the first news of a statement and goes when it is done; stays away while another bar is there."""
-
-    def __init__(self) -> None:
-        self._bar: Any = None
-
-    def __call__(self, done: int, total: int) -> None:
-        if self._bar is None and done < total and _TERMINAL.acquire(blocking=False):
-            from rich.console import Console
-            from rich.progress import Progress
-
-            self._bar = Progress(console=Console(stderr=True), transient=True)
-            self._bar.add_task("counting", total=total)
-            self._bar.start()
-        if self._bar is not None:
-            self._bar.update(self._bar.task_ids[0], completed=done)
-            if done >= total:
-                self._bar.stop()
-                self._bar = None
-                _TERMINAL.release()
 
 
 # --- options ----------------------------------------------------------------------------------------------------------

@@ -10,9 +10,10 @@ import typer
 from typer import Argument, Option
 
 import divulge as dv
-from divulge.cli.options import JsonOption, Text, new_app, progress_bar, show, tell
+from divulge.cli.options import JsonOption, Text, new_app, show, tell
 from divulge.cli.pictures import ChartOption, Pictures
 from divulge.cli.program import one_of
+from divulge.cli.progress import progress_bar
 
 app = new_app()
 

@@ -13,6 +13,7 @@ from divulge.cli import options, program
 from divulge.cli.generalize import HierarchiesOption, levels_and_adversary
 from divulge.cli.pictures import ChartOption, Pictures
 from divulge.cli.policies import policy_of
+from divulge.cli.progress import progress_bar
 from divulge.cli.tables import TableOptions
 from divulge.errors import BadInput
 from divulge.policy import Promise
@@ -113,7 +114,7 @@ def rank(
         return
     from divulge.table import split_names
 
-    with options.progress_bar("combinations") as progress:
+    with progress_bar("combinations") as progress:
         ranking = dv.rank(
             opened,
             quasi_identifiers=given["quasi_identifiers"],
@@ -140,7 +141,7 @@ def _growing(
     her.refuse(
         sorted(set(her.given) - {"nulls", "suppressed"}), "growing sets are held against the table's own distribution"
     )
-    with options.progress_bar("columns") as progress:
+    with progress_bar("columns") as progress:
         found = dv.growing(
             opened,
             quasi_identifiers=given["quasi_identifiers"],

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 from typer import Argument, Option
 
 from divulge.cli import program
-from divulge.cli.options import Text, statement_bar
+from divulge.cli.options import Text
+from divulge.cli.progress import statement_bar
 from divulge.errors import BadInput
 
 if TYPE_CHECKING:

@@ -9,9 +9,11 @@ the caller's Python variables.
 from __future__ import annotations
 
 import itertools
+import logging
 import os
 import re
 import threading
+import time
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -27,6 +29,7 @@ from divulge.engines.engine import DuckDBDialect, Held, Merge, Result, Summarize
 from divulge.engines.private_folder import Scratch
 from divulge.errors import BadInput, DivulgeError, InternalError
 
+LOG = logging.getLogger("divulge.engines")
 # --- failures ---------------------------------------------------------------------------------------------------------
 # A file that cannot be read is the user's matter and names the file and the line; a statement that DuckDB refuses is a
 # bug of ours and carries the SQL. The offending row is never repeated: it is somebody's data, and errors end up in logs.
@@ -473,11 +476,14 @@ class DuckDBEngine(DuckDBDialect):
         """Report how far the statement is, and explain why it fails."""
         done = threading.Event()
         watcher = threading.Thread(target=_watch, args=(self._connection, self._progress, done), daemon=True)
+        began = time.perf_counter()
         if self._progress is not None:
             watcher.start()
         try:
             with explained(sql, self._known_as):
                 yield
+            if sql.lstrip().upper().startswith(("SELECT", "WITH", "COPY", "CREATE TABLE", "CREATE TEMP")):  # no secrets
+                LOG.debug("%.3f s: %s", time.perf_counter() - began, sql)
         except (DivulgeError, RuntimeError) as error:
             # DuckDB catches Ctrl-C while it runs a statement, and raises an error of its own.
             if isinstance(error.__cause__, duckdb.InterruptException) or str(error) == "Query interrupted":

@@ -8,9 +8,11 @@ session (temporary views, cached counts) is taken out again when the engine goes
 from __future__ import annotations
 
 import itertools
+import logging
 import pickle
 import re
 import shutil
+import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -39,6 +41,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
+LOG = logging.getLogger("divulge.engines")
 # --- files ------------------------------------------------------------------------------------------------------------
 # Spark's workers write a folder of part files (table.parquet/part-00000.parquet, ...) on storage that they share with this process.
 # Whether they see it is asked before the first row is written, and whether all parts arrived afterwards; what Spark adds to the rows
@@ -474,9 +477,11 @@ class SparkEngine:
 
             failures = (*failures, RpcError)
         outer, self._source = self._source, source or self._source
+        began = time.perf_counter()
         try:
             with quiet():
                 yield
+            LOG.debug("%.3f s: %s", time.perf_counter() - began, sql)
         except failures as error:
             raise explain_spark(error, sql=sql, source=self._source) from error
         finally:

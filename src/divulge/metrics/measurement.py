@@ -6,6 +6,7 @@ Few cells are measured in memory, many where they are held, class by class; prio
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
@@ -47,6 +48,7 @@ from divulge.table import Roles, Table, read_beside, resolve_roles
 from divulge.values import checked
 from divulge.version import __version__
 
+LOG = logging.getLogger("divulge.metrics")
 _WHOLE_UNITS = ("people", "classes", "values")
 
 
@@ -326,7 +328,9 @@ _ONLY_THESE = (
 
 def measure_request(request: Request, *, assumptions: Assumptions, population: Request | None) -> Measurement:
     """Count; then measure in memory if there are few cells, else class by class where they are held."""
+    LOG.info("counting classes of %d quasi-identifiers", len(request.roles.quasi_identifiers))
     counts = Counts.of(request)
+    LOG.info("measuring")
     register = None if population is None else Counts.of(population)
     source, roles, nulls = request.table, request.roles, request.nulls
     if counts.is_small and (register is None or register.is_small):

@@ -8,6 +8,7 @@ an identifier by its name or its values, and how many people are alone once some
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -20,6 +21,7 @@ from divulge.table import Column, Names, Roles, Table, resolve_roles
 if TYPE_CHECKING:
     import pyarrow as pa
 
+LOG = logging.getLogger("divulge.policy")
 Guard = Literal["identifier_present", "leave_out_present", "unknown_column", "looks_like_identifier", "alone"]
 NAMES_PEOPLE = frozenset(
     "name firstname lastname surname forename fullname email mail phone telephone mobile fax ssn passport iban account "
@@ -312,6 +314,8 @@ def look_at(table: Table, names: Collection[str]) -> dict[str, Facts]:
     """Facts about columns, nested ones left out: one pass over all of them, and one over the few that may be identifiers."""
     wanted = frozenset(names)
     columns = [column for column in table.columns if column.name in wanted and column.kind != "nested"]
+    if columns:
+        LOG.info("looking at %d columns for what names people", len(columns))
     fetched = _at_hand(table, columns)
     found: dict[str, Facts] = {}
     for start in range(0, len(columns), _AT_ONCE):

@@ -7,6 +7,7 @@ The steps are the same for all, in this order, and a failure in any of them leav
 
 from __future__ import annotations
 
+import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -24,6 +25,8 @@ from divulge.publish.staging import check_target, stage
 from divulge.publish.verify import Fingerprint, Unverified, types_to_read
 from divulge.results import Result
 from divulge.table import Table, own_table, table_of
+
+LOG = logging.getLogger("divulge.publish")
 
 
 @dataclass(frozen=True)
@@ -148,6 +151,7 @@ class Release(Result, ABC):
 
     def _write(self, out: str | Path, *, format_: Kind | None, force: bool, seed: int | None) -> Path:
         refuse_target(out, force=force)
+        LOG.info("writing %s", out)
         form = self.form(format_)
         parts = {part.name + form.ending: part for part in self.parts(seed)}
         described = {name: self.engine.describe(f"({part.query})") for name, part in parts.items()}
@@ -156,6 +160,7 @@ class Release(Result, ABC):
         files = [StagedFile(name, partial(write, part.query, files=part.files)) for name, part in parts.items()]
 
         def verify(folder: Path) -> tuple[dict[str, Any], dict[str, Any] | None]:
+            LOG.info("reading back what was written")
             measured, reader = self._read_back(folder, parts, form, types)
             document = self.document(measured, Written(form, types, reader, seed is not None))
             document |= {"versions": versions(self.source.engine, self.engine)}

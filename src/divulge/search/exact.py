@@ -12,6 +12,7 @@ optimum and have lower levels are looked at last (problem.py says which of sever
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Mapping, Sequence
 from typing import Unpack
@@ -29,6 +30,7 @@ from divulge.search.objectives import UserFunction, find_objective, shown
 from divulge.search.plan import Plan, recode
 from divulge.search.problem import SearchProblem, SearchState, explore
 
+LOG = logging.getLogger("divulge.search")
 LARGEST_PROVED = 1_000_000
 """Up to this many nodes a search without a time limit goes on until the optimum is proved; beyond, a default limit stops it."""
 LARGEST_LAID_OUT = 20_000
@@ -74,6 +76,7 @@ def solve(
 ) -> Plan:
     """Search, and make a plan of the best solution."""
     size = problem.rollup.lattice.size
+    LOG.info("searching %d combinations of levels", size)
     seconds = DEFAULT_SECONDS if time_limit is None and size > LARGEST_PROVED else time_limit
     deadline = np.inf if seconds is None else time.monotonic() + seconds
     seen = SearchState(problem, keep_ties=all_optima, keep_nodes=keep_nodes, deadline=deadline)

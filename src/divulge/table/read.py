@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from dataclasses import replace
 from urllib.parse import unquote
@@ -38,6 +39,7 @@ _ASKED_READERS = {
     "csv": read_delimited, "sqlite": read_sqlite, "duckdb": read_duckdb, "excel": read_sheet,
     "spss": read_statistics, "stata": read_statistics,
 }  # fmt: skip
+LOG = logging.getLogger("divulge.table")
 _READERS = {"json": read_json, "parquet": read_parquet, "arrow": read_arrow, "arrow stream": read_arrow_stream}
 
 
@@ -85,6 +87,8 @@ def read(
     chosen = choose_engine(engine)
     if isinstance(source, str | os.PathLike):
         path = os.fspath(source)
+        # An address may hold a password.
+        LOG.info("reading %s", f"{path.partition('://')[0]}://" if "://" in path else path)
         if isinstance(chosen, SparkEngine):
             return _read_with_spark(path, asked, engine=chosen)
         return _read_path(path, asked, engine=chosen or DuckDBEngine())

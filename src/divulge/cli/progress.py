@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is going on: bars and a pulse on a terminal, and the log of steps by the standard module.
+
+Whatever takes longer than two seconds shows something. There is one line on the screen, and who has more to say takes it: a bar that counts
+its pieces before one of a statement that an engine runs, and both before the pulse, which tells the last step that was logged and how long
+the command has been at work. Steps are logged to `logging.getLogger("divulge")`: a step at INFO, a statement at DEBUG.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+from divulge.errors import BadInput
+
+OPTION = "--verbose"
+VARIABLE = "DIVULGE_LOG"
+LOG = logging.getLogger("divulge")
+LEVELS = ("debug", "info", "warning", "error")
+PATIENCE = 2.0
+"""Seconds without a bar, after which the pulse comes."""
+_BEAT = 0.2
+
+
+class _Shown(NamedTuple):
+    """What has the line of the screen."""
+
+    owner: object
+    rank: int
+
+
+class _Screen:
+    """The line at the bottom of a terminal; one thing at a time stands there."""
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+        self._shown: _Shown | None = None
+        self._bar: Any = None
+        self.quiet_since = time.monotonic()
+
+    def tell(self, owner: object, rank: int, what: str, done: int = 0, total: int | None = None) -> None:
+        """Show how far something is, unless what matters more is shown."""
+        with self._lock:
+            if self._shown is None or self._shown.rank < rank:
+                self.clear()
+                self._begin()
+                self._shown = _Shown(owner, rank)
+            if self._shown.owner is owner:
+                self._bar.update(self._bar.task_ids[0], description=what, completed=done, total=total)
+
+    def _begin(self) -> None:
+        from rich.console import Console
+        from rich.progress import Progress
+
+        self._bar = Progress(console=Console(stderr=True), transient=True)
+        self._bar.add_task("", total=None)
+        self._bar.start()
+
+    def leave(self, owner: object, done: int | None = None) -> None:
+        """What was shown is done; `done` is the last that is told of it."""
+        with self._lock:
+            if self._shown is not None and self._shown.owner is owner:
+                if done is not None:
+                    self._bar.update(self._bar.task_ids[0], completed=done)
+                self.clear()
+
+    def clear(self) -> None:
+        """Take away whatever is there, so that something can be printed."""
+        with self._lock:
+            if self._bar is not None:
+                self._bar.stop()
+            self._bar = self._shown = None
+            self.quiet_since = time.monotonic()
+
+
+SCREEN = _Screen()
+
+
+@contextmanager
+def progress_bar(what: str) -> Iterator[Callable[[int, int], None] | None]:
+    """A bar on standard error for long work, fed with (done, total); nothing when standard error is not a terminal."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    owner = object()
+    SCREEN.tell(owner, 3, what)
+    try:
+        yield lambda done, total: SCREEN.tell(owner, 3, what, done, total)
+    finally:
+        SCREEN.leave(owner)
+
+
+def statement_bar() -> Callable[[int, int], None] | None:
+    """A bar for statements that take long, which an engine feeds by itself; None when standard error is not a terminal."""
+    if not sys.stderr.isatty():
+        return None
+    owner = object()
+
+    def tell(done: int, total: int) -> None:
+        if done < total:
+            SCREEN.tell(owner, 2, "counting", done, total)
+        else:
+            SCREEN.leave(owner, total)
+
+    return tell
+
+
+# --- the pulse and the log --------------------------------------------------------------------------------------------
+@contextmanager
+def followed(arguments: Sequence[str]) -> Iterator[list[str]]:
+    """The arguments without --verbose, while steps are logged and, on a terminal, the pulse beats."""
+    given = [word for word in arguments if word != OPTION]
+    last = _LastStep()
+    with _logging(_level(verbose=len(given) < len(arguments)), last), _pulse(last):
+        yield given
+
+
+def _level(*, verbose: bool) -> int | None:
+    named = os.environ.get(VARIABLE, "").lower()
+    if named and named not in LEVELS:
+        raise BadInput(f"{VARIABLE} is {named!r}", hint=f"it is one of {', '.join(LEVELS)}")
+    wanted = [logging.getLevelNamesMapping()[named.upper()]] if named else []
+    return min([*wanted, *([logging.INFO] if verbose else [])], default=None)
+
+
+class _LastStep(logging.Handler):
+    """Keeps what was logged last."""
+
+    text = "at work"
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """As ever."""
+        if record.levelno >= logging.INFO:
+            self.text = record.getMessage()
+
+
+@contextmanager
+def _logging(level: int | None, last: _LastStep) -> Iterator[None]:
+    """Lines on standard error where somebody asked for them; the pulse hears of steps in any case."""
+    handlers: list[logging.Handler] = [last]
+    if level is not None:
+        lines = logging.StreamHandler(sys.stderr)
+        lines.setLevel(level)
+        lines.setFormatter(logging.Formatter("%(asctime)s %(name)s %(levelname)s %(message)s"))
+        handlers.append(lines)
+    before = LOG.level
+    for handler in handlers:
+        LOG.addHandler(handler)
+    LOG.setLevel(min(level or logging.INFO, logging.INFO))
+    try:
+        yield
+    finally:
+        LOG.setLevel(before)
+        for handler in handlers:
+            LOG.removeHandler(handler)
+
+
+@contextmanager
+def _pulse(last: _LastStep) -> Iterator[None]:
+    if not sys.stderr.isatty():
+        yield
+        return
+    done, owner, began = threading.Event(), object(), time.monotonic()
+    SCREEN.quiet_since = began
+
+    def beat() -> None:
+        while not done.wait(_BEAT):
+            if time.monotonic() - SCREEN.quiet_since >= PATIENCE:
+                with contextlib.suppress(Exception):  # a pulse must not end the work that it tells of
+                    SCREEN.tell(owner, 1, f"{last.text} ({time.monotonic() - began:.0f} s)")
+
+    thread = threading.Thread(target=beat, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        done.set()
+        thread.join()
+        SCREEN.leave(owner)
