@@ -156,19 +156,53 @@ def _is_place(text: str) -> bool:
         return False
 
 
+_FIRST = ("holds", "error", "hint", "promises")
+_LAST = ("notes", "settings")
+_WIDE = 4
+"""More numbers than these have a line each."""
+
+
 def _lines(node: Any, depth: int = 0) -> Iterator[str]:
-    """A document for people: a line for each number, indented as it is nested."""
+    """A document for people: what was asked first, settings last, a line for each number, indented as it is nested."""
     indent = "  " * depth
-    for name, item in node.items() if isinstance(node, Mapping) else enumerate(node, start=1):
-        if isinstance(item, (Mapping, list)) and any(isinstance(part, (Mapping, list)) for part in _parts(item)):
+    named = _in_order(node) if isinstance(node, Mapping) else list(enumerate(node, start=1))
+    width = max((len(str(name)) for name, item in named if not isinstance(item, (Mapping, list))), default=0)
+    for name, item in named:
+        nested = isinstance(item, (Mapping, list))
+        if name == "promises" and isinstance(item, list) and all(_is_judged(part) for part in item):
+            yield from (f"{indent}{part['promise']}: {_told(part['value'])}, {_verdict(part)}\n" for part in item)
+        elif nested and (len(item) > _WIDE or any(isinstance(part, (Mapping, list)) for part in _parts(item))):
             yield f"{indent}{name}:\n"
             yield from _lines(item, depth + 1)
         elif isinstance(item, Mapping):
-            yield f"{indent}{name}: {', '.join(f'{key} {_told(part)}' for key, part in item.items())}\n"
+            yield f"{indent}{name}: {', '.join(f'{key} {_told(part)}' for key, part in item.items()) or '-'}\n"
         elif isinstance(item, list):
-            yield f"{indent}{name}: {', '.join(map(_told, item))}\n"
+            yield f"{indent}{name}: {', '.join(map(_told, item)) or '-'}\n"
         else:
-            yield f"{indent}{name}: {_told(item)}\n"
+            yield f"{indent}{name!s:<{width}}  {_told(item)}\n"
+
+
+def _in_order(node: Mapping[str, Any]) -> list[tuple[str, Any]]:
+    """Answers, then numbers, then what has parts, then what all of it depends on."""
+
+    def place(pair: tuple[str, Any]) -> tuple[int, int]:
+        name, item = pair
+        if name in _FIRST:
+            return 0, _FIRST.index(name)
+        return (3, _LAST.index(name)) if name in _LAST else (1 + isinstance(item, (Mapping, list)), 0)
+
+    return sorted(node.items(), key=place)
+
+
+def _is_judged(part: Any) -> bool:
+    return isinstance(part, Mapping) and {"promise", "value", "holds"} <= part.keys()
+
+
+def _verdict(part: Mapping[str, Any]) -> str:
+    broken = ", ".join(
+        f"{part[name]} {name.removeprefix('breaking_')}" for name in part if name.startswith("breaking_")
+    )
+    return "holds" if part["holds"] else f"BROKEN ({broken or 'somewhere'})"
 
 
 def _parts(item: Mapping[str, Any] | list[Any]) -> Collection[Any]:
