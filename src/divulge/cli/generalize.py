@@ -131,7 +131,7 @@ def generalize(
     json_: options.JsonOption = False,
     promises: tuple[Promise, ...] = (),
 ) -> None:
-    """Make a table coarser until it keeps a policy, looking for the least loss, and publish it: exit code 3 if nothing can.
+    """Make a table coarser until it keeps a policy, and publish it: exit code 3 if nothing can.
 
     \b
     Examples:
