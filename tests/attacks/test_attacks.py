@@ -10,7 +10,7 @@ from math import prod
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given, reject, settings
 
 from divulge.anatomy import AlphaBetaGammaDelta, Anatomized, Slppa
 from divulge.anatomy.methods import anatomize
@@ -41,6 +41,20 @@ def every_reconstruction(found: Anatomized) -> list[list[list[tuple[int, ...]]]]
             ]
         )
     return groups
+
+
+def grouped(example: Drawn) -> Anatomized:
+    """A drawn table in groups; one that no grouping suits is drawn again."""
+    try:
+        return anatomize(
+            example.codes,
+            Slppa(AlphaBetaGammaDelta(beta="2/3"), tables=example.tables),
+            quasi_identifiers=example.quasi_identifiers,
+            sensitive=example.sensitive[:1],
+            seed=2,
+        )
+    except Infeasible:
+        reject()
 
 
 def true_records(found: Anatomized) -> list[tuple[int, ...]]:
@@ -125,16 +139,7 @@ def test_one_table_leaves_nothing_to_put_together() -> None:
 @given(example=drawn(most=5))
 @settings(deadline=None, max_examples=30)
 def test_trials_agree_with_an_independent_enumeration(example: Drawn) -> None:
-    try:
-        found = anatomize(
-            example.codes,
-            Slppa(AlphaBetaGammaDelta(beta="2/3"), tables=example.tables),
-            quasi_identifiers=example.quasi_identifiers,
-            sensitive=example.sensitive[:1],
-            seed=2,
-        )
-    except Infeasible:
-        return
+    found = grouped(example)
     attacks = attack_anatomized(found, effort=Effort(most_arrangements=10**6))
     reconstructions, truth = every_reconstruction(found), true_records(found)
     tables = len(example.tables)
@@ -159,16 +164,7 @@ def test_trials_agree_with_an_independent_enumeration(example: Drawn) -> None:
 @settings(deadline=None, max_examples=30)
 def test_who_does_not_know_the_group_believes_the_mean_over_all_records_alike(example: Drawn) -> None:
     """Over all reconstructions of all groups: of the records with the person's quasi-identifiers, how many have its value."""
-    try:
-        found = anatomize(
-            example.codes,
-            Slppa(AlphaBetaGammaDelta(beta="2/3"), tables=example.tables),
-            quasi_identifiers=example.quasi_identifiers,
-            sensitive=example.sensitive[:1],
-            seed=2,
-        )
-    except Infeasible:
-        return
+    found = grouped(example)
     beliefs = beliefs_without_group(Victims.of(found), people=100)
     reconstructions, tables = every_reconstruction(found), len(example.tables)
     for person, record in enumerate(true_records(found)):

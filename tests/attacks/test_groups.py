@@ -11,17 +11,16 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 
-from divulge.anatomy import AlphaBetaGammaDelta, Anatomized, CodedTables, Slppa
-from divulge.anatomy.methods import anatomize
+from divulge.anatomy import Anatomized, CodedTables
 from divulge.attacks import ATTACKERS, Attempt, Stage, groups
 from divulge.attacks.attempt import Bound
 from divulge.attacks.groups import TargetsInGroups
-from divulge.errors import BadInput, Infeasible
+from divulge.errors import BadInput
 from tests.anatomy.checker import Drawn, drawn
 from tests.anatomy.literature import COLUMNS, PEOPLE, RECORDS, TABLES
 from tests.anatomy.table_3 import LEVELS, anatomized_table_1
 from tests.attacks.staged import anatomized_stage, people_of
-from tests.attacks.test_attacks import every_reconstruction, true_records
+from tests.attacks.test_attacks import every_reconstruction, grouped, true_records
 
 TABLE_1 = pa.table({name: [record[place] for record in RECORDS] for place, name in enumerate(COLUMNS)})
 SALARY = ("Salary",)
@@ -84,16 +83,7 @@ def reconstructed_belief(found: Anatomized, known: Sequence[int], sought: Sequen
 @given(example=drawn(most=5))
 @settings(deadline=None, max_examples=40)
 def test_beliefs_are_shares_of_all_reconstructions(example: Drawn) -> None:
-    try:
-        found = anatomize(
-            example.codes,
-            Slppa(AlphaBetaGammaDelta(beta="2/3"), tables=example.tables),
-            quasi_identifiers=example.quasi_identifiers,
-            sensitive=example.sensitive[:1],
-            seed=2,
-        )
-    except Infeasible:
-        return
+    found = grouped(example)
     table = pa.table({name: pa.chunked_array([found.rows.values(name)]) for name in found.rows.names})
     tables = len(found.division.tables)
     people = TargetsInGroups.of(CodedTables.of(found), found.sensitive, people_of(table, table.column_names))

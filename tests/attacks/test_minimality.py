@@ -15,7 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import divulge as dv
-from divulge.attacks.minimality import Key, Text, credibility, dealings
+from divulge.answers import Text
+from divulge.attacks.minimality import Key, credibility, dealings
 from divulge.errors import BadInput
 
 Q1: Key = ("q1",)

@@ -21,12 +21,12 @@ from functools import cached_property
 
 import pyarrow as pa
 
+from divulge import answers
 from divulge.attacks.attempt import AtRisk, Attacker, Attempt
 from divulge.attacks.stage import Program, Stage
 from divulge.values import as_text
 
-Text = str | None
-Key = tuple[Text, ...]
+Key = tuple[answers.Text, ...]
 Labels = Mapping[Key, Key]
 """What each combination of quasi-identifiers is published as."""
 MOST_ORIGINALS = 1000
@@ -39,12 +39,12 @@ _TIE = 1e-9
 class Dealing:
     """One way in which the values of a class may belong to its people: the values of each unit, people who are alike."""
 
-    values: tuple[tuple[tuple[Text, int], ...], ...]
+    values: tuple[tuple[tuple[answers.Text, int], ...], ...]
     ways: int
     """In how many ways the people of the units can have them."""
 
 
-def dealings(units: Sequence[int], values: Mapping[Text, int]) -> Iterator[Dealing]:
+def dealings(units: Sequence[int], values: Mapping[answers.Text, int]) -> Iterator[Dealing]:
     """All ways to deal the values of a class to units of so many people.
 
     >>> [(each.values, each.ways) for each in dealings([1, 2], {"flu": 2, "cold": 1})]
@@ -60,7 +60,7 @@ def dealings(units: Sequence[int], values: Mapping[Text, int]) -> Iterator[Deali
             yield Dealing((own, *rest.values), ways * rest.ways)
 
 
-def _hands(size: int, values: Sequence[tuple[Text, int]]) -> Iterator[tuple[tuple[Text, int], ...]]:
+def _hands(size: int, values: Sequence[tuple[answers.Text, int]]) -> Iterator[tuple[tuple[answers.Text, int], ...]]:
     """All sets of so many values; from the most of the first value on, none where too few are left."""
     if size == 0:
         yield ()
@@ -75,7 +75,7 @@ def _hands(size: int, values: Sequence[tuple[Text, int]]) -> Iterator[tuple[tupl
 class Credible:
     """What she believes after she has gone through all originals."""
 
-    belief: Mapping[Key, Mapping[Text, float]]
+    belief: Mapping[Key, Mapping[answers.Text, float]]
     """For each combination of quasi-identifiers, of each value."""
     possible: int
     """How many originals would have led to the release, up to people who are alike ..."""
@@ -86,8 +86,8 @@ class Credible:
 def credibility(
     units: Mapping[Key, int],
     labels: Labels,
-    values: Mapping[Key, Mapping[Text, int]],
-    would_publish: Callable[[Mapping[Key, Counter[Text]]], bool],
+    values: Mapping[Key, Mapping[answers.Text, int]],
+    would_publish: Callable[[Mapping[Key, Counter[answers.Text]]], bool],
 ) -> Credible:
     """Go through all originals: `units` says how many people have each combination, `values` what each published class holds."""
     classes: dict[Key, list[Key]] = {}
@@ -96,7 +96,7 @@ def credibility(
     all_dealings = [
         list(dealings([units[unit] for unit in members], values[label])) for label, members in classes.items()
     ]
-    weights: dict[Key, Counter[Text]] = {unit: Counter() for unit in units}
+    weights: dict[Key, Counter[answers.Text]] = {unit: Counter() for unit in units}
     possible = tried = total = 0
     for chosen in itertools.product(*all_dealings):
         dealt = {
@@ -160,13 +160,13 @@ class _Small:
         return small
 
     @cached_property
-    def truth(self) -> list[Text]:
+    def truth(self) -> list[answers.Text]:
         return [as_text(value) for value in self.rows.column(self.about).to_pylist()]
 
     @cached_property
-    def held(self) -> dict[Key, Counter[Text]]:
+    def held(self) -> dict[Key, Counter[answers.Text]]:
         """The values of each published class, which the release shows."""
-        found: dict[Key, Counter[Text]] = {}
+        found: dict[Key, Counter[answers.Text]] = {}
         for key, value in zip(self.keys, self.truth, strict=True):
             found.setdefault(self.labels[key], Counter())[value] += 1
         return found
@@ -183,7 +183,7 @@ class _Small:
                 break
         return total
 
-    def would_publish(self, dealt: Mapping[Key, Counter[Text]]) -> bool:
+    def would_publish(self, dealt: Mapping[Key, Counter[answers.Text]]) -> bool:
         """Whether the program publishes the same of an original in which the values are dealt out so."""
         left = {key: list(own.elements()) for key, own in dealt.items()}
         written = dict(zip(self.truth, self.rows.column(self.about).to_pylist(), strict=True))
@@ -232,7 +232,7 @@ def _minimality(stage: Stage) -> Iterator[Attempt]:
     )
 
 
-def _chance(belief: Mapping[Text, float], value: Text) -> float:
+def _chance(belief: Mapping[answers.Text, float], value: answers.Text) -> float:
     """That the likeliest value, by lot among several, is this one."""
     most = max(belief.values())
     likeliest = [each for each, share in belief.items() if share >= most * (1 - _TIE)]
