@@ -29,7 +29,9 @@ RUNNING = [page for page in PAGES if any(block.language in (*SHELLS, "python") f
 # What no test of a page can do, and why.
 NOT_RUN = {
     r"--engine spark|--master|--remote|SparkSession|pyspark": "starts Spark, which has tests of its own",
-    r"postgresql://": "asks a PostgreSQL server",
+    r"postgresql://|snowflake://": "asks a database server",
+    r"https://data|s3://": "fetches a table from elsewhere; tests/table/test_remote.py does",
+    r"^measure - ": "reads what is piped in; tests/table/test_remote.py does",
     r"^datasets \w+( |$)|^datasets \w+-(complete|test|income)|datasets\.load\(.(adult|census)": "fetches data from elsewhere",
     r"^anatomize adult.csv": "needs the public Adult",
     r"^demo$": "has been run for all pages",
