@@ -81,6 +81,22 @@ def test_every_command_takes_them(kind: str, tmp_path: Path) -> None:
     assert '"read"' not in told
 
 
+def test_a_policy_names_a_table_of_a_database_for_the_adversary(tmp_path: Path) -> None:
+    database("duckdb", tmp_path)
+    policy = tmp_path / "policy.toml"
+    policy.write_text(
+        'quasi_identifiers = ["zip"]\nsensitive = "disease"\nk_anonymity = 1\n'
+        '[adversary]\noriginal = {source = "clinic.duckdb", sql = "SELECT * FROM people"}\n',
+        encoding="utf-8",
+    )
+    here = {"source": str(tmp_path / "clinic.duckdb"), "table": "old"}
+    verdict = dv.check(here, policy)
+    assert verdict.measurement.settings["original"] == f"the statement on {tmp_path / 'clinic.duckdb'}"
+    assert verdict.measurement.settings["prior"] == {"disease": "original"}
+    with pytest.raises(BadInput, match=r"a table has no option 'tabel'. did you mean 'table'\?"):
+        dv.read({"source": "x.duckdb", "tabel": "old"})
+
+
 # A statement, and whether it is one SELECT.
 STATEMENTS = {
     "SELECT * FROM people": True,

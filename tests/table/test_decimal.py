@@ -69,6 +69,8 @@ DOUBTS = {
     "with a comma between cells": ('name,pay\nAnn,"1,5"\nBen,"2,5"\n', {"pay": "text"}, "decimal=',' reads"),
     "codes with a last zero": ("name;pay\nAnn;1,5\nBen;1,50\n", {"pay": "text"}, None),
     "a list of codes": ("name;pay\nAnn;1,5\nBen;1,2,3\n", {"pay": "text"}, None),
+    "with dots between thousands": ("name;pay\nAnn;1.234,50\nBen;99,90\n", {"pay": "number"}, "was found"),
+    "with dots for either": ("name;pay\nAnn;1.234\nBen;99,90\n", {"pay": "text"}, "both dots and commas"),
     "many thousands": ("name;pay\nAnn;1,234,567\nBen;2,500\n", {"pay": "text"}, None),
 }  # fmt: skip
 
@@ -91,6 +93,11 @@ def test_what_is_asked_for_is_done(tmp_path: Path) -> None:
     assert by_comma.reading.notes == by_dot.reading.notes == ()
     with pytest.raises(BadInput, match="decimal=';' is no decimal sign"):
         dv.read(thousands, decimal=";")
+
+
+def test_thousands_are_read_with_their_dots(tmp_path: Path) -> None:
+    table = dv.read(written(tmp_path, "name;pay\nAnn;1.234,50\nBen;-12.345.678,25\nCem;7,00\n"))
+    assert cells(table, "pay") == [1234.5, -12345678.25, 7.0]
 
 
 def test_semicolons_are_found_beside_decimal_commas_without_a_header(tmp_path: Path) -> None:

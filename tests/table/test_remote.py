@@ -20,6 +20,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import divulge as dv
+from divulge.engines import DuckDBEngine
 from divulge.errors import BadInput, MissingDependency
 from divulge.table import remote
 from divulge.table.addresses import Address
@@ -194,7 +195,9 @@ def test_what_may_be_shown_of_an_address() -> None:
 
 
 @pytest.mark.usefixtures("s3")
-def test_objects_folders_and_globs_of_a_bucket(engine: Any) -> None:
+@pytest.mark.parametrize("limit", [None, "64MB"])
+def test_objects_folders_and_globs_of_a_bucket(limit: str | None) -> None:
+    engine = DuckDBEngine(memory_limit=limit)
     put("raw/people.csv", TABLE.encode())
     first, last = pa.table({"zip": ["1", "2"], "age": [3, 4]}), pa.table({"zip": ["5"], "age": [6]})
     put("parts/year=2024/a.parquet", parquet(first))

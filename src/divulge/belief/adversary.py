@@ -142,8 +142,11 @@ class Adversary:
                 raise BadInput(f"{origin}: unknown key {key!r} in [adversary]", hint=nearest(key, known))
         found = dict(document)
         for key in ("original", "population"):
-            if isinstance(found.get(key), str):
-                found[key] = _seen_from(folder, found[key])
+            given = found.get(key)
+            if isinstance(given, str):
+                found[key] = _seen_from(folder, given)
+            elif isinstance(given, Mapping) and isinstance(given.get("source"), str):
+                found[key] = {**given, "source": _seen_from(folder, given["source"])}
         for key in ("prior", "taxonomies", "released", "released_of"):
             if isinstance(given := found.get(key), Mapping):
                 found[key] = {

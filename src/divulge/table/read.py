@@ -5,20 +5,22 @@ from __future__ import annotations
 
 import logging
 import os
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 from urllib.parse import unquote
 
 import duckdb
 
 from divulge import engines, values
 from divulge.engines import DuckDBEngine, OwnEngine, RelationEngine, SparkEngine, as_spark_frame, choose_engine
-from divulge.errors import BadInput
+from divulge.errors import BadInput, nearest
 from divulge.table.addresses import POSTGRES, Address
 from divulge.table.databases import read_adbc, read_duckdb, read_postgres, read_sqlite
 from divulge.table.frames import read_arrow, read_arrow_stream, read_frame, read_parquet
 from divulge.table.lakehouse import find_lakehouse, read_lakehouse
 from divulge.table.paths import LogTable, find_files
-from divulge.table.reading import HowRead, ReadOptions
+from divulge.table.reading import HowRead, ReadOptions, known_options
 from divulge.table.remote import STORES, WEB, Bucket, download, receive
 from divulge.table.spark_tables import find_spark_source, moved_to_spark, read_spark_frame
 from divulge.table.spreadsheets import read_sheet
@@ -65,7 +67,8 @@ def read(
             Iceberg table, an ARX project (.deid), which brings roles and hierarchies of its own, an address (https://, s3://, gs://,
             az://), that of a database (postgresql://, or one that has an ADBC driver), "-" for standard input, a pandas, Polars or Spark
             frame, an Arrow table, reader or dataset, a DuckDB relation, or a table that was opened before, which comes back as it is.
-            With Spark also the name of a table in a catalog.
+            With Spark also the name of a table in a catalog. A mapping names a source with options of its own, as a policy does:
+            {"source": "clinic.duckdb", "table": "patients"}.
         table: Which table of a database.
         sql: Instead of a table, one SELECT that the database answers; nothing is ever written there.
         as_of: Of a Delta Lake table a version, of an Iceberg table a snapshot, a branch or a tag; of either a moment ("2026-01-31", UTC).
@@ -92,6 +95,22 @@ def read(
         if isinstance(chosen, SparkEngine):
             return _read_with_spark(path, asked, engine=chosen)
         return _read_path(path, asked, engine=chosen or DuckDBEngine())
+    if isinstance(source, Mapping) and "source" in source:
+        return _read_named(source, asked, engine=engine)
+    return _read_object(source, asked, chosen)
+
+
+def _read_named(given: Mapping[str, Any], asked: ReadOptions, *, engine: engines.EngineChoice) -> Table:
+    """A source with options of its own."""
+    asked.only(why="options stand beside the source, where it is named so")
+    options = {name: value for name, value in given.items() if name != "source"}
+    if unknown := [name for name in options if name not in known_options()]:
+        raise BadInput(f"a table has no option {unknown[0]!r}", hint=nearest(unknown[0], known_options()))
+    return read(given["source"], **options, engine=engine)
+
+
+def _read_object(source: object, asked: ReadOptions, chosen: OwnEngine | None) -> Table:
+    """A table, a relation or a frame that is there already."""
     asked.only(why="it is neither a file nor a database")
     if isinstance(source, Table):
         if chosen is not None and chosen.name != source.engine.name:

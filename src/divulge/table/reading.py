@@ -47,6 +47,11 @@ class ReadOptions:
                 raise BadInput(f"{shown} {_FOR[option.name]}, and {why}", hint="Leave it out")
 
 
+def known_options() -> list[str]:
+    """The names of all of them."""
+    return [option.name for option in fields(ReadOptions)]
+
+
 @dataclass(frozen=True)
 class HowRead:
     """How a table was read, in words and numbers that hold no cell of it and no secret."""

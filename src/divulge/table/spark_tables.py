@@ -17,12 +17,20 @@ import pyarrow as pa
 
 from divulge.engines import DuckDBEngine, SparkEngine, read_texts, uri
 from divulge.errors import BadInput, without_secrets
-from divulge.table.addresses import POSTGRES
 from divulge.table.frames import hive_types, other_columns
 from divulge.table.paths import LOGS, Files, compression, find_files, find_log_table
 from divulge.table.reading import HowRead, ReadOptions
 from divulge.table.table import Table, check_names, table_of
-from divulge.table.text_files import UTF8, Dialect, cell_types, codec_of, column_types, read_dialect, reading_of_text
+from divulge.table.text_files import (
+    UTF8,
+    Dialect,
+    cell_types,
+    codec_of,
+    column_types,
+    read_dialect,
+    reading_of_text,
+    with_dot,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -38,6 +46,8 @@ SMALL_TEXT = 64 << 20
 # Up to here one worker reads a CSV file alone, so that a quoted line end is no row's end; above, a record must stand on one line.
 _LARGEST_WHOLE_FILE = 1 << 30
 _SAMPLE_LINES = 1_000
+_FILE_SYSTEMS = "file hdfs viewfs ofs s3 s3a s3n gs abfs abfss wasb wasbs adl oss dbfs".split()
+"""Schemes of addresses that Spark reads itself; the driver reads the others."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +81,7 @@ def find_spark_source(source: str, *, encoding: str, engine: SparkEngine) -> Spa
     """What Spark can read itself; None for a file or address that only the driver can read."""
     scheme, separator, rest = source.partition("://")
     if separator and scheme.isalnum():
-        if scheme in (*POSTGRES, "http", "https"):
+        if scheme not in _FILE_SYSTEMS:
             return None
         _refuse_remote_log(source, engine)
         return SparkSource(without_secrets(source), _kind_by_name(rest), (source,))
@@ -122,6 +132,7 @@ def _table(engine: SparkEngine, frame: DataFrame, shown: str) -> Table:
 
 def _refuse_remote_log(source: str, engine: SparkEngine) -> None:
     """Spark reads every Parquet file below an address, also those that the log of a table has given up."""
+    from py4j.protocol import Py4JJavaError
     from pyspark.errors import AnalysisException
 
     scheme, _, rest = source.partition("://")
@@ -133,6 +144,11 @@ def _refuse_remote_log(source: str, engine: SparkEngine) -> None:
             except AnalysisException as error:
                 if "PATH_NOT_FOUND" not in str(error):
                     raise
+            except Py4JJavaError as error:
+                if "No FileSystem for scheme" not in str(error):
+                    raise
+                hint = "Add its Hadoop package to Spark, or read the table without --engine spark"
+                raise BadInput(f"this Spark has no file system for {scheme}:// addresses", hint=hint) from None
             else:
                 raise _by_catalog(source, form)
 
@@ -217,7 +233,7 @@ def _read_csv(source: SparkSource, text: ReadOptions, *, engine: SparkEngine) ->
         rows = read_texts(engine, source.paths, found.names, found.delimiter, header=found.header, whole_files=whole)
         relation = engine.view(rows)
         cells = cell_types(engine, relation, found.names, decimal=text.decimal, delimiter=found.delimiter)
-        texts = {name: f"replace({engine.quote(name)}, ',', '.')" for name in cells.commas}
+        texts = {name: with_dot(engine.quote(name)) for name in cells.commas}
         rows = _retyped(engine, rows, relation, cells.types, texts)
         return replace(_table(engine, rows, source.shown), reading=reading_of_text(found, cells))
 

@@ -154,11 +154,12 @@ _FRACTION = 256
 """The bit of a fraction of no digits; the next bit is that of one digit, and so on."""
 _MOST_DIGITS = 20
 _COMMA, _COMMA_OR_THOUSANDS = 1 << 29, 1 << 30
-"""1,5 is a number with a decimal comma; 1,234 is one, or a thousand with its separator."""
+"""1,5 and 1.234,50 are numbers with a decimal comma; 1,234 is one, or a thousand with its separator."""
 _FIRST_ROWS = 10_000
 _FIXED_POINT = "-?(0|[1-9][0-9]*)?[.][0-9]+"
 _FIXED_COMMA = _FIXED_POINT.replace(".", ",")
 _GROUPED = "-?[1-9][0-9]{0,2},[0-9]{3}"
+_GROUPED_COMMA = "-?[1-9][0-9]{0,2}([.][0-9]{3})+,[0-9]+"
 
 # Programs write 1e-05, 1E+16 or 1.0E10; a bare 1E5 is as likely a code.
 _FLOATING_POINT = "-?(0|[1-9][0-9]*)([.][0-9]+[eE][0-9]{1,3}|([.][0-9]+)?[eE][-+][0-9]{1,3})"
@@ -235,7 +236,7 @@ def _shape(engine: Engine, cell: str, *, numbers: bool, dates: bool) -> str:
         f"WHEN {like('-?(0|[1-9][0-9]{0,14}) *')} THEN {_INTEGER} "
         f"WHEN {like(_FIXED_POINT)} THEN {_DECIMAL} + {fraction('.')} "
         f"WHEN {like(_GROUPED)} THEN {_COMMA_OR_THOUSANDS} + {fraction(',')} "
-        f"WHEN {like(_FIXED_COMMA)} THEN {_COMMA} + {fraction(',')} "
+        f"WHEN {like(_FIXED_COMMA)} OR {like(_GROUPED_COMMA)} THEN {_COMMA} + {fraction(',')} "
         f"WHEN {like('-?[1-9][0-9]{15,18}')} AND {valid('BIGINT')} THEN {_LONG} "
         f"WHEN {like(_FLOATING_POINT)} AND {valid('DOUBLE')} THEN {_DECIMAL} "
     )
@@ -313,6 +314,13 @@ def cell_types(
                 "may be decimal signs or not" if set(doubtful) <= set(sure) else "may separate thousands or decimals"
             )
             notes.append(f"the commas of {listed(doubtful)} {either}: read as text; decimal=',' reads numbers")
+    both = [
+        name
+        for name, mask in masks.items()
+        if mask & _DECIMAL and mask & (_COMMA | _COMMA_OR_THOUSANDS) and not mask & _OTHER
+    ]
+    if both and decimal is None:
+        notes.append(f"the numbers of {listed(both)} have both dots and commas before their last digits: read as text")
     return CellTypes(types | dict.fromkeys(commas, "DOUBLE"), tuple(commas), tuple(notes))
 
 
@@ -357,9 +365,14 @@ def read_delimited(files: Files, text: ReadOptions, *, source: str, engine: Duck
     cells = cell_types(engine, texts, dialect.names, decimal=text.decimal, delimiter=dialect.delimiter)
     rows = relation({**cells.types, **dict.fromkeys(cells.commas, "VARCHAR")})
     if cells.commas:
-        numbers = (f"CAST(replace({cell}, ',', '.') AS DOUBLE) AS {cell}" for cell in map(engine.quote, cells.commas))
+        numbers = (f"CAST({with_dot(cell)} AS DOUBLE) AS {cell}" for cell in map(engine.quote, cells.commas))
         rows = f"(SELECT * REPLACE ({', '.join(numbers)}) FROM {rows})"
     return table_of(engine, rows, source=source, reading=reading_of_text(dialect, cells))
+
+
+def with_dot(cell: str) -> str:
+    """SQL for a number with a decimal comma as the engines write it: without dots between thousands, with one before decimals."""
+    return f"replace(replace({cell}, '.', ''), ',', '.')"
 
 
 def reading_of_text(dialect: Dialect, cells: CellTypes) -> HowRead:
