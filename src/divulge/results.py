@@ -137,7 +137,7 @@ def without_values() -> Iterator[None]:
 def refuse_to_show(what: str) -> None:
     """Pictures and pages name classes by their values."""
     if _HIDDEN.get():
-        raise BadInput(f"a {what} shows values, and none may be shown", hint="leave it out, or --value-free")
+        raise BadInput(f"a {what} shows values, and none may be shown", hint="Leave it out, or let values be shown")
 
 
 def _load(result: Result) -> None:

@@ -97,6 +97,16 @@ def test_pictures_and_pages_are_refused_before_the_work(folder: Path) -> None:
     assert not (folder / "x.svg").exists()
 
 
+def test_files_for_people_and_for_pipelines_hold_no_value(folder: Path) -> None:
+    judged = ("check", "@t.csv", "--qi", "age,sex", "--sensitive", "main_diagnosis", "--k-anonymity", "20")
+    wanted = {"judged.xml": ("--junit",), "judged.sarif": ("--sarif",)}
+    files = [word for name, option in wanted.items() for word in (*option, f"@{name}")]
+    assert called(folder, *judged, *files, value_free.OPTION).code == 1
+    assert called(folder, "init", "@t.csv", "--out", "@first.toml", value_free.OPTION).code == 0
+    for name in (*wanted, "first.toml"):
+        assert not MARKED.search((folder / name).read_text(encoding="utf-8").replace(str(folder), "")), name
+
+
 def test_a_bug_tells_where_and_not_what(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     told = f"{'zq'}value"  # whose line of source, which is shown, does not hold the mark
 
