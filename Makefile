@@ -71,8 +71,9 @@ docs: $(VENV)/dev.stamp ## build the documentation into site/
 pictures: $(VENV)/dev.stamp ## draw the pictures of the documentation anew, by the commands that its pages show
 	@$(PY) -m tests.docs.pictures
 
-shots: $(VENV)/dev.stamp ## take pictures of reports at phone, desktop and print size into build/shots
+shots: $(VENV)/dev.stamp ## take pictures of reports and of the studio, at phone, desktop and print size, into build/shots
 	@$(PY) -m tests.views.shots
+	@$(PY) -m tests.studio.shots
 
 lock: ## write requirements.lock anew, from the newest versions that fit
 	@echo "Resolving into a fresh environment (a few minutes)"
