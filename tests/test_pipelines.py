@@ -86,10 +86,10 @@ def test_the_action_leaves_with_the_verdict(project: Path, variables: dict[str, 
     assert (held.returncode, told) == (0, "exit-code=0\n"), held.stderr
     broken, told = checked(project, variables, tables="*.csv", policy="divulge.toml", arguments="--l-diversity 1")
     assert (broken.returncode, told) == (1, "exit-code=1\n"), broken.stderr
-    assert broken.stdout.splitlines()[:2] == [
-        "holds: False",
-        "in_words: bad.csv: k_anonymity >= 2 is broken: measured 1, by 2 classes with 2 people",
-    ]
+    assert broken.stdout.split()[:2] == ["holds", "False"]
+    assert (
+        "bad.csv: k_anonymity >= 2 is broken: measured 1, by 2 classes with 2 people" in broken.stdout.splitlines()[1]
+    )
     assert 'failures="1"' in (project / "divulge.xml").read_text(encoding="utf-8")
     assert '"ruleId": "k_anonymity"' in (project / "divulge.sarif").read_text(encoding="utf-8")
 

@@ -200,7 +200,8 @@ def test_no_value_of_a_cell_is_in_the_files() -> None:
 def test_without_values_the_answer_stands_first_all_the_same() -> None:
     shown = run_cli("check", "a.csv", *BAD, "--value-free")
     told = "in_words: entropy_leakage <= 0.5 (disease) is broken: measured 1.352, by 1 class with 3 people"
-    assert (shown.code, shown.out.splitlines()[:2]) == (1, ["holds: False", told])
+    assert (shown.code, shown.out.split()[:2]) == (1, ["holds", "False"])
+    assert told in shown.out.splitlines()[:10]
     assert CELLS.findall(shown.out) == []
 
 
