@@ -49,6 +49,26 @@ def test_people_through_a_release_by_hand() -> None:
     assert (worst.before, worst.after) == pytest.approx((1 / 2, 5 / 6))
 
 
+def test_what_all_of_them_would_tell_together() -> None:
+    """Of zips three share each; of ages 1 and 4 are alone, and the four between are two and two by their zips."""
+    people = pa.table({"zip": [*"aaabbb"], "age": [1, 2, 2, 3, 3, 4], "disease": [*"fcfcfc"]})
+    by_zip = pa.table({"zip": people["zip"], "age": ["*"] * 6, "disease": people["disease"]})
+    by_age = pa.table({"zip": ["*"] * 6, "age": ["[1, 3)"] * 3 + ["[3, 5)"] * 3, "disease": people["disease"]})
+    by_both = by_age.set_column(1, "age", [["1", *["[2, 4)"] * 4, "4"]])
+    roles: dict[str, Any] = {"quasi_identifiers": ["zip", "age"], "sensitive": "disease"}
+    found = dv.compare({"truth": people, "zips": by_zip, "both": by_both}, original=people, **roles)
+    told = found.to_dict()["together"]
+    assert (told["people"], told["k_anonymity"], told["alone"], told["became_alone"]) == (6, 1, 2, 0)
+    # Of the two in zip a one has a cold and one the flu, of those in b too; 1 and 4 are known: 4 of 6 are guessed.
+    assert told["posterior_vulnerability"]["disease"] == pytest.approx(4 / 6)
+    assert "all 2 releases together: k_anonymity 1" in str(found)
+    # By zip and by age the same three people share all: nothing is added.
+    alike = dv.compare({"truth": people, "zips": by_zip, "ages": by_age}, original=people, **roles)
+    assert alike.to_dict()["together"]["k_anonymity"] == 3
+    assert dv.compare(PEOPLE, policies=[K2, K3], **ROLES).together is None, "policies are alternatives"
+    assert dv.compare({"zips": by_zip, "both": by_both}, **roles).together is None, "the original is not known"
+
+
 def test_people_who_are_left_out_are_neither_better_nor_worse_off() -> None:
     """Three are needed, and a fifth of twelve may go: the two at 30 do."""
     found = dv.compare(PEOPLE, policies=[K3], **ROLES)

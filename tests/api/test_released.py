@@ -277,6 +277,22 @@ def test_people_who_were_left_out_of_a_class_are_found_or_told(tmp_path: Path) -
     assert any(note.startswith("2 people are counted in classes of") for note in measured.notes)
 
 
+def test_a_report_tells_its_publisher_what_was_out_already(tmp_path: Path) -> None:
+    first = publish_zip(tmp_path / "zips-of-2024")
+    release = decide(released=first)
+    folder = release.write(tmp_path / "ages")
+    for about in (release, folder):
+        page = dv.report(about).html()
+        assert "Beside what is out already" in page
+        assert "zips-of-2024" in page
+    assert "The numbers on this page are those of the release alone" in dv.report(folder).html()
+    assert "zips-of-2024" not in (public := dv.report(folder, audience="public").html())
+    assert "out already" not in public
+    groups: dict[str, Any] = {"sensitive": "disease", "quasi_identifiers": "age", "leave_out": "zip", "tables": 1}
+    anatomized = dv.anatomize(PEOPLE, **groups, beta="1/2", seed=1, adversary=dv.Adversary(released=first))
+    assert "zips-of-2024" in dv.report(anatomized).html()
+
+
 def test_without_the_original_nobody_knows_who_is_in_both(first: Path, second: Path) -> None:
     with pytest.raises(BadInput, match="the original alone says"):
         dv.check(second, adversary=dv.Adversary(released=first))

@@ -16,31 +16,18 @@ from typing import Any, Literal
 
 import numpy as np
 
-from divulge import (
-    anatomy,
-    answers,
-    arrays,
-    attacks,
-    composition,
-    count,
-    engines,
-    metrics,
-    publish,
-    results,
-    search,
-    values,
-)
+from divulge import anatomy, answers, arrays, attacks, composition, count, engines, metrics, publish, results, values
 from divulge import policy as policies
 from divulge.api.anatomized import AnatomizedRelease
 from divulge.api.attack import attack_plainly
+from divulge.api.compose import all_out
 from divulge.api.generalize import generalize, roles_of
 from divulge.api.measure import TableOrRelease, measure
-from divulge.api.moved import Followed, PeopleMoved, Way, as_it_is, comparable, in_order, people_moved
+from divulge.api.moved import Followed, PeopleMoved, Way, as_it_is, comparable, people_moved, recoding_of
 from divulge.api.query import is_anatomized, open_anatomized
 from divulge.api.utility import Kind, Utility, utility
 from divulge.arrays import Ints
 from divulge.belief import Adversary, adversary_in_force
-from divulge.count import Contingency
 from divulge.errors import BadInput, Infeasible
 from divulge.metrics import Measurement
 from divulge.policy import Policy, Verdict
@@ -109,6 +96,8 @@ class TableComparison(results.Several[ComparedTable]):
     original: str | None
     """The table that the others are held against for what is left of it; None where it is not known."""
     notes: tuple[str, ...] = ()
+    together: composition.Composition | None = field(default=None, repr=False)
+    """What all releases would tell together, where there are several and their original is known."""
 
     @property
     def reference(self) -> ComparedTable:
@@ -206,7 +195,10 @@ def compare(
                 raise BadInput(f"{name}= has no effect: nothing is generalized here", hint="leave it out")
         sides = [_Side.of(name, given, engine=engine) for name, given in named.items()]
         roles = _shared_roles(sides, roles, kept, her)
-        origin = _original(sides, her, engine)
+        itself = next(
+            (side.table for side, given in zip(sides, named.values(), strict=True) if given is her.original), None
+        )
+        origin = itself or _original(sides, her, engine)
     if target is not None and origin is None:
         raise BadInput("target= is foretold from the original and from each release, and the original is not known",
                        hint="name the original")  # fmt: skip
@@ -253,6 +245,12 @@ class _Side:
         judged = TableOrRelease.of(given, engine=engine)
         kind: Kind = "table" if judged.release is None else "generalized"
         return cls(name, kind, judged, judged.table.source, judged)
+
+    @property
+    def published(self) -> Any:
+        """As `compose` takes it."""
+        judged = self.judged
+        return self.given if judged is None else judged.table if judged.release is None else judged.release.folder
 
     @property
     def table(self) -> Table | None:
@@ -390,7 +388,9 @@ def _refuse_different(roles: Mapping[str, Mapping[str, Any]]) -> None:
 
 def _original(sides: Sequence[_Side], her: Adversary, engine: engines.EngineChoice) -> Table | None:
     if her.original is not None:
-        return read(her.original, engine=engine)
+        found = read(her.original, engine=engine)
+        same = [side.table for side in sides if side.table is not None and side.table.source == found.source]
+        return same[0] if same and Path(found.source).exists() else found
     others = all(side.kind != "table" for side in sides[1:])
     return sides[0].table if others else None
 
@@ -421,9 +421,17 @@ class _Comparing:
         ways = self._ways(told)
         told = [first, *(self._followed(first, other, ways) for other in told[1:])]
         told = [self._with_more(each, side, target) for each, side in zip(told, self.sides, strict=True)]
-        notes = self._notes(told)
+        together, unknown = self._together()
+        notes = (*self._notes(told), *unknown)
         origin = None if self.original is None else self.original.source
-        return TableComparison(tuple(told), self._settings(told, target), origin, notes, frame=first.measurement.frame)
+        settings = self._settings(told, target)
+        return TableComparison(tuple(told), settings, origin, notes, together, frame=first.measurement.frame)
+
+    def _together(self) -> tuple[composition.Composition | None, list[str]]:
+        """Policies for one table are alternatives, of which one is published."""
+        out = [side.published for side in self.sides if side.table is None or side.table is not self.original]
+        alternatives = self.policies and self.policy is None
+        return (None, []) if alternatives or self.original is None else all_out(out, self.original, self.roles)
 
     def _measured(self, side: _Side) -> ComparedTable:
         if side.kind == "anatomized":
@@ -573,7 +581,7 @@ class _Comparing:
         for side, each in zip(self.sides, told, strict=True):
             if each.measurement is None or each.measurement.survey or each.measurement.contingency.pinned:
                 continue
-            recoding = _recoding(side, people)
+            recoding = recoding_of(side.release, None if side.judged is None else side.judged.release, people)
             found = composition.place_of(recoding or as_it_is(people), each.measurement.contingency)
             if recoding is not None:
                 mapped.add(side.name)
@@ -583,18 +591,3 @@ class _Comparing:
                     continue  # it was made from other rows
             places[side.name] = found
         return [Way(people.sizes, places, frozenset(mapped))]
-
-
-def _recoding(side: _Side, people: Contingency) -> search.Recoding | None:
-    """What a release made of classes of the original; None where nobody knows."""
-    names = {key.name for key in people.keys}
-    if side.release is not None:
-        own, recoding = side.release.original.people, side.release.plan.recoding
-        at = composition.place_of(as_it_is(people), own)
-        codes = tuple(column[np.maximum(at, 0)] for column in recoding.codes)
-        return replace(recoding, codes=codes, kept=recoding.kept[np.maximum(at, 0)] & (at >= 0))
-    opened = None if side.judged is None else side.judged.release
-    if opened is None or set(opened.quasi_identifiers) != names or not (opened.folder / publish.FOLDER).is_dir():
-        return None
-    whole = publish.OpenedRelease.read_folder(opened.folder, private=True)
-    return whole.recode(in_order(people, whole.quasi_identifiers))[0] if whole.holds_mappings else None

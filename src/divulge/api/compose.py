@@ -107,6 +107,19 @@ def compose(
     return _measured(found, her, joint=joint, sample=sample)
 
 
+def all_out(
+    releases: Sequence[Any], truth: Table, roles: Mapping[str, Any]
+) -> tuple[composition.Composition | None, list[str]]:
+    """What they would tell whoever holds all of them, or why that is not known; nothing of one alone."""
+    if len(releases) < 2 or roles["weight"]:
+        return None, []
+    named: dict[str, Any] = {role: roles[role] or () for role in ("quasi_identifiers", "sensitive")}
+    try:
+        return compose(releases, truth=truth, person=roles["person"], **named), []
+    except BadInput as error:
+        return None, [f"what they would tell together is not known: {error.message}"]
+
+
 def _measured(found: composition.Joined, her: Adversary, *, joint: bool, sample: int) -> composition.Composition:
     table = found.table
     told = dict.fromkeys(name for release in found.disclosed for name in release.sensitive if table.has(name))

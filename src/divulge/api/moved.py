@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from divulge import arrays, metrics, search, values
+from divulge import arrays, composition, metrics, publish, search, values
 from divulge.arrays import Bools, Floats, Ints
 from divulge.count import Contingency
 from divulge.metrics import Measurement
@@ -140,3 +140,19 @@ class Way:
     places: Mapping[str, Ints]
     mapped: frozenset[str] = frozenset()
     """The tables whose mapping was followed."""
+
+
+def recoding_of(
+    decided: publish.GeneralizedRelease | None, opened: publish.OpenedRelease | None, people: Contingency
+) -> search.Recoding | None:
+    """What a release, decided or written, made of classes of the original; None where nobody knows."""
+    if decided is not None:
+        own, recoding = decided.original.people, decided.plan.recoding
+        at = composition.place_of(as_it_is(people), own)
+        codes = tuple(column[np.maximum(at, 0)] for column in recoding.codes)
+        return replace(recoding, codes=codes, kept=recoding.kept[np.maximum(at, 0)] & (at >= 0))
+    names = {key.name for key in people.keys}
+    if opened is None or set(opened.quasi_identifiers) != names or not (opened.folder / publish.FOLDER).is_dir():
+        return None
+    whole = publish.OpenedRelease.read_folder(opened.folder, private=True)
+    return whole.recode(in_order(people, whole.quasi_identifiers))[0] if whole.holds_mappings else None

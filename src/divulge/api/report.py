@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import datetime as dt
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -76,6 +76,8 @@ class Report(Result):
     """The price of each promise."""
     utility: Utility | None = field(default=None, repr=False)
     """How much of the data is left."""
+    beside: Sequence[Mapping[str, Any]] = ()
+    """The releases that were out already when it was made, and that it was judged together with; never told to the public."""
     files: Mapping[str, str] = field(default_factory=dict)
     """The hash (SHA-256) of each file that it was made from."""
     policy: str | None = None
@@ -213,7 +215,8 @@ def _refuse_private(about: Any, her: Adversary) -> None:
 def _of_result(about: Result, audience: Audience) -> Report:
     source = getattr(about, "settings", {}).get("source", type(about).__name__)
     name = Path(source).name if isinstance(source, str) else type(about).__name__
-    made = Report(name, audience, _today(), about, frame=about.frame)
+    beside = _released(getattr(about, "settings", {}))
+    made = Report(name, audience, _today(), about, beside=beside, frame=about.frame)
     if isinstance(about, Verdict | publish.GeneralizedRelease):
         made = replace(made, alone=about.alone)
     if isinstance(about, publish.GeneralizedRelease):
@@ -224,6 +227,11 @@ def _of_result(about: Result, audience: Audience) -> Report:
     if isinstance(about, AnatomizedRelease) and about.groups.only is not None:
         made = replace(made, attacks=about.attack())
     return replace(made, attacks=about) if isinstance(about, attacks.Attacks | attacks.AttackResult) else made
+
+
+def _released(settings: Mapping[str, Any]) -> tuple[Mapping[str, Any], ...]:
+    """What is out already, as a result names it."""
+    return tuple(item for item in settings.get("released") or () if isinstance(item, Mapping))
 
 
 def _of_anatomized(about: Any, given: Mapping[str, Any], audience: Audience, engine: engines.EngineChoice) -> Report:
@@ -270,6 +278,9 @@ def _of_table(about: Any, given: Mapping[str, Any], audience: Audience, engine: 
         name = "the table" if release is None else _RELEASE  # what its publisher calls the place is not in the files
     files = _sealed(document) if release is not None else _hashed(judged.table)
     made = Report(name, audience, _today(), found, document, alone, files=files, frame=measured.frame)
+    private = release is not None and release.private is not None and release.holds_mappings
+    beside = _released(measured.settings) or (_released(release.settings) if release is not None and private else ())
+    made = replace(made, beside=() if audience == "public" else beside)
     made = replace(made, ranking=_ranked(judged.table, measured), made_from=MadeFrom(source))
     if release is None or her.original is None:
         return made

@@ -15,7 +15,7 @@ from divulge import publish, results
 from divulge.api.query import is_anatomized
 from divulge.cli import options, program
 from divulge.cli.measure import SuppressionOptions, table_or_release
-from divulge.cli.pictures import ChartOption, Pictures
+from divulge.cli.pictures import ChartOption, PageOption, Pictures
 from divulge.cli.tables import ABOUT_ENGINE, TableOptions
 
 app = options.new_app()
@@ -82,9 +82,7 @@ def compare(
         int | None, Option(metavar="PEOPLE", help="Also attack so many people of the original in each table.", min=1)
     ] = None,
     seed: Annotated[int, Option(help="What they are drawn from.")] = 1,
-    out: Annotated[
-        options.Text, Option(metavar="FILE", help="Also write it as one page (.html), replaced if it is there.")
-    ] = None,
+    out: PageOption = None,
     chart: ChartOption = None,
     json_: options.JsonOption = False,
 ) -> None:

@@ -14,7 +14,7 @@ import divulge as dv
 from divulge import results
 from divulge.cli import options, program
 from divulge.cli.ledger import LedgerOptions
-from divulge.cli.pictures import ChartOption, Pictures
+from divulge.cli.pictures import ChartOption, PageOption, Pictures
 from divulge.cli.tables import TableOptions
 from divulge.errors import BadInput
 
@@ -87,9 +87,7 @@ def compose(
         options.Text,
         Option(metavar="NAME", help="Tell of this person, by --person: what is believed of her after each release."),
     ] = None,
-    out: Annotated[
-        options.Text, Option(metavar="FILE", help="Also write it as one page (.html), replaced if it is there.")
-    ] = None,
+    out: PageOption = None,
     chart: ChartOption = None,
     json_: options.JsonOption = False,
 ) -> None:

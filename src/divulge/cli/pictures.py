@@ -50,6 +50,7 @@ class Pictures:
             show("", f"Drawn: {', '.join(written)}")
 
 
+PageOption = Annotated[Text, Option(metavar="FILE", help="Also write it as one page (.html), replaced if it is there.")]
 ReportOption = Annotated[Text, Option(metavar="FILE", help="Also write a page about the release (.html).")]
 
 

@@ -55,8 +55,41 @@ def _first(found: comparing.TableComparison) -> str:
     return f"{told} and the original." if is_first else f"{told}; the original is {found.original}."
 
 
+def together(found: comparing.TableComparison) -> tuple[str, str] | None:
+    """What whoever holds all of them would learn beyond each alone."""
+    all_of_them = found.together
+    if all_of_them is None or all_of_them.together is None or (measured := all_of_them.measurement) is None:
+        return None
+    told = all_of_them.together
+    parts = [
+        f"k_anonymity {number(measured['k_anonymity'].number)} where no class alone has fewer than {told.smallest:,}"
+    ]
+    parts.append(f"{people(told.became_alone) if told.became_alone else 'nobody'} became alone")
+    for attribute in measured.sensitive:
+        best = measured.sensitive[attribute]["posterior_vulnerability"].value
+        alone = [
+            one.alone.sensitive[attribute]["posterior_vulnerability"].value for one in all_of_them.releases if one.alone
+        ]
+        parts.append(
+            f"the best guess of {attribute} is right for {percent(best)}, of one alone for at most {percent(max(alone))}"
+        )
+    bound = (
+        ""
+        if all_of_them.settings["upper_bound"]
+        else "; no upper bound, for some people's classes are not known for certain"
+    )
+    names = f"all {len(all_of_them.releases)} releases together"
+    return names, f"{'; '.join(parts)}{bound}. `divulge compose` tells more."
+
+
 def sentences(found: comparing.TableComparison) -> Iterator[tuple[str, str]]:
-    """Each other one by its name, and the answer about it."""
+    """Each other one by its name, and the answer about it; at last all of them together."""
+    yield from _sentences(found)
+    if (told := together(found)) is not None:
+        yield told
+
+
+def _sentences(found: comparing.TableComparison) -> Iterator[tuple[str, str]]:
     for other in found.others:
         if other.refused is not None:
             yield other.name, f"nothing keeps this policy: {other.refused}."
@@ -236,9 +269,27 @@ def comparison_document(found: comparing.TableComparison, *, written: Sequence[A
         "reference": found.reference.name,
         "original": found.original,
         "compared": [_document(found, each) for each in found],
+        "together": _all_of_them(found),
         "notes": list(found.notes),
         "settings": dict(found.settings),
         "written": [str(path) for path in written],
+    }
+
+
+def _all_of_them(found: comparing.TableComparison) -> dict[str, Any] | None:
+    """The numbers that lead; `divulge compose --json` has all."""
+    all_of_them = found.together
+    if all_of_them is None or all_of_them.together is None or (measured := all_of_them.measurement) is None:
+        return None
+    told, scores = all_of_them.together, measured.sensitive.items()
+    return {
+        "releases": [one.name for one in all_of_them.releases],
+        "people": told.people,
+        "k_anonymity": measured["k_anonymity"].number,
+        "alone": told.alone,
+        "became_alone": told.became_alone,
+        "posterior_vulnerability": {name: each["posterior_vulnerability"].value for name, each in scores},
+        "upper_bound": all_of_them.settings["upper_bound"],
     }
 
 

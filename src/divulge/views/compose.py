@@ -4,17 +4,42 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from rich.console import Group, RenderableType
 from rich.text import Text
 
 from divulge import composition, results, values
+from divulge.api.anatomized import AnatomizedRelease
+from divulge.api.check_anatomized import ReleaseCheck
 from divulge.metrics import Measurement
 from divulge.views import html, summary
 from divulge.views.html import Html, el, joined
 from divulge.views.words import bullet, grid, heading, metric_words, noted, number, people, written_text
+
+
+# --- what a release was judged together with --------------------------------------------------------------------------
+def beside_section(released: Sequence[Mapping[str, Any]], found: Any) -> Iterator[tuple[str, Html]]:
+    """Which releases were out already when one was made, and how its people were found in them; for its publisher."""
+    if not released:
+        return
+    measured = getattr(found, "after", None) or getattr(found, "measurement", None) or found
+    told = (
+        "The promises above are about joint classes: people who are in the same class of this release and of each of these."
+        if "released" in getattr(measured, "settings", {})
+        else "When it was published its promises were held in joint classes, with those of these releases. The numbers on this page are "
+        "those of the release alone."
+    )
+    head = ("release", "kind", "classes", "people of the table in it", "found by", "made of")
+    rows = [(item["release"], item["kind"], f"{item['classes']:,}", f"{item['people']:,}", item["found_by"]["how"],
+             item["made_of"]) for item in released]  # fmt: skip
+    notes = (
+        found.notes if isinstance(found, AnatomizedRelease | ReleaseCheck) else ()
+    )  # others tell theirs with their numbers
+    listed = html.bullets(*(noted(note) for note in notes)) if notes else ""
+    card = el("div", html.table(head, rows), class_="card")
+    yield "Beside what is out already", joined((el("p", told), card, listed))
 
 
 # --- the answer -------------------------------------------------------------------------------------------------------

@@ -177,12 +177,8 @@ def _answer(report: Report, lens: Lens) -> Html:
 def _group_tiles(report: Report) -> Html | None:
     found = report.found
     if isinstance(found, AnatomizedRelease):
-        records, groups, smallest, tables = (
-            found.summary.records,
-            found.summary.groups,
-            found.summary.smallest,
-            len(found.table_columns),
-        )
+        told = found.summary
+        records, groups, smallest, tables = told.records, told.groups, told.smallest, len(found.table_columns)
     elif isinstance(found, ReleaseCheck):
         records, groups, smallest, tables = None, found.groups, found.smallest, len(found.tables)
     else:
@@ -207,6 +203,7 @@ def _sections(report: Report) -> Iterator[tuple[str, Html]]:
         yield "Who is at risk", _at_risk(report, measured, lens)
         if known := _how_much_known(report):
             yield "How much must one know?", known
+    yield from compose.beside_section(() if report.public else report.beside, report.found)
     if done := _done(report):
         yield "What was done", done
     if cost := _cost(report):
