@@ -58,13 +58,13 @@ def test_what_all_of_them_would_tell_together() -> None:
     roles: dict[str, Any] = {"quasi_identifiers": ["zip", "age"], "sensitive": "disease"}
     found = dv.compare({"truth": people, "zips": by_zip, "both": by_both}, original=people, **roles)
     told = found.to_dict()["together"]
-    assert (told["people"], told["k_anonymity"], told["alone"], told["became_alone"]) == (6, 1, 2, 0)
+    assert (told["people"], told["identity"]["k_anonymity"], told["alone"], told["became_alone"]) == (6, 1, 2, 0)
     # Of the two in zip a one has a cold and one the flu, of those in b too; 1 and 4 are known: 4 of 6 are guessed.
-    assert told["posterior_vulnerability"]["disease"] == pytest.approx(4 / 6)
+    assert told["sensitive"]["disease"]["posterior_vulnerability"] == pytest.approx(4 / 6)
     assert "all 2 releases together: k_anonymity 1" in str(found)
     # By zip and by age the same three people share all: nothing is added.
     alike = dv.compare({"truth": people, "zips": by_zip, "ages": by_age}, original=people, **roles)
-    assert alike.to_dict()["together"]["k_anonymity"] == 3
+    assert alike.to_dict()["together"]["identity"]["k_anonymity"] == 3
     assert dv.compare(PEOPLE, policies=[K2, K3], **ROLES).together is None, "policies are alternatives"
     assert dv.compare({"zips": by_zip, "both": by_both}, **roles).together is None, "the original is not known"
 

@@ -61,18 +61,15 @@ def together(found: comparing.TableComparison) -> tuple[str, str] | None:
     if all_of_them is None or all_of_them.together is None or (measured := all_of_them.measurement) is None:
         return None
     told = all_of_them.together
-    parts = [
-        f"k_anonymity {number(measured['k_anonymity'].number)} where no class alone has fewer than {told.smallest:,}"
-    ]
+    leading = next(score for score in measured.identity.values() if score.metric.leads)
+    parts = [f"{leading.metric.name} {number(leading.number)} where no class alone has fewer than {told.smallest:,}"]
     parts.append(f"{people(told.became_alone) if told.became_alone else 'nobody'} became alone")
-    for attribute in measured.sensitive:
-        best = measured.sensitive[attribute]["posterior_vulnerability"].value
-        alone = [
-            one.alone.sensitive[attribute]["posterior_vulnerability"].value for one in all_of_them.releases if one.alone
-        ]
-        parts.append(
-            f"the best guess of {attribute} is right for {percent(best)}, of one alone for at most {percent(max(alone))}"
+    for name in measured.beliefs:
+        alone = [summary.best_guess(one.alone, name).after for one in all_of_them.releases if one.alone is not None]
+        best = (
+            f"{percent(summary.best_guess(measured, name).after)}, of one release alone at most {percent(max(alone))}"
         )
+        parts.append(f"the best guess at somebody's {name} is right at most {best}")
     bound = (
         ""
         if all_of_them.settings["upper_bound"]
@@ -277,18 +274,21 @@ def comparison_document(found: comparing.TableComparison, *, written: Sequence[A
 
 
 def _all_of_them(found: comparing.TableComparison) -> dict[str, Any] | None:
-    """The numbers that lead; `divulge compose --json` has all."""
+    """Their numbers together; `divulge compose --json` has those of each alone, and more."""
     all_of_them = found.together
     if all_of_them is None or all_of_them.together is None or (measured := all_of_them.measurement) is None:
         return None
-    told, scores = all_of_them.together, measured.sensitive.items()
+    told, identity = all_of_them.together, measured.identity.items()
     return {
         "releases": [one.name for one in all_of_them.releases],
         "people": told.people,
-        "k_anonymity": measured["k_anonymity"].number,
         "alone": told.alone,
         "became_alone": told.became_alone,
-        "posterior_vulnerability": {name: each["posterior_vulnerability"].value for name, each in scores},
+        "identity": {name: score.number for name, score in identity},
+        "sensitive": {
+            attribute: {name: score.number for name, score in scores.items()}
+            for attribute, scores in measured.sensitive.items()
+        },
         "upper_bound": all_of_them.settings["upper_bound"],
     }
 
