@@ -41,6 +41,22 @@ _COLUMNS = frozenset(
 _NAMES = frozenset(metric.name for metric in METRICS) - {"classes", "alpha"}
 
 
+_TEXTS = {"type": "array", "items": {"type": "string"}}
+READ: dict[str, Any] = {
+    "properties": {
+        **{name: {"type": "string"} for name in ("kind", "delimiter", "decimal", "table", "sql", "sheet")},
+        **{name: {"type": "boolean"} for name in ("header", "codes")},
+        "version": {"type": "integer"},
+        "snapshot": {"type": ["integer", "null"]},
+        "labels": _TEXTS,
+        "notes": _TEXTS,
+    },
+    "required": ["kind", "notes"],
+    "additionalProperties": False,
+}
+"""How a table was read, of every kind of source; no test of all commands reads from all of them."""
+
+
 def command_of(call: Sequence[str]) -> str:
     """`measure`, or `ledger add`."""
     return " ".join(call[: 2 if call[0] in GROUPS else 1])
@@ -88,6 +104,8 @@ def _type(value: Any) -> str:
 
 def _object(objects: Sequence[dict[str, Any]], key: str) -> dict[str, Any]:
     names = list(dict.fromkeys(name for value in objects for name in value))
+    if key == "read":
+        return READ
     if key in MAPS or _COLUMNS & set(names) or 2 * len(_NAMES & set(names)) > len(names) or not names:
         return (
             {"additionalProperties": schema_of((item for value in objects for item in value.values()), key="")}

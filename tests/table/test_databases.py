@@ -18,6 +18,7 @@ import pytest
 import divulge as dv
 from divulge.errors import BadInput, MissingDependency
 from divulge.table.databases import one_select
+from tests.docs.json_schema import assert_fits
 from tests.helpers import run_cli
 from tests.table.postgres_server import PostgresServer
 
@@ -72,6 +73,7 @@ def test_every_command_takes_them(kind: str, tmp_path: Path) -> None:
     young = "SELECT zip, age, disease FROM people WHERE age < 40"
     found = run_cli("check", path, "--sql", young, *roles, "--k-anonymity", "3", "--json")
     assert (found.code, found.json()["settings"]["read"]["sql"]) == (1, young)
+    assert_fits(["check"], found.json())
     release = tmp_path / "release"
     made = run_cli("generalize", path, "--table", "people", *roles, "--k-anonymity", "2", "--out", str(release))
     assert made.code == 0, made.err

@@ -18,6 +18,7 @@ from divulge.cli.main import run
 from divulge.engines import DuckDBEngine, SparkEngine
 from divulge.errors import BadInput, MissingDependency
 from divulge.table import read
+from tests.docs.json_schema import assert_fits
 
 pytest.importorskip("deltalake", reason="pip install 'divulge[delta]'")
 pytest.importorskip("pyiceberg", reason="pip install 'divulge[iceberg]'")
@@ -116,6 +117,7 @@ def test_a_delta_table_as_of_a_version_or_a_moment(delta: Path, capsys: pytest.C
     assert run(["measure", str(delta), "--qi", "zip,age", "--as-of", "0", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
     assert (told["rows"], told["settings"]["read"]["version"]) == (2_000, 0)
+    assert_fits(["measure"], told)
     with pytest.raises(BadInput, match="The newest version is 1"):
         read(delta, as_of=7)
     with pytest.raises(BadInput, match="The table began later"):

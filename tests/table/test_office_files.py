@@ -13,6 +13,7 @@ import pytest
 
 import divulge as dv
 from divulge.errors import BadInput, MissingDependency
+from tests.docs.json_schema import assert_fits
 from tests.helpers import run_cli
 
 HEADER = ["zip", "age", "cost", "born", "seen", "ok", "mixed"]
@@ -79,6 +80,7 @@ def test_a_named_sheet(book: Path) -> None:
         dv.read(book, sheet="empty")
     found = run_cli("measure", str(book), "--sheet", "people", "--qi", "zip,age", "--json").json()
     assert (found["rows"], found["settings"]["read"]["sheet"]) == (3, "people")
+    assert_fits(["measure"], found)
 
 
 def test_sheets_are_not_guessed_between(tmp_path: Path) -> None:
@@ -179,6 +181,7 @@ def test_codes_stay_where_they_are_asked_for(survey: Path) -> None:
 def test_every_command_takes_them(survey: Path) -> None:
     found = run_cli("measure", str(survey), "--qi", "region", "--sensitive", "job", "--json")
     assert (found.json()["rows"], found.json()["classes"]) == (6, 3)
+    assert_fits(["measure"], found.json())
     assert "divulge: most values of 'age' have no label" in found.err
 
 
