@@ -95,6 +95,7 @@ def test_pictures_and_pages_are_refused_before_the_work(folder: Path) -> None:
         assert shown.code == 2
         assert "shows values" in shown.err
     assert not (folder / "x.svg").exists()
+    assert (called(folder, "studio", "@t.csv", value_free.OPTION)).code == 2
 
 
 def test_files_for_people_and_for_pipelines_hold_no_value(folder: Path) -> None:

@@ -9,6 +9,7 @@ from typing import Annotated
 
 from typer import Argument, Option
 
+from divulge import results
 from divulge.cli import options
 from divulge.errors import BadInput, MissingDependency
 
@@ -34,6 +35,7 @@ def studio(
       divulge studio patients.csv
       divulge studio patients.csv --policy divulge.toml --no-browser
     """
+    results.refuse_to_show("studio")
     try:
         from divulge import studio as room
     except ImportError as error:
