@@ -30,9 +30,11 @@ from tests.test_public_names import documented
 BAD = {
     "demo": ("demo", "--out", "@t.csv"),
     "profile": ("profile", "@nothing.csv"),
+    "init": ("init", "@nothing.csv", "--out", "@no.toml"),
     "measure": ("measure", "@t.csv"),
     "rank": ("rank", "@t.csv", "--qi", "nobody"),
     "check": ("check", "@t.csv", "--qi", "age", "--promise", "k_anonymity"),
+    "dbt": ("dbt", "@t.csv"),
     "generalize": ("generalize", "@t.csv", "--qi", "age", "--k-anonymity", "2", "--out", "@release"),
     "anatomize": ("anatomize", "@t.csv", "--sensitive", "main_diagnosis"),
     "attack": ("attack", "@release", "--truth", "@t.csv", "--attack", "guess"),

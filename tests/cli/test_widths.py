@@ -31,7 +31,17 @@ from tests.cli.every_command import GOOD, called, prepare, words
 
 WIDTHS = (60, 80, 100, 200)
 AS_CSV = "measure --classes"
-NO_TABLE = {"query", "report", "reseal", "hierarchy convert", "dossier leakage --record", "perturbed"}
+NO_TABLE = {
+    "init",
+    "dbt",
+    "studio",
+    "query",
+    "report",
+    "reseal",
+    "hierarchy convert",
+    "dossier leakage --record",
+    "perturbed",
+}
 NO_TABLE |= {f"ledger {name}" for name in ("show", "add", "retract", "forget", "export")}
 """What is answered in sentences."""
 END = "@end@"
@@ -182,7 +192,7 @@ def test_no_table_of_any_command_loses_anything(
     folder: Path, sent: list[Sent], shown: Callable[[Sequence[str]], dict[int, list[str]]], name: str
 ) -> None:
     for columns, lines in shown([*words(folder, GOOD[name])]).items():
-        assert max(map(len, lines)) <= columns
+        assert max(map(len, lines), default=0) <= columns  # the studio prints an address, which is not for a table
         assert not [line for line in lines if "…" in line]
         seen: dict[int, tuple[Sent, set[int]]] = {}
         for line, printed in tables(lines, sent):

@@ -58,7 +58,7 @@ def navigation() -> str:
 def test_every_page_is_in_the_navigation_and_nothing_else() -> None:
     listed = re.findall(r"([\w/.-]+\.md)\s*$", navigation(), re.MULTILINE)
     written = [path.relative_to(DOCS).as_posix() for path in DOCS.rglob("*.md")]
-    assert sorted(listed) == sorted(written + GENERATED)
+    assert sorted(listed) == sorted([*written, *(page for page in GENERATED if page.endswith(".md"))])
 
 
 def test_the_navigation_has_its_groups_in_order() -> None:
