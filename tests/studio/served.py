@@ -58,7 +58,7 @@ class Served:
 @contextmanager
 def studio(folder: Path, arguments: Sequence[str] = ()) -> Iterator[Served]:
     """Start one in a folder, and stop it as Ctrl-C does."""
-    command = [sys.executable, "-m", "divulge", "studio", *arguments, "--no-browser"]
+    command = [sys.executable, "-P", "-m", "divulge", "studio", *arguments, "--no-browser"]
     environment = os.environ | {"PYTHONPATH": str(SOURCES)}
     process = subprocess.Popen(command, cwd=folder, env=environment, stdout=subprocess.PIPE, text=True)
     try:

@@ -48,6 +48,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     texts = [text for text in EVIL if "\x00" not in text]
     evil = {EVIL[0]: texts * 3, EVIL[4]: [*texts[1:], texts[0]] * 3, "age": list(range(30, 30 + len(texts))) * 3}
     pyarrow.csv.write_csv(pa.table(evil), found / "evil.csv")
+    (found / "queue.py").write_text(
+        "raise SystemExit('the folder of the data is no place for programs')", encoding="utf-8"
+    )
     draw = random.Random(5)  # noqa: S311 - a table, not a secret
     wide = {f"column_{place}": [draw.randrange(40) for _ in range(3000)] for place in range(9)}
     pyarrow.csv.write_csv(pa.table(wide), found / "wide.csv")

@@ -45,7 +45,8 @@ class Beside:
 
     def _running(self) -> subprocess.Popen[str]:
         if self._process is None or self._process.poll() is not None:
-            command = [sys.executable, "-m", "divulge.studio"]
+            # -P: programs are not looked for in the folder of the data, where a file may be called json.py.
+            command = [sys.executable, "-P", "-m", "divulge.studio"]
             # A group of its own: Ctrl-C is for the server, which then ends its desks.
             self._process = subprocess.Popen(  # noqa: S603 - this very program
                 command,
