@@ -110,6 +110,17 @@ def test_side_by_side_at_equal_protection_on_adult() -> None:
     assert errors[1] < errors[0] < min(errors[2:])
 
 
+def test_generalizing_may_leave_people_out_and_mondrian_leaves_out_nobody() -> None:
+    ages, values = [30, 31, 40, 41, 90], ["x", "y", "x", "y", "x"]  # 90 alone keeps no bound below 1
+    rules = {"age": {"intervals": [10]}}
+    sides = side_by_side(
+        pa.table({"age": ages, "s": values}), sensitive="s", beta="3/5", tables=1, hierarchies=rules, suppression=0.2
+    )
+    published = {side.name: side.published for side in sides}
+    assert published["generalized, full-domain"] == 4
+    assert published["generalized, mondrian"] == 5
+
+
 def test_what_cannot_be_protected_is_told_for_each_side() -> None:
     table = pa.table({"age": [1, 2, 3, 4], "s": ["x", "x", "x", "y"]})
     sides = side_by_side(table, sensitive="s", beta="1/2", tables=1)

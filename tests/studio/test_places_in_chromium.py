@@ -80,3 +80,35 @@ def test_the_adversaries_of_the_page_achieve_what_those_of_the_command_do(
     assert page.trouble() == ""
     assert page.events == []
     page.page.close()
+
+
+def test_the_other_way_to_publish_answers_like_the_folder_that_is_written(
+    context: Any, served: Served, folder: Path
+) -> None:
+    page = opened(context, served, folder, "anatomize")
+    reached = dv.generalize("patients.csv", policy="hospital.toml").after.sensitive["diagnosis"]["alpha"].value
+    assert (
+        reached <= float(shlex.split(page.said("command"))[-3]) <= reached + 1e-4
+    )  # the same protection, unless somebody says otherwise
+    change(page, lambda: page.page.select_option("select[data-of=beta]", "1/3"))
+    condition = "sex = 'female' and age >= 50 and diagnosis = 'asthma'"
+    change(page, lambda: page.page.fill("input[name=condition]", condition) or page.page.keyboard.press("Enter"))
+    assert page.trouble() == ""
+    rows = dv.read("patients.csv").engine.query("SELECT sex, age, diagnosis FROM 'patients.csv'").to_pylist()
+    counted = sum(row["sex"] == "female" and row["age"] >= 50 and row["diagnosis"] == "asthma" for row in rows)
+    asked = [row.split("\t") for row in page.page.locator("#ask tbody tr").all_inner_texts()]
+    assert asked[0][1:] == [str(counted)] * 3 + ["0"]
+    sides = page.page.locator("#sides tbody tr").all_inner_texts()
+    assert [row.split("\t")[0] for row in sides] == [
+        "anatomized", "anatomized, records alike", "generalized, full-domain", "generalized, mondrian",
+    ]  # fmt: skip
+    change(page, lambda: page.page.fill("input[name=out]", "groups") or page.page.keyboard.press("Tab"))
+    page.click("button[name=publish]")
+    assert page.trouble() == ""
+    assert "published and verified" in page.page.inner_text("#done")
+    assert dv.check_anatomized(folder / "groups", beta="1/3").holds
+    found = dv.query(folder / "groups", condition)
+    assert found.low <= counted <= found.high
+    assert [float(text) for text in asked[1][1:4]] == pytest.approx([found.estimate, found.low, found.high], rel=0.01)
+    assert page.events == []
+    page.page.close()

@@ -62,7 +62,7 @@ def side_by_side(
         quasi_identifiers: As in `dv.anatomize`.
         identifier: Columns that name people; they are not published.
         hierarchies: How columns become coarser, as in `dv.generalize`.
-        suppression: The share of records that generalizing may leave out.
+        suppression: The share of records that generalizing may leave out; Mondrian leaves nobody out.
         tables: Into how many tables anatomizing divides the quasi-identifiers.
         workload: Which queries are asked; by default 1000 that each have an answer.
         seed: Makes the groups repeatable.
@@ -78,7 +78,6 @@ def side_by_side(
     roles, _ = api_anatomize.anatomy_roles(
         source, quasi_identifiers=quasi_identifiers, sensitive=sensitive, identifier=identifier
     )
-    policy = Policy(alpha=float(bound), suppression=suppression)
 
     def anatomized(name: str, *, locality: bool) -> Side:
         release = api_anatomize.anatomize(
@@ -97,6 +96,8 @@ def side_by_side(
 
     def generalized(name: str, *, method: api_generalize.Method) -> Side:
         names = list(roles.quasi_identifiers)
+        # Mondrian cuts only where every piece keeps the bound, and leaves nobody out.
+        policy = Policy(alpha=float(bound), suppression=suppression if method == "full-domain" else 0.0)
         release = api_generalize.generalize(
             source,
             policy=policy,

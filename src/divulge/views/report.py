@@ -148,7 +148,7 @@ def _header(report: Report) -> Html:
         ),
         el("h1", "What ", html.value(report.name), " tells"),
         el("p", _answer(report, lens_of(report)), class_="verdict"),
-        summary.four_tiles(measured) if measured is not None else _group_tiles(report),
+        summary.four_tiles(measured) if measured is not None else group_tiles(report.found),
     )
 
 
@@ -161,10 +161,7 @@ def _answer(report: Report, lens: Lens) -> Html:
         return joined((summary.answer(measured, lens), summary.kept(lines), more))
     found = report.found
     if isinstance(found, AnatomizedRelease | ReleaseCheck):
-        sure = percent(float(found.levels.beta))
-        told = "Which values belong to one person is hidden in groups: whoever knows somebody's group guesses a sensitive value "
-        told += f"right at most {sure} of the time."
-        return joined((told, summary.kept(lines)))
+        return joined((in_groups(found), summary.kept(lines)))
     if isinstance(found, comparing.TableComparison):
         return compare.answer(found)
     if isinstance(found, composition.Composition):
@@ -174,8 +171,14 @@ def _answer(report: Report, lens: Lens) -> Html:
     return html.escape(next((line.strip() for line in str(found).splitlines() if line.strip()), ""))
 
 
-def _group_tiles(report: Report) -> Html | None:
-    found = report.found
+def in_groups(found: AnatomizedRelease | ReleaseCheck) -> str:
+    """What an anatomized release leaves, in one sentence."""
+    told = "Which values belong to one person is hidden in groups: whoever knows somebody's group guesses a sensitive value "
+    return f"{told}right at most {percent(float(found.levels.beta))} of the time."
+
+
+def group_tiles(found: Any) -> Html | None:
+    """Of an anatomized release: how many groups there are, the smallest, and the best guess; None of anything else."""
     if isinstance(found, AnatomizedRelease):
         told = found.summary
         records, groups, smallest, tables = told.records, told.groups, told.smallest, len(found.table_columns)
