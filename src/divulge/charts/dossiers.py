@@ -204,7 +204,7 @@ def records(
     )
     scale = alt.Scale(nice=True) if changes and lowest < 0 else alt.Scale(domain=[0, 1])
     chart = (
-        alt.Chart(data_of(rows), width=WIDTH, height=alt.Step(20))
+        alt.Chart(data_of(rows), width=WIDTH, height=max(20 * len(rows), 40))
         .mark_bar()
         .encode(
             y=alt.Y("name:N", sort=None, title=what),

@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-PLACES = ("table", "risk", "levels", "promises", "anatomize", "attack", "publish")
+PLACES = ("table", "risk", "levels", "promises", "anatomize", "attack", "publish", "dossier")
 
 __all__ = ["PLACES", "place_named"]
 
