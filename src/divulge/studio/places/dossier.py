@@ -176,9 +176,9 @@ def show(desk: Desk, changed: bool) -> None:  # noqa: FBT001 - as every place
     _tell_same(desk)
     if not changed:
         desk.put("controls", *_controls(desk))
-        pairs = (("grew", "labels"), ("verify", "disinformation"))
-        beside = [el("div", *(el("div", id=each) for each in pair), class_="two") for pair in pairs]
-        desk.put("view", el("div", id="known"), *beside)
+        beside = el("div", el("div", id="labels"), el("div", id="disinformation"))
+        pair = el("div", el("div", id="grew"), beside, class_="two")
+        desk.put("view", el("div", id="known"), pair, el("div", id="verify"))
     records = _records(desk)
     truth = desk.once(("truth", reference), lambda: dv.dossier.read_record(reference))
     by = _rule(desk.work)
