@@ -148,7 +148,7 @@ def _header(report: Report) -> Html:
         ),
         el("h1", "What ", html.value(report.name), " tells"),
         el("p", _answer(report, lens_of(report)), class_="verdict"),
-        summary.four_tiles(measured) if measured is not None else group_tiles(report.found),
+        summary.four_tiles(measured) if measured is not None else summary.group_tiles(report.found),
     )
 
 
@@ -161,7 +161,7 @@ def _answer(report: Report, lens: Lens) -> Html:
         return joined((summary.answer(measured, lens), summary.kept(lines), more))
     found = report.found
     if isinstance(found, AnatomizedRelease | ReleaseCheck):
-        return joined((in_groups(found), summary.kept(lines)))
+        return joined((summary.in_groups(found), summary.kept(lines)))
     if isinstance(found, comparing.TableComparison):
         return compare.answer(found)
     if isinstance(found, composition.Composition):
@@ -169,32 +169,6 @@ def _answer(report: Report, lens: Lens) -> Html:
     if isinstance(found, attacks.AttackResult):
         return html.escape(attack.verdict(found))
     return html.escape(next((line.strip() for line in str(found).splitlines() if line.strip()), ""))
-
-
-def in_groups(found: AnatomizedRelease | ReleaseCheck) -> str:
-    """What an anatomized release leaves, in one sentence."""
-    told = "Which values belong to one person is hidden in groups: whoever knows somebody's group guesses a sensitive value "
-    return f"{told}right at most {percent(float(found.levels.beta))} of the time."
-
-
-def group_tiles(found: Any) -> Html | None:
-    """Of an anatomized release: how many groups there are, the smallest, and the best guess; None of anything else."""
-    if isinstance(found, AnatomizedRelease):
-        told = found.summary
-        records, groups, smallest, tables = told.records, told.groups, told.smallest, len(found.table_columns)
-    elif isinstance(found, ReleaseCheck):
-        records, groups, smallest, tables = None, found.groups, found.smallest, len(found.tables)
-    else:
-        return None
-    first = [] if records is None else [html.tile(f"{records:,}", "records")]
-    return html.tiles(
-        *first,
-        html.tile(f"{groups:,}", f"groups in {tables} tables"),
-        html.tile(f"{smallest:,}", "records in the smallest group"),
-        html.tile(
-            percent(float(found.levels.beta)), "best guess at a sensitive value of somebody whose group is known"
-        ),
-    )
 
 
 def _sections(report: Report) -> Iterator[tuple[str, Html]]:

@@ -269,6 +269,32 @@ def lines_of_levels(model: anatomy.AlphaBetaGammaDelta, levels: anatomy.Reached)
     ]
 
 
+def in_groups(found: AnatomizedRelease | ReleaseCheck) -> str:
+    """What an anatomized release leaves, in one sentence."""
+    told = "Which values belong to one person is hidden in groups: whoever knows somebody's group guesses a sensitive value "
+    return f"{told}right at most {percent(float(found.levels.beta))} of the time."
+
+
+def group_tiles(found: Any) -> Html | None:
+    """Of an anatomized release: how many groups there are, the smallest, and the best guess; None of anything else."""
+    if isinstance(found, AnatomizedRelease):
+        told = found.summary
+        records, groups, smallest, tables = told.records, told.groups, told.smallest, len(found.table_columns)
+    elif isinstance(found, ReleaseCheck):
+        records, groups, smallest, tables = None, found.groups, found.smallest, len(found.tables)
+    else:
+        return None
+    first = [] if records is None else [html.tile(f"{records:,}", "records")]
+    return html.tiles(
+        *first,
+        html.tile(f"{groups:,}", f"groups in {tables} tables"),
+        html.tile(f"{smallest:,}", "records in the smallest group"),
+        html.tile(
+            percent(float(found.levels.beta)), "best guess at a sensitive value of somebody whose group is known"
+        ),
+    )
+
+
 def scoreboard(lines: Sequence[PromiseLine]) -> Html:
     """Every promise: the bar is what was measured, the line across it the bound."""
     rows = [

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import divulge as dv
-from divulge import charts, views
+from divulge import charts
 from divulge.errors import BadInput
 from divulge.studio.desk import Desk
 from divulge.studio.places.place import Html, Place, button, card, choice, el, labelled, needs_table, tick, void
@@ -244,8 +244,8 @@ def show(desk: Desk, changed: bool) -> None:  # noqa: FBT001 - as every place
 def _groups(desk: Desk, release: Any) -> Iterator[Html]:
     lines = summary.lines_of_levels(release.model, release.levels)
     yield el("h1", "The other way to publish")
-    yield el("p", views.report.in_groups(release), summary.kept(lines), class_="verdict")
-    yield views.report.group_tiles(release)
+    yield el("p", summary.in_groups(release), summary.kept(lines), class_="verdict")
+    yield html.joined((summary.group_tiles(release),))
     lead = "Every value stays as it is. A row of one table belongs to a row of another only by their group, so who has which is not told."
     if not desk.work.hidden:
         tables = [_first_rows(frame) for frame in release.tables().values()]
