@@ -78,6 +78,8 @@ def test_the_adversaries_of_the_page_achieve_what_those_of_the_command_do(
     assert "nowhere" in page.trouble()
     change(page, lambda: page.page.uncheck("input[name=release][data-of=nowhere]"))
     assert page.trouble() == ""
+    change(page, lambda: page.page.fill("input[name=ledger]", "no-ledger") or page.page.keyboard.press("Tab"))
+    assert "no ledger 'no-ledger'" in page.trouble()
     assert page.events == []
     page.page.close()
 

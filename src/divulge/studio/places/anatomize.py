@@ -177,11 +177,13 @@ def _tell_same(desk: Desk, asked: dict[str, Any]) -> None:
         lines.append(shlex.join(["divulge", "query", out, condition]))
         python.append(f"print(dv.query({out!r}, {condition!r}))")
         if _promises_something(work):
+            method = () if work.method == "full-domain" else ("--method", work.method)
+            by = f", method={work.method!r}" if method else ""
             lines += [
-                work.command("generalize", "--out", work.target),
+                work.command("generalize", *method, "--out", work.target),
                 shlex.join(["divulge", "query", work.target, condition]),
             ]
-            python.append(f"dv.generalize(TABLE, policy=POLICY).write({work.target!r})")
+            python.append(f"dv.generalize(TABLE, policy=POLICY{by}).write({work.target!r})")
             python.append(f"print(dv.query({work.target!r}, {condition!r}))")
     desk.same_as("\n".join(lines), *python)
 

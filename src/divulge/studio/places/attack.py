@@ -76,6 +76,14 @@ def _release(desk: Desk, of: str, value: Any) -> Work:
     return work.with_argument(_NAME, "releases", [*kept, named] if value and named else kept)
 
 
+def _ledger(desk: Desk, _: str, value: Any) -> Work:
+    """A ledger that is there: one that is not would say that nothing is out."""
+    named = _text(value)
+    if named and not Path(named).expanduser().is_dir():
+        raise BadInput(f"there is no ledger {named!r}", hint="name the folder of one that is there")
+    return desk.work.with_argument(_NAME, "ledger", named)
+
+
 def _quasi_identifiers(work: Work) -> list[str]:
     names = work.policy.roles.get("quasi_identifiers") or []
     return [names] if isinstance(names, str) else list(names)
@@ -298,6 +306,6 @@ PLACE = Place(
         "background": _said("background", _text),
         "attack": _attack,
         "release": _release,
-        "ledger": _said("ledger", _text),
+        "ledger": _ledger,
     },
 )
