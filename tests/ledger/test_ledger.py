@@ -54,6 +54,19 @@ def numbers(entries: Any) -> list[int]:
     return [entry.number for entry in entries]
 
 
+def test_who_only_looks_is_not_told_that_nothing_is_out_by_a_ledger_that_is_not_there(
+    models: list[Path], tmp_path: Path
+) -> None:
+    missing = tmp_path / "misspelt"
+    for ask in (
+        lambda: dv.check(PEOPLE, policy={"k_anonymity": 1}, ledger=missing, **ROLES),
+        lambda: dv.compose([models[0]], truth=PEOPLE, ledger=missing),
+    ):
+        with pytest.raises(BadInput, match=r"not a ledger|no ledger"):
+            ask()
+    assert not missing.exists()
+
+
 def test_a_release_is_entered_when_it_is_written(tmp_path: Path) -> None:
     ledger = dv.Ledger(tmp_path / "ledger", recipient="clinic", expires="2999-12-31")
     out = released(ledger, tmp_path / "out")

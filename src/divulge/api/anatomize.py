@@ -117,7 +117,7 @@ def anatomize(
     }
     options = ({name: value for name, value in given.items() if value is not None} for given in (bounds, settings))
     chosen = _method(method, *options)
-    out, her = ledgers.judge_by(ledger, adversary_in_force(adversary))
+    out, her = ledgers.judge_by(ledger, adversary_in_force(adversary), new=True)
     source = read(table, engine=engine)
     roles, left_out = anatomy_roles(
         source,

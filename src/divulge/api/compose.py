@@ -88,7 +88,7 @@ def compose(
     her = adversary_in_force(adversary)
     her.without_wildcards()
     if ledger is not None:
-        releases = [*ledgers.Ledger.of(ledger).judge().released, *releases]
+        releases = [*ledgers.Ledger.of(ledger).judge(new=False).released, *releases]
     her.refuse(
         ("population", "population_count", "suppressed", "nulls", "released"),
         "people are counted by their classes in the releases that are given, and nulls as the releases have them",

@@ -239,7 +239,7 @@ def generalize(
     given |= {"leave_out": leave_out, "plain": plain}
     roles = roles_of(source, kept, given | {"weight": weight, "person": person})
     guard.refuse([*guard.unasked(source, roles, kept.roles)])
-    out, her = ledgers.judge_by(ledger, adversary_in_force(adversary, kept.adversary))
+    out, her = ledgers.judge_by(ledger, adversary_in_force(adversary, kept.adversary), new=True)
     rows_are_people = roles.person is roles.weight is None and her.nulls != "drop"
     if rows_are_people and any(map(_asks_for_company, kept.promises)):
         guard.refuse(guard.alone_already(source, roles, kept.alone_share, left_out=kept.suppression))

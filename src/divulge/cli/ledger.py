@@ -56,7 +56,9 @@ class LedgerOptions:
             "expires": self.expires,
         }
         found = _opened(self.ledger, **given)
-        found.judge()  # refused before any long work; and what a dead process left is settled before its folder is tidied up
+        found.judge(
+            new=publishes
+        )  # refused before any long work; and what a dead process left is settled before its folder is tidied up
         return found
 
 

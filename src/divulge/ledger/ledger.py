@@ -151,9 +151,14 @@ class Ledger:
         with Book.looked_at(self._path) as book:
             return self._entry(book, number)
 
-    def judge(self) -> OutAlready:
-        """What a new release is to be judged against; a release that is entered must have been judged against all of it."""
-        if is_new(self._path):
+    def judge(self, *, new: bool = True) -> OutAlready:
+        """What a new release is to be judged against; a release that is entered must have been judged against all of it.
+
+        Args:
+            new: Whether there need be no ledger yet: the first release begins one. Who only looks and misspells it would be told that
+                nothing is out.
+        """
+        if new and is_new(self._path):
             return OutAlready(self, self.dataset or _DATASET, ())
         with Book.looked_at(self._path) as book:
             return self._judged(book)
@@ -364,11 +369,13 @@ def _seals(document: Mapping[str, Any]) -> dict[str, str]:
     return {name: entry["sha256"] for name, entry in document["files"].items()}
 
 
-def judge_by(ledger: str | Path | Ledger | None, her: Adversary) -> tuple[OutAlready | None, Adversary]:
-    """What is out by a ledger, and the adversary who holds that too; without one, she as she is."""
+def judge_by(
+    ledger: str | Path | Ledger | None, her: Adversary, *, new: bool = False
+) -> tuple[OutAlready | None, Adversary]:
+    """What is out by a ledger, and the adversary who holds that too; without one, she as she is. `new`: as in `Ledger.judge`."""
     if ledger is None:
         return None, her
-    out = Ledger.of(ledger).judge()
+    out = Ledger.of(ledger).judge(new=new)
     return out, out.held_by(her)
 
 
