@@ -147,7 +147,7 @@ def _refuse_remote_log(source: str, engine: SparkEngine) -> None:
             except Py4JJavaError as error:
                 if "No FileSystem for scheme" not in str(error):
                     raise
-                hint = "Add its Hadoop package to Spark, or read the table without --engine spark"
+                hint = "Add its Hadoop package to Spark, or read the table with DuckDB"
                 raise BadInput(f"this Spark has no file system for {scheme}:// addresses", hint=hint) from None
             else:
                 raise _by_catalog(source, form)
