@@ -9,7 +9,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -58,8 +58,12 @@ def child(kind: str, *, port: int, folder: Path) -> Iterator[Child]:
         assert started.ask(None) == {"ready": kind}
         yield started
         assert process.stdin is not None
-        process.stdin.close()
-        process.wait()
+        with suppress(BrokenPipeError):
+            process.stdin.close()
+        try:
+            process.wait(timeout=60)
+        except subprocess.TimeoutExpired:  # a client whose server died would try again for ten minutes
+            process.kill()
 
 
 def free_port() -> int:
