@@ -11,7 +11,7 @@ import zlib
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import settings
@@ -211,3 +211,16 @@ def spark_session(needs_spark: None) -> Iterator[SparkEngine]:  # noqa: ARG001 -
 def spark(spark_session: SparkEngine) -> SparkEngine:
     """An engine on the one session, with settings of its own."""
     return SparkEngine(spark_session.session)
+
+
+# --- A browser: one for all tests of a file --------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    """A real Chromium."""
+    pytest.importorskip("playwright")
+    from tests.views.browser import started
+
+    with started() as found:
+        yield found

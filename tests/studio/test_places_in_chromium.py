@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
-# ruff: noqa: F811, F401 - fixtures
 """Places of the studio that play with what would be published, in a real browser: they show what the commands below them find."""
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ import pytest
 import divulge as dv
 from tests.helpers import run_cli
 from tests.studio.served import Served
-from tests.studio.test_studio_in_chromium import Page, browser, context, folder, pytestmark, served
+from tests.studio.test_studio_in_chromium import Page
 
 
 @pytest.fixture(autouse=True)

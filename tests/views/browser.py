@@ -10,14 +10,20 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 MISSING = "there is no Chromium here: install one (Debian: apt-get install chromium), or run .ci/run as root"
-SIZES = {"phone": (390, 844), "desktop": (1366, 900)}
 
 
 def chromium() -> str | None:
     """Where it is."""
     return next((path for name in NAMES if (path := shutil.which(name))), None)
+
+
+NEEDED = [pytest.mark.slow, pytest.mark.xdist_group("browser"), pytest.mark.skipif(chromium() is None, reason=MISSING)]
+"""Marks of tests in a browser: one process for all of them."""
+SIZES = {"phone": (390, 844), "desktop": (1366, 900)}
 
 
 @contextmanager

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -17,20 +16,8 @@ from divulge.values import visible
 from tests.views import browser as driver
 from tests.views.test_html import EVIL
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.xdist_group("browser"),
-    pytest.mark.skipif(driver.chromium() is None, reason=driver.MISSING),
-]
+pytestmark = driver.NEEDED
 SERIOUS = ("serious", "critical")
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    """One for all."""
-    pytest.importorskip("playwright")
-    with driver.started() as found:
-        yield found
 
 
 @pytest.fixture(scope="module")
