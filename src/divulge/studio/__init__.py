@@ -8,7 +8,8 @@ Three parts, and none of them knows how a number comes about:
 - the desk (desk.py, places/), a process beside each page, holds one immutable `Work` (work.py), calls the library, and sends parts of
   the page, made of the same parts, words and charts as a report.
 
-Why not Shiny: its scripts and styles (jQuery, Bootstrap) ask for `unsafe-inline` and `unsafe-eval`, where this page forbids itself
+Why not Shiny, by what was read of it and not tried:
+its scripts and styles (jQuery, Bootstrap) ask for `unsafe-inline` and `unsafe-eval`, where this page forbids itself
 everything but its own two scripts; its one websocket hides which request did what, where plain requests can be tried with curl; and
 its sessions live in the server's process, where work that takes minutes can be neither cancelled nor killed. Here the server is
 Starlette on uvicorn, of which a page needs four routes; a desk is a process, so that cancelling is to end it, two pages cannot disturb
