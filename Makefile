@@ -16,15 +16,16 @@ EXTRAS := dev,spark,linkage,postgres,delta,iceberg,cloud,excel,spss,model,pander
 # Extra arguments for the tool behind a target: make test ARGS="-k leakage"
 ARGS :=
 
-# How many processes run tests side by side: two more than there are cores, for Spark and servers are waited for; tests that share a Spark or a server stay in one (tests/conftest.py).
+# How many processes run tests side by side: two more than there are cores, for Spark and servers are waited for; tests that share a Spark or a server stay in one (tests/conftest.py). `make quick` waits for neither.
 JOBS := $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 2)))
 SIDE_BY_SIDE := --numprocesses=$(JOBS) --dist=loadgroup
+quick: JOBS := $(shell getconf _NPROCESSORS_ONLN)
 
 # Tests start many processes, and each would compile the sources anew where bytecode is not kept; `make clean` removes it.
 test quick: export PYTHONDONTWRITEBYTECODE :=
 
-# Which benchmark: a file of benchmarks/, such as measure or scale
-BENCH := measure
+# Which parts of the benchmark, such as measure,rank (`make bench ARGS=--help` lists them), or another file of benchmarks/, such as studio
+BENCH := all
 
 # The first Python that is new enough and can create virtual environments.
 PYTHON ?= $(shell for candidate in python3 python3.13 python3.12 python3.11; do \
@@ -58,8 +59,8 @@ format: $(VENV)/dev.stamp ## rewrite the code in the house format
 	@$(PY) -m ruff check --fix --quiet
 	@$(PY) -m ruff format
 
-bench: $(VENV)/dev.stamp ## measure speed, as ratios in one run (BENCH=scale: rows, columns, memory)
-	@$(PY) benchmarks/$(BENCH).py $(ARGS)
+bench: $(VENV)/dev.stamp ## measure speed, as ratios in one run, and tell what got worse (ARGS=--record keeps it)
+	@$(PY) -m benchmarks $(BENCH) $(ARGS)
 
 wheel: $(VENV)/dev.stamp ## build the wheel into dist/, look into it, and run it in an empty environment
 	@$(PY) -m tests.wheel

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """How far `query` is from the truth: random conditions over several tables of anatomized releases, of Adult and of random columns.
 
-    python benchmarks/answers.py
+    python -m benchmarks.answers
 
 The figures in docs/concepts/anatomize.md come from here; the truth must lie within the bounds every time.
 """

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Do attacks achieve what metrics predict, and no more than promises leave? Adult and Census-Income, raw and released.
 
-    python benchmarks/attack_bed.py [--games 200] [--records 1000] [--rows 5000] [--chart docs/assets/attack-bed.svg]
+    python -m benchmarks.attack_bed [--games 200] [--records 1000] [--rows 5000] [--chart docs/assets/attack-bed.svg]
 
 1. Raw tables: for one known column, two, three and so on, what an adversary achieves beside what is predicted for it: Bayes vulnerability
    (on average), prosecutor risk and ITPR (of the worst class, so that they are 1 as soon as one person is alone). One chart.
@@ -17,12 +17,9 @@ import argparse
 import sys
 from collections import Counter
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-
-sys.path.insert(0, str(Path(__file__).parent.parent))
 
 import divulge as dv
 from divulge.attacks import Attempt

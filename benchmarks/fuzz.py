@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tries policies, hierarchies, conditions, promises and files that nobody should write, for as long as one likes.
 
-    python benchmarks/fuzz.py --seconds 600 --seed 7
+    python -m benchmarks.fuzz --seconds 600 --seed 7
 
 The strategies are those of tests/test_fuzz.py. What is neither answered nor refused in one line is printed, as small as hypothesis can
 make it, with its traceback; the exit code is then 1.
@@ -21,8 +21,6 @@ from typing import Any
 import pyarrow as pa
 from hypothesis import HealthCheck, given, seed, settings
 from hypothesis import strategies as st
-
-sys.path.insert(0, str(Path(__file__).parent.parent))
 
 import divulge as dv
 from tests import fuzz

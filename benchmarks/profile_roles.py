@@ -4,8 +4,8 @@
 Ten tables were at hand while profile's words and patterns were written. Four more were labelled afterwards and measured once: what can be
 expected of a table that nobody has seen.
 
-    python benchmarks/profile_roles.py            # the table of docs/how-to/profile.md
-    python benchmarks/profile_roles.py --wrong    # and every column that it gets wrong
+    python -m benchmarks.profile_roles            # the table of docs/how-to/profile.md
+    python -m benchmarks.profile_roles --wrong    # and every column that it gets wrong
 
 The rules by which roles were set. identifier: names one person by itself. person: the same, where a person owns several rows.
 quasi_identifier: others may know it of a person (family, neighbours, colleagues, registers, newspapers; dates of events too). sensitive:

@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 MARKS = {"needs_spark": "spark", "postgres": "server"}
 """Fixtures, and the mark of the tests that ask for them, be it through other fixtures."""
 TOGETHER = ("cluster", "needs_spark", "postgres")
-"""What starts slowly and is started once: tests that ask for it run in one process, where others run side by side."""
+"""What starts slowly and is started once for all files: tests that ask for it run in one process, where others run side by side."""
 ELSEWHERE = frozenset({"spark", "server", "public_data", "slow"})
 """What `make quick` leaves out."""
 FEW_EXAMPLES = 5
-FEW_CASES = 4
+FEW_CASES = 2
 """Of each test in `make quick`: examples that Hypothesis draws, and cases that a parametrized test lists."""
 settings.register_profile("quick", max_examples=FEW_EXAMPLES)
 
@@ -49,8 +49,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             asked = _asked(item)
             for name in asked & MARKS.keys():
                 item.add_marker(MARKS[name])
-            for name in [name for name in TOGETHER if name in asked][:1]:
-                item.add_marker(pytest.mark.xdist_group(_group(name, item)))
+            if group := _group(item, asked):
+                item.add_marker(pytest.mark.xdist_group(group))
             if quick:
                 _draw_few(item)
     if quick:
@@ -60,9 +60,18 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items.sort(key=lambda item: not {"xdist_group", "slow"} & {mark.name for mark in item.iter_markers()})
 
 
-def _group(name: str, item: pytest.Function) -> str:
-    """Those of the same file in one group; Spark, whose jobs are mostly waited for, is started twice."""
-    return f"{name}-{zlib.crc32(item.path.name.encode()) % 2}" if name == "needs_spark" else name
+def _group(item: pytest.Function, asked: set[str]) -> str | None:
+    """The tests with which one shares what starts slowly; Spark, whose jobs are mostly waited for, is started twice.
+
+    What a file makes once, each process that runs a test of it would make again: such a file stays in one process, if it says nothing else.
+    """
+    for name in TOGETHER:
+        if name in asked:
+            return f"{name}-{zlib.crc32(item.path.name.encode()) % 2}" if name == "needs_spark" else name
+    made = item._fixtureinfo.name2fixturedefs.values()  # noqa: SLF001 - pytest tells nobody else
+    if item.get_closest_marker("xdist_group") is None and any(found[-1].scope == "module" for found in made):
+        return item.path.as_posix()
+    return None
 
 
 def _asked(item: pytest.Function) -> set[str]:

@@ -22,6 +22,8 @@ import pytest
 import divulge
 from divulge.metrics import METRICS
 
+pytestmark = pytest.mark.xdist_group("structure")  # every file is parsed once
+
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "src" / "divulge"
 
@@ -33,6 +35,7 @@ ORDER = (
     "values",
     "arrays",
     "results",
+    "private_folder",
     "hierarchy",
     "engines",
     "table",
@@ -81,33 +84,34 @@ BUDGETS: dict[str, Budget] = {
     "errors": Budget(1, 105, 0),
     "version": Budget(1, 4, 0),
     "values": Budget(1, 401, 0),
-    "arrays": Budget(1, 201, 0),
+    "arrays": Budget(1, 230, 0),
     "results": Budget(1, 260, 0),
+    "private_folder": Budget(1, 94, 0),
     "hierarchy": Budget(6, 1107, 19),
-    "engines": Budget(8, 2081, 15),
-    "table": Budget(15, 3173, 16),
-    "count": Budget(6, 1260, 25),
+    "engines": Budget(9, 2225, 14),
+    "table": Budget(15, 3189, 16),
+    "count": Budget(7, 1497, 25),
     "belief": Budget(5, 1273, 12),
     "metrics": Budget(15, 3182, 46),
-    "policy": Budget(6, 1906, 11),
-    "ranking": Budget(6, 1080, 8),
-    "search": Budget(14, 3569, 19),
-    "anatomy": Budget(14, 4255, 51),
-    "publish": Budget(12, 2626, 42),
-    "answers": Budget(9, 1946, 22),
+    "policy": Budget(6, 1916, 11),
+    "ranking": Budget(6, 1148, 8),
+    "search": Budget(14, 3653, 19),
+    "anatomy": Budget(14, 4641, 51),
+    "publish": Budget(12, 2647, 42),
+    "answers": Budget(9, 1907, 22),
     "dossier": Budget(13, 4510, 66),
     "composition": Budget(6, 1370, 10),
     "attacks": Budget(15, 3750, 16),
     "ledger": Budget(3, 800, 5),
-    "api": Budget(19, 5795, 0),
+    "api": Budget(20, 5841, 0),
     "datasets": Budget(5, 954, 9),
     "papers": Budget(15, 4841, 17),
-    "charts": Budget(10, 2197, 23),
-    "views": Budget(21, 6702, 0),
-    "__init__": Budget(1, 54, 0),
+    "charts": Budget(10, 2220, 23),
+    "views": Budget(21, 6711, 0),
+    "__init__": Budget(1, 55, 0),
     "plugins": Budget(3, 99, 0),
-    "studio": Budget(17, 3563, 1),
-    "cli": Budget(35, 5921, 0),
+    "studio": Budget(17, 3771, 1),
+    "cli": Budget(35, 5931, 0),
     "__main__": Budget(1, 6, 0),
 }
 MOST_NAMES_ACROSS = 150
@@ -236,7 +240,6 @@ def test_each_room_has_a_place_in_the_order() -> None:
     assert {room_of(path) for path in package_files()} == set(ORDER)
 
 
-@pytest.mark.slow
 def test_each_room_imports_only_from_rooms_before_it() -> None:
     wrong = [
         item.place
@@ -264,7 +267,6 @@ def test_other_rooms_come_in_through_the_front_door() -> None:
     assert not wrong, "\n".join(["past the front door (export it in the room's __init__.py, or do without):", *wrong])
 
 
-@pytest.mark.slow
 def test_tests_use_the_front_door_where_a_name_is_exported() -> None:
     wrong = []
     for path in source_files():
@@ -399,29 +401,28 @@ def test_files_are_of_one_concept() -> None:
     assert not stale, f"no longer too long, take them off LONGER: {stale}"
 
 
-@pytest.mark.slow
 def test_each_file_opens_with_its_licence_and_its_purpose() -> None:
     bare = []
     for path in source_files():
         text = path.read_text(encoding="utf-8")
-        if not text.startswith("# SPDX-License-Identifier: Apache-2.0\n") or not ast.get_docstring(ast.parse(text)):
+        if not text.startswith("# SPDX-License-Identifier: Apache-2.0\n") or not ast.get_docstring(tree(path)):
             bare.append(path.relative_to(ROOT).as_posix())
     assert not bare, f"without the SPDX line or a docstring: {bare}"
 
 
-def metric_names_in(source: str) -> list[tuple[int, str]]:
+def metric_names_in(source: ast.Module) -> list[tuple[int, str]]:
     """(line, name) of each string that is the name of a metric; a text that stands by itself is a docstring."""
-    tree, names = ast.parse(source), {metric.name for metric in METRICS} - set(OTHER_WORDS)
-    told = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
-    texts = [node for node in ast.walk(tree) if isinstance(node, ast.Constant) and id(node) not in told]
+    nodes, names = list(ast.walk(source)), {metric.name for metric in METRICS} - set(OTHER_WORDS)
+    told = {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
+    texts = [node for node in nodes if isinstance(node, ast.Constant) and id(node) not in told]
     return sorted((node.lineno, node.value) for node in texts if isinstance(node.value, str) and node.value in names)
 
 
 def test_names_of_metrics_are_recognised() -> None:
-    assert metric_names_in('"itpr"\nx = {"itpr": 1, "k": 2}\ny = "k_anonymity"') == [(2, "itpr"), (3, "k_anonymity")]
+    found = metric_names_in(ast.parse('"itpr"\nx = {"itpr": 1, "k": 2}\ny = "k_anonymity"'))
+    assert found == [(2, "itpr"), (3, "k_anonymity")]
 
 
-@pytest.mark.slow
 def test_only_metrics_knows_metrics_by_name() -> None:
     """What others must know of a metric is a field of Metric, so that a new one touches its file, METRICS and its test.
 
@@ -431,7 +432,7 @@ def test_only_metrics_knows_metrics_by_name() -> None:
         f"{path.relative_to(ROOT)}:{line}: {name}"
         for path in package_files()
         if room_of(path) not in ("metrics", "papers") and path.relative_to(PACKAGE).as_posix() not in OWN_TERMS
-        for line, name in metric_names_in(path.read_text(encoding="utf-8"))
+        for line, name in metric_names_in(tree(path))
     ]
     assert not found, "\n".join(["names of metrics; make it a field of Metric:", *found])
 
@@ -442,6 +443,20 @@ def test_importing_divulge_imports_nothing_heavy() -> None:
     command = [sys.executable, "-c", program]
     loaded = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
     assert loaded.stdout.split() == []
+
+
+def test_measuring_a_file_loads_nothing_that_knows_releases() -> None:
+    """Most tables are no release: what writes, searches, opens and enters them is loaded when one is named."""
+    program = "import sys, divulge.cli.measure, divulge.views.measurement; print(*sys.modules)"
+    environment = os.environ | {"PYTHONPATH": str(ROOT / "src")}
+    loaded = subprocess.run(
+        [sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True
+    )
+    after = {f"divulge.{room}" for room in ORDER[ORDER.index("ranking") : ORDER.index("api")]}
+    assert (
+        set(loaded.stdout.split()) & {*after, "altair", "http.client", "pandas", "polars", "pyspark", "sqlglot"}
+        == set()
+    )
 
 
 def repository_files() -> list[Path]:

@@ -13,7 +13,8 @@ from typing import Any
 from divulge.version import __version__
 
 _NAMES = {
-    "api.measure": "measure check",
+    "api.measure": "measure",
+    "api.check": "check",
     "api.profile": "profile",
     "api.rank": "rank growing",
     "api.perturbed": "perturbed",

@@ -9,13 +9,13 @@ from divulge.api.anatomize import advise as advise
 from divulge.api.anatomize import anatomize as anatomize
 from divulge.api.apply import apply as apply
 from divulge.api.attack import attack as attack
+from divulge.api.check import check as check
 from divulge.api.check_anatomized import check_anatomized as check_anatomized
 from divulge.api.compare import compare as compare
 from divulge.api.compose import compose as compose
 from divulge.api.generalize import cut as cut
 from divulge.api.generalize import generalize as generalize
 from divulge.api.generalize import tradeoff as tradeoff
-from divulge.api.measure import check as check
 from divulge.api.measure import measure as measure
 from divulge.api.perturbed import perturbed as perturbed
 from divulge.api.profile import profile as profile

@@ -7,6 +7,7 @@ are small enough, counters in an array answer without sorting; a key never stand
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -23,6 +24,8 @@ Codes = npt.NDArray[np.integer[Any]]
 _LARGEST_KEY = 2**62
 _ROOM = 2**16
 """A table of this many counters is always worth its memory; beyond it, four for each entry."""
+_MARKS, _MOST_MARKS = 32, 2**22
+"""So many marks for each entry, most of them never looked at again, still cost less than sorting; but never so much memory."""
 _RESIDUE = 1e-12
 """Differences of entropies come out this far from 0 where they are 0: a table of one class tells nothing, not -2e-16 bits."""
 
@@ -65,11 +68,13 @@ def renumber(key: Ints, span: int) -> tuple[Ints, int]:
     >>> renumber(np.array([7, 3, 7]), 8)
     (array([1, 0, 1]), 2)
     """
-    if span <= slots(len(key)):
+    if span <= max(slots(len(key)), min(_MARKS * len(key), _MOST_MARKS)):
         occurs = np.zeros(span, dtype=bool)
         occurs[key] = True
-        numbers = np.cumsum(occurs) - 1
-        return numbers[key], int(numbers[-1]) + 1
+        present = np.flatnonzero(occurs)
+        numbers = np.empty(span, dtype=np.int64)  # memory is taken for what occurs only
+        numbers[present] = np.arange(len(present))
+        return numbers[key], len(present)
     numbers, first = _number_sorted(key)
     return numbers, len(first)
 
@@ -199,3 +204,27 @@ def without_residue(bits: Floats) -> Floats:
 def never_negative(bits: float) -> float:
     """A number that cannot be below 0 but for rounding; its residue is 0 too."""
     return bits if bits >= _RESIDUE else 0.0
+
+
+# --- pandas -----------------------------------------------------------------------------------------------------------
+class _WithoutPandas:
+    """A finder of modules that finds no pandas."""
+
+    @staticmethod
+    def find_spec(name: str, *_: object) -> None:
+        if name == "pandas":
+            raise ModuleNotFoundError(name, name=name)
+
+
+def leave_pandas_out() -> None:
+    """Where pandas is installed, pyarrow loads it at its first array, to ask whether that is one of pandas': 0.3 s that no command needs.
+
+    Told once that there is none, it looks again when it is asked to convert to or from pandas, so that linkage and Spark get theirs.
+    """
+    import pyarrow as pa
+
+    sys.meta_path.insert(0, _WithoutPandas)
+    try:
+        pa.array([0])
+    finally:
+        sys.meta_path.remove(_WithoutPandas)

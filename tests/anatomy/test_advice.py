@@ -49,6 +49,7 @@ def levels(table: pd.DataFrame, tables: Any, groups: list[list[int]]) -> tuple[F
     return max(alphas), max(betas), max(gammas)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 def test_the_least_bounds_are_least_among_all_groupings(seed: int) -> None:
     table = people(seed)

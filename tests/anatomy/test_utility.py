@@ -27,6 +27,7 @@ from divulge.anatomy import (
     estimator,
     recq,
     recq_of,
+    utility,
 )
 from divulge.anatomy.methods import anatomize
 from divulge.anatomy.rows import rows_of
@@ -92,6 +93,21 @@ def by_hand(found: Anatomized, query: Query) -> tuple[int, Fraction]:
         shares = [Fraction(sum(satisfies(row, names) for row in members), len(members)) for names in found.tables]
         total += len(members) * prod(shares, start=Fraction(1))
     return true, total
+
+
+@given(example=drawn(), seed=st.integers(0, 1000), few=st.sampled_from([0, 3]))
+@settings(deadline=None, max_examples=30)
+def test_answers_are_the_same_where_little_is_kept(example: Drawn, seed: int, few: int) -> None:
+    """Few combinations one by one, and room for hardly any count."""
+    if (found := _grouped(example)) is None:
+        return
+    names = [name for name in found.rows.names if name in example.quasi_identifiers]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(utility, "_FEW_COMBINATIONS", few)
+        patch.setattr(utility, "_CELLS", 8)
+        answer = estimator(CodedTables.of(found))
+        for query in Workload(kind="range", queries=10, seed=seed).draw(found.rows, names, example.sensitive):
+            assert answer(query) == pytest.approx(float(by_hand(found, query)[1]), abs=1e-12)
 
 
 @given(example=drawn(), kind=st.sampled_from(["anchored", "range"]), seed=st.integers(0, 1000))

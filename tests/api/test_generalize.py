@@ -29,6 +29,19 @@ def test_the_nine_patients_by_hand() -> None:
     assert release.verdict.holds
 
 
+def test_the_policy_says_how_unless_it_is_told_otherwise() -> None:
+    people = pa.table({"zip": ["4761", "4762", "4791", "4792"]})
+    kept = {"k_anonymity": 2, "method": "columns"}
+    asked: tuple[dict[str, Any], ...] = ({}, {"method": "full-domain"})
+    made = [dv.generalize(people, policy=kept, quasi_identifiers="zip", **given) for given in asked]
+    assert [(one.plan.method, one.plan.levels) for one in made] == [
+        ("columns", {"zip": 1}),
+        ("full-domain", {"zip": 1}),
+    ]
+    published = [sorted(one.tables()["table"].column("zip").to_pylist()) for one in made]
+    assert published == [["*"] * 4, ["476*", "476*", "479*", "479*"]]
+
+
 def test_a_written_release(tmp_path: Path) -> None:
     folder = patients().write(tmp_path / "out")
     assert names(folder) == ["manifest.json", "mapping", "table.parquet"]

@@ -20,7 +20,7 @@ from divulge.count import Domain
 from divulge.engines import DuckDBEngine, Engine
 from divulge.errors import BadInput
 from divulge.ranking import from_counts as rolled_up
-from divulge.ranking.distinct_rows import Coded, DistinctRows, count_cubes, cover
+from divulge.ranking.distinct_rows import Coded, CubeCounter, DistinctRows, cover
 from divulge.table import Table, read
 from tests import oracle
 from tests.helpers import run_cli
@@ -46,8 +46,8 @@ TABLES = st.lists(
 # Each way to a combination's counts: a shared cube, a cube of its own, refined classes with a dense table, the same cell by cell.
 WAYS = {
     "shared cubes": {},
-    "own cubes": {"_SMALLEST_CUBE": 1, "_ENTRIES_PER_SHARED_CELL": 10**9, "_CELLS_PER_ENTRY": 10**6},
-    "refined": {"_SMALLEST_CUBE": 1, "_ENTRIES_PER_SHARED_CELL": 10**9, "_CELLS_PER_ENTRY": 0},
+    "own cubes": {"_SMALLEST_CUBE": 1, "_SHARED_CELLS": 1, "_CELLS_PER_ENTRY": 10**6},
+    "refined": {"_SMALLEST_CUBE": 1, "_SHARED_CELLS": 1, "_CELLS_PER_ENTRY": 0},
 }
 
 
@@ -176,7 +176,8 @@ def test_cubes_share_the_beginning_of_their_keys(attribute: str | None) -> None:
     }
     entries = DistinctRows(columns, np.ones(50, dtype=np.int64))
     asked = [("a", "b", "c"), ("a", "b"), ("a",), ("b", "c"), ("b",), ("a", "b"), ("a", "c")]
-    cubes = list(count_cubes(entries, asked, None if attribute is None else columns[attribute]))
+    counter = CubeCounter.of(entries, "abc", None if attribute is None else columns[attribute])
+    cubes = list(counter.count(asked))
     assert [cube.names for cube in cubes] == asked
     for cube in cubes:
         expected = Counter((row[attribute] if attribute else 0, *(row[name] for name in cube.names)) for row in rows)

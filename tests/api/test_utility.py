@@ -73,13 +73,31 @@ def test_who_is_left_out_tells_nothing() -> None:
         (">=34", ["4761", "4762", "34"]),
         ("476*", ["4761", "4762"]),
         ("47**", ["4761", "4762"]),
+        ("4762**", ["4762"]),
+        ("7-34", ["7", "34"]),
         ("{34, null}", ["34", None]),
+        ("{34,7}", ["34", "7"]),
+        ("{34, 99}", ["34"]),
     ],
 )
 def test_a_label_stands_for_what_it_says(label: str | None, stands_for: list[str | None]) -> None:
     values = ["4761", "4762", "34", "7", None]
     spread = read_spread(_texts(values), _texts([label]), known=None, hierarchy=None)
     assert {values[place] for place in spread.value.tolist()} == set(stands_for)
+
+
+def test_labels_are_read_as_compose_reads_them() -> None:
+    """20-25 is both ages; the records are spread over them in equal parts, so nothing of the marginal is lost."""
+    ranges = AGES.set_column(0, "age", pa.array(["20-25", "20-25", "40-45", "40-45"]))
+    days = pa.table({"age": ["2024-01-01", "2024-02-01"], "disease": ["flu", "cold"]})
+    months = pa.table({"age": ["[2024-01-01, 2024-02-01)", "[2024-02-01, 2024-02-29]"], "disease": ["flu", "cold"]})
+    for truth, labels in ((AGES, ranges), (days, months)):
+        found = dv.utility(truth, labels, **ROLES)
+        assert [(each.column, each.distance) for each in found.columns] == [("age", 0.0), ("disease", 0.0)]
+        assert found.columns[0].read_by == "as written"
+    (other,) = dv.compare({"truth": AGES, "ranges": ranges}, original=AGES, **ROLES).others
+    assert other.utility is not None
+    assert other.utility.columns[0].distance == 0.0
 
 
 def _texts(values: Sequence[str | None]) -> Domain:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import datetime as dt
 import inspect
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any, get_type_hints
@@ -30,143 +31,159 @@ ALICE = Record.of({"N": "Alice", "P": "1"}, "p")
 RECORDS = (Record.of({"N": "Alice", "C": "2"}, "r"), Record.of({"N": "Alice", "P": ("2", 0.5)}, "s"))
 MERGING = dv.dossier.Resolve("N")
 BATCH = dv.papers.simulate.generate(dv.papers.simulate.Parameters(n=2, records=2), seed=1).batch
-MEASURED = dv.measure(PEOPLE, **ROLES)
-ORDERED = dv.measure(pa.table({"zip": list("11223"), "disease": list("fcffc")}), **ROLES)
 SMALL: dict[str, Any] = {"seeds": [1], "records": 2}
 
 
-def call(*args: Any, **kwargs: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
+Arguments = tuple[tuple[Any, ...], dict[str, Any]]
+
+
+def call(*args: Any, **kwargs: Any) -> Arguments:
     """Arguments of a call."""
     return args, kwargs
 
 
-ATTACKED = dv.attack(PEOPLE, truth=PEOPLE, knows="zip", sensitive="disease", subsets=1)
+@cache
+def measured() -> dv.Measurement:
+    return dv.measure(PEOPLE, **ROLES)
 
 
-# Arguments with which each public function works; then they are replaced one by one.
-CALLS = {
-    "dv.advise": call(PEOPLE, sensitive="disease", quasi_identifiers=["zip", "age"], queries=2),
-    "dv.anatomize": call(PEOPLE, sensitive="disease", quasi_identifiers=["zip", "age"], beta="1/2"),
-    "dv.apply": call("release", PEOPLE, "out", force=True),
-    "dv.attack": call(PEOPLE, truth=PEOPLE, knows="zip", sensitive="disease", records=2),
-    "dv.check": call(PEOPLE, KEPT, **ROLES),
-    "dv.check_anatomized": call(GROUPS, sensitive="job", beta=1),
-    "dv.compare": call([PEOPLE, PEOPLE], **ROLES),
-    "dv.compose": call([PEOPLE.select(["zip", "disease"]), PEOPLE], truth=PEOPLE, sensitive="disease"),
-    "dv.cut": call(PEOPLE, "age", about="disease", policy=KEPT),
-    "dv.generalize": call(PEOPLE, policy=KEPT, plain=["age"], **ROLES),
-    "dv.growing": call(PEOPLE, quasi_identifiers=["zip", "age"]),
-    "dv.Ledger": call("ledger"),
-    "dv.measure": call(PEOPLE, **ROLES),
-    "dv.open_release": call("release"),
-    "dv.perturbed": call(PEOPLE, PEOPLE, columns="zip"),
-    "dv.profile": call(PEOPLE),
-    "dv.query": call("release", "true"),
-    "dv.report": call(PEOPLE, KEPT, **ROLES),
-    "dv.reseal": call("release"),
-    "dv.rank": call(PEOPLE, quasi_identifiers=["zip", "age"]),
-    "dv.read": call(PEOPLE),
-    "dv.tradeoff": call(PEOPLE, "k_anonymity", **ROLES),
-    "dv.utility": call(PEOPLE, PEOPLE, queries=5),
-    "dv.Adversary": call(),
-    "dv.DuckDBEngine": call(),
-    "dv.Policy": call(),
-    "dv.Protection": call(dv.Policy(k_anonymity=2).promises, {"zip": "1"}),
-    "datasets.available": call(),
-    "datasets.fetch": call("adult"),
-    "datasets.generalized": call(dv.datasets.patients(rows=200)),
-    "datasets.load": call("adult"),
-    "datasets.patients": call(rows=200),
-    "charts.after_each_release": call(dv.compose([PEOPLE, PEOPLE], truth=PEOPLE, **ROLES)),
-    "charts.as_json": call(MEASURED.chart()),
-    "charts.before_and_after": call(MEASURED.of_class(zip="1")),
-    "charts.check_path": call("picture.svg"),
-    "charts.class_sizes": call(MEASURED),
-    "charts.what_is_left": call(dv.utility(PEOPLE, PEOPLE, queries=5)),
-    "charts.compared": call(dv.compare([PEOPLE, PEOPLE], **ROLES)),
-    "charts.independence": call(ORDERED.independence()),
-    "charts.disinformation": call(
+@cache
+def ordered() -> dv.Measurement:
+    return dv.measure(pa.table({"zip": list("11223"), "disease": list("fcffc")}), **ROLES)
+
+
+@cache
+def attacked() -> Any:
+    return dv.attack(PEOPLE, truth=PEOPLE, knows="zip", sensitive="disease", subsets=1)
+
+
+# Arguments with which each public function works; then they are replaced one by one. They are made where they are asked for: each of
+# the processes that run tests side by side reads this file, and most of them run none of its tests.
+CALLS: dict[str, Callable[[], Arguments]] = {
+    "dv.advise": lambda: call(PEOPLE, sensitive="disease", quasi_identifiers=["zip", "age"], queries=2),
+    "dv.anatomize": lambda: call(PEOPLE, sensitive="disease", quasi_identifiers=["zip", "age"], beta="1/2"),
+    "dv.apply": lambda: call("release", PEOPLE, "out", force=True),
+    "dv.attack": lambda: call(PEOPLE, truth=PEOPLE, knows="zip", sensitive="disease", records=2),
+    "dv.check": lambda: call(PEOPLE, KEPT, **ROLES),
+    "dv.check_anatomized": lambda: call(GROUPS, sensitive="job", beta=1),
+    "dv.compare": lambda: call([PEOPLE, PEOPLE], **ROLES),
+    "dv.compose": lambda: call([PEOPLE.select(["zip", "disease"]), PEOPLE], truth=PEOPLE, sensitive="disease"),
+    "dv.cut": lambda: call(PEOPLE, "age", about="disease", policy=KEPT),
+    "dv.generalize": lambda: call(PEOPLE, policy=KEPT, plain=["age"], **ROLES),
+    "dv.growing": lambda: call(PEOPLE, quasi_identifiers=["zip", "age"]),
+    "dv.Ledger": lambda: call("ledger"),
+    "dv.measure": lambda: call(PEOPLE, **ROLES),
+    "dv.open_release": lambda: call("release"),
+    "dv.perturbed": lambda: call(PEOPLE, PEOPLE, columns="zip"),
+    "dv.profile": lambda: call(PEOPLE),
+    "dv.query": lambda: call("release", "true"),
+    "dv.report": lambda: call(PEOPLE, KEPT, **ROLES),
+    "dv.reseal": lambda: call("release"),
+    "dv.rank": lambda: call(PEOPLE, quasi_identifiers=["zip", "age"]),
+    "dv.read": lambda: call(PEOPLE),
+    "dv.tradeoff": lambda: call(PEOPLE, "k_anonymity", **ROLES),
+    "dv.utility": lambda: call(PEOPLE, PEOPLE, queries=5),
+    "dv.Adversary": call,
+    "dv.DuckDBEngine": call,
+    "dv.Policy": call,
+    "dv.Protection": lambda: call(dv.Policy(k_anonymity=2).promises, {"zip": "1"}),
+    "datasets.available": call,
+    "datasets.fetch": lambda: call("adult"),
+    "datasets.generalized": lambda: call(dv.datasets.patients(rows=200)),
+    "datasets.load": lambda: call("adult"),
+    "datasets.patients": lambda: call(rows=200),
+    "charts.after_each_release": lambda: call(dv.compose([PEOPLE, PEOPLE], truth=PEOPLE, **ROLES)),
+    "charts.as_json": lambda: call(measured().chart()),
+    "charts.before_and_after": lambda: call(measured().of_class(zip="1")),
+    "charts.check_path": lambda: call("picture.svg"),
+    "charts.class_sizes": lambda: call(measured()),
+    "charts.what_is_left": lambda: call(dv.utility(PEOPLE, PEOPLE, queries=5)),
+    "charts.compared": lambda: call(dv.compare([PEOPLE, PEOPLE], **ROLES)),
+    "charts.independence": lambda: call(ordered().independence()),
+    "charts.disinformation": lambda: call(
         dv.dossier.choose_disinformation(
             RECORDS, ALICE, dv.dossier.candidates_of(RECORDS[:1]), budget=1, operator=MERGING
         )
     ),
-    "charts.distributions": call(dv.generalize(PEOPLE, policy=KEPT, plain=["age"], **ROLES)),
-    "charts.figure": call(dv.papers.Figure("Fig. 1", "One", "x", "y", ({"x": "a", "y": 1.0},))),
-    "charts.front": call(dv.tradeoff(PEOPLE, "k_anonymity", **ROLES)),
-    "charts.groups": call(dv.anatomize(PEOPLE, sensitive="disease", quasi_identifiers=["zip", "age"], beta="1/2")),
-    "charts.information": call(MEASURED),
-    "charts.knowledge": call(ATTACKED),
-    "charts.known_columns": call(dv.rank(PEOPLE, quasi_identifiers=["zip", "age"])),
-    "charts.leakages": call(MEASURED),
-    "charts.records": call(dv.dossier.set_leakage(RECORDS, ALICE)),
-    "charts.save": call(MEASURED.chart(), "picture.svg"),
-    "charts.success": call(ATTACKED),
-    "charts.sets": call(dv.rank(PEOPLE, quasi_identifiers=["zip", "age"])),
-    "charts.timeline": call(dv.dossier.timeline(RECORDS, ALICE, operator=MERGING)),
-    "dossier.Augment": call("C", "P", {"2": "1"}),
-    "dossier.Chain": call((MERGING,)),
-    "dossier.Compared": call("N"),
-    "dossier.Correct": call({"N": {"Alise": "Alice"}}),
-    "dossier.Cost": call(),
-    "dossier.Equivalence": call({"N": {"Alice": ["Alise"]}}),
-    "dossier.Joint": call("J", frozenset(("N", "P"))),
-    "dossier.Link": call(["N"]),
-    "dossier.MatchRule": call((("N",),)),
-    "dossier.Measure": call(),
-    "dossier.Record": call(ALICE.attributes),
-    "dossier.Record.of": call({"N": "Alice"}),
-    "dossier.Resolve": call("N"),
-    "dossier.algorithm1_printed": call([0.5], [0]),
-    "dossier.attack": call(RECORDS, ALICE, MERGING),
-    "dossier.candidates_of": call(RECORDS),
-    "dossier.choose_disinformation": call(
+    "charts.distributions": lambda: call(dv.generalize(PEOPLE, policy=KEPT, plain=["age"], **ROLES)),
+    "charts.figure": lambda: call(dv.papers.Figure("Fig. 1", "One", "x", "y", ({"x": "a", "y": 1.0},))),
+    "charts.front": lambda: call(dv.tradeoff(PEOPLE, "k_anonymity", **ROLES)),
+    "charts.groups": lambda: call(
+        dv.anatomize(PEOPLE, sensitive="disease", quasi_identifiers=["zip", "age"], beta="1/2")
+    ),
+    "charts.information": lambda: call(measured()),
+    "charts.knowledge": lambda: call(attacked()),
+    "charts.known_columns": lambda: call(dv.rank(PEOPLE, quasi_identifiers=["zip", "age"])),
+    "charts.leakages": lambda: call(measured()),
+    "charts.records": lambda: call(dv.dossier.set_leakage(RECORDS, ALICE)),
+    "charts.save": lambda: call(measured().chart(), "picture.svg"),
+    "charts.success": lambda: call(attacked()),
+    "charts.sets": lambda: call(dv.rank(PEOPLE, quasi_identifiers=["zip", "age"])),
+    "charts.timeline": lambda: call(dv.dossier.timeline(RECORDS, ALICE, operator=MERGING)),
+    "dossier.Augment": lambda: call("C", "P", {"2": "1"}),
+    "dossier.Chain": lambda: call((MERGING,)),
+    "dossier.Compared": lambda: call("N"),
+    "dossier.Correct": lambda: call({"N": {"Alise": "Alice"}}),
+    "dossier.Cost": call,
+    "dossier.Equivalence": lambda: call({"N": {"Alice": ["Alise"]}}),
+    "dossier.Joint": lambda: call("J", frozenset(("N", "P"))),
+    "dossier.Link": lambda: call(["N"]),
+    "dossier.MatchRule": lambda: call((("N",),)),
+    "dossier.Measure": call,
+    "dossier.Record": lambda: call(ALICE.attributes),
+    "dossier.Record.of": lambda: call({"N": "Alice"}),
+    "dossier.Resolve": lambda: call("N"),
+    "dossier.algorithm1_printed": lambda: call([0.5], [0]),
+    "dossier.attack": lambda: call(RECORDS, ALICE, MERGING),
+    "dossier.candidates_of": lambda: call(RECORDS),
+    "dossier.choose_disinformation": lambda: call(
         RECORDS, ALICE, dv.dossier.candidates_of(RECORDS[:1]), budget=1, operator=MERGING
     ),
-    "dossier.compare": call(RECORDS, ALICE, {"u": RECORDS[0]}, operator=MERGING),
-    "dossier.dip": call(RECORDS, ALICE, MERGING),
-    "dossier.enhance": call(RECORDS),
-    "dossier.enhance_each": call(RECORDS, rule="N"),
-    "dossier.expected_f": call(BATCH, 2.0),
-    "dossier.from_rows": call([{"N": "Alice"}]),
-    "dossier.incremental": call(RECORDS, ALICE, RECORDS[0], operator=MERGING),
-    "dossier.leakage": call(RECORDS[0], ALICE),
-    "dossier.link": call(RECORDS, ["N"]),
-    "dossier.link_tables": call(
+    "dossier.compare": lambda: call(RECORDS, ALICE, {"u": RECORDS[0]}, operator=MERGING),
+    "dossier.dip": lambda: call(RECORDS, ALICE, MERGING),
+    "dossier.enhance": lambda: call(RECORDS),
+    "dossier.enhance_each": lambda: call(RECORDS, rule="N"),
+    "dossier.expected_f": lambda: call(BATCH, 2.0),
+    "dossier.from_rows": lambda: call([{"N": "Alice"}]),
+    "dossier.incremental": lambda: call(RECORDS, ALICE, RECORDS[0], operator=MERGING),
+    "dossier.leakage": lambda: call(RECORDS[0], ALICE),
+    "dossier.link": lambda: call(RECORDS, ["N"]),
+    "dossier.link_tables": lambda: call(
         PEOPLE.select(["zip"]),
         PEOPLE.select(["zip"]),
         [dv.dossier.Compared("zip", levels=((0.9, 0.1),))],
         blocking=[["zip"]],
         prior=0.5,
     ),
-    "dossier.naive": call(BATCH, 2.0),
-    "dossier.name_of": call(ALICE),
-    "dossier.plan_disinformation": call(RECORDS, ALICE, rule="N", budget=1),
-    "dossier.possible_worlds": call(ALICE),
-    "dossier.read_background": call("background.json"),
-    "dossier.read_joint_values": call("joint.csv"),
-    "dossier.read_lookup": call("lookup.csv"),
-    "dossier.read_database": call("records.json"),
-    "dossier.read_record": call("record.json"),
-    "dossier.read_weights": call("weights.json"),
-    "dossier.record_leakages": call(RECORDS, ALICE),
-    "dossier.record_to_json": call(ALICE),
-    "dossier.resolve": call(RECORDS, "N"),
-    "dossier.set_leakage": call(RECORDS, ALICE),
-    "dossier.show": call(("N", "Alice")),
-    "dossier.table_leakage": call([{"zip": "1*"}], [ALICE], quasi_identifiers=["zip"]),
-    "dossier.taylor": call(BATCH, 2.0),
-    "dossier.timeline": call(RECORDS, ALICE, operator=MERGING),
-    "dossier.without": call(RECORDS, ALICE, operator=MERGING),
-    "dossier.write_database": call(RECORDS, "written.json"),
-    "papers.compare_distances": call(pairs=2, steps=10),
-    "papers.reproduce": call("afifi", part="Example 8"),
-    "papers.side_by_side": call(PEOPLE, sensitive="disease", beta="1/2", quasi_identifiers=["zip", "age"]),
-    "simulate.Parameters": call(),
-    "simulate.figure3": call("a", **SMALL, steps=1),
-    "simulate.figure3d": call(sizes=(2,)),
-    "simulate.generate": call(dv.papers.simulate.Parameters(n=2, records=2), seed=1),
-    "simulate.run": call(dv.papers.simulate.Parameters(n=2, records=2), seeds=[1]),
-    "simulate.table5": call(**SMALL),
+    "dossier.naive": lambda: call(BATCH, 2.0),
+    "dossier.name_of": lambda: call(ALICE),
+    "dossier.plan_disinformation": lambda: call(RECORDS, ALICE, rule="N", budget=1),
+    "dossier.possible_worlds": lambda: call(ALICE),
+    "dossier.read_background": lambda: call("background.json"),
+    "dossier.read_joint_values": lambda: call("joint.csv"),
+    "dossier.read_lookup": lambda: call("lookup.csv"),
+    "dossier.read_database": lambda: call("records.json"),
+    "dossier.read_record": lambda: call("record.json"),
+    "dossier.read_weights": lambda: call("weights.json"),
+    "dossier.record_leakages": lambda: call(RECORDS, ALICE),
+    "dossier.record_to_json": lambda: call(ALICE),
+    "dossier.resolve": lambda: call(RECORDS, "N"),
+    "dossier.set_leakage": lambda: call(RECORDS, ALICE),
+    "dossier.show": lambda: call(("N", "Alice")),
+    "dossier.table_leakage": lambda: call([{"zip": "1*"}], [ALICE], quasi_identifiers=["zip"]),
+    "dossier.taylor": lambda: call(BATCH, 2.0),
+    "dossier.timeline": lambda: call(RECORDS, ALICE, operator=MERGING),
+    "dossier.without": lambda: call(RECORDS, ALICE, operator=MERGING),
+    "dossier.write_database": lambda: call(RECORDS, "written.json"),
+    "papers.compare_distances": lambda: call(pairs=2, steps=10),
+    "papers.reproduce": lambda: call("afifi", part="Example 8"),
+    "papers.side_by_side": lambda: call(PEOPLE, sensitive="disease", beta="1/2", quasi_identifiers=["zip", "age"]),
+    "simulate.Parameters": call,
+    "simulate.figure3": lambda: call("a", **SMALL, steps=1),
+    "simulate.figure3d": lambda: call(sizes=(2,)),
+    "simulate.generate": lambda: call(dv.papers.simulate.Parameters(n=2, records=2), seed=1),
+    "simulate.run": lambda: call(dv.papers.simulate.Parameters(n=2, records=2), seeds=[1]),
+    "simulate.table5": lambda: call(**SMALL),
 }
 ROOMS = {
     "dv": dv,
@@ -230,7 +247,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize("name", CALLS)
 def test_a_wrong_type_gets_one_clear_sentence(name: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(folder)
-    function, (args, kwargs) = found(name), CALLS[name]
+    function, (args, kwargs) = found(name), CALLS[name]()
     signature = inspect.signature(function)
     raw: list[str] = []
     for parameter in signature.parameters.values():

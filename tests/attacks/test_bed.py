@@ -69,7 +69,7 @@ def test_how_many_may_exceed_a_bound_by_chance(attempts: int, most: int) -> None
     assert more_than(most) <= 0.001 < more_than(most - 1)
 
 
-# --- anonymeter's own examples (its tests, with one neighbour); benchmarks/against_anonymeter.py asks anonymeter itself ----------
+# --- anonymeter's own examples (its tests, with one neighbour); benchmarks/rivals.py asks anonymeter itself on other tables ----------
 
 
 @pytest.mark.parametrize(("released", "expected"), [(["b", "d"], 1.0), (["b", "e"], 0.5), (["h", "g"], 0.0)])

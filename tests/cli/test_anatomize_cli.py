@@ -46,6 +46,17 @@ def test_json_has_tables_groups_sizes_levels_and_recq(people: str, tmp_path: Pat
     assert (tmp_path / "out" / "sensitive.csv").is_file()
 
 
+def test_what_bounds_cost_is_worked_out_for_few_rows_or_where_it_is_asked_for(
+    people: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = anatomize(people, *BOUNDS, "--dry-run", "--queries", "0", "--json")
+    assert run_cli(*asked).json()["explanation"]["bounds"]
+    monkeypatch.setattr("divulge.cli.anatomize._QUICKLY_EXPLAINED", 7)
+    assert run_cli(*asked).json()["explanation"] is None
+    assert run_cli(*asked, "--explain").json()["explanation"]["bounds"]
+    assert run_cli(*asked, "--no-explain").json()["explanation"] is None
+
+
 def test_the_coefficients_are_data(people: str) -> None:
     document = run_cli(*anatomize(people, *BOUNDS, "--dry-run", "--json")).json()
     weights, pairs = document["division"]["weights"], document["division"]["coefficients"]

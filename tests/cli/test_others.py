@@ -229,9 +229,14 @@ def test_profile_takes_only_names_of_people_for_identifiers(tmp_path: Path) -> N
     ("offered", "known"),
     [
         (get_type_hints(cli_anatomize.MethodOptions)["method"], api_anatomize.Method),
-        (get_type_hints(cli_generalize.generalize)["method"], api_generalize.Method),
+        (get_args(get_type_hints(cli_generalize.generalize)["method"])[0], api_generalize.Method),
     ],
     ids=["anatomize", "generalize"],
 )
 def test_a_command_offers_the_methods_of_the_library(offered: object, known: object) -> None:
     assert get_args(offered) == get_args(known)
+
+
+def test_a_policy_file_knows_every_way_to_generalize() -> None:
+    ways = get_args(api_generalize.Method)
+    assert [dv.Policy.of({"method": name}).method for name in ways] == [*ways]

@@ -26,8 +26,11 @@ _JAVA_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 SETTINGS = {
     "spark.sql.shuffle.partitions": "2",  # as few as still have to be merged
     "spark.driver.extraJavaOptions": _JAVA_OPTIONS,
+    # To plan again after each stage is an eighth of all work here, and changes nothing of so few rows; the cluster does as users' do.
+    "spark.sql.adaptive.enabled": "false",
 }
 _SEVERAL_PROCESSES = {
+    "spark.sql.adaptive.enabled": "true",
     "spark.sql.shuffle.partitions": "4",  # more than there are executors: one of them may be killed
     "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",
     "spark.executor.extraJavaOptions": "-XX:TieredStopAtLevel=1",

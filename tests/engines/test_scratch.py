@@ -12,8 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from divulge.engines import Scratch
-from divulge.engines.private_folder import remove_stale
+from divulge.private_folder import Scratch, remove_stale
 
 SOURCE = Path(__file__).parents[2] / "src"
 
@@ -75,7 +74,7 @@ def test_a_link_is_not_followed(tmp_path: Path) -> None:
 
 FORK = """
 import os, sys
-from divulge.engines.private_folder import Scratch
+from divulge.private_folder import Scratch
 scratch = Scratch(sys.argv[1])
 if os.fork() == 0:
     scratch.remove()

@@ -194,5 +194,15 @@ def _refuse(batches: Any) -> int:
     raise BadInput("the answer is no")
 
 
+def test_what_is_kept_belongs_to_the_session_itself(spark: SparkEngine) -> None:
+    """A clone of it would take our code along, and remove it from where later executors look for it when it is collected."""
+    held = spark.hold("SELECT id FROM range(3)")
+    assert held.rows == 3
+    session: Any = spark.session._jsparkSession  # noqa: SLF001 - there is no other way to ask
+    kept = session.sharedState().cacheManager().lookupCachedData(held.frame._jdf).get()  # noqa: SLF001 - as above
+    plan = kept.cachedRepresentation().cacheBuilder().cachedPlan()
+    assert plan.session().sessionUUID() == session.sessionUUID()
+
+
 def _keep(one: int, _: int) -> int:
     return one

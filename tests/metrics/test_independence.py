@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.stats import spearmanr
 
 import divulge as dv
 from divulge.errors import BadInput
@@ -28,6 +27,8 @@ def measured() -> dv.Measurement:
 
 @pytest.mark.parametrize("weigh", ["people", "classes"])
 def test_correlations_are_those_of_one_row_per_person_or_class(measured: dv.Measurement, weigh: Any) -> None:
+    from scipy.stats import spearmanr  # takes a second, which every process would spend that only looks for tests
+
     found = measured.independence(weigh=weigh)
     sizes = measured.contingency.sizes
     repeats = sizes if weigh == "people" else np.ones(len(sizes), dtype=np.int64)

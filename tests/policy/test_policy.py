@@ -154,6 +154,8 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
         {"recursive_c_l_diversity": {"c": "x", "l": 2}},
         "recursive_c_l_diversity = 'x' is not a number",
     ),
+    "an unknown method": ({"method": "mondrain"}, "there is no method 'mondrain'.*did you mean 'mondrian'"),
+    "a method that is a number": ({"method": 5}, "method is 5, and it must be a text"),
     "a suppression above 1": ({"suppression": 5}, "suppression = 5 is not a fraction.*0.05 for 5 %"),
     "a suppression below 0": ({"suppression": -0.1}, "is not a fraction"),
     "a suppression that is true": ({"suppression": True}, "suppression is True, and it must be a number"),

@@ -32,7 +32,9 @@ class MadeUp:
     odd: frozenset[Node]
     """No solutions either, but that proves nothing about others."""
     extra: tuple[int, ...]
-    """What suppression adds to the cost of each node."""
+    """What suppression adds to the cost of each node, beyond what it must."""
+    falls: tuple[int, ...]
+    """How many people fewer must be left out with each level of a column; each of them costs 1."""
     counted: bool
     """Whether costs are known only after a look, as with discernibility."""
 
@@ -44,7 +46,12 @@ class MadeUp:
         return float(sum(steps[level] for steps, level in zip(self.steps, node, strict=True)))
 
     def cost(self, node: Node) -> float:
-        return self.bound(node) + self.extra[self.nodes.index(node)]
+        return self.bound(node) + self.owed(node) + self.extra[self.nodes.index(node)]
+
+    def owed(self, node: Node) -> float:
+        """People that this node and every finer one leave out at least."""
+        below = (levels - 1 - level for levels, level in zip(self.shape, node, strict=True))
+        return float(sum(fall * steps for fall, steps in zip(self.falls, below, strict=True)))
 
     def excluded(self, node: Node) -> bool:
         return any(all(level <= limit for level, limit in zip(node, other, strict=True)) for other in self.hopeless)
@@ -73,7 +80,7 @@ class MadeUp:
                 np.ones(1, dtype=bool),
                 0,
                 obstacle,
-                np.inf if excluded else 0,
+                np.inf if excluded else self.owed(node),
             )
 
         def bounds() -> Any:
@@ -83,7 +90,8 @@ class MadeUp:
         rollup = SimpleNamespace(lattice=lattice, classes=lambda node: SimpleNamespace(node=node))
         judge = SimpleNamespace(rollup=rollup, check=check, excludes_finer=lambda candidate: candidate.owed == np.inf)
         objective = SimpleNamespace(
-            bound=lambda node: -np.inf if self.counted else self.bound(node),
+            bound=lambda node, left_out=0.0: -np.inf if self.counted else self.bound(node) + left_out,
+            parts=lambda: tuple(np.array(steps, dtype=float) * (not self.counted) for steps in self.steps),
             bounds=bounds,
             floor=lambda classes: self.bound(classes.node),
             cost=lambda candidate: self.cost(candidate.node),
@@ -103,6 +111,7 @@ def made_up(draw: st.DrawFn) -> MadeUp:
         tuple(draw(st.lists(st.sampled_from(nodes), max_size=6))),
         frozenset(draw(st.lists(st.sampled_from(nodes), max_size=12))),
         tuple(extra.tolist()),
+        tuple(draw(st.lists(st.integers(0, 2), min_size=len(shape), max_size=len(shape)))),
         draw(st.booleans()),
     )
 

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import itertools
+import operator
 import time
 from collections.abc import Sequence
 from typing import Any
@@ -90,6 +92,28 @@ def test_the_search_for_large_lattices_closes_the_gap_when_it_has_time(
         assert plan_of(seen, lowest).gap == 0.0
         assert seen.cost == pytest.approx(expected[0], abs=1e-9)
         assert sorted(str(lattice.named(node)) for node in seen.ties) == sorted(map(str, expected[1]))
+
+
+@pytest.mark.parametrize("objective", ["loss", "arithmetic_loss", "precision", "non_uniform_entropy"])
+@given(rows=tables(), promises=st.lists(any_promise, min_size=1, max_size=2), suppression=suppressions)
+@settings(deadline=None, max_examples=10)
+def test_the_bound_of_a_box_holds_for_every_solution_in_it(
+    objective: str, rows: list[Any], promises: list[Promise], suppression: float
+) -> None:
+    """Whoever is left out at least, by the highest node, raises what every node above the lowest costs at least: by looking at all."""
+    contingency = counted(rows)
+    problem = pose(
+        contingency, lattice_of(contingency, HIERARCHIES), promises, suppression=suppression, objective=objective
+    )
+    looked = [problem.judge.check(node) for node in itertools.product(*map(range, problem.region.shape))]
+    for found in (candidate for candidate in looked if candidate.feasible):
+        cost = problem.objective.cost(found)
+        below = [other for other in looked if all(map(operator.le, other.node, found.node))]
+        above = [other for other in looked if all(map(operator.ge, other.node, found.node))]
+        owed = max(candidate.owed for candidate in above)
+        assert owed <= found.suppressed
+        for least in {0.0, owed, float(found.suppressed)}:
+            assert all(problem.objective.bound(other.node, least) <= cost + 1e-12 for other in below)
 
 
 @given(rows=tables(least=4), promises=st.lists(any_promise, min_size=1, max_size=2), checks=st.integers(1, 10))

@@ -14,10 +14,11 @@ import pytest
 
 import divulge as dv
 from tests.studio.served import Served, studio
+from tests.views import browser as driver
 from tests.views.test_html import EVIL
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Where the studio is started: patients, a table of markup, and one with which a search takes long."""
     found = tmp_path_factory.mktemp("studio")
@@ -35,14 +36,22 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return found
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def served(folder: Path) -> Iterator[Served]:
     """One studio, and a browser that has come by its address."""
     with studio(folder) as found:
         yield found
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
+def browser() -> Iterator[Any]:
+    """One Chromium for all of them."""
+    pytest.importorskip("playwright")
+    with driver.started() as found:
+        yield found
+
+
+@pytest.fixture(scope="package")
 def context(browser: Any, served: Served) -> Any:
     """A browser with the cookie."""
     found = browser.new_context(viewport={"width": 1366, "height": 768})

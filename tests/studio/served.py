@@ -30,14 +30,14 @@ class Served:
         """What the address brings."""
         return self.address.partition("token=")[2]
 
-    def send(self, request: str, **headers: str | None) -> str:
-        """The answer to a request of one line; a header that is None is not sent, `_` in a name is `-`."""
+    def send(self, request: str, body: str = "", /, **headers: str | None) -> str:
+        """The answer to a request; a header that is None is not sent, `_` in a name is `-`."""
         told = {"Host": f"127.0.0.1:{self.port}", "Connection": "close"} | {
             name.replace("_", "-"): value for name, value in headers.items()
         }
         lines = [f"{request} HTTP/1.1", *(f"{name}: {value}" for name, value in told.items() if value is not None)]
         with socket.create_connection(("127.0.0.1", self.port), timeout=20) as connection:
-            connection.sendall("\r\n".join([*lines, "", ""]).encode())
+            connection.sendall("\r\n".join([*lines, "", body]).encode())
             found = b""
             while chunk := connection.recv(65536):
                 found += chunk
@@ -54,12 +54,23 @@ class Served:
         assert found is not None, answer
         return found[1]
 
+    def new_page(self, cookie: str) -> str:
+        """The name of one."""
+        found = re.search(r"location: /w/([^/]+)/", self.send("GET /", Cookie=cookie), re.IGNORECASE)
+        assert found is not None
+        return found[1]
+
+    def post(self, path: str, cookie: str, body: str = "", **headers: str | None) -> str:
+        """As a page posts something."""
+        own, length = f"http://127.0.0.1:{self.port}", str(len(body.encode()))
+        return self.send(f"POST {path}", body, Origin=own, Cookie=cookie, **{"Content_Length": length, **headers})
+
 
 @contextmanager
-def studio(folder: Path, arguments: Sequence[str] = ()) -> Iterator[Served]:
-    """Start one in a folder, and stop it as Ctrl-C does."""
-    command = [sys.executable, "-P", "-m", "divulge", "studio", *arguments, "--no-browser"]
-    environment = os.environ | {"PYTHONPATH": str(SOURCES)}
+def studio(folder: Path, arguments: Sequence[str] = (), *, browser: str | None = None) -> Iterator[Served]:
+    """Start one in a folder, and stop it as Ctrl-C does; `browser` is the command of one."""
+    command = [sys.executable, "-P", "-m", "divulge", "studio", *arguments, *(() if browser else ("--no-browser",))]
+    environment = os.environ | {"PYTHONPATH": str(SOURCES)} | ({"BROWSER": browser} if browser else {})
     process = subprocess.Popen(command, cwd=folder, env=environment, stdout=subprocess.PIPE, text=True)
     try:
         assert process.stdout is not None

@@ -28,7 +28,6 @@ LONG = 120_000
 def shown(page: Any) -> None:
     """Wait until all is answered and drawn."""
     page.wait_for_function("() => Number(document.body.dataset.shown ?? 0) > 0", timeout=LONG)
-    page.wait_for_function("() => !document.querySelector('figure.live:not(:has(.drawn svg))')", timeout=LONG)
     page.wait_for_timeout(300)
 
 

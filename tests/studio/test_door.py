@@ -7,7 +7,10 @@ import socket
 from collections.abc import Iterator
 from pathlib import Path
 
+import pyarrow.csv
 import pytest
+
+import divulge as dv
 
 pytest.importorskip("starlette")
 from tests.helpers import run_cli
@@ -80,6 +83,40 @@ def test_it_listens_on_this_machine_alone(served: Served) -> None:
     for address in others or {"127.0.0.2"}:
         with pytest.raises(OSError), socket.create_connection((str(address), served.port), timeout=2):  # noqa: PT011
             pass
+
+
+def test_more_than_200_mb_are_refused_before_they_are_sent(served: Served, cookie: str) -> None:
+    large = str(200 * 1024 * 1024 + 1)
+    told = served.post(f"/w/{served.new_page(cookie)}/file?name=t.csv", cookie, Content_Length=large)
+    assert told.startswith("HTTP/1.1 413")
+    assert "larger than 200 MB" in told
+
+
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="processes are not listed in /proc here")
+def test_the_command_line_is_done_on_every_page_and_ctrl_c_leaves_nothing(tmp_path: Path) -> None:
+    pyarrow.csv.write_csv(dv.datasets.patients(rows=100, seed=3), tmp_path / "patients.csv")
+    (tmp_path / "hospital.toml").write_text(dv.datasets.POLICY, encoding="utf-8")
+    (tmp_path / "opener").write_text('#!/bin/sh\necho "$1" > opened.new && mv opened.new opened\n', encoding="utf-8")
+    (tmp_path / "opener").chmod(0o755)
+    with studio(tmp_path, ["patients.csv", "--policy", "hospital.toml"], browser=f"{tmp_path}/opener %s") as found:
+        cookie = found.enter()
+        for _ in range(2):
+            told = found.post(f"/w/{found.new_page(cookie)}/ask", cookie, '{"place": "risk"}')
+            assert "patients.csv \\u00b7 100 rows" in told
+            assert "Against what is promised" in told
+        desks = _children(found.process.pid)
+        assert len(desks) >= 2
+        opened = (tmp_path / "opened").read_text(encoding="utf-8").strip()  # the browser gets a token of its own
+        assert opened.startswith(f"http://127.0.0.1:{found.port}/?token=")
+        assert opened != found.address
+        assert found.status(f"GET {opened.partition(str(found.port))[2]}") == 303
+    assert found.process.returncode == 0
+    assert [pid for pid in desks if Path(f"/proc/{pid}").exists()] == []
+
+
+def _children(pid: int) -> list[str]:
+    tasks = Path(f"/proc/{pid}/task").glob("*/children")
+    return [child for task in tasks for child in task.read_text(encoding="utf-8").split()]
 
 
 def test_it_stops_by_itself_when_no_page_is_open(tmp_path: Path) -> None:

@@ -71,6 +71,10 @@ DOUBTS = {
     "a list of codes": ("name;pay\nAnn;1,5\nBen;1,2,3\n", {"pay": "text"}, None),
     "with dots between thousands": ("name;pay\nAnn;1.234,50\nBen;99,90\n", {"pay": "number"}, "was found"),
     "with dots for either": ("name;pay\nAnn;1.234\nBen;99,90\n", {"pay": "text"}, "both dots and commas"),
+    "beside words for nothing": ("name;pay\nAnn;1,5\nBen;NaN\n", {"pay": "text"}, "'pay' would be numbers or dates but for"),
+    "dots beside such words": ("name;pay\nAnn;1.5\nBen; n/a \n", {"pay": "text"}, "leave such cells empty"),
+    "nothing but such words": ("name;pay\nAnn;NA\nBen;NaN\n", {"pay": "text"}, None),
+    "such words and others": ("name;pay\nAnn;1,5\nBen;NaN\nCem;some\n", {"pay": "text"}, None),
     "many thousands": ("name;pay\nAnn;1,234,567\nBen;2,500\n", {"pay": "text"}, None),
 }  # fmt: skip
 
@@ -93,6 +97,16 @@ def test_what_is_asked_for_is_done(tmp_path: Path) -> None:
     assert by_comma.reading.notes == by_dot.reading.notes == ()
     with pytest.raises(BadInput, match="decimal=';' is no decimal sign"):
         dv.read(thousands, decimal=";")
+
+
+def test_a_comma_that_is_no_decimal_sign_is_not_told_about(tmp_path: Path) -> None:
+    assert dv.read(written(tmp_path, "name;pay\nAnn;1,5\nBen;NaN\n"), decimal=".").reading.notes == ()
+
+
+def test_words_far_below_the_first_rows_are_looked_at(tmp_path: Path) -> None:
+    numbers = "name;pay\n" + "x;NaN\n" * 10_001 + "y;1,5\n"
+    assert "but for words such as NaN" in dv.read(written(tmp_path, numbers)).reading.notes[0]
+    assert dv.read(written(tmp_path, numbers + "z;some\n")).reading.notes == ()
 
 
 def test_thousands_are_read_with_their_dots(tmp_path: Path) -> None:

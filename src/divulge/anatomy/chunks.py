@@ -201,7 +201,9 @@ class HeldTables:
     """The column that holds the group; another name than usual where the table has a column of that name."""
     count: str
     origin: str
-    """What stands after FROM: the rows that were grouped."""
+    """What stands after FROM: the rows that were grouped ..."""
+    times: str = "1"
+    """... and SQL for how many records each of them stands for."""
     kept: object = field(default=None, repr=False)
     """What must not go before this does."""
 
@@ -310,8 +312,11 @@ def _lend_tables(engine: DuckDBEngine, found: Anatomized, numbering: int, secret
         GroupedTable(t.name, t.columns, t.sensitive, t.counted, t.rows.num_rows, _without_codes(engine, t.rows))
         for t in made.tables
     )
-    origin = pa.table({name: found.rows.coded(name) for columns in found.tables for name in columns})
-    return HeldTables(tables, made.group, made.count, origin=f"({_without_codes(engine, origin)})")
+    cells = {name: found.rows.coded(name) for columns in found.tables for name in columns}
+    times = found.rows.times
+    origin = pa.table(cells if times is None else cells | {made.count: times})
+    each = "1" if times is None else engine.quote(made.count)
+    return HeldTables(tables, made.group, made.count, origin=f"({_without_codes(engine, origin)})", times=each)
 
 
 def _without_codes(engine: DuckDBEngine, rows: pa.Table) -> str:

@@ -103,22 +103,22 @@ def deal(problem: GroupingProblem, *, groups: Ints, rng: np.random.Generator, re
     Records are sorted by the first sensitive attribute, then by the next, and are in random order among equals.
     """
     order = _by_value(problem, rng)
-    if region is None:
-        place, home = np.arange(len(order)), np.zeros(1, dtype=np.int64)
-    else:
-        order = order[arrays.stable_order(region[order], len(groups))]
-        sizes = np.bincount(region, minlength=len(groups))
-        home = region[order].astype(np.int64)
-        place = np.arange(len(order)) - (np.cumsum(sizes) - sizes)[home]
-    first = np.cumsum(groups) - groups
     found = np.empty(len(order), dtype=np.int32)
+    if region is None:
+        found[order] = np.arange(len(order), dtype=np.int32) % np.int32(groups[0])
+        return found
+    order = order[arrays.stable_order(region[order], len(groups))]
+    sizes = np.bincount(region, minlength=len(groups))
+    home = region[order].astype(np.int64)
+    place = np.arange(len(order)) - (np.cumsum(sizes) - sizes)[home]
+    first = np.cumsum(groups) - groups
     found[order] = first[home] + place % groups[home]
     return found
 
 
-def _by_value(problem: GroupingProblem, rng: np.random.Generator) -> Ints:
+def _by_value(problem: GroupingProblem, rng: np.random.Generator) -> Groups:
     """The records by their sensitive values, the commonest first, in random order among equals."""
-    order = rng.permutation(len(problem))
+    order = rng.permutation(np.arange(len(problem), dtype=np.int32))
     for attribute in reversed(problem.sensitive):
         order = order[arrays.stable_order(attribute.ids[order], len(attribute.totals))]
     return order
@@ -199,7 +199,7 @@ def _common_tuples(problem: GroupingProblem) -> Bools:
         (place for place, top in enumerate(problem.commonest) if 2 * top > problem.model.alpha * len(problem)),
         key=lambda place: -problem.commonest[place],
     )[:_MOST_TABLES]
-    carried = [table.ids == np.bincount(table.ids).argmax() for table in (problem.tables[place] for place in pressing)]
+    carried = [table.ids == table.counts.argmax() for table in (problem.tables[place] for place in pressing)]
     return np.array(carried, dtype=np.bool_).reshape(len(carried), len(problem))
 
 
@@ -354,8 +354,8 @@ def _with_more_groups(
         dealt = planned_deal(problem, plan, rng=rng)
         if settled.valid.all() and not _deal_keeps(problem, dealt, len(plan)):
             break
-        repaired = repair(problem, dealt, groups=len(plan), rng=rng)
-        settled = max(settled, merge(problem, repaired, rng=rng), key=_merit)
+        repaired = repair(problem.bound, dealt, groups=len(plan), rng=rng)
+        settled = max(settled, merge(problem.bound, repaired, rng=rng), key=_merit)
     return settled
 
 
@@ -379,8 +379,8 @@ def _attempt(problem: GroupingProblem, count: int, *, rng: np.random.Generator, 
     else:
         groups = np.bincount(region) // (len(problem) // count)
         count, dealt = int(groups.sum()), deal(problem, groups=groups, rng=rng, region=region)
-    repaired = repair(problem, dealt, groups=count, rng=rng, region=region)
-    return merge(problem, repaired, rng=rng, region=region)
+    repaired = repair(problem.bound, dealt, groups=count, rng=rng, region=region)
+    return merge(problem.bound, repaired, rng=rng, region=region)
 
 
 def _regions(problem: GroupingProblem, size: int) -> Groups:

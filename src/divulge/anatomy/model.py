@@ -10,7 +10,7 @@ Levels are exact fractions; a float decides nothing.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import astuple, dataclass, field
 from fractions import Fraction
 from typing import Any
@@ -99,6 +99,8 @@ def as_share(name: str, given: Share) -> Fraction:
 # with the tables of quasi-identifiers, and the worst decides.
 _LARGEST = 2**62
 _SMALLEST_GRID = 2**16
+_PIECE = 2**20
+"""Records whose groups are counted at a time."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,23 +127,69 @@ class GroupTally:
 
 def tally(group: Codes, value: Codes, *, groups: int, values: int, count: Ints | None = None) -> GroupTally:
     """Count the tuples of each group; `count` says how many records a row stands for."""
-    bits = max(values - 1, 0).bit_length()  # group and value side by side in one number
+    bits = max(values - 1, 0).bit_length()
+    if groups << bits > max(len(group), _SMALLEST_GRID):
+        return _counted(*_sorted_keys(group, value, bits, count), bits, range(groups))
+    grid = np.bincount(_keys(group, value, bits), count)
+    found = np.flatnonzero(grid)
+    return GroupTally(groups, found >> bits, found & ((1 << bits) - 1), grid[found].astype(np.int64, copy=False))
+
+
+def tallies(
+    group: Codes, value: Codes, *, groups: int, values: int, count: Ints | None = None
+) -> Iterator[tuple[slice, GroupTally]]:
+    """The same in pieces of whole groups, numbered from 0 in each, so that not all counts are held at a time."""
+    if len(group) <= 2 * _PIECE:
+        yield slice(groups), tally(group, value, groups=groups, values=values, count=count)
+        return
+    bits = max(values - 1, 0).bit_length()
+    key, times = _sorted_keys(group, value, bits, count)
+    begin = first = 0
+    while first < groups:
+        # Up to the group that the piece would cut, but no fewer than one.
+        after = groups if begin + _PIECE >= len(key) else max(int(key[begin + _PIECE]) >> bits, first + 1)
+        end = int(np.searchsorted(key, after << bits))
+        own = None if times is None else times[begin:end]
+        yield slice(first, after), _counted(key[begin:end], own, bits, range(first, after))
+        begin, first = end, after
+
+
+def _keys(group: Codes, value: Codes, bits: int) -> Ints:
+    """Group and value side by side in one number."""
     key = group.astype(np.int64)
     key <<= bits
     key |= value
-    if count is not None:
-        found, place = np.unique(key, return_inverse=True)
-        counts = arrays.exact_sums(place, count, len(found))
-    elif groups << bits <= max(len(key), _SMALLEST_GRID):
-        grid = np.bincount(key)
-        found = np.flatnonzero(grid)
-        counts = grid[found]
-    else:
+    return key
+
+
+def _sorted_keys(group: Codes, value: Codes, bits: int, count: Ints | None) -> tuple[Ints, Ints | None]:
+    key = _keys(group, value, bits)
+    if count is None or not len(key):
         key.sort()
-        begins = arrays.run_starts(key)
-        found = key[begins]
-        counts = np.append(begins[1:], len(key)) - begins
-    return GroupTally(groups, found >> bits, found & ((1 << bits) - 1), counts)
+        return key, count
+    # Where there is room for it, the count goes along in the same number, for an order takes twice as long as a sort.
+    room = int(count.max()).bit_length()
+    if int(key.max()).bit_length() + room > _LARGEST.bit_length() - 1:
+        order = np.argsort(key)
+        return key[order], count[order]
+    key <<= room
+    key |= count
+    key.sort()
+    times = key & ((1 << room) - 1)
+    key >>= room
+    return key, times
+
+
+def _counted(key: Ints, times: Ints | None, bits: int, groups: range) -> GroupTally:
+    """What sorted keys of these groups say."""
+    begins = arrays.run_starts(key)
+    if times is None:
+        counts = np.diff(begins, append=len(key))
+    else:
+        counts = np.add.reduceat(times, begins) if len(key) else times
+        begins, counts = begins[counts > 0], counts[counts > 0]
+    found = key[begins]
+    return GroupTally(len(groups), (found >> bits) - groups.start, found & ((1 << bits) - 1), counts)
 
 
 @dataclass(frozen=True, eq=False)
@@ -263,16 +311,18 @@ def commonest_absent(ranked: GroupTally, totals: Ints) -> Ints:
 
 def floors(sizes: Ints, share: Fraction, *, power: int = 1, long: bool = False) -> npt.NDArray[Any]:
     """floor(share size^power) for each group, worked out once per size; cut at 2^62 unless the counts may be longer."""
-    distinct, place = np.unique(sizes, return_inverse=True)
+    number, groups = arrays.renumber(sizes, int(sizes.max(initial=0)) + 1)
+    distinct = np.zeros(groups, dtype=np.int64)
+    distinct[number] = sizes
     allowed = [math.floor(share * size**power) for size in distinct.tolist()]
     if long:
-        return np.array(allowed, dtype=object)[place]
-    return np.array([min(limit, _LARGEST) for limit in allowed], dtype=np.int64)[place]
+        return np.array(allowed, dtype=object)[number]
+    return np.array([min(limit, _LARGEST) for limit in allowed], dtype=np.int64)[number]
 
 
 def _worst_share(numerators: npt.NDArray[Any], sizes: Ints, *, power: int = 1) -> Fraction:
     """The largest numerator / size^power: the largest numerator of each size, then exact fractions."""
-    order = np.argsort(sizes, kind="stable")
+    order = arrays.stable_order(sizes, int(sizes.max()) + 1)
     ordered = sizes[order]
     begins = arrays.run_starts(ordered)
     largest = np.maximum.reduceat(numerators[order], begins)

@@ -4,9 +4,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
+from itertools import starmap
 from math import prod
 from typing import TYPE_CHECKING, Any, cast
 
@@ -14,7 +15,15 @@ import numpy as np
 import numpy.typing as npt
 
 from divulge import arrays
-from divulge.anatomy.model import AlphaBetaGammaDelta, GroupLevels, Reached, by_frequency, largest_shift, tally
+from divulge.anatomy.model import (
+    AlphaBetaGammaDelta,
+    GroupLevels,
+    GroupTally,
+    Reached,
+    by_frequency,
+    largest_shift,
+    tallies,
+)
 from divulge.anatomy.rows import RowCodes, Together, Tuples, select_rows, sum_of_squares
 from divulge.arrays import Codes, Ints
 from divulge.count import Domain, Nulls, domain_codes, encode
@@ -34,7 +43,7 @@ class Ranked:
     """A sensitive attribute; the code 0 is the commonest value of the whole table."""
 
     name: str
-    ids: npt.NDArray[np.int32] = field(repr=False)
+    ids: Codes = field(repr=False)
     totals: Ints = field(repr=False)
     """How many records have each value."""
     prior: Ints = field(repr=False)
@@ -110,10 +119,19 @@ class GroupingProblem:
     @cached_property
     def as_one(self) -> WholeTable:
         """One group that holds every record."""
-        everybody = self.measure(np.zeros(len(self), dtype=np.int32), groups=1)
-        tables = (self._commonest(names, table.ids) for names, table in zip(self.names, self.tables, strict=True))
-        sensitive = (self._commonest((attribute.name,), attribute.ids) for attribute in self.sensitive)
-        return WholeTable(self.model, len(self), tuple(tables), tuple(sensitive), everybody.worst().delta)
+        sizes = np.array([len(self)])
+        shifts = []
+        for attribute in self.sensitive:
+            present = np.flatnonzero(attribute.totals)
+            everybody = GroupTally(1, np.zeros_like(present), present, attribute.totals[present])
+            shifts.append(int(largest_shift(everybody, sizes, attribute.prior, rows=self.table_rows)[0]))
+        return WholeTable(
+            model=self.model,
+            rows=len(self),
+            tables=tuple(starmap(self._commonest, zip(self.names, self.tables, strict=True))),
+            sensitive=tuple(self._commonest((own.name,), self.rows.tuples([own.name])) for own in self.sensitive),
+            delta=Fraction(max(shifts), self.table_rows * len(self)),
+        )
 
     @cached_property
     def table_rows(self) -> int:
@@ -123,25 +141,36 @@ class GroupingProblem:
     @cached_property
     def commonest(self) -> tuple[int, ...]:
         """For each table of quasi-identifiers, the records with its commonest tuple."""
-        return tuple(int(np.bincount(table.ids).max()) for table in self.tables)
+        return tuple(int(table.counts.max()) for table in self.tables)
+
+    @cached_property
+    def bound(self) -> GroupingProblem:
+        """The same without the tables of quasi-identifiers where no bound looks at them: a share is never above 1."""
+        return replace(self, names=(), tables=()) if self.model.alpha == self.model.gamma == 1 else self
 
     def measure(self, group: Codes, *, groups: int, records: Ints | None = None) -> GroupLevels:
         """What each group shows. With `records`, group[i] is the group of record records[i] (a record may be in several)."""
         chosen = slice(None) if records is None else records
         sizes = np.bincount(group, minlength=groups)
-        modal = [tally(group, table.ids[chosen], groups=groups, values=table.distinct).modal() for table in self.tables]
-        common, shift = [], []
+        modal, common, shift = [], [], []
+        for table in self.tables:
+            found = tallies(group, table.ids[chosen], groups=groups, values=table.distinct)
+            modal.append(np.concatenate([counted.modal() for _, counted in found]))
         for attribute in self.sensitive:
-            ranked = tally(group, attribute.ids[chosen], groups=groups, values=len(attribute.totals))
-            common.append(ranked.modal())
-            shift.append(largest_shift(ranked, sizes, attribute.prior, rows=self.table_rows))
+            found = tallies(group, attribute.ids[chosen], groups=groups, values=len(attribute.totals))
+            ranked = [
+                (one.modal(), largest_shift(one, sizes[some], attribute.prior, rows=self.table_rows))
+                for some, one in found
+            ]
+            common.append(np.concatenate([modal_here for modal_here, _ in ranked]))
+            shift.append(np.concatenate([shift_here for _, shift_here in ranked]))
         return GroupLevels(self.table_rows, sizes, tuple(modal), tuple(common), tuple(shift))
 
-    def _commonest(self, names: tuple[str, ...], ids: Codes) -> Commonest:
-        counts = np.bincount(ids)
-        row = np.flatnonzero(ids == counts.argmax())[:1]
-        values = tuple(self.rows.values(name, row)[0].as_py() for name in names)
-        return Commonest(names, values, int(counts.max()), int(np.count_nonzero(counts)))
+    def _commonest(self, names: tuple[str, ...], tuples: Tuples) -> Commonest:
+        """The commonest tuple, the first in order among equals."""
+        place = int(tuples.counts.argmax())
+        values = tuple(self.rows.coded(name, tuples.cells[[place]])[0].as_py() for name in names)
+        return Commonest(names, values, int(tuples.counts[place]), int(np.count_nonzero(tuples.counts)))
 
 
 def problem_of(
@@ -165,15 +194,19 @@ def problem_of(
 def _ranked(rows: RowCodes, name: str, whole: SensitiveTotals | None) -> Ranked:
     """The values ranked as in the whole table, some of which these rows may lack."""
     domain, codes = rows.domain(name), rows.column(name)
+    here = rows.counts(name)
     if whole is None:
-        whole = SensitiveTotals(domain, np.bincount(codes, minlength=len(domain)))
+        whole, place = SensitiveTotals(domain, here), np.arange(len(domain))
     else:
-        codes = domain_codes(whole.domain, domain.values)[codes]
+        place = domain_codes(whole.domain, domain.values)
     rank, prior = by_frequency(whole.totals)
     prior = prior[: np.count_nonzero(prior)]  # the rows may lack values of their domain
-    ids = rank.astype(np.int32)[codes]
     labels = tuple(whole.domain.labels[code] for code in np.argsort(rank)[: len(prior)].tolist())
-    return Ranked(name, ids, np.bincount(ids, minlength=len(prior)), prior, labels)
+    narrow: Codes = rank.astype(np.int16 if len(rank) <= 2**15 else np.int32)
+    own = narrow[place]
+    totals = np.zeros(len(prior), dtype=np.int64)
+    totals[own[here > 0]] = here[here > 0]
+    return Ranked(name, own[codes], totals, prior, labels)
 
 
 # --- Can any grouping keep the model? Decided before a record is moved, exactly where that is possible ----------------

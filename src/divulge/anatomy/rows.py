@@ -1,17 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""RowCodes: the rows of a table as small integers, one array per column.
+"""RowCodes: the rows of a table as small integers.
 
-Anatomization assigns records to groups, so it needs rows where the metrics need only counts. Each column becomes the positions of its
-values in a Domain, in the smallest integer type that holds them; null is a value of its own. The order of rows in a database means nothing
-and may differ from one run to the next, so `read_rows` sorts the rows by their values: with a seed, the same table gives the same release.
+Anatomization assigns records to groups, so it needs rows where the metrics need only counts. Rows that are alike share a cell: each column
+becomes, for each cell, the position of its value in a Domain, in a small integer type, and each row the number of its cell. What columns
+tell is worked out from the cells, of which there are often few; null is a value of its own. The order of rows in a database means nothing
+and may differ from one run to the next, so `read_rows` counts the rows and sorts them by their values: with a seed, the same table gives
+the same release.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -90,6 +93,9 @@ class Together:
     rows: int
 
 
+Number = TypeVar("Number", bound=np.generic)
+
+
 class ColumnCounts(Protocol):
     """Columns that have been counted: rows in memory (RowCodes), or a table on a cluster."""
 
@@ -139,15 +145,28 @@ class RowCodes:
     """Some columns of a table, row by row."""
 
     domains: tuple[Domain, ...]
-    codes: tuple[Codes, ...] = field(repr=False)
+    by_cell: tuple[Codes, ...] = field(repr=False)
+    """For each column the code of each cell."""
+    cell: Codes | None = field(default=None, repr=False)
+    """The cell of each row; None where each row is a cell of its own."""
 
     def __len__(self) -> int:
-        return len(self.codes[0])
+        return len(self.by_cell[0] if self.cell is None else self.cell)
 
     @property
     def names(self) -> tuple[str, ...]:
         """The columns' names."""
         return tuple(domain.name for domain in self.domains)
+
+    @property
+    def codes(self) -> tuple[Codes, ...]:
+        """For each column the code of each row."""
+        return tuple(map(self.column, self.names))
+
+    @cached_property
+    def times(self) -> Ints | None:
+        """How many rows each cell has; None where each has one."""
+        return None if self.cell is None else np.bincount(self.cell, minlength=len(self.by_cell[0]))
 
     def domain(self, name: str) -> Domain:
         """The values of a column."""
@@ -155,44 +174,75 @@ class RowCodes:
 
     def column(self, name: str) -> Codes:
         """The code of each row in a column."""
-        return self.codes[self._position(name)]
+        return self.of_rows(self.by_cell[self._position(name)])
+
+    def code(self, name: str, row: int) -> int:
+        """The code of one row in a column."""
+        return int(self.by_cell[self._position(name)][row if self.cell is None else self.cell[row]])
+
+    def of_rows(self, per_cell: npt.NDArray[Number]) -> npt.NDArray[Number]:
+        """For each row what its cell has."""
+        return per_cell if self.cell is None else per_cell[self.cell]
+
+    def of_cells(self, cells: Ints | slice = slice(None)) -> RowCodes:
+        """Some of the cells, or all, each as one row."""
+        return RowCodes(self.domains, tuple(column[cells] for column in self.by_cell))
 
     def values(self, name: str, rows: Ints | slice = slice(None)) -> pa.Array:
         """The values of a column, of some rows or of all."""
-        return self.domain(name).values.take(pa.array(self.column(name)[rows]))
+        cells = rows if self.cell is None else self.cell[rows]
+        return self.domain(name).values.take(pa.array(self.by_cell[self._position(name)][cells]))
 
-    def coded(self, name: str, rows: Ints | slice = slice(None)) -> pa.DictionaryArray:
-        """The same as codes into the values of the column, so that a large table stays small in memory."""
-        return pa.DictionaryArray.from_arrays(pa.array(self.column(name)[rows]), self.domain(name).values)
+    def coded(self, name: str, cells: Codes | slice = slice(None)) -> pa.DictionaryArray:
+        """The values of some cells as codes into those of the column, so that a large table stays small in memory."""
+        codes, domain = self.by_cell[self._position(name)][cells], self.domain(name)
+        small = codes.astype(np.int8) if len(domain) <= 2**7 else codes
+        return pa.DictionaryArray.from_arrays(pa.array(small), domain.values)
+
+    def counts(self, name: str) -> Ints:
+        """How many rows have each value of a column."""
+        return _counted(self.by_cell[self._position(name)], self.times, len(self.domain(name)))
 
     def spectrum(self, name: str) -> tuple[Ints, Ints]:
         """How often values of a column occur: each number that is the count of a value, and how many values have it."""
-        counts = np.bincount(self.column(name))
+        counts = self.counts(name)
         return np.unique(counts[counts > 0], return_counts=True)
 
     def together(self, left: str, right: str) -> Together:
         """How two columns occur together."""
-        lefts, rights = np.bincount(self.column(left)), np.bincount(self.column(right))
-        pairs = tally(self.column(left), self.column(right), groups=len(lefts), values=len(rights))
+        lefts, rights = self.counts(left), self.counts(right)
+        codes = (self.by_cell[self._position(name)] for name in (left, right))
+        pairs = tally(*codes, groups=len(lefts), values=len(rights), count=self.times)
         squares = sum_of_squares(pairs.count, lefts[pairs.group], rights[pairs.value])
         return Together(squares, int(np.count_nonzero(lefts)), int(np.count_nonzero(rights)), len(self))
 
     def tuples(self, names: Sequence[str]) -> Tuples:
         """The distinct tuples of some columns, numbered in ascending order."""
-        codes, radices = [self.column(name) for name in names], [len(self.domain(name)) for name in names]
+        numbers, distinct = self._numbered(names)
+        narrow: Codes = numbers.astype(np.int16 if distinct <= 2**15 else np.int32)
+        cells = np.zeros(distinct, dtype=np.int64)
+        cells[narrow] = np.arange(len(narrow))
+        return Tuples(self.of_rows(narrow), _counted(narrow, self.times, distinct), cells)
+
+    def _numbered(self, names: Sequence[str]) -> tuple[Codes, int]:
+        """For each cell the number of its tuple, and how many numbers there are; some may have no row."""
+        places = [self._position(name) for name in names]
+        codes, radices = [self.by_cell[place] for place in places], [len(self.domains[place]) for place in places]
         if len(names) == 1:
-            return Tuples(codes[0].astype(np.int32), radices[0])
-        ids, distinct = arrays.renumber(arrays.combined_key(codes, radices, rows=len(self)), math.prod(radices))
-        return Tuples(ids.astype(np.int32), distinct)
+            return codes[0], radices[0]
+        return arrays.renumber(arrays.combined_key(codes, radices, rows=len(codes[0])), math.prod(radices))
 
     def only(self, names: Sequence[str]) -> RowCodes:
         """Some of the columns."""
         places = [self._position(name) for name in names]
-        return RowCodes(tuple(self.domains[i] for i in places), tuple(self.codes[i] for i in places))
+        return RowCodes(tuple(self.domains[i] for i in places), tuple(self.by_cell[i] for i in places), self.cell)
 
     def take(self, rows: Ints) -> RowCodes:
         """Some of the rows, with the same domains."""
-        return RowCodes(self.domains, tuple(column[rows] for column in self.codes))
+        cells = rows if self.cell is None else self.cell[rows]
+        if self.cell is not None and len(rows) > len(self.by_cell[0]):
+            return RowCodes(self.domains, self.by_cell, cells)
+        return RowCodes(self.domains, tuple(column[cells] for column in self.by_cell))
 
     def _position(self, name: str) -> int:
         try:
@@ -201,26 +251,45 @@ class RowCodes:
             raise BadInput(f"the column {name!r} was not read", hint=nearest(name, self.names)) from None
 
 
+def _counted(codes: Codes, times: Ints | None, values: int) -> Ints:
+    counts: Ints = np.bincount(codes, times, minlength=values).astype(np.int64, copy=False)  # floats hold 2^53 rows
+    return counts
+
+
 @dataclass(frozen=True, eq=False)
 class Tuples:
     """For each row the number of its tuple in one table of the release."""
 
-    ids: npt.NDArray[np.int32] = field(repr=False)
-    distinct: int
+    ids: Codes = field(repr=False)
+    counts: Ints = field(repr=False)
+    """How many rows have each tuple; some may have none."""
+    cells: Ints = field(repr=False)
+    """For each tuple a cell that has it."""
+
+    @property
+    def distinct(self) -> int:
+        """How many numbers there are."""
+        return len(self.counts)
 
 
 def read_rows(table: Table, names: Sequence[str], *, nulls: Nulls = "category") -> RowCodes:
     """Read columns of a table, in one pass; with nulls="drop" only the rows that lack none of them."""
-    rows = table.engine.query(select_rows(table, names, nulls=nulls))
-    if rows.num_rows == 0:
+    listed = ", ".join(f"c{place}" for place in range(len(names)))
+    chosen = select_rows(table, names, nulls=nulls)
+    counted = table.engine.query(f"SELECT {listed}, COUNT(*) AS n FROM ({chosen}) AS chosen GROUP BY {listed}")
+    if counted.num_rows == 0:
         raise BadInput(f"{table.source} has no rows", hint="There is nothing to anatomize")
-    return sorted_rows(rows, [table.column(name) for name in names])
+    return sorted_rows(counted, [table.column(name) for name in names], times=counted.column("n").to_numpy())
 
 
-def sorted_rows(rows: pa.Table, columns: Sequence[Column]) -> RowCodes:
-    """Rows whose columns are called c0, c1, ..., sorted by their values."""
+def sorted_rows(rows: pa.Table, columns: Sequence[Column], *, times: Ints | None = None) -> RowCodes:
+    """Rows whose columns are called c0, c1, ..., sorted by their values; each occurs as often as `times` says."""
     found = coded_rows(rows, columns)
-    return found.take(np.lexsort(found.codes[::-1]))
+    order = np.lexsort(found.by_cell[::-1])
+    cells = found.take(order)
+    if times is None or (times == 1).all():
+        return cells
+    return replace(cells, cell=np.repeat(np.arange(len(order), dtype=np.int32), times[order]))
 
 
 def coded_rows(rows: pa.Table, columns: Sequence[Column]) -> RowCodes:

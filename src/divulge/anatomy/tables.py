@@ -16,8 +16,17 @@ import pyarrow.compute as pc
 
 from divulge import arrays
 from divulge.anatomy.methods import Anatomized
-from divulge.anatomy.model import AlphaBetaGammaDelta, GroupLevels, GroupSummary, by_frequency, largest_shift, tally
-from divulge.anatomy.problem import SensitiveTotals, totals_of
+from divulge.anatomy.model import (
+    AlphaBetaGammaDelta,
+    GroupLevels,
+    GroupSummary,
+    by_frequency,
+    largest_shift,
+    tallies,
+    tally,
+)
+from divulge.anatomy.problem import Groups, SensitiveTotals, totals_of
+from divulge.anatomy.rows import Tuples
 from divulge.arrays import Codes, Ints
 from divulge.count import domain_codes, encode
 from divulge.engines import Engine, Held
@@ -90,6 +99,19 @@ class Published:
         rows = f"SELECT {quote(self.group)} AS g{cells}, {self.mass(table)} AS w FROM {table.relation}"
         listed = ", ".join(["g", *places])
         return f"SELECT {listed}, CAST(SUM(w) AS BIGINT) AS n FROM ({rows}) AS r GROUP BY {listed}"
+
+    def numbered_query(self, table: GroupTable) -> str:
+        """SQL for each row of a table its group g, the number of its tuple t from 0, and the records n that it stands for."""
+        quote = self.engine.quote
+        cells = {f"c{place}": quote(name) for place, name in enumerate(table.columns)}
+        distinct = (
+            f"SELECT DISTINCT {', '.join(f'{cell} AS {place}' for place, cell in cells.items())} FROM {table.relation}"
+        )
+        numbered = f"SELECT *, CAST(ROW_NUMBER() OVER () - 1 AS INT) AS t FROM ({distinct}) AS found"
+        same = " AND ".join(f"r.{cell} IS NOT DISTINCT FROM tuples.{place}" for place, cell in cells.items())
+        mass = f", {self.mass(table)} AS n" if table.counted else ""
+        joined = f"{table.relation} AS r JOIN ({numbered}) AS tuples ON {same}"
+        return f"SELECT r.{quote(self.group)} AS g, tuples.t AS t{mass} FROM {joined}"
 
     def modal_query(self, table: GroupTable) -> str:
         """SQL for each group g, the count of its commonest tuple as most, and its records as size."""
@@ -201,8 +223,9 @@ def _other_groups(first: str, second: str) -> BadInput:
 # The tables that are published: group, columns, and how many records a row stands for where rows repeat (Yao et al. 2021, Table 3).
 #
 # Rows of a group that are equal become one row with a count, so nothing is left of the order in which records came. Groups get new
-# numbers and the rows of a group a new order, drawn from a secret that has nothing to do with how the records were grouped: who works
-# the secret out from the order of the rows has learnt nothing else.
+# numbers, and the tuples of each table numbers of their own, drawn from a secret that has nothing to do with how the records were grouped;
+# rows are sorted by both. So the place of a row follows from what is published and from the secret: who works the secret out from the
+# order of the rows has learnt nothing else.
 @dataclass(frozen=True, eq=False)
 class ReleasedTable:
     """One table of a release, in memory."""
@@ -230,33 +253,32 @@ def released(anatomized: Anatomized, *, secret: int) -> Released:
     rng = np.random.default_rng(secret)
     number = rng.permutation(anatomized.groups).astype(np.int32)[anatomized.group]
     group, count = free_name(GROUP, anatomized.tables), free_name(COUNT, anatomized.tables)
-    ids = [table.ids for table in anatomized.problem.tables]
-    ids += [anatomized.rows.column(name).astype(np.int32) for name in anatomized.sensitive]
+    tuples = [*anatomized.problem.tables, *(anatomized.rows.tuples([name]) for name in anatomized.sensitive)]
     names = table_names(len(anatomized.division.tables), len(anatomized.sensitive))
     made = []
-    for name, columns, own in zip(names, anatomized.tables, ids, strict=True):
-        first, counts = _shuffled_tuples(number, own, rng)
-        counted = bool(counts.max() > 1)
-        found = {group: pa.array(number[first] + 1)}
-        found |= {column: anatomized.rows.coded(column, first) for column in columns}
-        if counted:
-            found[count] = pa.array(counts.astype(np.int32))
-        made.append(ReleasedTable(name, columns, columns[0] in anatomized.sensitive, counted, pa.table(found)))
+    for name, columns, own in zip(names, anatomized.tables, tuples, strict=True):
+        rows = pa.Table.from_batches(
+            pa.record_batch(
+                {group: groups} | {column: anatomized.rows.coded(column, cells) for column in columns} | {count: counts}
+            )
+            for groups, cells, counts in _tuples_of_groups(number, own, anatomized.groups, rng)
+        )
+        counted = pc.max(rows.column(count)).as_py() > 1
+        rows = rows if counted else rows.drop_columns([count])
+        made.append(ReleasedTable(name, columns, columns[0] in anatomized.sensitive, counted, rows))
     return Released(tuple(made), group, count)
 
 
-def _shuffled_tuples(number: Codes, ids: Codes, rng: np.random.Generator) -> tuple[Ints, Ints]:
-    """For each tuple of each group a record that has it, and how many have; groups in order, their tuples in random order."""
-    key = number.astype(np.int64)
-    key *= int(ids.max()) + 1
-    key += ids
-    order = np.argsort(key)
-    begins = arrays.run_starts(key[order])
-    counts, first = np.diff(begins, append=len(key)), order[begins]
-    del key, order
-    shuffled = rng.permutation(len(first))
-    shuffled = shuffled[np.argsort(number[first[shuffled]], kind="stable")]
-    return first[shuffled], counts[shuffled]
+def _tuples_of_groups(
+    number: Codes, tuples: Tuples, groups: int, rng: np.random.Generator
+) -> Iterator[tuple[Groups, Groups, Groups]]:
+    """The tuples of each group in an order of their own: the group, a cell that has the tuple, and how many records have it."""
+    order = rng.permutation(tuples.distinct)
+    place = arrays.inverse(order).astype(tuples.ids.dtype)
+    cells = tuples.cells[order].astype(np.int32)
+    for some, counted in tallies(number, place[tuples.ids], groups=groups, values=tuples.distinct):
+        first = np.int32((some.start or 0) + 1)
+        yield counted.group.astype(np.int32) + first, cells[counted.value], counted.count.astype(np.int32)
 
 
 def table_names(tables: int, sensitive: int) -> tuple[str, ...]:
@@ -279,9 +301,9 @@ def free_name(wanted: str, tables: Sequence[Sequence[str]]) -> str:
 # --- measured ---------------------------------------------------------------------------------------------------------
 # The levels of a release, worked out from its tables alone, by the formulas that measure our own groups (model.py).
 #
-# Of each table of quasi-identifiers the count of its commonest tuple, of each sensitive column all counts: the rows of a group come
-# together, held by the engine, and are folded into one summary. The prior of delta is the sum over all groups, for an anatomized
-# release leaves nobody out.
+# Of each table of quasi-identifiers the count of its commonest tuple, of each sensitive column all counts. Where rows may come to memory,
+# the engine numbers the tuples of each table, and groups and numbers are counted here. Else the rows of a group come together, held by
+# the engine, and are folded into one summary. The prior of delta is the sum over all groups, for an anatomized release leaves nobody out.
 _PIECE = 250_000
 """Groups are measured together until they have so many rows."""
 
@@ -299,6 +321,8 @@ class _Measure:
 def measure_tables(published: Published, model: AlphaBetaGammaDelta) -> GroupSummary:
     """What the groups of a release reach, and how many break a model."""
     engine, (others, sensitive) = published.engine, published.divided()
+    if engine.row_limit is None:
+        return _measure_in_memory(published, others, sensitive).summary(model)
     # One after the other, so that no two of them are counted at the same time.
     modal = [engine.hold(published.modal_query(table)) for table in others]
     tallies = [engine.hold(published.tally_query(table)) for table in sensitive]
@@ -310,6 +334,82 @@ def measure_tables(published: Published, model: AlphaBetaGammaDelta) -> GroupSum
     keeper = tallies[0].engine
     held = keeper.hold(_stacked(modal, tallies), together=["g"], rows=rows)
     return keeper.fold(held, partial(summarize, measure), GroupSummary.plus)
+
+
+def _measure_in_memory(
+    published: Published, others: Sequence[GroupTable], sensitive: Sequence[GroupTable]
+) -> GroupLevels:
+    """What each group shows; one table after the other, so that the rows of no two of them are there at the same time."""
+    known: _GroupNumbers | None = None
+    modal, common, shift = [], [], []
+    for table in (*others, *sensitive):
+        rows = published.engine.query(published.numbered_query(table))
+        if rows.num_rows == 0:
+            raise BadInput(f"{table.source} has no rows", hint="There is nothing in this release")
+        known = known or _GroupNumbers.of(rows.column("g"), table.source)
+        group, ids = known.codes(rows.column("g"), table.source).astype(np.int32), rows.column("t").to_numpy()
+        times = rows.column("n").to_numpy() if table.counted else None
+        del rows
+        sizes = np.bincount(group, times, minlength=len(known.groups)).astype(np.int64, copy=False)
+        known.check(sizes, table.source)
+        totals = np.bincount(ids, times).astype(np.int64, copy=False)
+        rank, ordered = by_frequency(totals)
+        ranked = rank.astype(np.int32)[ids]
+        del ids
+        pieces = tallies(group, ranked, groups=len(sizes), values=len(totals), count=times)
+        if table in others:
+            modal.append(np.concatenate([counted.modal() for _, counted in pieces]))
+            continue
+        found = [
+            (counted.modal(), largest_shift(counted, sizes[some], ordered, rows=int(ordered.sum())))
+            for some, counted in pieces
+        ]
+        common.append(np.concatenate([most for most, _ in found]))
+        shift.append(np.concatenate([furthest for _, furthest in found]))
+    return GroupLevels(int(sizes.sum()), sizes, tuple(modal), tuple(common), tuple(shift))
+
+
+@dataclass(eq=False)
+class _GroupNumbers:
+    """The groups of the first table in order, and how many records each has there."""
+
+    groups: pa.Array
+    source: str
+    low: int | None
+    """The least of them, where they are whole numbers without large gaps; then `place` tells the number of each without a search."""
+    place: Codes
+    sizes: Ints | None = None
+
+    @classmethod
+    def of(cls, column: pa.ChunkedArray, source: str) -> _GroupNumbers:
+        if pa.types.is_integer(column.type):
+            low, high = (bound.as_py() for bound in pc.min_max(column).values())
+            if high - low < arrays.slots(len(column)):
+                occurs = np.zeros(high - low + 1, dtype=np.bool_)
+                occurs[column.to_numpy() - low] = True
+                place = np.where(occurs, np.cumsum(occurs) - 1, -1).astype(np.int32)
+                return cls(pa.array(np.flatnonzero(occurs) + low), source, low, place)
+        domain, _ = encode(column, name="the group", kind="text")
+        return cls(domain.values, source, None, np.arange(len(domain)))
+
+    def codes(self, column: pa.ChunkedArray, source: str) -> Codes:
+        """The number of the group of each row."""
+        if self.low is not None and pa.types.is_integer(column.type):
+            given = column.to_numpy() - self.low
+            inside = (given >= 0) & (given < len(self.place))
+            found = self.place[given] if inside.all() else np.full(1, -1)
+        else:
+            # As texts, for a number in one file may be a text in another.
+            places = pc.index_in(column.cast(pa.string()), value_set=self.groups.cast(pa.string()))
+            found = pc.fill_null(places, -1).to_numpy()
+        if found.min() < 0:
+            raise _other_groups(self.source, source)
+        return found
+
+    def check(self, sizes: Ints, source: str) -> None:
+        """All tables have as many records of each group."""
+        self.sizes = sizes if self.sizes is None else self.sizes
+        check_sizes(self.groups, self.sizes, sizes, sources=(self.source, source))
 
 
 def _stacked(modal: Sequence[Held], tallies: Sequence[Held]) -> str:

@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import combinations
+from itertools import combinations, product
 from typing import Any, Literal, Protocol
 
 import numpy as np
@@ -21,7 +21,7 @@ import pyarrow as pa
 from divulge import arrays
 from divulge.anatomy.methods import Anatomized
 from divulge.anatomy.model import GroupTally, tally
-from divulge.anatomy.rows import RowCodes, coded_rows, select_rows
+from divulge.anatomy.rows import RowCodes, Tuples, coded_rows, select_rows
 from divulge.anatomy.tables import GroupTable, Published
 from divulge.arrays import Codes, Floats, Ints
 from divulge.count import Domain, encode
@@ -86,7 +86,7 @@ class Workload:
             asked = [*chosen, *([str(rng.choice(list(sensitive)))] if self.with_sensitive else [])]
             if self.kind == "anchored":
                 record = int(rng.integers(len(rows)))
-                masks = {name: np.arange(len(rows.domain(name))) == rows.column(name)[record] for name in asked}
+                masks = {name: np.arange(len(rows.domain(name))) == rows.code(name, record) for name in asked}
             else:
                 share = self.selectivity ** (1 / len(asked))
                 masks = {name: _some(rows.domain(name), share, rng) for name in asked}
@@ -102,18 +102,26 @@ class Query:
 
     def matches(self, rows: RowCodes, names: Sequence[str] | None = None) -> Mask:
         """Which records satisfy the query, or its part over some columns."""
-        found = np.ones(len(rows), dtype=np.bool_)
-        for name, mask in self.masks.items():
-            if names is None or name in names:
-                found &= matching(rows, name, mask)
+        return rows.of_rows(self._cells(rows, names))
+
+    def count(self, rows: RowCodes) -> int:
+        """How many records satisfy it: each cell is looked at once, however many it has."""
+        found = self._cells(rows, None)
+        return int(np.count_nonzero(found) if rows.times is None else rows.times[found].sum())
+
+    def _cells(self, rows: RowCodes, names: Sequence[str] | None) -> Mask:
+        found = np.ones(len(rows.by_cell[0]), dtype=np.bool_)
+        for domain, codes in zip(rows.domains, rows.by_cell, strict=True):
+            if domain.name in self.masks and (names is None or domain.name in names):
+                found &= _matching(codes, self.masks[domain.name])
         return found
 
 
-def matching(rows: RowCodes, name: str, mask: Mask) -> Mask:
-    """Which records have one of the values; neighbours are compared, which is quicker than looking each up."""
-    codes, wanted = rows.column(name), np.flatnonzero(mask)
+def _matching(codes: Codes, mask: Mask) -> Mask:
+    """Which codes are among those of a mask; neighbours are compared, which is quicker than looking each up."""
+    wanted = np.flatnonzero(mask)
     if len(wanted) == 0:
-        return np.zeros(len(rows), dtype=np.bool_)
+        return np.zeros(len(codes), dtype=np.bool_)
     low, high = codes.dtype.type(wanted[0]), codes.dtype.type(wanted[-1])
     found: Mask
     if low == high:
@@ -187,7 +195,7 @@ class CodedTables:
             f"SELECT {listed}, COUNT(*) AS n FROM ({select_rows(table, names, nulls='category')}) AS r GROUP BY {listed}"
         )
         rows = coded_rows(found, [table.column(name) for name in names])
-        order = np.lexsort(rows.codes[::-1])  # the order of a database means nothing
+        order = np.lexsort(rows.by_cell[::-1])  # the order of a database means nothing
         times = found.column("n").to_numpy().astype(np.int64)[order]
         whole = CodedTable(rows.take(order), np.zeros(len(times), dtype=np.int64), times)
         return cls((whole,), np.array([times.sum()]))
@@ -315,35 +323,156 @@ class Reading(Protocol):
         """For each label, the share of what it stands for that is asked for."""
 
 
+@dataclass(frozen=True, eq=False)
+class _Part:
+    """The tuples of a table that satisfy its part of a query."""
+
+    tuples: Ints
+    share: Floats
+    """The share of the records with each of them that is expected to satisfy."""
+
+    @property
+    def key(self) -> bytes:
+        """The same for the same part."""
+        return self.tuples.tobytes() + self.share.tobytes()
+
+    def pieces(self) -> list[tuple[float, _Part]]:
+        """Each of the tuples by itself."""
+        each = zip(self.share.tolist(), self.tuples.tolist(), strict=True)
+        return [(share, _Part(np.array([number]), np.ones(1))) for share, number in each]
+
+
+_GROUPS_AT_A_TIME = 2**16
+_FEW_COMBINATIONS = 256
+"""Combinations of tuples that are looked at one by one."""
+
+
+class _Kept(dict[Any, npt.NDArray[Any]]):
+    """Arrays that are kept as long as there is room; what was kept first goes first."""
+
+    def keep(self, key: object, found: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Keep another one."""
+        while self and sum(each.nbytes for each in self.values()) + found.nbytes > 8 * _CELLS:
+            del self[next(iter(self))]
+        self[key] = found
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class _Index:
+    """One table of a release, by its tuples and by its groups."""
+
+    table: CodedTable
+    groups: int
+
+    @cached_property
+    def numbered(self) -> Tuples:
+        """The tuple of each row."""
+        return self.table.rows.tuples(self.table.rows.names)
+
+    @cached_property
+    def tuples(self) -> RowCodes:
+        """Each tuple once."""
+        return self.table.rows.of_cells(self.numbered.cells)
+
+    @cached_property
+    def by_tuple(self) -> tuple[Codes, Ints | None, Ints]:
+        """The groups of the rows with each tuple, how many records these rows stand for, and where those of a tuple begin."""
+        own, times = self.numbered, self.table.times
+        order = arrays.stable_order(own.ids, own.distinct)
+        return self.table.group[order], None if times is None else times[order], np.cumsum(own.counts) - own.counts
+
+    @cached_property
+    def by_group(self) -> tuple[Codes, Ints | None, Ints]:
+        """The tuples of the rows of each group, how many records these rows stand for, and where those of a group begin."""
+        group, times = self.table.group, self.table.times
+        order = arrays.stable_order(group, self.groups)
+        start = np.concatenate([[0], np.cumsum(np.bincount(group, minlength=self.groups))])
+        return self.numbered.ids[order], None if times is None else times[order], start
+
+    def satisfying(self, query: Query, readings: Mapping[str, Reading]) -> _Part:
+        """What satisfies the query, as far as it asks this table."""
+        rows = self.tuples
+        plain = [name for name in rows.names if name not in readings]
+        found = np.flatnonzero(query.matches(rows, plain) & (self.numbered.counts > 0))
+        share = np.ones(len(found))
+        for name in rows.names:
+            if name in query.masks and name in readings:
+                share *= readings[name].part(query.masks[name])[rows.column(name)[found]]
+        return _Part(found, share)
+
+    def in_groups(self, part: _Part) -> npt.NDArray[Any]:
+        """How many records of each group are expected to satisfy."""
+        group, times, begins = self.by_tuple
+        rows = self.numbered.counts[part.tuples]
+        places = arrays.ranges(begins[part.tuples], rows)
+        if times is None and (part.share == 1).all():
+            found = np.bincount(group[places], minlength=self.groups)
+            return found.astype(np.min_scalar_type(int(found.max())))  # most are small: as bytes
+        weight = np.repeat(part.share, rows)
+        if times is not None:
+            weight *= times[places]
+        return arrays.sum_by_id(group[places], weight, self.groups)
+
+    def by_chance(self, chance: Floats) -> Floats:
+        """For each tuple the records that have it, each as much as the chance of its group."""
+        tuples, times, start = self.by_group
+        found = np.zeros(self.numbered.distinct)
+        # Few groups at a time, which the processor's cache holds; but their rows should outnumber the tuples.
+        step = max(_GROUPS_AT_A_TIME, self.groups * len(found) // len(tuples))
+        for begin in range(0, self.groups, step):
+            some = slice(begin, begin + step)
+            own = start[begin : some.stop + 1]
+            rows = slice(own[0], own[-1])
+            weight = np.repeat(chance[some], np.diff(own))
+            if times is not None:
+                weight *= times[rows]
+            found += arrays.sum_by_id(tuples[rows], weight, len(found))
+        return found
+
+
 def estimator(release: CodedTables, readings: Mapping[str, Reading] | None = None) -> Estimator:
     """Equation 11: for each group, the records that satisfy each table's part, multiplied.
 
-    Columns are asked by the values of the release itself, unless a reading says what its labels stand for.
+    Columns are asked by the values of the release itself, unless a reading says what its labels stand for. Queries ask the same of the
+    tables with few tuples again and again, so counts are kept: for a part of each of these tables, the records with each tuple of the
+    table with the most tuples, each as much as the chance that its group gives to the other parts.
     """
     read, sizes = readings or {}, release.sizes.astype(np.float64)
+    indexes = sorted((_Index(table, len(sizes)) for table in release.tables), key=lambda own: own.numbered.distinct)
+    satisfied, expected = _Kept(), _Kept()
+
+    def in_groups(place: int, part: _Part) -> npt.NDArray[Any]:
+        key = (place, part.key)
+        return satisfied[key] if key in satisfied else satisfied.keep(key, indexes[place].in_groups(part))
+
+    def by_tuple(last: int, others: Sequence[tuple[int, _Part]]) -> Floats:
+        key = (last, *((place, part.key) for place, part in others))
+        if key in expected:
+            return expected[key]
+        chance = np.ones(len(sizes))
+        for place, part in others:
+            chance *= in_groups(place, part) / sizes
+        return expected.keep(key, indexes[last].by_chance(chance))
 
     def answer(query: Query) -> float:
-        expected = sizes
-        for table in release.tables:
-            asked = [name for name in table.rows.names if name in query.masks]
-            if asked:
-                expected = expected * (_satisfying(table, query, asked, read, len(sizes)) / sizes)
-        return float(expected.sum())
+        asked = [place for place, own in enumerate(indexes) if any(name in query.masks for name in own.tuples.names)]
+        if not asked:
+            return float(sizes.sum())
+        *others, last = asked
+        parts = [indexes[place].satisfying(query, read) for place in others]
+        wanted = indexes[last].satisfying(query, read)
+        # What is expected of a part is the sum over its tuples; where these are few in all, it is kept for each of them.
+        many = math.prod(indexes[place].numbered.distinct for place in others)
+        few = many <= _FEW_COMBINATIONS and many * indexes[last].numbered.distinct <= _CELLS
+        total = 0.0
+        for combination in product(*(part.pieces() if few else [(1.0, part)] for part in parts)):
+            share = math.prod(part_share for part_share, _ in combination)
+            chosen = [(place, part) for place, (_, part) in zip(others, combination, strict=True)]
+            total += share * float(wanted.share @ by_tuple(last, chosen)[wanted.tuples])
+        return total
 
     return answer
-
-
-def _satisfying(
-    table: CodedTable, query: Query, asked: Sequence[str], readings: Mapping[str, Reading], groups: int
-) -> Floats:
-    """The records of each group that are expected to satisfy a table's part."""
-    plain = [name for name in asked if name not in readings]
-    found = np.flatnonzero(query.matches(table.rows, plain))
-    weight = np.ones(len(found)) if table.times is None else table.times[found].astype(np.float64)
-    for name in asked:
-        if name in readings:
-            weight = weight * readings[name].part(query.masks[name])[table.rows.column(name)[found]]
-    return arrays.sum_by_id(table.group[found], weight, groups)
 
 
 def recq(
@@ -357,7 +486,7 @@ def recq(
     """The relative errors of what a release of these rows answers to a workload."""
     drawn = workload or Workload()
     queries = drawn.draw(rows, quasi_identifiers, sensitive)
-    pairs = np.array([(np.count_nonzero(query.matches(rows)), answer(query)) for query in queries], dtype=np.float64)
+    pairs = np.array([(query.count(rows), answer(query)) for query in queries], dtype=np.float64)
     true, answered = pairs.T
     errors: Floats = np.abs(true - answered) / np.maximum(true, drawn.floor)
     median, p90 = np.quantile(errors, [0.5, 0.9])

@@ -118,7 +118,7 @@ def fits(
     [(0, 0), (1, 1), (2, 0), (2, 1), (2, 2), (3, 2)]
     """
     said, meant = dict(suppression or {}), meanings or Meanings()
-    known = _Values(values, numbers=numbers)
+    known = KnownValues(values, numbers=numbers)
     own = {_key(text, numbers=numbers) for text in plain}
     pairs: list[tuple[int, list[int]]] = []
     unread: list[str] = []
@@ -132,7 +132,7 @@ def fits(
 
 
 def _places(
-    label: Text, known: _Values, meant: Meanings, said: Mapping[Text, str], own: Collection[Text]
+    label: Text, known: KnownValues, meant: Meanings, said: Mapping[Text, str], own: Collection[Text]
 ) -> set[int] | None:
     """The values that a label fits; None where nobody can read it."""
     if said.get(label) == "wildcard":
@@ -145,33 +145,14 @@ def _places(
     explained = label in meant.listed or label in meant.spans
     if label is None or said.get(label) == "value":
         return found
-    if _ASTERISKS.fullmatch(label):
-        return set(known.every)
-    if _key(label, numbers=known.numbers) in own:
+    if not _ASTERISKS.fullmatch(label) and _key(label, numbers=known.numbers) in own:
         return found
-    written = _written(label, known)
+    written = known.written(label)
     if written is not None:
         return found | written
     # Of numbers every label is a value, NaN and infinity too.
     is_value = known.numbers or as_number(label) is not None or is_date(label)
     return found if explained or found or is_value else None
-
-
-def _written(label: str, known: _Values) -> set[int] | None:
-    """What a range, a mask or a list fits; None where the label is none of these."""
-    if (span := span_of(label)) is not None:
-        return known.between(Ends(*span))
-    if (ends := _FROM_TO.fullmatch(label)) and (low := Fraction(ends[1])) <= (high := Fraction(ends[2])):
-        return known.between(Ends(low, high, closed=True))
-    if (interval := parse_interval(label)) is not None:
-        return known.between(Ends(interval.low, interval.high, closed=False))
-    if (ends := _ENDS.fullmatch(label)) and is_date(ends[1]) and is_date(ends[2]):
-        return known.days(ends[1], ends[2], closed=ends[3] == "]")
-    if "*" in label:
-        return known.masked(label)
-    if (several := _SET.fullmatch(label)) is not None:
-        return {place for part in several[1].split(",") for place in known.equal(part.strip())}
-    return None
 
 
 def _key(text: Text, *, numbers: bool) -> Text:
@@ -180,8 +161,8 @@ def _key(text: Text, *, numbers: bool) -> Text:
     return text if number is None else number_text(number)
 
 
-class _Values:
-    """The values that she knows, ready to be looked up by what a label says."""
+class KnownValues:
+    """The values that are known, ready to be looked up by what a label says: the one way in which labels are read as they are written."""
 
     def __init__(self, values: Sequence[Text], *, numbers: bool) -> None:
         self.numbers, self.values = numbers, values
@@ -197,7 +178,26 @@ class _Values:
         self._number_places = [place for _, place in parsed]
         self._masks: dict[tuple[int, tuple[int, ...]], dict[str, set[int]]] = {}
 
+    def written(self, label: str) -> set[int] | None:
+        """What a range, a mask or a list fits; None where the label is none of these."""
+        if _ASTERISKS.fullmatch(label):
+            return set(self.every)
+        if (span := span_of(label)) is not None:
+            return self.between(Ends(*span))
+        if (ends := _FROM_TO.fullmatch(label)) and (low := Fraction(ends[1])) <= (high := Fraction(ends[2])):
+            return self.between(Ends(low, high, closed=True))
+        if (interval := parse_interval(label)) is not None:
+            return self.between(Ends(interval.low, interval.high, closed=False))
+        if (ends := _ENDS.fullmatch(label)) and is_date(ends[1]) and is_date(ends[2]):
+            return self.days(ends[1], ends[2], closed=ends[3] == "]")
+        if "*" in label:
+            return self.masked(label)
+        if (several := _SET.fullmatch(label)) is not None:
+            return self.listed(several[1])
+        return None
+
     def equal(self, text: Text) -> set[int]:
+        """Where a value is."""
         return set(self._by_key.get(_key(text, numbers=self.numbers), ()))
 
     def unknown(self, said: Mapping[Text, str]) -> set[int]:
@@ -205,6 +205,7 @@ class _Values:
         return self.equal(None) if said.get(None) == "wildcard" else set()
 
     def between(self, ends: Ends) -> set[int]:
+        """Where numbers of a range are."""
         from bisect import bisect_left, bisect_right
 
         first = 0 if ends.low is None else bisect_left(self._numbers, ends.low)
@@ -214,11 +215,22 @@ class _Values:
         return set(self._number_places[first:last])
 
     def days(self, low: str, high: str, *, closed: bool) -> set[int]:
+        """Where days of a range are, and moments of these days."""
         days = ((place, text[:10]) for place, text in enumerate(self.values) if text is not None and is_date(text[:10]))
         return {place for place, day in days if low <= day and (day < high or (closed and day == high))}
 
+    def listed(self, inside: str) -> set[int]:
+        """Where the values of a list are; a value may hold a comma itself, and null is one that nobody else is called."""
+        parts = inside.split(", ")
+        if not all(map(self._named, parts)):
+            parts = [part.strip() for part in inside.split(",")]
+        return {place for part in parts for place in self._named(part)}
+
+    def _named(self, part: str) -> set[int]:
+        return self.equal(part) or (self.equal(None) if part == "null" else set())
+
     def masked(self, label: str) -> set[int]:
-        """Values of the label's length that agree with it wherever it has no asterisk."""
+        """Values of the label's length that agree with it wherever it has no asterisk; if there are none, of any length that begin so."""
         shown = tuple(place for place, letter in enumerate(label) if letter != "*")
         kind = (len(label), shown)
         if kind not in self._masks:
@@ -227,4 +239,9 @@ class _Values:
                 if text is not None and len(text) == len(label):
                     found.setdefault("".join(text[index] for index in shown), set()).add(place)
             self._masks[kind] = found
-        return self._masks[kind].get("".join(label[index] for index in shown), set())
+        begin = label.rstrip("*")
+        return self._masks[kind].get("".join(label[index] for index in shown)) or {
+            place
+            for place, text in enumerate(self.values)
+            if "*" not in begin and text is not None and text.startswith(begin)
+        }

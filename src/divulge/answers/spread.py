@@ -1,18 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the labels of a release stand for among the values of its original: by this, two tables are compared value by value.
 
-A label stands for the values that its mapping, its box or a hierarchy lists, else for what it says: 34 and null are themselves, [20, 30)
-and [20, 29] are numbers, <20 and >=90 too, 476** is every text of that beginning, {a, b} is a or b, and * is anything. Its records are
-spread over those of them that occur in the original, in equal parts. A reader may not know which occur, so this is a little kinder to
-a release than what a reader can do; `divulge query` gives the bounds that hold for readers.
+A label stands for the values that its mapping, its box or a hierarchy lists, else for what it says, read as in meaning.py: 34 and null
+are themselves, [20, 30), 20-29, <20 and >=90 are numbers, 476** is every text of that form, {a, b} is a or b, and * is anything. Its
+records are spread over those of them that occur in the original, in equal parts. A reader may not know which occur, so this is a little
+kinder to a release than what a reader can do; `divulge query` gives the bounds that hold for readers.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from fractions import Fraction
 from functools import cached_property
 from typing import Literal
 
@@ -20,16 +18,15 @@ import numpy as np
 import numpy.typing as npt
 
 from divulge import arrays
+from divulge.answers.meaning import Ends, KnownValues
 from divulge.arrays import Floats, Ints
 from divulge.count import Domain
 from divulge.errors import BadInput
-from divulge.hierarchy import SUPPRESSED, Hierarchy
-from divulge.values import as_number, as_text, parse_interval
+from divulge.hierarchy import Hierarchy
+from divulge.values import as_number, as_text
 
 ReadBy = Literal["value", "mapping", "hierarchy", "as written"]
 Texts = Iterable[str | None]
-_CLOSED = re.compile(r"\[\s*([^,\[\]]+?)\s*,\s*([^,\[\]]+?)\s*\]")
-_LISTED = re.compile(r"\{(.*)\}", re.DOTALL)
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,34 +84,38 @@ def read_spread(
     domain: Domain, labels: Domain, *, known: Mapping[str | None, Texts] | None, hierarchy: Hierarchy | None
 ) -> Spread:
     """Read the labels of a column: by what is known of them, by a hierarchy, else as they are written."""
-    written = _Written(domain)
+    values = KnownValues([as_text(label) for label in domain.labels], numbers=False)
     listed = _of_hierarchy(hierarchy) if known is None else known
     pairs: list[tuple[int, int]] = []
     ways: set[ReadBy] = set()
     for number, label in enumerate(labels.labels):
         text = as_text(label)
         if listed is not None and text in listed:
-            found: Iterable[int] | None = written.places(listed[text])
+            found: set[int] | None = set().union(*map(values.equal, listed[text]))
             ways.add("hierarchy" if known is None else "mapping")
         else:
-            found = written.value(text)
+            found = _value(text, values)
             ways.add("value")
-            if found is None:
-                found = written.form(text)
+            if found is None and text is not None:
+                found = values.written(text)
                 ways.add("as written")
         if found is None:
             told = f"it is not known which values of {domain.name!r} the label {text!r} stands for"
             raise BadInput(told, hint="Give the hierarchy of the column, or the release with its mappings")
-        pairs += [(number, place) for place in sorted(set(found))]
+        pairs += [(number, place) for place in sorted(found)]
     both = np.array(pairs, dtype=np.int64).reshape(-1, 2)
     # A mapping says of a null what it would become, whether there are nulls or not; so does it of values that nobody has.
     by = next((way for way in ("mapping", "hierarchy", "as written", "value") if way in ways), "value")
     return Spread(domain, labels, both[:, 0], both[:, 1], by)  # type: ignore[arg-type]
 
 
-def same_values(domain: Domain, labels: Domain) -> Spread:
-    """A column that was published as it is."""
-    return read_spread(domain, labels, known={}, hierarchy=None)
+def _value(text: str | None, values: KnownValues) -> set[int] | None:
+    """Where a label is that is a value, be it one that the original does not have: a null, or another number; None where it is none."""
+    found = values.equal(text)
+    if found or text is None:
+        return found
+    number = as_number(text)
+    return None if number is None else values.between(Ends(number, number, closed=True))
 
 
 def _of_hierarchy(hierarchy: Hierarchy | None) -> dict[str | None, list[str | None]] | None:
@@ -126,60 +127,3 @@ def _of_hierarchy(hierarchy: Hierarchy | None) -> dict[str | None, list[str | No
         for label in dict.fromkeys(labels):
             found.setdefault(label, []).append(value)
     return found
-
-
-class _Written:
-    """The values of an original by their texts and numbers."""
-
-    def __init__(self, domain: Domain) -> None:
-        self.texts = [as_text(label) for label in domain.labels]
-        self.place = {text: place for place, text in enumerate(self.texts)}
-
-    @cached_property
-    def numbers(self) -> dict[int, Fraction]:
-        """The values that are numbers, by their places."""
-        found = ((place, as_number(text)) for place, text in enumerate(self.texts) if text is not None)
-        return {place: number for place, number in found if number is not None}
-
-    def places(self, texts: Texts) -> list[int]:
-        """Those of some values that occur."""
-        return [self.place[text] for text in texts if text in self.place]
-
-    def value(self, text: str | None) -> list[int] | None:
-        """A label that is a value, be it one that the original does not have: a null, or another number."""
-        if text is None or text in self.place:
-            return self.places([text])
-        number = as_number(text)
-        if number is None:
-            return None
-        return [place for place, other in self.numbers.items() if other == number]
-
-    def form(self, text: str | None) -> list[int] | None:
-        """A label by its form."""
-        if text is None:
-            return None
-        if text == SUPPRESSED:
-            return list(range(len(self.texts)))
-        if (interval := parse_interval(text)) is not None:
-            return [place for place, number in self.numbers.items() if number in interval]
-        if closed := _CLOSED.fullmatch(text):
-            low, high = as_number(closed[1]), as_number(closed[2])
-            if low is None or high is None:
-                return None
-            return [place for place, number in self.numbers.items() if low <= number <= high]
-        if listed := _LISTED.fullmatch(text):
-            return self._listed(listed[1].split(", "))
-        return self._begins(text)
-
-    def _listed(self, parts: Sequence[str]) -> list[int] | None:
-        wanted = [None if part == "null" and part not in self.place else part for part in parts]
-        return self.places(wanted) if all(part in self.place for part in wanted) else None
-
-    def _begins(self, text: str) -> list[int] | None:
-        """476** is every value of this beginning and this length; where there is none of the length, of any."""
-        begin = text.rstrip(SUPPRESSED)
-        if begin == text or not begin:
-            return None
-        found = [place for place, value in enumerate(self.texts) if value is not None and value.startswith(begin)]
-        as_long = [place for place in found if len(self.texts[place] or "") == len(text)]
-        return as_long or found or None

@@ -207,5 +207,5 @@ class AnatomizedRelease(publish.Release):
         for table in held.tables:
             times = f"CAST({engine.quote(held.count)} AS BIGINT)" if table.counted else "1"
             ours = publish.Fingerprint.of(engine, f"({table.query})", columns=table.columns, times=times)
-            if ours != publish.Fingerprint.of(engine, held.origin, columns=table.columns):
+            if ours != publish.Fingerprint.of(engine, held.origin, columns=table.columns, times=held.times):
                 raise publish.Unverified(f"{table.name} does not hold the values of {self.source.source}", hint=_HINT)

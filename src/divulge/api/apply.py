@@ -340,8 +340,8 @@ class _LaterRelease(publish.Release):
         rows = self.later.rows(self.recoding)
         expected = publish.Fingerprint.of(self.engine, f"({rows})")
         files = self.engine.files_for(expected.rows)
-        query = publish.shuffled(self.engine, rows, secret=publish.draw_secret(seed), files=files)
-        return [publish.ReleasePart("table", query, expected, files=files, counted=self.later.roles.counted)]
+        secret = publish.draw_secret(seed)
+        return [publish.ReleasePart("table", rows, expected, files, self.later.roles.counted, secret)]
 
     def measure_again(self, tables: Sequence[Table], engine: OwnEngine) -> tuple[Measurement, Measurement]:
         (table,) = tables

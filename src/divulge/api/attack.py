@@ -228,8 +228,10 @@ def _program(release: Any, opened: _Opened, given: Policy | None) -> Callable[[p
     options: dict[str, Any] = {"quasi_identifiers": roles.quasi_identifiers, "sensitive": roles.sensitive}
     if isinstance(release, publish.GeneralizedRelease):
         given = release.policy
-        options |= {"hierarchies": release.hierarchies, "method": release.plan.method}
-        options |= {"objective": release.plan.objective} if release.plan.method == "full-domain" else {}
+        plan = release.plan
+        options["method"] = plan.asked_as
+        options |= {} if plan.method == "columns" else {"hierarchies": release.hierarchies}
+        options |= {"objective": plan.objective} if plan.method == "full-domain" else {}
     if given is None or not given.promises or opened.published is not None:
         return None
     policy = replace(given, roles={})

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from divulge import engines, metrics, publish, search, values
 from divulge import ledger as ledgers
@@ -178,7 +178,7 @@ def generalize(
     hierarchies: Hierarchies | None = None,
     suppression: float | None = None,
     objective: search.ObjectiveName | search.UserFunction = "loss",
-    method: Method = "full-domain",
+    method: Method | None = None,
     time_limit: float | None = None,
     all_optima: bool = False,
     keep_nodes: bool = False,
@@ -210,7 +210,7 @@ def generalize(
         objective: What is lost least: "loss", "arithmetic_loss", "precision", "non_uniform_entropy", "discernibility",
             "average_class_size", "information", or a function of (levels, the counts that would be published, people left out) to a cost.
         method: One level for each column ("full-domain"), each column as it is or not at all ("columns"), boxes that never overlap
-            ("mondrian"), or boxes that may share values at a cut ("relaxed-mondrian").
+            ("mondrian"), or boxes that may share values at a cut ("relaxed-mondrian"); by default the policy's, else the first.
         time_limit: Seconds after which the best release found so far is taken; the plan then says how far it may be from the best.
         all_optima: Keep all solutions of the same cost in the release's `plan`.
         keep_nodes: Keep every combination of levels that was looked at in the release's `plan`.
@@ -245,11 +245,12 @@ def generalize(
         guard.refuse(guard.alone_already(source, roles, kept.alone_share, left_out=kept.suppression))
     original, before = count_original(source, own, roles, her, joint=joint)
     protected = choose(kept.protections, original.people, before.beliefs)
-    levels, suggestions = _levels(original, hierarchies, kept, method=method)
+    how = cast("Method", method or kept.method or "full-domain")
+    levels, suggestions = _levels(original, hierarchies, kept, method=how)
     if suggestions and announce is not None:
         announce(suggestions)
     options = {"objective": objective, "time_limit": time_limit, "all_optima": all_optima, "keep_nodes": keep_nodes}
-    plan = _search(original.people, before, levels, policy=kept, method=method, **options)
+    plan = _search(original.people, before, levels, policy=kept, method=how, **options)
     original = replace(original, assumptions=_of_release(original, plan, levels))
     after = original.measure(plan.published(original.people))
     verdict = judge(after, kept.promises, protected=publish.follow(protected, plan, original.people))

@@ -17,16 +17,16 @@ from divulge.charts.theme import (
     WARNING,
     WIDTH,
     data_of,
+    drawn,
     finished,
     labels_of,
     readable,
 )
 from divulge.errors import BadInput
-from divulge.values import checked
 
 
 @results.chart_of.register(attacks.AttackResult)
-@checked
+@drawn
 def success(found: attacks.AttackResult) -> Any:
     """How often each attack succeeds, with its interval, beside blind guesses, the prior, the control group and the bound.
 
@@ -96,7 +96,7 @@ def success(found: attacks.AttackResult) -> Any:
     )
 
 
-@checked
+@drawn
 def knowledge(found: attacks.AttackResult) -> Any:
     """What is achieved by how many columns are known: every set as a dot, the best sets as a line.
 

@@ -21,6 +21,7 @@ from divulge.charts.theme import (
     WIDTH,
     counted,
     data_of,
+    drawn,
     finished,
     labels_of,
     readable,
@@ -29,7 +30,6 @@ from divulge.charts.theme import (
 from divulge.errors import BadInput, nearest
 from divulge.metrics import Measurement
 from divulge.policy import Verdict
-from divulge.values import checked
 
 _MOST_CLASSES = 2_000
 """Marks in one picture; more make a file that is slow to open and shows no more."""
@@ -39,7 +39,7 @@ _MOST_VALUES = 16
 """Bars of one class; those that change least stand together as one."""
 
 
-@checked
+@drawn
 def leakages(found: Measurement | Verdict, attribute: str | None = None) -> Any:
     """Each class by its two leakages (Afifi et al. 2018, Figs. 2a and 3a in one): what one of them misses, the other shows.
 
@@ -175,7 +175,7 @@ def _at(along: str) -> Any:
     return alt.X("at:Q") if along == "x" else alt.Y("at:Q")
 
 
-@checked
+@drawn
 def information(
     found: Measurement, attribute: str | None = None, *, t: float | None = None, l_value: float | None = None
 ) -> Any:
@@ -255,7 +255,7 @@ def information(
     )
 
 
-@checked
+@drawn
 def before_and_after(found: metrics.OneClass, attribute: str | None = None) -> Any:
     """What is believed of each value of one class, before and after the class is known (Afifi et al. 2018, Figs. 2b and 3b).
 
@@ -306,7 +306,7 @@ def before_and_after(found: metrics.OneClass, attribute: str | None = None) -> A
     return finished(chart, readable(found.name, 120), told)
 
 
-@checked
+@drawn
 def class_sizes(found: Measurement, before: Measurement | None = None) -> Any:
     """How many people share their class with so many others: the smaller the class, the fewer they hide among.
 
@@ -360,7 +360,7 @@ def class_sizes(found: Measurement, before: Measurement | None = None) -> Any:
     return finished(chart, "How many people look alike", told, _which(len(sizes), found))
 
 
-@checked
+@drawn
 def independence(found: metrics.Independence) -> Any:
     """How far the metrics order the classes alike: Spearman's correlation between the different orders, as numbers on colours.
 

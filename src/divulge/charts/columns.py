@@ -23,6 +23,7 @@ from divulge.charts.theme import (
     WIDTH,
     counted,
     data_of,
+    drawn,
     finished,
     labels_of,
     readable,
@@ -30,7 +31,7 @@ from divulge.charts.theme import (
 )
 from divulge.count import Domain
 from divulge.errors import BadInput, nearest
-from divulge.values import as_text, checked
+from divulge.values import as_text
 
 _MOST_SETS = 20
 _MOST_CLASSES = 40
@@ -47,7 +48,7 @@ _LEAKAGES = {
 
 
 # --- how much columns and sets say ------------------------------------------------------------------------------------
-@checked
+@drawn
 def sets(found: ranking.Ranking, attribute: str | None = None) -> Any:
     """Each column and the most telling sets of columns: what they say about who somebody is, and what their worst class tells.
 
@@ -180,7 +181,7 @@ def _bars(
     )
 
 
-@checked
+@drawn
 def known_columns(found: ranking.Ranking | ranking.Growth) -> Any:
     """How many people are alone for somebody who knows one, two, three … columns: the middle of all sets of that size, and the range.
 
@@ -258,7 +259,7 @@ def _alone_or_rate(found: ranking.Ranking | ranking.Growth) -> tuple[Any, str]:
 
 
 # --- distributions ----------------------------------------------------------------------------------------------------
-@checked
+@drawn
 def distributions(found: publish.GeneralizedRelease | Utility, column: str | None = None) -> Any:
     """How the values of one column are distributed before and after: in the original, and in what is published.
 

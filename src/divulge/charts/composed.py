@@ -10,9 +10,8 @@ from typing import Any
 import altair as alt
 
 from divulge import composition, results
-from divulge.charts.theme import ACCENT, data_of, finished, labels_of
+from divulge.charts.theme import ACCENT, data_of, drawn, finished, labels_of
 from divulge.errors import BadInput
-from divulge.values import checked
 
 _MOST_PANELS = 6
 _IN_A_ROW = 3
@@ -21,7 +20,7 @@ _ACROSS = 36
 _FAR_APART = 20
 
 
-@checked
+@drawn
 def after_each_release(found: composition.Composition) -> Any:
     """Risk after each release: of each alone, and of it with all before it.
 

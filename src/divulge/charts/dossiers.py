@@ -17,13 +17,13 @@ from divulge.charts.theme import (
     WIDTH,
     counted,
     data_of,
+    drawn,
     finished,
     labels_of,
     readable,
     shown_of,
 )
 from divulge.errors import BadInput
-from divulge.values import checked
 
 _MOST_LABELS = 24
 """Records whose names find room on an axis."""
@@ -32,7 +32,7 @@ _MOST_BARS = 30
 _LEAKAGE = "what is known of the person (leakage)"
 
 
-@checked
+@drawn
 def timeline(found: dossier.Timeline) -> Any:
     """What is known of a person after each record; marks that warn are records that told more.
 
@@ -101,7 +101,7 @@ def timeline(found: dossier.Timeline) -> Any:
     )
 
 
-@checked
+@drawn
 def disinformation(found: dossier.Disinformation) -> Any:
     """What is known of a person before and with the chosen records, the least that can be reached, and what each record costs.
 
@@ -167,7 +167,7 @@ def disinformation(found: dossier.Disinformation) -> Any:
     )
 
 
-@checked
+@drawn
 def records(
     found: dossier.SetLeakage | dossier.Attack | dossier.PeopleLeakage | dossier.WithoutLabels | dossier.Alternatives,
 ) -> Any:

@@ -69,12 +69,12 @@ def check_path(path: str | os.PathLike[str]) -> Path:
     return target
 
 
-def _specification(chart: Any) -> dict[str, Any]:
+def _specification(chart: Any, *, validate: bool = True) -> dict[str, Any]:
     import altair as alt
 
     if not isinstance(chart, alt.TopLevelMixin):
         raise BadInput(f"{type(chart).__name__} is not a chart", hint="draw one with result.chart() or dv.charts")
-    found: dict[str, Any] = chart.to_dict()
+    found: dict[str, Any] = chart.to_dict(validate=validate)
     return found
 
 
@@ -120,7 +120,7 @@ def as_json(chart: Any) -> str:
         >>> "</script>" in dv.charts.as_json(measured.of_class(zip="1").chart())
         False
     """
-    specification = {key: value for key, value in _specification(chart).items() if key != "$schema"}
+    specification = {key: value for key, value in _specification(chart, validate=False).items() if key != "$schema"}
     text = json.dumps(specification, ensure_ascii=True, allow_nan=False)
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 

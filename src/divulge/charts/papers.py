@@ -21,17 +21,17 @@ from divulge.charts.theme import (
     WARNING,
     WIDTH,
     data_of,
+    drawn,
     finished,
     in_dark,
 )
-from divulge.values import checked
 
 _PANEL = 240
 """Width of a panel, where a figure has several."""
 _PRINTED = "as printed"
 
 
-@checked
+@drawn
 def figure(found: papers.Figure, *, dark: bool = False) -> Any:
     """A figure of a paper: our points, the printed numbers as rings, thresholds as dashed lines.
 

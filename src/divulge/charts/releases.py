@@ -26,12 +26,12 @@ from divulge.charts.theme import (
     WIDTH,
     counted,
     data_of,
+    drawn,
     finished,
     labels_of,
     readable,
     shown_of,
 )
-from divulge.values import checked
 
 _MOST_POINTS = 3_000
 _MOST_SIZES = 24
@@ -46,7 +46,7 @@ _LEVELS = {
 }
 
 
-@checked
+@drawn
 def front(found: search.Front, *, bound: float | None = None, chosen: Mapping[str, int] | None = None) -> Any:
     """What each combination of levels loses against what it tells; the line joins those that none beats in both.
 
@@ -175,7 +175,7 @@ def _two_leakages(found: search.Front) -> Any:
 
 
 # --- anatomized -------------------------------------------------------------------------------------------------------
-@checked
+@drawn
 def groups(found: AnatomizedRelease | ReleaseCheck) -> Any:
     """The groups of an anatomized release: how many there are of each size, and what they let somebody guess, against what is promised.
 
@@ -257,7 +257,7 @@ def _reached(levels: anatomy.Reached, model: anatomy.AlphaBetaGammaDelta) -> Any
 
 
 # --- what is left -----------------------------------------------------------------------------------------------------
-@checked
+@drawn
 def what_is_left(found: Utility) -> Any:
     """How far each column of a release is from the original's distribution, and the associations that changed most.
 
@@ -316,7 +316,7 @@ def _left_bars(rows: list[dict[str, Any]], title: str, colour: Any) -> Any:
 
 
 # --- side by side -----------------------------------------------------------------------------------------------------
-@checked
+@drawn
 def compared(found: comparing.TableComparison) -> Any:
     """Tables and releases side by side: what each tells by the risks that are promised most, and how many people are better or worse off.
 

@@ -8,11 +8,13 @@ a dot or a bracket in a field's name as a path, and never evaluates a value.
 
 from __future__ import annotations
 
+import functools
 import textwrap
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, ParamSpec, TypeVar
 
 import altair as alt
+from altair.utils.schemapi import debug_mode
 
 from divulge import values
 
@@ -53,11 +55,32 @@ _CONFIG: dict[str, Any] = {
 }  # fmt: skip
 
 Rows = Sequence[Mapping[str, Any]]
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
+
+
+def drawn(draw: Callable[_P, _R]) -> Callable[_P, _R]:
+    """A picture of ours: Altair does not hold each of its parts against the schema, which took longer than all the rest; tests do."""
+    checked = values.checked(draw)
+
+    @functools.wraps(draw)
+    def drawing(*args: _P.args, **kwargs: _P.kwargs) -> _R:
+        with debug_mode(False):  # noqa: FBT003 - Altair's own
+            return checked(*args, **kwargs)
+
+    return drawing
+
+
+class _Rows(alt.InlineData):
+    """Data that nobody changes; Altair would copy every cell for each layer."""
+
+    def __deepcopy__(self, memo: Any) -> _Rows:
+        return self
 
 
 def data_of(rows: Rows) -> alt.InlineData:
     """Rows as a chart carries them."""
-    return alt.InlineData(values=[dict(row) for row in rows])
+    return _Rows(values=[dict(row) for row in rows])
 
 
 def finished(chart: Any, title: str, *subtitle: str) -> Any:

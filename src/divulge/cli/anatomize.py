@@ -22,6 +22,8 @@ from divulge.cli.progress import progress_bar
 from divulge.cli.tables import READING, TableOptions
 
 app = new_app()
+_QUICKLY_EXPLAINED = 100_000
+"""Rows that are grouped again, to say what each bound costs, although nobody asked."""
 
 
 @dataclass(frozen=True)
@@ -150,7 +152,13 @@ def anatomize(
         Literal["anchored", "range"], Option(help="Queries for the values of a record, or for ranges of values.")
     ] = "anchored",
     target: TargetOption = None,
-    no_explain: Annotated[bool, Option("--no-explain", help="Do not work out what each bound costs.")] = False,
+    explain: Annotated[
+        bool | None,
+        Option(
+            "--explain/--no-explain",
+            help=f"Work out what each bound costs; if neither is given, of up to {_QUICKLY_EXPLAINED:,} rows.",
+        ),
+    ] = None,
     attack: Annotated[bool, Option("--attack", help="Also carry out the four attacks.")] = False,
     check: Annotated[
         bool,
@@ -215,7 +223,9 @@ def anatomize(
         attacks = release.attack() if attack else None
         written = release.write(out, force=force, format=format_) if out is not None and writes else None
     left = None if target is None else dv.utility(release.source, release, target=target, queries=0)
-    priced = isinstance(release.groups.method, anatomy.Slppa) and release.groups.only is not None and not no_explain
+    few = release.summary.records <= _QUICKLY_EXPLAINED
+    can_be_priced = isinstance(release.groups.method, anatomy.Slppa) and release.groups.only is not None
+    priced = can_be_priced and (few if explain is None else explain)
     with progress_bar("what each bound costs") as progress:
         prices = release.explain(progress=progress) if priced else None
     tell(release, json_=json_, recq=recq, attacks=attacks, written=written, utility=left, explanation=prices)
@@ -232,7 +242,7 @@ _MAKING: tuple[str, ...] = (
     "seed",
     "workload",
     "target",
-    "no_explain",
+    "explain",
     "attack",
     "dry_run",
     "force",

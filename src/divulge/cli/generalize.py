@@ -96,9 +96,13 @@ def generalize(
         ),
     ] = "loss",
     method: Annotated[
-        Literal["full-domain", "columns", "mondrian", "relaxed-mondrian"],
-        Option(metavar="NAME", help="full-domain, columns, mondrian, relaxed-mondrian.", rich_help_panel="Search"),
-    ] = "full-domain",
+        Literal["full-domain", "columns", "mondrian", "relaxed-mondrian"] | None,
+        Option(
+            metavar="NAME",
+            help="columns, mondrian, relaxed-mondrian; else the policy's, or full-domain.",
+            rich_help_panel="Search",
+        ),
+    ] = None,
     time_limit: Annotated[
         float | None, Option(metavar="SECONDS", help="When to stop searching.", min=0, rich_help_panel="Search")
     ] = None,

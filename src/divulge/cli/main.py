@@ -253,29 +253,6 @@ class Output(io.TextIOWrapper):
         return told
 
 
-class _WithoutPandas:
-    """A finder of modules that finds no pandas."""
-
-    @staticmethod
-    def find_spec(name: str, *_: object) -> None:
-        if name == "pandas":
-            raise ModuleNotFoundError(name, name=name)
-
-
-def _leave_pandas_out() -> None:
-    """Where pandas is installed, pyarrow loads it at its first array, to ask whether that is one of pandas': 0.3 s that no command needs.
-
-    Told once that there is none, it looks again when it is asked to convert to or from pandas, so that linkage and Spark get theirs.
-    """
-    import pyarrow as pa
-
-    sys.meta_path.insert(0, _WithoutPandas)
-    try:
-        pa.array([0])
-    finally:
-        sys.meta_path.remove(_WithoutPandas)
-
-
 def main() -> None:
     """Entry point of the installed program."""
     if isinstance(sys.stdout, io.TextIOWrapper):
@@ -283,8 +260,10 @@ def main() -> None:
         sys.stdout = Output(sys.stdout.detach(), encoding, "backslashreplace", line_buffering=at_once)
     if isinstance(sys.stderr, io.TextIOWrapper):
         sys.stderr.reconfigure(errors="backslashreplace")
-    if sys.argv[1:2] and sys.argv[1] in COMMANDS:
-        _leave_pandas_out()
+    if sys.argv[1:2] and sys.argv[1] in COMMANDS and sys.argv[1] != "studio":  # whose server opens no table
+        from divulge import arrays
+
+        arrays.leave_pandas_out()
     try:
         code = run(sys.argv[1:])
     except Exception:  # noqa: BLE001 - the outermost edge

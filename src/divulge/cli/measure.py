@@ -7,14 +7,12 @@ import math
 import sys
 from collections.abc import Collection
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
 import typer
 from typer import Option
 
 import divulge as dv
-from divulge import publish
 from divulge.api.measure import TableOrRelease
 from divulge.cli import options, program
 from divulge.cli.pictures import ChartOption, Makers, Pictures
@@ -63,7 +61,7 @@ PrivateOption = Annotated[
 
 def table_or_release(table: TableOptions, *, private: bool) -> TableOrRelease:
     """The table, or that of the release whose folder is named, which says itself how it is read."""
-    if not (Path(table.source) / publish.NAME).is_file():
+    if not TableOrRelease.is_release(table.source):
         return TableOrRelease.of(table.source if private else table.read(), private=private)
     for flag in table.flags[:1]:
         raise BadInput(f"{flag} has no effect: {table.source} is a release, which says how its table is read")

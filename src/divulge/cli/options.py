@@ -22,16 +22,15 @@ import typer
 from typer import Option
 from typer.core import TyperCommand
 
-from divulge import metrics
 from divulge.cli import program, progress, value_free
 from divulge.errors import BadInput
-from divulge.policy import Promise
 from divulge.results import Result, plain
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from divulge.belief import Adversary
+    from divulge.policy import Promise
     from divulge.table import Table
 
 
@@ -410,6 +409,8 @@ _PromiseOption = Annotated[
 
 def takes_promises(command: Callable[..., None]) -> Callable[..., None]:
     """Add --promise, and a flag for every metric that can be promised; the command receives all of them as `promises`."""
+    from divulge import metrics
+
     names = sorted(
         program.promised_metrics(), key=lambda name: metrics.find_metric(name).common or len(metrics.METRICS)
     )
@@ -434,6 +435,8 @@ def takes_promises(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def _flag(name: str) -> Any:
+    from divulge import metrics
+
     metric = metrics.find_metric(name)
     bound = "c,l" if metric.takes_l else ("at most" if metric.worse == "high" else "at least")
     return Annotated[
@@ -450,6 +453,8 @@ def _flag(name: str) -> Any:
 
 def _promises(bounds: Mapping[str, Sequence[str]], texts: Sequence[str]) -> tuple[Promise, ...]:
     """Of flags and of --promise; one that is made twice is refused, for nobody could say which of the two is meant."""
+    from divulge.policy import Promise
+
     made = [
         (f"--{name.replace('_', '-')}", Promise.make(name, bound)) for name, given in bounds.items() for bound in given
     ]

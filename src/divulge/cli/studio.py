@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -10,6 +11,7 @@ from typing import Annotated
 from typer import Argument, Option
 
 from divulge import results
+from divulge import studio as server
 from divulge.cli import options
 from divulge.errors import BadInput, MissingDependency
 
@@ -23,7 +25,7 @@ def studio(
     port: Annotated[int, Option(help="Where to listen; 0: any port that is free.", min=0, max=65535)] = 0,
     no_browser: Annotated[bool, Option("--no-browser", help="Print the address, and open no browser.")] = False,
     stop_after: Annotated[
-        float, Option(metavar="MINUTES", help="Without any page open, stop after this time.", min=0)
+        float, Option(metavar="MINUTES", help="Without any page open, stop after so many minutes.", min=0)
     ] = 30.0,
     json_: options.JsonOption = False,
 ) -> None:
@@ -36,12 +38,11 @@ def studio(
       divulge studio patients.csv --policy divulge.toml --no-browser
     """
     results.refuse_to_show("studio")
-    try:
-        from divulge import studio as room
-    except ImportError as error:
-        raise MissingDependency(
-            f"the studio needs {error.name}, which is not installed", hint="pip install 'divulge[studio]'"
-        ) from None
+    for name in ("starlette", "uvicorn"):
+        if importlib.util.find_spec(name) is None:
+            raise MissingDependency(
+                f"the studio needs {name}, which is not installed", hint="pip install 'divulge[studio]'"
+            )
     if policy is not None and table is None:
         raise BadInput("--policy is about a table, and none is named", hint="name it before the options")
     first: list[tuple[str, str, str]] = []
@@ -56,7 +57,7 @@ def studio(
             raise BadInput(f"there is no policy file {str(policy)!r}")
         first.append(("policy", "", str(policy)))
     tell = _told_as_json if json_ else _told
-    room.serve(first, port=port, browser=not no_browser, idle=60 * stop_after, tell=tell)
+    server.serve(first, port=port, browser=not no_browser, idle=60 * stop_after, tell=tell)
 
 
 def _told(address: str) -> None:

@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 
 from divulge import arrays
 from divulge.arrays import Floats, Ints
+from divulge.count.coded import count_coded
 from divulge.count.contingency import Cells, Contingency, Domain, build_cells
 from divulge.count.wildcards import Suppression, Suspects, alike_notes, suppression_notes, unsaid_suppression
 from divulge.errors import BadInput, InternalError
@@ -182,6 +183,8 @@ def joint_domain(parts: Sequence[tuple[Domain, Ints]]) -> tuple[Domain, Ints]:
 
 def encode(column: pa.ChunkedArray | pa.Array, *, name: str, kind: Kind) -> tuple[Domain, Ints]:
     """The distinct values in ascending order, nulls last, and each row's position among them."""
+    if pa.types.is_dictionary(column.type):
+        return _encode_dictionary(column, name=name, kind=kind)
     array = plain_values(column)
     try:
         coded = array.dictionary_encode(null_encoding="encode")
@@ -193,6 +196,18 @@ def encode(column: pa.ChunkedArray | pa.Array, *, name: str, kind: Kind) -> tupl
     rank[order.to_numpy()] = np.arange(len(order))
     values = coded.dictionary.take(order)
     return Domain(name, values, kind), rank[coded.indices.to_numpy(zero_copy_only=False)]
+
+
+def _encode_dictionary(column: pa.ChunkedArray | pa.Array, *, name: str, kind: Kind) -> tuple[Domain, Ints]:
+    """The same where values have numbers already: only those that occur are sorted."""
+    array = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    places = array.indices.fill_null(len(array.dictionary)).to_numpy(zero_copy_only=False)
+    occurs = np.bincount(places, minlength=len(array.dictionary) + 1) > 0
+    values = pa.concat_arrays([array.dictionary, pa.nulls(1, array.dictionary.type)])
+    domain, codes = encode(values.filter(pa.array(occurs)), name=name, kind=kind)
+    of_place = np.zeros(len(values), dtype=np.int64)
+    of_place[occurs] = codes
+    return domain, of_place[places]
 
 
 def domain_codes(domain: Domain, column: pa.ChunkedArray | pa.Array) -> Ints:
@@ -302,12 +317,28 @@ class Request:
             ]
         return f"SELECT {', '.join(selected)} FROM {self.table.relation}{self.where()} GROUP BY {grouped}"
 
-    def sql_of_distinct_rows(self) -> str:
-        """SELECT the distinct rows over all columns of the layout, and how often each occurs."""
+    def sql_of_distinct_rows(self, *, grouped: bool = True) -> str:
+        """SELECT the distinct rows over all columns of the layout, and how often each occurs; not grouped, every row by itself."""
         quoted = [self.table.engine.quote(name) for name in (*self.roles.quasi_identifiers, *self.roles.sensitive)]
         letters = [*self.layout.key_names, *(f"s{place}" for place in range(len(self.roles.sensitive)))]
         selected = ", ".join(f"{name} AS {letter}" for name, letter in zip(quoted, letters, strict=True))
-        return f"SELECT {selected}, COUNT(*) AS n FROM {self.table.relation}{self.where()} GROUP BY {', '.join(quoted)}"
+        rows = f"FROM {self.table.relation}{self.where()}"
+        return (
+            f"SELECT {selected}, COUNT(*) AS n {rows} GROUP BY {', '.join(quoted)}"
+            if grouped
+            else f"SELECT {selected}, 1 AS n {rows}"
+        )
+
+    def coded(self) -> pa.Table | None:
+        """What the statement returns, counted by the numbers of values; None where the statement is to be run."""
+        layout, places = self.layout, {name: place for place, name in enumerate(self.roles.sensitive)}
+        by_number = not (layout.weighted or layout.by_person or self.people is not None)
+        if not by_number or (self.nulls == "drop" and len(layout.sets) > 1):
+            return None
+        keys = len(layout.keys)
+        sets = [[*range(keys), *(keys + places[name] for name in target)] for target in layout.sets]
+        columns = (*layout.keys, *layout.values)
+        return count_coded(self.table, columns, sets, keys=keys, drop_nulls=self.nulls == "drop")
 
     def no_rows(self) -> BadInput:
         """There is nothing to count."""
@@ -369,7 +400,13 @@ class Request:
 def count(table: Table, roles: Roles, *, nulls: Nulls = "category", joint: bool = False) -> Contingency:
     """Count the people of each class and, for each sensitive attribute, the people with each value in each class."""
     request = Request(table, roles, nulls, joint)
-    return contingency_of(request, table.engine.query(request.sql()))
+    return contingency_of(request, counted_rows(request))
+
+
+def counted_rows(request: Request) -> pa.Table:
+    """The rows of a counting statement, in memory."""
+    found = request.coded()
+    return request.table.engine.query(request.sql()) if found is None else found
 
 
 def contingency_of(request: Request, counted: pa.Table) -> Contingency:

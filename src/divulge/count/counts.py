@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 import pyarrow as pa
@@ -36,7 +36,9 @@ class Counts:
     def of(cls, request: Request, finer: tuple[str, Held] | None = None) -> Counts:
         """Run the counting statement of a request, or one that is made from finer counts, where these are held; weights are checked."""
         sql, engine = (request.sql(), request.table.engine) if finer is None else (finer[0], finer[1].engine)
-        found = cls(request, engine.hold(sql, together=request.layout.key_names, source=request.table.source))
+        keys, coded = request.layout.key_names, request.coded() if finer is None else None
+        by_sql = partial(engine.hold, sql, together=keys, source=request.table.source)
+        found = cls(request, by_sql() if coded is None else engine.hold_table(coded, together=keys))
         if found.cells == 0:
             raise request.no_rows()
         if request.roles.weight is not None and not found.is_small:
@@ -124,7 +126,7 @@ def count_in_memory(request: Request) -> Contingency:
     """The counts of a table as a contingency; refused where memory cannot be expected to hold them."""
     limit = request.table.engine.search_limit
     if limit is None:
-        return counting.contingency_of(request, request.table.engine.query(request.sql()))
+        return counting.contingency_of(request, counting.counted_rows(request))
     counts = Counts.of(request)
     if counts.cells > limit:
         raise BadInput(

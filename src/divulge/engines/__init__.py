@@ -4,10 +4,9 @@
 from divulge.engines.choose import EngineChoice, OwnEngine, RelationEngine, as_spark_frame, choose_engine
 from divulge.engines.duckdb import DuckDBEngine
 from divulge.engines.engine import Engine, Held, LinedUp, double_quoted, is_plain_type
-from divulge.engines.private_folder import Scratch
 from divulge.engines.spark import SparkEngine, read_texts, uri
 
 __all__ = [
-    "DuckDBEngine", "Engine", "EngineChoice", "Held", "LinedUp", "OwnEngine", "RelationEngine", "Scratch", "SparkEngine", "as_spark_frame",
+    "DuckDBEngine", "Engine", "EngineChoice", "Held", "LinedUp", "OwnEngine", "RelationEngine", "SparkEngine", "as_spark_frame",
     "choose_engine", "double_quoted", "is_plain_type", "read_texts", "uri",
 ]  # fmt: skip

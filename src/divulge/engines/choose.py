@@ -12,7 +12,8 @@ from decimal import Decimal
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, cast
 
-from divulge.engines.duckdb import DuckDBEngine, HeldRows, explained
+from divulge.engines.duckdb import DuckDBEngine, HeldRows
+from divulge.engines.duckdb_failures import explained
 from divulge.engines.engine import DuckDBDialect, Engine, Held, Merge, Result, Summarize
 from divulge.engines.spark import SparkEngine
 from divulge.errors import BadInput, InternalError, nearest
@@ -109,6 +110,10 @@ class RelationEngine(DuckDBDialect):
     def hold(self, sql: str, *, together: Sequence[str] = (), rows: int | None = None, source: str = "") -> HeldRows:  # noqa: ARG002 - as in DuckDBEngine
         """Keep the rows of a query in memory."""
         return HeldRows(self, self.query(sql), together=together)
+
+    def hold_table(self, table: pa.Table, *, together: Sequence[str] = ()) -> HeldRows:
+        """Rows that are here already."""
+        return HeldRows(self, table, together=together)
 
     def fold(self, held: Held, summarize: Summarize[Result], merge: Merge[Result]) -> Result:
         """What a function makes of all rows, which come in their order, batch by batch."""

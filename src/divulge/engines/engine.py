@@ -7,7 +7,7 @@ quoted, how a text is matched and cast, where rows are held) is asked of the eng
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 if TYPE_CHECKING:
@@ -89,6 +89,14 @@ class Engine(Protocol):
     def sees(self, held: Held) -> bool:
         """Whether rows that some engine holds can be selected from here."""
 
+    def hold_table(self, table: pa.Table, *, together: Sequence[str] = ()) -> Held:
+        """The same of rows that are here already."""
+
+    def each_batch(
+        self, relation: str, types: Mapping[str, pa.DataType], make: Callable[[pa.Table], Result]
+    ) -> Generator[Result, None, None] | None:
+        """What a function makes of each batch of columns, in any order, texts in dictionaries; None where SQL is the way to read them."""
+
     def lend(self, table: pa.Table) -> str:
         """Make an Arrow table of ours readable; what stands after FROM comes back."""
 
@@ -120,7 +128,17 @@ class Engine(Protocol):
         """SQL for a cast to a type by its DuckDB name; an attempt gives null where the value does not fit."""
 
 
-class DuckDBDialect:
+class ReadsBySQL:
+    """An engine whose rows come by SQL alone."""
+
+    def each_batch(
+        self, _relation: str, _types: Mapping[str, pa.DataType], _make: Callable[[pa.Table], Result]
+    ) -> Generator[Result, None, None] | None:
+        """None of them."""
+        return None
+
+
+class DuckDBDialect(ReadsBySQL):
     """What is special in DuckDB, whoever owns the connection."""
 
     name = "duckdb"

@@ -24,7 +24,7 @@ import pyarrow as pa
 
 from divulge import values
 from divulge.engines.duckdb import DuckDBEngine
-from divulge.engines.engine import Held, Merge, Result, Summarize, is_plain_type
+from divulge.engines.engine import Held, Merge, ReadsBySQL, Result, Summarize, is_plain_type
 from divulge.engines.spark_session import (
     find_session,
     is_remote,
@@ -181,8 +181,8 @@ CHUNK_ROWS = 500_000
 """Larger ones are grouped on the workers, in chunks of at most so many rows."""
 _ROWS_PER_PARTITION = 100_000
 _MOST_PARTITIONS = 10_000
-_CHUNK = 1 << 16
-"""Copies of a row that one worker makes at a time."""
+_TRIES = 64
+"""Numbers that are tried for each partition; that none of them falls into one has a chance of e^-64."""
 _TYPES = {
     "TIMESTAMP": "TIMESTAMP_NTZ",
     "TIMESTAMPTZ": "TIMESTAMP_LTZ",
@@ -197,7 +197,7 @@ _TYPES = {
 }
 
 
-class SparkEngine:
+class SparkEngine(ReadsBySQL):
     """One Spark session."""
 
     name = "spark"
@@ -366,22 +366,36 @@ class SparkEngine:
         places = [f"{self.quote(name)} IS NULL" for name, _ in columns]
         return f"CAST(XXHASH64({', '.join([*cells, *places])}) AS DECIMAL(20, 0))"
 
-    def in_hash_order(self, counted: str, columns: Sequence[tuple[str, str]], *, secret: int, files: int = 1) -> str:
+    @contextmanager
+    def in_hash_order(
+        self, counted: str, columns: Sequence[tuple[str, str]], *, secret: int, files: int = 1
+    ) -> Iterator[str]:
         """What stands after FROM for each row as often as `copies` of a query says, in the order of a hash of all its values.
 
-        Copies are made in chunks, and on all workers: few rows with many copies would keep one busy.
+        Every file gets as many copies of a row as the others, give or take one, where the hash says who gets one more: so only distinct
+        rows move between workers, and a row with many copies keeps none of them busy alone.
         """
         listed = ", ".join(name for name, _ in columns)
         values = ", ".join(self._compared(name, type_) for name, type_ in columns)
-        last = f"(copies - 1) DIV {_CHUNK}"
-        chunks = f"SELECT {listed}, copies, EXPLODE(SEQUENCE(0, {last})) AS chunk FROM ({counted}) AS counted"
-        spread = _placed(f"SELECT *, XXHASH64({secret}, chunk, {values}) AS place FROM ({chunks}) AS chunks", files)
-        numbers = f"SEQUENCE(chunk * {_CHUNK}, LEAST(copies, (chunk + 1) * {_CHUNK}) - 1)"
-        numbered = f"SELECT {listed}, EXPLODE({numbers}) AS copy FROM ({spread}) AS spread"
-        placed = _placed(f"SELECT *, XXHASH64({secret}, copy, {values}) AS place FROM ({numbered}) AS numbered", files)
+        drawn = (
+            f"SELECT {listed}, copies, PMOD(XXHASH64({secret}, {values}), {files}) AS drawn FROM ({counted}) AS counted"
+        )
+        turns = f"SELECT *, EXPLODE(SEQUENCE(0, LEAST(copies, {files}) - 1)) AS turn FROM ({drawn}) AS drawn"
+        share = f"copies DIV {files} + CASE WHEN turn < copies % {files} THEN 1 ELSE 0 END"
+        target = f"ELEMENT_AT(ARRAY({', '.join(self._keys_of_partitions(files))}), CAST((drawn + turn) % {files} AS INT) + 1)"
+        shares = f"SELECT {listed}, {share} AS share, {target} AS target FROM ({turns}) AS turns"
+        spread = f"SELECT /*+ REPARTITION({files}, target) */ * FROM ({shares}) AS shares"
+        numbered = f"SELECT {listed}, target, EXPLODE(SEQUENCE(0, share - 1)) AS copy FROM ({spread}) AS spread"
+        placed = f"SELECT *, XXHASH64({secret}, target, copy, {values}) AS place FROM ({numbered}) AS numbered"
         # With the table's name, because a published column may be called place or copy.
         total = [f"{self._compared(f'placed.{name}', type_)} NULLS LAST" for name, type_ in columns]
-        return f"({placed}) AS placed SORT BY {', '.join(['placed.place', *total, 'placed.copy'])}"
+        yield f"({placed}) AS placed SORT BY {', '.join(['placed.place', *total, 'placed.copy'])}"
+
+    def _keys_of_partitions(self, parts: int) -> list[str]:
+        """For each of so many partitions a whole number, as SQL, that Spark's own hash sends there."""
+        tried = f"SELECT id, PMOD(HASH(id), {parts}) AS part FROM RANGE({_TRIES * parts})"
+        found = self.query(f"SELECT MIN(id) AS id FROM ({tried}) AS tried GROUP BY part ORDER BY part")
+        return [f"{key}L" for key in found.column("id").to_pylist()]
 
     def detach(self, sql: str) -> DataFrame:
         """The rows of a query, cut off from where they came: what is used later is what was verified."""
@@ -405,6 +419,10 @@ class SparkEngine:
     ) -> HeldOnCluster:
         """Keep the rows of a query on the cluster."""
         return HeldOnCluster(self, sql, together=together, rows=rows, source=source)
+
+    def hold_table(self, table: pa.Table, *, together: Sequence[str] = ()) -> HeldOnCluster:
+        """Keep rows on the cluster that are here."""
+        return self.hold(f"SELECT * FROM {self.lend(table)}", together=together)
 
     def fold(self, held: Held, summarize: Summarize[Result], merge: Merge[Result]) -> Result:
         """Summarize each partition where it is and merge the summaries, in the order of the partitions, on the cluster."""
@@ -573,11 +591,6 @@ class _Merge:
                     total = result if first else self._merge(total, result)
         if total is not None:
             yield pa.RecordBatch.from_arrays([pa.array([pickle.dumps(total)], pa.binary())], ["result"])
-
-
-def _placed(rows: str, parts: int) -> str:
-    """The rows in so many partitions, by their place."""
-    return f"SELECT /*+ REPARTITION({parts}, place) */ * FROM ({rows}) AS hashed"
 
 
 def _drop(session: SparkSession, views: list[str]) -> None:

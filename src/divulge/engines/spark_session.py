@@ -23,7 +23,7 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any
 
-from divulge.engines.private_folder import Scratch
+from divulge import private_folder
 from divulge.errors import BadInput, DivulgeError, MissingDependency
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def quiet() -> Iterator[None]:
 @functools.cache
 def private_directory() -> Path:
     """A directory of this process that only its owner can read; it goes away with the process."""
-    scratch = Scratch()
+    scratch = private_folder.Scratch()
     atexit.register(scratch.remove)
     return scratch.directory
 
@@ -106,6 +106,10 @@ _SQL_SETTINGS = {
     "spark.sql.ansi.enabled": "true",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
     "spark.sql.sources.partitionColumnTypeInference.enabled": "false",
+    # Else Spark clones the session for every frame that is kept, with a copy of our code for the workers, and removes that copy when the
+    # clone is collected as garbage: an executor that starts later may be sent for a file that is not there, and each of its tasks fails.
+    "spark.sql.sources.bucketing.autoBucketedScan.enabled": "false",
+    "spark.sql.adaptive.applyFinalStageShuffleOptimizations": "false",
 }
 _OWN_SETTINGS = {
     "spark.app.name": "divulge",

@@ -7,6 +7,7 @@ identifier = ["name"]              # names people: must not be in a release
 leave_out = ["income"]             # names nobody, and is not to be published
 plain = ["ward"]                   # may be published as it is; guard.py looks at every column that has no role
 alone_share = 0.01                 # so many may be alone with what else is published
+method = "full-domain"             # how columns become coarser, where a release is made
 
 [promises]
 k_anonymity = 5
@@ -47,6 +48,8 @@ _ROLES = (*_LISTS, *_TEXTS)
 _TABLES = ("roles", "adversary", "hierarchies", "protect")
 _SHARES = ("suppression", "alone_share")
 _PUBLISHED = "person_published"
+_METHOD = "method"
+_METHODS = ("full-domain", "columns", "mondrian", "relaxed-mondrian")
 ALONE_SHARE = 0.01
 _METRIC_NAMES = frozenset(metric.name for metric in metrics.METRICS)
 
@@ -69,6 +72,8 @@ class Policy:
     """Promises of their own for chosen people or values."""
     adversary: Adversary
     """Against whom; what is given by hand goes before it."""
+    method: str | None
+    """How `generalize` makes columns coarser, where nobody says otherwise; None: one level for each column."""
 
     @values.checked
     def __init__(
@@ -82,6 +87,7 @@ class Policy:
         hierarchies: Mapping[str, Any] | None = None,
         protections: Sequence[Protection] = (),
         adversary: Adversary | None = None,
+        method: str | None = None,
         **bounds: Any,
     ) -> None:
         """Promises as values, or as keywords named like the metrics: Policy(k_anonymity=5, entropy_leakage=0.5)."""
@@ -94,6 +100,9 @@ class Policy:
         object.__setattr__(self, "hierarchies", dict(hierarchies or {}))
         object.__setattr__(self, "protections", tuple(protections))
         object.__setattr__(self, "adversary", adversary_in_force(adversary))
+        if method not in (None, *_METHODS):
+            raise BadInput(f"there is no method {method!r}", hint=nearest(method, _METHODS))
+        object.__setattr__(self, "method", method)
 
     @classmethod
     def of(cls, given: PolicyLike) -> Policy:
@@ -138,8 +147,8 @@ class Policy:
                 promises += _promises(value, origin)
             elif key in _METRIC_NAMES:
                 promises.append(Promise.make(key, value))
-            elif key not in (*_TABLES, *_SHARES, _PUBLISHED):
-                known = [*_ROLES, *_TABLES, *_SHARES, _PUBLISHED, "promises", *sorted(_METRIC_NAMES)]
+            elif key not in (*_TABLES, *_SHARES, _PUBLISHED, _METHOD):
+                known = [*_ROLES, *_TABLES, *_SHARES, _PUBLISHED, _METHOD, "promises", *sorted(_METRIC_NAMES)]
                 raise BadInput(f"{origin}: unknown key {key!r}", hint=nearest(key, known))
         inner = document.get("promises", {})
         shares = {name: _given_once(document, inner, name, "promises", origin) for name in _SHARES}
@@ -154,6 +163,7 @@ class Policy:
             hierarchies={column: _anchored(rule, folder) for column, rule in rules.items()},
             protections=tuple(protections_of(document.get("protect", []), origin)),
             adversary=Adversary.from_document(document.get("adversary", {}), origin=origin, folder=folder),
+            method=document.get(_METHOD),
         )
 
 

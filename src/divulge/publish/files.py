@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import csv
 import secrets
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, cast, get_args
@@ -161,8 +162,9 @@ def draw_secret(seed: int | None = None) -> int:
     return seed
 
 
-def shuffled(engine: OwnEngine, rows: str, *, secret: int, files: int = 1) -> str:
-    """The rows of a query as one whose order tells nothing; on Spark it has a partition for each file."""
+@contextmanager
+def shuffled(engine: OwnEngine, rows: str, *, secret: int, files: int = 1) -> Iterator[str]:
+    """The rows of a query as one, for the time being, whose order tells nothing; on Spark it has a partition for each file."""
     described = engine.describe(f"({rows})")
     alias = [f"c{place}" for place in range(len(described))]
     names = [engine.quote(name) for name, _ in described]
@@ -172,4 +174,5 @@ def shuffled(engine: OwnEngine, rows: str, *, secret: int, files: int = 1) -> st
     plain = f"(SELECT {renamed} FROM ({rows}) AS given) AS plain"
     counted = f"SELECT {listed}, COUNT(*) AS copies FROM {plain} GROUP BY {listed}"
     typed = [(short, type_) for short, (_, type_) in zip(alias, described, strict=True)]
-    return f"SELECT {restored} FROM {engine.in_hash_order(counted, typed, secret=secret, files=files)}"
+    with engine.in_hash_order(counted, typed, secret=secret, files=files) as ordered:
+        yield f"SELECT {restored} FROM {ordered}"

@@ -21,7 +21,7 @@ from divulge.hierarchy import Hierarchy, Suggestion, file_name
 from divulge.metrics import Measurement
 from divulge.policy import Policy, Promise, Protected, Verdict, guard, judge
 from divulge.publish import manifest, mapping
-from divulge.publish.files import draw_secret, recoded_rows, shuffled
+from divulge.publish.files import draw_secret, recoded_rows
 from divulge.publish.opened import OpenedRelease, needs_publisher
 from divulge.publish.release import Release, ReleasePart, StagedFile, Written
 from divulge.publish.verify import Fingerprint, compare, hold
@@ -213,8 +213,8 @@ class GeneralizedRelease(Release):
     def parts(self, seed: int | None) -> list[ReleasePart]:
         """The one table, in an order that tells nothing."""
         files = self.engine.files_for(self.plan.published(self.original.rows).rows)
-        query = shuffled(self.engine, self.original.recoded(self.plan.recoding), secret=draw_secret(seed), files=files)
-        return [ReleasePart("table", query, self.expected, files=files, counted=self.original.roles.counted)]
+        rows, secret = self.original.recoded(self.plan.recoding), draw_secret(seed)
+        return [ReleasePart("table", rows, self.expected, files, self.original.roles.counted, secret)]
 
     def measure_again(self, tables: Sequence[Table], engine: OwnEngine) -> MeasuredAgain:
         """Count the published table, compare it with the plan, measure it and hold it against the policy."""

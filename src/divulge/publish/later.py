@@ -65,7 +65,8 @@ class Earlier(OpenedRelease):
         expected = Fingerprint.of(engine, f"({before})")
 
         def write_earlier(path: Path) -> None:
-            engine.write(shuffled(engine, before, secret=draw_secret(), files=files), path, kind="parquet", files=files)
+            with shuffled(engine, before, secret=draw_secret(), files=files) as rows:
+                engine.write(rows, path, kind="parquet", files=files)
             expected.refuse_other(Fingerprint.of(engine, read(path, engine=engine).relation), mapping.EARLIER)
 
         written[mapping.EARLIER] = write_earlier

@@ -19,7 +19,7 @@ from typing import Any, Protocol
 from divulge import results, values
 from divulge.engines import OwnEngine
 from divulge.errors import BadInput, DivulgeError
-from divulge.publish.files import Format, Kind, choose_format, read_rows
+from divulge.publish.files import Format, Kind, choose_format, read_rows, shuffled
 from divulge.publish.manifest import FOLDER, read_manifest, refuse_unless_release, seal, versions, write_manifests
 from divulge.publish.staging import check_target, stage
 from divulge.publish.verify import Fingerprint, Unverified, types_to_read
@@ -36,12 +36,30 @@ class ReleasePart:
     name: str
     """What its file, or folder of files, is called, without an ending."""
     query: str
-    """Its rows, in the order in which they are published; on Spark in as many partitions as there are files."""
+    """Its rows; on Spark in as many partitions as there are files, unless they are shuffled."""
     expected: Fingerprint
     """Of the rows that were decided on: what is written must have the same."""
     files: int = 1
     counted: tuple[str, ...] = ()
     """Columns that are counted again when it is read back."""
+    secret: int | None = None
+    """Shuffles its rows; without one they are published in the order of the query."""
+
+    def ordered(self, engine: OwnEngine) -> AbstractContextManager[str]:
+        """A query, for the time being, for its rows in the order in which they are published."""
+        if self.secret is None:
+            return nullcontext(self.query)
+        return shuffled(engine, self.query, secret=self.secret, files=self.files)
+
+    def write(self, path: Path, engine: OwnEngine, form: Format) -> None:
+        """Have the engine write it to a file, or a folder of files."""
+        with self.ordered(engine) as rows:
+            engine.write(rows, path, kind=form.kind, delimiter=form.delimiter, files=self.files)
+
+    def detach(self, engine: OwnEngine) -> Any:
+        """Its rows, cut off from where they came."""
+        with self.ordered(engine) as rows:
+            return engine.detach(rows)
 
 
 @dataclass(frozen=True)
@@ -156,8 +174,7 @@ class Release(Result, ABC):
         parts = {part.name + form.ending: part for part in self.parts(seed)}
         described = {name: self.engine.describe(f"({part.query})") for name, part in parts.items()}
         types = {name: types_to_read(described[name], part.counted) for name, part in parts.items()}
-        write = partial(self.engine.write, kind=form.kind, delimiter=form.delimiter)
-        files = [StagedFile(name, partial(write, part.query, files=part.files)) for name, part in parts.items()]
+        files = [StagedFile(name, partial(part.write, engine=self.engine, form=form)) for name, part in parts.items()]
 
         def verify(folder: Path) -> tuple[dict[str, Any], dict[str, Any] | None]:
             LOG.info("reading back what was written")
@@ -179,7 +196,7 @@ class Release(Result, ABC):
         What was read with Spark from a file, a catalog or a Spark frame becomes a Spark frame.
         """
         parts = self.parts(seed)
-        found = [self.engine.detach(part.query) for part in parts]
+        found = [part.detach(self.engine) for part in parts]
         fresh = self.engine.fresh()
         try:
             lent = {part.name: fresh.lend(rows) for part, rows in zip(parts, found, strict=True)}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -19,8 +19,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from divulge import count
-from divulge.arrays import Bools, Ints
+from divulge import arrays, count
+from divulge.arrays import Bools, Floats, Ints
 from divulge.count import Domain, Request
 from divulge.engines import Held, LinedUp
 from divulge.errors import BadInput, InternalError
@@ -63,14 +63,35 @@ class DistinctRows:
         return self.rows == len(self)
 
 
+_SAMPLE = 20_000
+_MOST_UNGROUPED = 4_000_000
+
+
 def hold_distinct_rows(request: Request) -> Held:
-    """Count the distinct rows over the quasi-identifiers and all sensitive attributes of a request; columns are named as its cells are."""
+    """Count the distinct rows over the quasi-identifiers and all sensitive attributes of a request; columns are named as its cells are.
+
+    Where memory may take all rows and hardly any two are alike, grouping would cost more than it saves, and every row stands for itself.
+    """
     found = request.table.engine.hold(
-        request.sql_of_distinct_rows(), together=request.layout.key_names, source=request.table.source
+        request.sql_of_distinct_rows(grouped=_pays_to_group(request)),
+        together=request.layout.key_names,
+        source=request.table.source,
     )
     if found.rows == 0:
         raise request.no_rows()
     return found
+
+
+def _pays_to_group(request: Request) -> bool:
+    """Whether among the first rows many are alike; an unlucky sample costs time and changes no number."""
+    engine = request.table.engine
+    if engine.cell_limit is not None:
+        return True
+    some = f"SELECT * FROM ({request.sql_of_distinct_rows(grouped=False)}) AS each_row LIMIT {_SAMPLE}"
+    different = f"(SELECT COUNT(*) FROM (SELECT DISTINCT * FROM ({some}) AS first_rows) AS different)"
+    rows = f"(SELECT COUNT(*) FROM {request.table.relation}{request.where()})"
+    found = engine.query(f"SELECT {different} AS different, {rows} AS n").to_pylist()[0]
+    return bool(found["n"] > _MOST_UNGROUPED or 2 * found["different"] < min(found["n"], _SAMPLE))
 
 
 def read_distinct_rows(request: Request, held: Held) -> DistinctRows:
@@ -266,35 +287,77 @@ class Cube:
         return table
 
 
-def count_cubes(entries: DistinctRows, cubes: Sequence[Names], attribute: Coded | None) -> Iterator[Cube]:
-    """Count cubes, in this order; without an attribute the first axis has one place.
+_BLOCK = 2**17
+"""Entries that are counted in one go, and cells that are counted beside them: both stay in the processor's cache."""
 
-    The key of an entry is built column by column, and cubes that begin with the same columns share that part of it.
-    """
-    # Sums of whole numbers below 2^53 are exact in floats.
-    weights = None if entries.once else entries.repeats.astype(np.float64)
-    start = None if attribute is None else attribute.codes
-    started: list[tuple[str, Codes]] = []
 
-    def extended(name: str, dtype: type[np.signedinteger]) -> Codes:
-        column = entries.columns[name]
-        before = started[-1][1] if started else start
-        if before is None:
-            return column.codes.astype(dtype, copy=False)
-        key: Codes = np.add(before * np.int32(column.values), column.codes, dtype=dtype)
-        return key
+@dataclass(frozen=True, eq=False)
+class CubeCounter:
+    """Entries that lie in the order of an attribute's values, so that those of one value are counted together."""
 
-    for names in cubes:
-        pairs = zip([name for name, _ in started], names[:-1], strict=False)
-        shared = sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], pairs))
-        del started[shared:]
-        for name in names[shared:-1]:
-            longer = extended(name, np.int32)
-            started.append((name, longer))
-        key = extended(names[-1], np.int64)  # bincount wants 64 bits; only the last step makes them
-        shape = [1 if attribute is None else attribute.values, *(entries.columns[name].values for name in names)]
-        counts = np.bincount(key, weights=weights, minlength=math.prod(shape)).astype(np.int64, copy=False)
-        yield Cube(names, counts.reshape(shape))
+    columns: Mapping[str, Coded]
+    weights: Floats | None = field(repr=False)
+    """How often each entry occurs, as whole floats: their sums are exact below 2^53. None: once."""
+    starts: Ints = field(repr=False)
+    """Where the entries of each value begin, and where the last ones end."""
+
+    @classmethod
+    def of(cls, entries: DistinctRows, names: Iterable[str], attribute: Coded | None) -> CubeCounter:
+        """Some columns of the entries; without an attribute all entries have one value."""
+        weights = None if entries.once else entries.repeats.astype(np.float64)
+        columns = {name: entries.columns[name] for name in names}
+        if attribute is None:
+            return cls(columns, weights, np.array([0, len(entries)]))
+        order = arrays.stable_order(attribute.codes, attribute.values)
+        starts = np.concatenate([[0], np.cumsum(np.bincount(attribute.codes, minlength=attribute.values))])
+        columns = {name: Coded(column.domain, column.codes[order]) for name, column in columns.items()}
+        return cls(columns, None if weights is None else weights[order], starts)
+
+    def cells(self, names: Names) -> int:
+        """How many combinations of values some columns can have."""
+        return math.prod(self.columns[name].values for name in names)
+
+    def count(self, cubes: Sequence[Names]) -> Iterator[Cube]:
+        """Count cubes, in this order: those that fit beside a block of entries together, the others one after the other."""
+        fit = [names for names in cubes if self.cells(names) <= _BLOCK]
+        small = dict(zip(fit, self._counted(fit, _BLOCK), strict=True))
+        for names in cubes:
+            counts = small.pop(names) if names in small else self._counted([names], int(self.starts[-1]))[0]
+            yield Cube(names, counts.reshape(-1, *(self.columns[name].values for name in names)))
+
+    def _counted(self, cubes: Sequence[Names], block: int) -> list[Ints]:
+        """For each cube how many entries have each value and key, at most so many entries at a time.
+
+        The key of an entry is built column by column, and cubes that begin with the same columns share that part of it.
+        """
+        found: list[Ints] = [np.zeros((len(self.starts) - 1, self.cells(names)), dtype=np.int64) for names in cubes]
+        longest = min(block, int(np.diff(self.starts).max()))
+        parts = [np.empty(longest, dtype=np.int32) for _ in range(max(map(len, cubes), default=0))]
+        keys = np.empty(longest, dtype=np.int64)  # bincount wants 64 bits
+        for value, here in self._blocks(block) if cubes else ():
+            size, begun = here.stop - here.start, Names()
+            weights = None if self.weights is None else self.weights[here]
+            for place, names in enumerate(cubes):
+                alike = itertools.takewhile(lambda pair: pair[0] == pair[1], zip(begun, names[:-1], strict=False))
+                for depth in range(sum(1 for _ in alike), len(names)):
+                    column = self.columns[names[depth]]
+                    key, codes = parts[depth][:size], column.codes[here]
+                    if depth == 0:
+                        key[:] = codes
+                    else:
+                        np.multiply(parts[depth - 1][:size], np.int32(column.values), out=key)
+                        np.add(key, codes, out=key)
+                keys[:size] = parts[len(names) - 1][:size]
+                counted = np.bincount(keys[:size], weights=weights, minlength=found[place].shape[1])
+                found[place][value] += counted.astype(np.int64, copy=False)
+                begun = names[:-1]
+        return found
+
+    def _blocks(self, block: int) -> Iterator[tuple[int, slice]]:
+        """Entries of one value, at most so many."""
+        for value, (first, end) in enumerate(itertools.pairwise(self.starts.tolist())):
+            for start in range(first, end, block):
+                yield value, slice(start, min(start + block, end))
 
 
 def cover(

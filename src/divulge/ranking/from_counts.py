@@ -21,14 +21,16 @@ from divulge.arrays import Floats, Ints
 from divulge.belief import Averages, Belief, Ground, PriorBelief, Whole
 from divulge.count import Cells, Domain, build_cells
 from divulge.metrics import Identity
-from divulge.ranking.distinct_rows import Coded, DistinctRows, Refinement, count_cubes, cover, refine
+from divulge.ranking.distinct_rows import Coded, CubeCounter, DistinctRows, Refinement, cover, refine
 from divulge.ranking.score import Combination, Names, Numbers, OneByOne, dense_numbers, numbers_of, without
 
-_ENTRIES_PER_SHARED_CELL = 2
-"""A shared cube has at most one cell for so many entries: a roll-up then costs far less than a look at all entries."""
 _CELLS_PER_ENTRY = 4
 """Any dense table has at most so many cells for an entry, most of them then empty."""
 _SMALLEST_CUBE = 2**16
+"""A dense table may always have so many."""
+_SHARED_CUBE, _SHARED_CELLS = 2**17, 2**18
+"""The cells of a cube that combinations share, of one sensitive value and of all: they stay in the processor's cache while it is counted,
+and rolling it up costs far less than a look at all entries."""
 _MOST_THREADS = 8
 """Each holds a few arrays as long as the entries."""
 _PIECES_PER_THREAD = 8
@@ -112,7 +114,7 @@ class RolledUp:
         """Many combinations, those of one cube together."""
         values = {name: column.values for name, column in self.entries.columns.items() if name not in self.sensitive}
         widest = max([self.entries.columns[name].values for name in self.sensitive], default=1)
-        shared = max(len(self.entries) // _ENTRIES_PER_SHARED_CELL, _SMALLEST_CUBE) // widest
+        shared = min(_SHARED_CUBE, _SHARED_CELLS // widest)
         own = max(len(self.entries) * _CELLS_PER_ENTRY, _SMALLEST_CUBE) // widest
         plan = cover(combinations, values, shared=shared, own=own)
         cubes = list(plan)
@@ -120,18 +122,21 @@ class RolledUp:
         # Neighbours share the beginning of their keys, so a thread takes a row of them.
         size = -(-len(cubes) // (threads * _PIECES_PER_THREAD)) or 1
         pieces = [cubes[start : start + size] for start in range(0, len(cubes), size)]
+        attributes: list[Coded | None] = [self.entries.columns[name] for name in self.sensitive]
+        counters = [CubeCounter.of(self.entries, values, attribute) for attribute in attributes or [None]]
         pool = ThreadPoolExecutor(threads)  # NumPy counts outside Python's lock
         try:
-            for found in pool.map(lambda piece: list(self._of_cubes(piece, plan)), pieces):
+            for found in pool.map(lambda piece: list(self._of_cubes(counters, piece, plan)), pieces):
                 yield from found
             yield from pool.map(self.score, set(combinations).difference(*plan.values()))
         finally:
             pool.shutdown(cancel_futures=True)
 
-    def _of_cubes(self, cubes: Sequence[Names], plan: Mapping[Names, Sequence[Names]]) -> Iterator[Combination]:
+    def _of_cubes(
+        self, counters: Sequence[CubeCounter], cubes: Sequence[Names], plan: Mapping[Names, Sequence[Names]]
+    ) -> Iterator[Combination]:
         """The combinations that some cubes of the plan hold."""
-        attributes: list[Coded | None] = [self.entries.columns[name] for name in self.sensitive]
-        counted = [count_cubes(self.entries, cubes, attribute) for attribute in attributes or [None]]
+        counted = [counter.count(cubes) for counter in counters]
         for alike in zip(*counted, strict=True):
             for columns in plan[alike[0].names]:
                 yield self._of_tables(columns, [cube.roll_up(columns) for cube in alike])

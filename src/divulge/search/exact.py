@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The best full-domain generalization: an exact search over the lattice that looks at few of its nodes.
 
-Small lattices are laid out here; for larger ones see heuristic.py, which proves the optimum too if it has the time.
+Small lattices are laid out here; for larger ones see `explore` in problem.py, which proves the optimum too if it has the time.
 
 A node where too many people would have to be left out excludes itself and every finer one (rules.py says what is proved by which promise;
 Incognito's pruning is the special case without suppression). A solution excludes every node whose bound is no better, and a counted floor

@@ -218,6 +218,7 @@ class ValueTally:
 # half is numbered once per choice of levels and remembered, so that a node costs one multiplication, one addition and one count over the
 # raw classes. Counts of sensitive values are merged once for all nodes that generalize the same columns, and rolled up from there.
 _REMEMBERED_HALVES = 512
+_REMEMBERED_LABELS = 64
 _REMEMBERED_TALLIES = 256
 
 
@@ -296,9 +297,19 @@ class Rollup:
             step = self.lattice.ladders[position].levels[level]
             if span > 1 and span * len(step.labels) > arrays.slots(len(key)):
                 key, span = arrays.renumber(key, span)
-            key = key * len(step.labels) + step.codes[self.contingency.codes[position]]
+            key *= len(step.labels)
+            key += self._labels_of_raw(position, level)
             span *= len(step.labels)
         return arrays.renumber(key, span)
+
+    @cached_property
+    def _labels_of_raw(self) -> Callable[[int, int], Ints]:
+        return lru_cache(maxsize=_REMEMBERED_LABELS)(self._label_raw)
+
+    def _label_raw(self, position: int, level: int) -> Ints:
+        """The number of each raw class's label in one column."""
+        codes: Ints = self.lattice.ladders[position].levels[level].codes[self.contingency.codes[position]]
+        return codes
 
     def classes(self, node: Node) -> Classes:
         """Merge the raw classes that have the same labels at these levels."""

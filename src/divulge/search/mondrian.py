@@ -242,11 +242,12 @@ def _recoding(contingency: Contingency, written: Sequence[Sequence[tuple[str | N
     labels, codes, unchanged = [], [], []
     for position, column in enumerate(written):
         known = list(dict.fromkeys(label for label, _ in column))
-        number = np.array([known.index(label) for label, _ in column], dtype=np.int64)
+        numbers = {label: number for number, label in enumerate(known)}
+        number = np.array([numbers[label] for label, _ in column], dtype=np.int64)
         texts = [as_text(label) for label in contingency.keys[position].labels]
         labels.append(tuple(known))
         codes.append(number[part])
-        pairs = zip(codes[-1].tolist(), contingency.codes[position].tolist(), strict=True)
+        pairs = set(zip(codes[-1].tolist(), contingency.codes[position].tolist(), strict=True))
         unchanged.append(all(known[new] == texts[old] for new, old in pairs))
     names, kept = tuple(key.name for key in contingency.own_keys), np.ones(len(part), dtype=bool)
     return Recoding(names, tuple(labels), tuple(codes), kept, tuple(unchanged))

@@ -78,14 +78,19 @@ class Tree:
         known = {**hierarchy.beyond, **hierarchy.rows}
         if self.has_null:
             known[None] = hierarchy.null_labels
+        below: dict[tuple[int, str | None], set[str | None]] = {}
+        for number in range(self.ladder.height + 1):
+            for value, labels in known.items():
+                below.setdefault((number, labels[number]), set()).add(value)
+        spans, everything = {node: frozenset(values) for node, values in below.items()}, frozenset(known)
         found: list[tuple[str | None, Span]] = []
         for position, number in zip(first.tolist(), self._level(parts).tolist(), strict=True):
             if number > self.ladder.height:
-                found.append((SUPPRESSED, frozenset(known)))
+                found.append((SUPPRESSED, everything))
                 continue
             step = self.ladder.levels[number]
             label = step.labels[step.codes[position]]
-            found.append((label, frozenset(value for value, labels in known.items() if labels[number] == label)))
+            found.append((label, spans[number, label]))
         return found
 
 
@@ -150,8 +155,9 @@ class Line:
 
     def written(self, parts: Members) -> list[tuple[str | None, Span]]:
         """The ends, or the values."""
-        ends = zip(parts.least(self.codes).tolist(), parts.greatest(self.codes).tolist(), strict=True)
-        return [self._written(low, high) for low, high in ends]
+        ends = list(zip(parts.least(self.codes).tolist(), parts.greatest(self.codes).tolist(), strict=True))
+        written = {each: self._written(*each) for each in set(ends)}  # many parts have the same ends
+        return [written[each] for each in ends]
 
     def _written(self, low: int, high: int) -> tuple[str | None, Span]:
         texts = tuple(as_text(label) for label in self.labels[low : high + 1])

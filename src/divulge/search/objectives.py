@@ -30,6 +30,8 @@ from divulge.search.lattice import Classes, Node, Rollup
 from divulge.search.plan import published, recode
 
 Better = Literal["low", "high"]
+_ROUNDING = 1e-9
+"""A bound that rounding lifted above a cost would exclude its node."""
 UserFunction = Callable[[Mapping[str, int], Contingency, int], float]
 """(levels by column, the counts that would be published, people suppressed) to a cost; low is good."""
 
@@ -51,9 +53,13 @@ class Counted:
     grows: bool = True
     """Merging never makes it cheaper, nor does suppressing."""
 
-    def bound(self, node: Node) -> float:  # noqa: ARG002 - as Columnwise has it
+    def bound(self, node: Node, left_out: float = 0.0) -> float:  # noqa: ARG002 - as Columnwise has it
         """A cost that the node cannot undercut, known without counting: nothing is."""
         return -np.inf
+
+    def parts(self) -> tuple[Floats, ...]:
+        """As Columnwise has it: no level adds anything."""
+        return tuple(np.zeros(levels) for levels in self.rollup.lattice.shape)
 
     def bounds(self) -> Floats:
         """The same for all nodes of the lattice."""
@@ -172,15 +178,48 @@ class Columnwise:
         mean = np.exp(self.weights @ np.log1p(numbers)) - 1.0 if self.geometric else self.weights @ numbers
         return float(mean) if self.better == "low" else float(mean) - 1.0
 
-    def bound(self, node: Node) -> float:
-        """The cost if nobody is suppressed."""
-        return self._combined([relative[level] for relative, level in zip(self._relative, node, strict=True)])
+    def bound(self, node: Node, left_out: float = 0.0) -> float:
+        """A cost that neither this node nor any coarser one undercuts, if at least so many people are suppressed.
+
+        If nobody is, it is the node's own cost without suppression: levels only rise. A column in which a set R is suppressed costs the
+        sum over the others of what is published plus the sum over R of what suppressing costs. No value is cheaper at a coarser level
+        (shares of leaves, levels and the people under a label only grow), and suppressing one never costs less than publishing it; so that
+        is at least the column's cost at this node's level plus the sum over R of what suppressing adds there. Whatever R is, it is at
+        least the sum of the smallest of these additions, over as many people as R has at least.
+        """
+        relative = [relative[level] for relative, level in zip(self._relative, node, strict=True)]
+        if left_out > 0:
+            added = zip(self._added, self.columns, self._by_level, node, strict=True)
+            relative = [
+                column.relative(totals[level] + (1 - _ROUNDING) * float(np.interp(left_out, *by_level[level])))
+                for by_level, column, totals, level in added
+            ]
+        return self._combined(relative)
+
+    @cached_property
+    def _added(self) -> tuple[tuple[tuple[Floats, Floats], ...], ...]:
+        """For each column and level: people, and the least that suppressing so many of them adds."""
+        counted, found = self.rollup.contingency, []
+        for key, codes, column in zip(counted.own_keys, counted.own_codes, self.columns, strict=True):
+            people = arrays.sum_by_id(codes, self.rollup.sizes, len(key))
+            levels = []
+            for at_level in column.published:
+                more = np.maximum(column.suppressed - at_level, 0.0)
+                order = np.argsort(more)
+                ends = [np.cumsum(people[order]), np.cumsum((people * more)[order])]
+                levels.append((np.append(0.0, ends[0]), np.append(0.0, ends[1])))
+            found.append(tuple(levels))
+        return tuple(found)
+
+    def parts(self) -> tuple[Floats, ...]:
+        """What each level of each column adds to the bound, on a scale on which columns add up."""
+        scale = np.log1p if self.geometric else np.asarray
+        return tuple(weight * scale(relative) for weight, relative in zip(self.weights, self._relative, strict=True))
 
     def bounds(self) -> Floats:
         """The same for all nodes."""
         sums = np.zeros(self.rollup.lattice.shape)
-        for position, relative in enumerate(self._relative):
-            part = self.weights[position] * (np.log1p(relative) if self.geometric else relative)
+        for position, part in enumerate(self.parts()):
             sums += part.reshape([-1 if axis == position else 1 for axis in range(sums.ndim)])
         mean = np.expm1(sums) if self.geometric else sums
         return mean if self.better == "low" else mean - 1.0

@@ -99,6 +99,11 @@ class Plan:
     problem: Problem | None = field(default=None, repr=False)
     """What was solved, so that more can be asked of it."""
 
+    @property
+    def asked_as(self) -> str:
+        """What `generalize` calls the method."""
+        return self.method if self.settings.get("strict", True) else "relaxed-mondrian"
+
     def published(self, contingency: Contingency) -> Contingency:
         """The counts of the release."""
         return published(contingency, self.recoding)

@@ -5,13 +5,12 @@ from __future__ import annotations
 
 import heapq
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
 
-from divulge.arrays import Ints
+from divulge.arrays import Floats, Ints
 from divulge.search.judge import Candidate, Judge
 from divulge.search.lattice import Lattice, Node, Rollup
 from divulge.search.objectives import Objective, shown
@@ -127,92 +126,121 @@ class SearchState:
 # Lattices too large to lay out: a search that may be stopped at any time and says how much better a solution could still be.
 #
 # Two searches take turns. One goes down from the top: it takes the cheapest solution whose finer neighbours have not been looked at
-# and looks at them. The other goes up from the bottom by bound: a node under one that excludes every finer one is replaced
-# by the least coarser nodes that are not; one that excludes nothing is replaced by its coarser neighbours. The least bound that
-# waits there is a cost that no solution undercuts; when it reaches the best solution, that is the optimum, and the gap is closed. Last, the
-# best solution goes down to finer neighbours that cost the same, as long as there are any.
-@dataclass(eq=False)
-class _Frontier:
-    """Nodes that wait, least bound first, each once."""
-
-    heap: list[tuple[float, Node]] = field(default_factory=list)
-    known: set[Node] = field(default_factory=set)
-
-    def push(self, bound: float, node: Node) -> None:
-        if node not in self.known:
-            self.known.add(node)
-            heapq.heappush(self.heap, (bound, node))
-
-
+# and looks at them. The other divides the lattice into boxes, all nodes from a lowest to a highest one, and takes the box with the least
+# bound. The least bound that waits is a cost that no solution undercuts; when it reaches the best solution, that is the optimum, and the
+# gap is closed. Last, the best solution goes down to finer neighbours that cost the same, as long as there are any.
+#
+# Every node lies in exactly one box that waits, unless it was looked at or cannot be a solution:
+# - A node e that excludes every finer one divides a box whose lowest node is finer. Each solution in it is above e in some column. In
+#   some order of the columns, those above e in the first of them make one box, those above it in the second but not in the first
+#   another, and so on. A box that is nowhere above e is excluded as a whole. Of several such e the one is taken whose cheapest box costs
+#   most, and the cheapest box comes last, for it is cut in the most columns.
+# - A lowest node that was looked at and excludes nothing divides its box in the same way: every other node is above it somewhere.
+# - The bound of a box: every node in it is coarser than the lowest, and finer than the highest, so that it leaves out at least as many
+#   people as the highest proves for all finer nodes (objectives.py says what both cost at least).
 @dataclass(eq=False)
 class _Explorer:
     seen: SearchState
     excluded: Ints
     """Nodes that exclude every finer one, row by row, none finer than another."""
-    down: _Frontier = field(default_factory=_Frontier)
-    up: _Frontier = field(default_factory=_Frontier)
-    looked: dict[Node, tuple[bool, float, float]] = field(default_factory=dict)
-    """Node to whether it excludes finer ones, its cost, and its floor."""
+    down: list[tuple[float, Node]] = field(default_factory=list)
+    """Solutions whose finer neighbours wait, the cheapest first."""
+    boxes: list[tuple[float, Node, Node]] = field(default_factory=list)
+    """Bound, lowest and highest node of what waits, the least bound first."""
+    looked: dict[Node, tuple[bool, float, float, float]] = field(default_factory=dict)
+    """Node to whether it excludes finer ones, its cost, its floor, and the people that finer ones must leave out."""
 
     @property
     def lattice(self) -> Lattice:
         return self.seen.problem.region
 
-    def look(self, node: Node) -> tuple[bool, float, float]:
+    @cached_property
+    def rises(self) -> Floats:
+        """Row by row, what each level of a column adds to the bound, on a scale on which columns add up; infinite above the highest."""
+        levels = max(self.lattice.shape) + 1
+        found = np.full((len(self.lattice.shape), levels), np.inf)
+        for column, parts in enumerate(self.seen.problem.objective.parts()):
+            height = self.lattice.shape[column]
+            found[column, :height] = parts[:height]
+        return found
+
+    def look(self, node: Node) -> tuple[bool, float, float, float]:
         """Check a node once."""
         if node not in self.looked:
             problem = self.seen.problem
             candidate, cost = self.seen.look(node)
             excludes = problem.judge.excludes_finer(candidate)
-            self.looked[node] = excludes, cost, problem.objective.floor(candidate.classes)
-            if excludes and self.excluder(node) is None:
+            self.looked[node] = excludes, cost, problem.objective.floor(candidate.classes), candidate.owed
+            if excludes and not (self.excluded >= np.array(node)).all(axis=1).any():
                 covered = (self.excluded <= np.array(node)).all(axis=1)
                 self.excluded = np.concatenate([self.excluded[~covered], [node]])
         return self.looked[node]
-
-    def excluder(self, node: Node) -> Node | None:
-        """A node known to exclude this one."""
-        covering = np.flatnonzero(np.all(self.excluded >= np.array(node), axis=1))
-        return tuple(self.excluded[covering[0]].tolist()) if len(covering) else None
 
     def too_dear(self, node: Node) -> bool:
         return self.seen.problem.objective.bound(node) >= self.seen.threshold
 
     def step_down(self) -> None:
         """Look at the finer neighbours of the cheapest solution."""
-        if not self.down.heap:
+        if not self.down:
             return
-        _, node = heapq.heappop(self.down.heap)
+        _, node = heapq.heappop(self.down)
         for finer in self.lattice.finer_neighbours(node):
-            if finer in self.down.known or self.excluder(finer) is not None or self.too_dear(finer):
+            is_excluded = (self.excluded >= np.array(finer)).all(axis=1).any()
+            if finer in self.looked or is_excluded or self.too_dear(finer):
                 continue
-            _, cost, _ = self.look(finer)
+            cost = self.look(finer)[1]
             if np.isfinite(cost):
-                self.down.push(cost, finer)
+                heapq.heappush(self.down, (cost, finer))
             if self.seen.out_of_time:
                 return
 
     def step_up(self) -> bool:
         """Raise the least bound; False when it has reached the best solution."""
-        while self.up.heap and not self.seen.out_of_time:
-            bound, node = heapq.heappop(self.up.heap)
+        while self.boxes and not self.seen.out_of_time:
+            bound, low, high = heapq.heappop(self.boxes)
             if bound >= self.seen.threshold:
-                heapq.heappush(self.up.heap, (bound, node))
+                heapq.heappush(self.boxes, (bound, low, high))
                 return False
-            above = self.excluder(node)
+            above = self._excluder(low, high)
             if above is not None:
-                for next_node in self._beyond(node, above):
-                    self.up.push(max(bound, self.seen.problem.objective.bound(next_node)), next_node)
+                self._divide(bound, low, high, above)
                 continue
-            excludes, _, floor = self.look(node)
+            excludes, _, _, owed = self.look(high)
             if excludes:
-                self._climb(node)
-                heapq.heappush(self.up.heap, (bound, node))
+                self._climb(high)
+                continue
+            tighter = max(bound, self.seen.problem.objective.bound(low, owed))
+            if tighter > bound:
+                heapq.heappush(self.boxes, (tighter, low, high))
+                return True
+            excludes, _, floor, _ = self.look(low)
+            if excludes:
+                self._climb(low)
+                heapq.heappush(self.boxes, (bound, low, high))
             else:
-                for coarser in self.lattice.coarser_neighbours(node):
-                    self.up.push(max(bound, floor, self.seen.problem.objective.bound(coarser)), coarser)
+                self._divide(max(bound, floor), low, high, low)
             return True
-        return bool(self.up.heap)
+        return bool(self.boxes)
+
+    def _excluder(self, low: Node, high: Node) -> Node | None:
+        """A node known to exclude the lowest one of a box: the one above which everything in the box is dearest."""
+        covering = self.excluded[(self.excluded >= np.array(low)).all(axis=1)]
+        if not len(covering):
+            return None
+        columns = np.arange(len(low))
+        added = self.rises[columns, covering + 1] - self.rises[columns, list(low)]
+        cheapest = np.where(covering < np.array(high), added, np.inf).min(axis=1)
+        return tuple(covering[np.argmax(cheapest)].tolist())
+
+    def _divide(self, bound: float, low: Node, high: Node, below: Node) -> None:
+        """The boxes of a box in which some column is above a node that is not below its lowest one."""
+        columns = [i for i, (level, most) in enumerate(zip(below, high, strict=True)) if level < most]
+        columns.sort(key=lambda i: -(self.rises[i, below[i] + 1] - self.rises[i, low[i]]))
+        for i in columns:
+            lowest = (*low[:i], below[i] + 1, *low[i + 1 :])
+            dearer = max(bound, self.seen.problem.objective.bound(lowest))
+            heapq.heappush(self.boxes, (dearer, lowest, high))
+            high = (*high[:i], below[i], *high[i + 1 :])
 
     def _climb(self, node: Node) -> None:
         """From a node that excludes every finer one to coarser ones that still do, so that they exclude more."""
@@ -227,12 +255,6 @@ class _Explorer:
                     node, low = coarser, middle
                 else:
                     high = middle - 1
-
-    def _beyond(self, node: Node, above: Node) -> Iterator[Node]:
-        """The least coarser nodes of `node` that are not finer than `above`."""
-        for i, level in enumerate(above):
-            if level + 1 < self.lattice.shape[i]:
-                yield (*node[:i], level + 1, *node[i + 1 :])
 
     def settle_ties(self) -> None:
         """Go down while a finer neighbour is as good."""
@@ -250,12 +272,12 @@ def explore(seen: SearchState) -> float:
     """Search until the time is up or the gap is closed; returns the least cost a node not looked at could still have."""
     columns = len(seen.problem.region.shape)
     explorer = _Explorer(seen, np.empty((0, columns), dtype=np.int64))
-    bottom = (0,) * columns
-    explorer.up.push(seen.problem.objective.floor(seen.problem.rollup.classes(bottom)), bottom)
-    _, cost, _ = explorer.look(explorer.lattice.top)
+    bottom, top = (0,) * columns, explorer.lattice.top
+    explorer.boxes.append((seen.problem.objective.floor(seen.problem.rollup.classes(bottom)), bottom, top))
+    cost = explorer.look(top)[1]
     if np.isfinite(cost):
-        explorer.down.push(cost, explorer.lattice.top)
+        explorer.down.append((cost, top))
     while explorer.step_up() and not seen.out_of_time:
         explorer.step_down()
     explorer.settle_ties()
-    return explorer.up.heap[0][0] if explorer.up.heap else np.inf
+    return explorer.boxes[0][0] if explorer.boxes else np.inf

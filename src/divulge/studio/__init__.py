@@ -8,15 +8,39 @@ Three parts, and none of them knows how a number comes about:
 - the desk (desk.py, places/), a process beside each page, holds one immutable `Work` (work.py), calls the library, and sends parts of
   the page, made of the same parts, words and charts as a report.
 
-Why not Shiny, by what was read of it and not tried:
-its scripts and styles (jQuery, Bootstrap) ask for `unsafe-inline` and `unsafe-eval`, where this page forbids itself
-everything but its own two scripts; its one websocket hides which request did what, where plain requests can be tried with curl; and
-its sessions live in the server's process, where work that takes minutes can be neither cancelled nor killed. Here the server is
-Starlette on uvicorn, of which a page needs four routes; a desk is a process, so that cancelling is to end it, two pages cannot disturb
-each other, and its memory is given back. What is sent is lines of JSON, over a pipe and over HTTP alike: progress, then each part as
-soon as it is known.
+Why not Shiny for Python, whose documentation was read and which was not tried: its long tasks are asyncio tasks of the server's process
+(`reactive.ExtendedTask`), which can be cancelled where they wait; a search that counts does not wait. Here the server is Starlette on
+uvicorn, of which a page needs a few routes, and a desk is a process: cancelling is to end it, two pages cannot disturb each other, and
+its memory is given back. What is sent is lines of JSON, over a pipe and over HTTP alike, so that a request can be tried with curl:
+progress, then each part as soon as it is known. The page forbids itself everything but its own scripts and styles.
 """
 
-from divulge.studio.server import serve
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from divulge import private_folder
+from divulge.studio.beside import Beside, Change
 
 __all__ = ["serve"]
+
+
+def serve(
+    first: Sequence[Change] = (),
+    *,
+    port: int = 0,
+    browser: bool = True,
+    idle: float = 1800.0,
+    tell: Callable[[str], None] = print,
+) -> None:
+    """Serve pages, in which `first` has been done, until Ctrl-C, or until none was open for `idle` seconds."""
+    scratch = private_folder.Scratch()
+    desk = Beside(str(scratch.directory))
+    try:
+        desk.begin(first)  # it takes longest to come up; meanwhile the server is imported
+        from divulge.studio import server
+
+        server.serve(desk, str(scratch.directory), first, port=port, browser=browser, idle=idle, tell=tell)
+    finally:
+        desk.close()
+        scratch.remove()

@@ -10,6 +10,7 @@ import sys
 import threading
 from typing import IO, Any
 
+from divulge import arrays
 from divulge.studio.desk import Desk
 from divulge.studio.places import PLACES, place_named
 
@@ -26,6 +27,8 @@ def main() -> None:
     os.dup2(2, 1)
     inbox: queue.Queue[dict[str, Any]] = queue.Queue()
     threading.Thread(target=_read, args=(sys.stdin, inbox), daemon=True).start()
+    arrays.leave_pandas_out()
+    place_named(PLACES[0])
     Desk(inbox, out).serve(PLACES, place_named)
 
 

@@ -12,7 +12,7 @@ import queue
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 Message = Mapping[str, Any]
@@ -28,20 +28,26 @@ _CANCELLED = {"cancelled": True}
 class Beside:
     """One desk. What it last said its work was (`work`) is what it goes on with when it has to be started again."""
 
-    def __init__(self, folder: Callable[[], str], first: Sequence[Change] = ()) -> None:
+    def __init__(self, folder: str) -> None:
         self.work: Message = {}
         self.papers = ""
         """The folder of the reports that were written last."""
-        self._folder, self._first = folder, first
+        self._folder = folder
         self._lock = threading.Lock()
         self._asked = 0
         self._boxes: dict[int, queue.SimpleQueue[Message | None]] = {}
         self._process: subprocess.Popen[str] | None = None
 
     def start(self) -> None:
-        """Have the process ready before it is needed: it takes a second to come up."""
+        """Have the process ready before it is needed: it takes most of a second to come up."""
         with self._lock:
             self._running()
+
+    def begin(self, first: Sequence[Change]) -> None:
+        """Have it do something before anybody asks."""
+        with self._lock:
+            self._running()
+            self._send({"first": first})
 
     def _running(self) -> subprocess.Popen[str]:
         if self._process is None or self._process.poll() is not None:
@@ -58,7 +64,7 @@ class Beside:
             )
             self._listener = threading.Thread(target=self._listen, args=(self._process,), daemon=True)
             self._listener.start()
-            self._send({"work": self.work, "folder": self._folder(), "first": [] if self.work else self._first})
+            self._send({"work": self.work, "folder": self._folder})
         return self._process
 
     def _send(self, message: Message) -> None:
@@ -74,8 +80,10 @@ class Beside:
             message = json.loads(line)
             self.work = message.get("work", self.work)
             self.papers = message.get("papers", self.papers)
-            box = self._boxes.get(message.pop("to", 0))
-            if box is not None:
+            to = message.pop("to", 0)
+            for box in [
+                box for number, box in list(self._boxes.items()) if to in (0, number)
+            ]:  # to nobody: whoever waits
                 box.put(None if message.get("end") else message)
         process.wait()
         for pipe in (process.stdin, process.stdout):

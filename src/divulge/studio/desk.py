@@ -6,6 +6,7 @@ What was asked before the page asked for something newer is not finished: whoeve
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import queue
@@ -25,13 +26,13 @@ from divulge.studio.work import FILE, Work
 from divulge.views import html
 
 Found = TypeVar("Found")
-_KEPT = 24
+_KEPT = 64
 """Results that are kept, so that going back to a tab takes no time."""
 _LARGEST_HELD = 4 * 1024**3
 """Bytes of files that are held in memory; larger ones are read where they lie, each time."""
 _OFTEN = 0.15
 """Seconds between two reports of progress."""
-_ARGUMENT = re.compile(r"\b([a-z]+(?:_[a-z]+)*)=(?=[\s.,;)]|$)")
+_ARGUMENT = re.compile(r"\b([a-z]+(?:_[a-z]+)*)=(?=[\s.,;:)]|$)")
 
 
 class Superseded(Exception):
@@ -98,7 +99,7 @@ class Desk:
     # --- finding out ----------------------------------------------------------------------------------------------
     def once(self, key: Any, make: Callable[[], Found]) -> Found:
         """What was found before for the same table and policy, else found now."""
-        own = (self.work.source, key)
+        own = (self.work.source, json.dumps(self.work.reading, sort_keys=True), key)
         if own in self._kept:
             self._kept.move_to_end(own)
         else:
@@ -124,7 +125,7 @@ class Desk:
 
         def opened() -> tuple[Any, Any]:
             self.progress(f"reading {self.work.name}")
-            found = dv.read(self.work.source, engine=dv.DuckDBEngine(progress=self._tell))
+            found = dv.read(self.work.source, **self.work.reading, engine=dv.DuckDBEngine(progress=self._tell))
             if _size(self.work.source) > _LARGEST_HELD:
                 return found, None
             # A text file would be read anew for each question; held, a slider answers seven times as fast on a million rows.
@@ -146,7 +147,7 @@ class Desk:
         while True:
             while ahead and self._answering and self._inbox.empty():
                 place_named(ahead.pop(0))
-            *older, newest = self._next()
+            *older, newest = self._next(place_named)
             for request in older:
                 self._answer(place_named, request, shown=False)
             self._answer(place_named, newest, shown=True)
@@ -157,15 +158,31 @@ class Desk:
             self._guarded(lambda: place_named(request["place"]).show(self, self._is_partial(request)))
         self.say(end=True)
 
-    def _next(self) -> Sequence[dict[str, Any]]:
-        found = [self._inbox.get()]
-        while not self._inbox.empty():
-            found.append(self._inbox.get())
-        waiting = [each for each in found if "to" in each]
-        for first in (each for each in found if "to" not in each):
-            self.work, self.folder = Work.from_dict(first["work"]) if first["work"] else Work(), first["folder"]
-            self._first = first["first"]
-        return waiting or self._next()
+    def _next(self, place_named: Callable[[str], Any]) -> Sequence[dict[str, Any]]:
+        """What is asked; where the desk was, and what the command line asked for, are no questions of a page."""
+        waiting: list[dict[str, Any]] = []
+        while not waiting or not self._inbox.empty():
+            message = self._inbox.get()
+            if "to" in message:
+                waiting.append(message)
+            elif "first" in message:
+                self._begin(place_named, message["first"])
+            else:
+                self.work, self.folder = (
+                    Work.from_dict(message["work"]) if message["work"] else Work(),
+                    message["folder"],
+                )
+        return waiting
+
+    def _begin(self, place_named: Callable[[str], Any], first: list[Any]) -> None:
+        """What the command line asked for, before a page asks for anything: a browser takes its time to start."""
+        self._first = first
+        with contextlib.suppress(
+            DivulgeError, OSError, Superseded
+        ):  # the page does it again, and is told what is wrong
+            self._change(place_named, {"place": "table"})
+            return
+        self._first = first
 
     def _is_partial(self, request: Mapping[str, Any]) -> bool:
         return bool(request.get("changes")) and not self.afresh

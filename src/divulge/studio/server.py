@@ -26,6 +26,7 @@ from typing import Any
 
 import uvicorn
 from starlette.applications import Starlette
+from starlette.background import BackgroundTask
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, RedirectResponse, Response, StreamingResponse
@@ -38,6 +39,7 @@ from divulge.studio.places import PLACES
 
 LARGEST_UPLOAD = 200 * 1024 * 1024
 _LARGEST_REQUEST = 1024 * 1024
+_DRAWING = threading.Lock()
 _SCRIPTS, _STYLES = ("page.js", "studio.js"), ("parts.css", "page.css", "studio.css")
 _REPORTS = ("report.html", "public-report.html")
 _OF_REPORTS = "sandbox allow-scripts allow-popups; default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:"
@@ -60,27 +62,26 @@ class OpenPage:
 class Studio:
     """All pages, and the private folder with what was dropped onto them."""
 
-    def __init__(self, first: Sequence[Change] = ()) -> None:
+    def __init__(self, spare: Beside, folder: str, first: Sequence[Change] = ()) -> None:
         self.stopping = threading.Event()
-        self._first = first
+        self._folder, self._first = folder, first
         self._sessions: dict[str, OpenPage] = {}
         self._left = time.monotonic()
-        self._spare = Beside(self.folder, first)
-        self._spare.start()
+        self._spare = spare
+        self._get_ready: BackgroundTask | None = BackgroundTask(self._prepare)
 
-    @cache  # noqa: B019 - there is one studio, which lives as long as its process
-    def folder(self) -> str:
-        """The private folder, which is removed at the end, or when the next studio starts after this one was killed."""
-        from divulge import engines
-
-        self._scratch = engines.Scratch()
-        return str(self._scratch.directory)
+    def _prepare(self) -> None:
+        """After the first answer, which needs no picture: what the next ones need."""
+        self._get_ready = None
+        threading.Thread(target=drawing_script, daemon=True).start()  # Ctrl-C does not wait for it
 
     def new(self) -> str:
-        """A page of its own, on the desk that stands ready."""
+        """A page of its own, on the desk that stands ready; the first one has begun with the table already."""
         name, beside = secrets.token_urlsafe(9), self._spare
+        if self._sessions:
+            beside.begin(self._first)
         self._sessions[name] = OpenPage(beside)
-        self._spare, self._left = Beside(self.folder, self._first), time.monotonic()
+        self._spare, self._left = Beside(self._folder), time.monotonic()
         return name
 
     def session(self, request: Request) -> OpenPage | None:
@@ -111,12 +112,10 @@ class Studio:
                 session.beside.close()
 
     def close(self) -> None:
-        """End every desk, and remove what was dropped."""
+        """End every desk."""
         self.stopping.set()
         for beside in (self._spare, *(each.beside for each in self._sessions.values())):
             beside.close()
-        if "_scratch" in vars(self):
-            self._scratch.remove()
 
     # --- routes ---------------------------------------------------------------------------------------------------
     def routes(self) -> list[Route]:
@@ -171,7 +170,9 @@ class Studio:
             return _refused(400, "this is not a request of the page")
         if wanted["place"] not in PLACES:
             return _refused(404, "there is no such place")
-        return StreamingResponse(_lines(session.beside.ask(wanted)), media_type="application/x-ndjson")
+        return StreamingResponse(
+            _lines(session.beside.ask(wanted)), media_type="application/x-ndjson", background=self._get_ready
+        )
 
     async def cancel(self, request: Request) -> Response:
         """End what the desk does."""
@@ -188,7 +189,10 @@ class Studio:
         name = PurePath(request.query_params.get("name", "").replace("\\", "/")).name
         if session is None or name in ("", ".", ".."):
             return _refused(404, "this page is not known here any more" if session is None else "the file has no name")
-        kept = Path(tempfile.mkdtemp(dir=await run_in_threadpool(self.folder))) / _safe(name)
+        too_large = _refused(413, "the file is larger than 200 MB", "open it by its path instead")
+        if int(request.headers.get("content-length", 0)) > LARGEST_UPLOAD:
+            return too_large
+        kept = Path(tempfile.mkdtemp(dir=self._folder)) / _safe(name)
         try:
             whole = await _keep(request, kept)
         except (OSError, ClientDisconnect):
@@ -196,7 +200,7 @@ class Studio:
             return _refused(400, "the file could not be kept")
         if not whole:
             shutil.rmtree(kept.parent, ignore_errors=True)
-            return _refused(413, "the file is larger than 200 MB", "open it by its path instead")
+            return too_large
         return JSONResponse({"path": str(kept), "name": name})
 
     async def paper(self, request: Request) -> Response:
@@ -270,12 +274,12 @@ async def _keep(request: Request, path: Path) -> bool:
     return True
 
 
-@cache
 def drawing_script() -> str:
-    """Vega, for the page to draw with; it takes seconds to put together, so a thread does it while the page is read."""
-    from divulge import charts
+    """Vega, for the page to draw with; it takes seconds to put together, once, while the first page is read."""
+    with _DRAWING:
+        from divulge import charts
 
-    return charts.drawing_script()
+        return charts.drawing_script()
 
 
 @cache
@@ -314,20 +318,19 @@ class _Server(uvicorn.Server):
 
 
 def serve(
-    first: Sequence[Change] = (),
+    desk: Beside,
+    folder: str,
+    first: Sequence[Change],
     *,
-    port: int = 0,
-    browser: bool = True,
-    idle: float = 1800.0,
-    tell: Callable[[str], None] = print,
+    port: int,
+    browser: bool,
+    idle: float,
+    tell: Callable[[str], None],
 ) -> None:
-    """Serve pages, in which `first` has been done, until Ctrl-C, or until none was open for `idle` seconds."""
+    """Serve pages, the first of them on this desk, until Ctrl-C, or until none was open for `idle` seconds."""
     bound = listening(port)
     number = bound.getsockname()[1]
-    studio = Studio(first)
-    soon = threading.Timer(_SOON, drawing_script)  # not at once: what is read first needs no picture
-    soon.daemon = True
-    soon.start()
+    studio = Studio(desk, folder, first)
 
     @contextlib.asynccontextmanager
     async def living(app: Starlette) -> AsyncIterator[None]:

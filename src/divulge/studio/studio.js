@@ -6,6 +6,7 @@ const [, , work, place] = location.pathname.split("/");
 const said = { command: "", python: "", policy: "", file: "divulge.toml" };
 let kind = "command";
 let number = 0; // of the newest request: parts for older ones come too late
+let drawings = []; // of the parts that were put last: a promise for each picture
 
 // --- asking ------------------------------------------------------------------------------------------------------
 async function ask(changes = []) {
@@ -21,6 +22,7 @@ async function ask(changes = []) {
       if (own !== number) continue;
       failed = failed || "error" in message;
       take(message);
+      if ("put" in message) release();
     }
     if (own === number && !failed) at("trouble").hidden = true;
   } catch {
@@ -29,7 +31,13 @@ async function ask(changes = []) {
     setTimeout(() => { if (own === number) ask(); }, 1000); // what was asked is not done twice; the page comes back as it is
   } finally {
     clearTimeout(slow);
-    if (own === number) { document.body.classList.remove("waiting"); at("doing").hidden = true; document.body.dataset.shown = own; }
+    if (own === number) {
+      document.body.classList.remove("waiting");
+      at("doing").hidden = true;
+      release();
+      await Promise.allSettled(drawings);
+      if (own === number && !waiting.length) document.body.dataset.shown = own;
+    }
   }
 }
 
@@ -62,8 +70,14 @@ function put(target, html) {
   if (!target) return;
   const held = document.activeElement;
   const path = target.contains(held) && held !== target ? address(held) : null;
+  const before = [...target.querySelectorAll("figure.live")];
   target.innerHTML = html; // made by the desk, which escapes every text; and the page's policy runs no script that stands in it
-  for (const figure of target.querySelectorAll("figure.live")) draw(figure);
+  drawings = drawings.filter((each) => each.open);
+  for (const [nth, figure] of target.querySelectorAll("figure.live").entries()) {
+    const drawn = draw(figure, before[nth]).finally(() => { drawn.open = false; });
+    drawn.open = true;
+    drawings.push(drawn);
+  }
   if (path) find(target, path)?.focus();
 }
 
@@ -82,7 +96,7 @@ function trouble({ error, hint }) {
 
 // --- pictures ----------------------------------------------------------------------------------------------------
 let vega;
-function draw(figure) {
+async function draw(figure, before) {
   vega ??= new Promise((done, failed) => {
     const script = document.createElement("script");
     script.type = "module"; // as a plain script its names would be those of the page
@@ -91,24 +105,57 @@ function draw(figure) {
     script.onerror = failed;
     document.head.append(script);
   });
-  vega.then(() => figure.isConnected && drawFigure(figure)).then((drawn) => {
-    const about = figure.closest("[data-click]")?.dataset;
-    if (!drawn || !about) return;
-    drawn.view.addEventListener("click", (_, item) => {
-      const datum = item?.datum ?? {};
-      if (about.field in datum && (!about.kind || datum.kind === about.kind)) change(about.click, about.of, datum[about.field]);
-    });
-  }).catch(() => {});
+  const [frame, sets] = framed(figure);
+  if (before?.view && before.frame === frame) return redraw(figure, before, sets);
+  before?.view?.finalize();
+  await vega;
+  if (!figure.isConnected) return;
+  const drawn = await drawFigure(figure);
+  if (!drawn) return;
+  Object.assign(figure, { frame, view: drawn.view, names: sets.map(([name]) => name) });
+  drawn.view.addEventListener("click", (_, item) => {
+    const about = drawn.view.container().closest("[data-click]")?.dataset;
+    const datum = item?.datum ?? {};
+    if (about && about.field in datum && (!about.kind || datum.kind === about.kind)) change(about.click, about.of, datum[about.field]);
+  });
+}
+
+// A picture without its data, and the data: sets are named by what is in them, which changes as a slider moves.
+function framed(figure) {
+  const { datasets = {}, ...rest } = JSON.parse(figure.querySelector("script").textContent);
+  const sets = Object.entries(datasets);
+  return [sets.reduce((text, [name], place) => text.replaceAll(name, `set ${place}`), JSON.stringify(rest)), sets];
+}
+
+// The same picture of other numbers: Vega moves what moved, where to draw it anew takes several times as long.
+async function redraw(figure, before, sets) {
+  figure.querySelector("img")?.remove();
+  figure.prepend(...before.querySelectorAll(":scope > figcaption"));
+  figure.append(before.querySelector(".drawn"));
+  const { frame, view, names } = before;
+  Object.assign(figure, { frame, view, names });
+  sets.forEach(([, rows], nth) => view.data(names[nth], rows));
+  await view.runAsync();
 }
 
 // --- controls ----------------------------------------------------------------------------------------------------
-let waiting = []; // changes that were made while a finger is still moving
-let timer;
-function change(name, of, value, pause = 0) {
-  waiting = waiting.filter((each) => each[0] !== name || each[1] !== of);
+// As somebody drags, the newest value goes out as soon as the first part of the last answer, the verdict, is there.
+let waiting = [];
+let isHeld = false;
+function change(name, of, value) {
+  waiting = waiting.filter((each) => each[0] !== name || each[1] !== (of || ""));
   waiting.push([name, of || "", value]);
-  clearTimeout(timer);
-  timer = setTimeout(() => { const changes = waiting; waiting = []; ask(changes); }, pause);
+  if (!isHeld) send();
+}
+function send() {
+  const changes = waiting;
+  waiting = [];
+  isHeld = true;
+  ask(changes);
+}
+function release() {
+  isHeld = false;
+  if (waiting.length) setTimeout(() => { if (!isHeld && waiting.length) send(); }, 0); // after what has come is shown
 }
 
 function twins(control) {
@@ -119,7 +166,7 @@ document.addEventListener("input", ({ target }) => {
   if (target.type !== "range") return;
   for (const twin of twins(target)) twin.value = target.value;
   switchOn(target);
-  change(target.name, target.dataset.of, target.value, 40);
+  change(target.name, target.dataset.of, target.value);
 });
 
 document.addEventListener("change", ({ target }) => {
@@ -150,8 +197,10 @@ document.addEventListener("keydown", (event) => {
 });
 
 // --- files -------------------------------------------------------------------------------------------------------
+const LARGEST = 200 * 1024 * 1024;
 async function upload(file) {
   if (!file) return;
+  if (file.size > LARGEST) return trouble({ error: `${file.name} is larger than 200 MB`, hint: "open it by its path instead" });
   take({ progress: `taking ${file.name}` });
   try {
     const answer = await fetch(`/w/${work}/file?name=${encodeURIComponent(file.name)}`, { method: "POST", body: file });
@@ -161,7 +210,7 @@ async function upload(file) {
     change("file", told.name, told.path);
   } catch {
     at("doing").hidden = true;
-    trouble({ error: `${file.name} could not be taken`, hint: "files over 200 MB are opened by their path" });
+    trouble({ error: `${file.name} could not be taken`, hint: "try again, or open it by its path" });
   }
 }
 document.addEventListener("dragover", (event) => { event.preventDefault(); document.body.classList.add("dropping"); });
@@ -203,6 +252,9 @@ alive.onopen = () => lost(false);
 alive.onerror = () => lost(true);
 addEventListener("pagehide", () => alive.close());
 
-for (const link of document.querySelectorAll("nav a")) if (link.getAttribute("href") === place) link.setAttribute("aria-current", "page");
+for (const link of document.querySelectorAll("nav a")) if (link.getAttribute("href") === place) {
+  link.setAttribute("aria-current", "page");
+  link.parentElement.scrollLeft = link.offsetLeft - link.parentElement.offsetLeft - 40; // where the row of tabs is longer than a phone is wide
+}
 document.title = `${document.querySelector("[aria-current]")?.textContent ?? ""} · divulge studio`;
 ask();

@@ -8,7 +8,7 @@ text, and opening the file gives the same work. A work is checked when it is mad
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -19,6 +19,8 @@ from divulge.errors import BadInput
 from divulge.policy import Policy, Promise
 
 FILE = "divulge.toml"
+TABLE, POLICY = "\ue000", "\ue001"
+"""Stand for the table and the policy file in lines of Python; no name that is quoted there can hold them."""
 LISTS = ("quasi_identifiers", "sensitive", "identifier", "leave_out", "plain")
 SINGLES = ("person", "weight")
 ROLES = (*LISTS, *SINGLES)
@@ -37,7 +39,8 @@ class Work:
     """Of the policy file."""
     base: str = ""
     """The folder from which paths in it are seen."""
-    method: str = "full-domain"
+    reading: Mapping[str, Any] = field(default_factory=dict)
+    """What was said about how the table is read, as arguments of dv.read."""
     metric: str = ""
     """What the front of losses is drawn against; empty: the one that leads."""
     hidden: bool = False
@@ -97,12 +100,36 @@ class Work:
     def command(self, verb: str, *more: str, policy: bool = True) -> str:
         """What does the same in a terminal."""
         taken = ("--policy", FILE) if policy else ()
-        return shlex.join(["divulge", *verb.split(), self.source or "TABLE", *taken, *more])
+        return shlex.join(["divulge", *verb.split(), self.source or "TABLE", *self._read_so, *taken, *more])
+
+    @property
+    def _read_so(self) -> Iterator[str]:
+        """How the table is read, as options."""
+        for name, value in self.reading.items():
+            yield f"--{'no-' * (value is False)}{name.replace('_', '-')}"
+            if not isinstance(value, bool):
+                yield str(value)
 
     def python(self, *lines: str) -> str:
         """What does the same in Python; TABLE and POLICY stand for this work's."""
+        table = {"source": self.source, **self.reading} if self.reading else self.source or "TABLE"
         told = "\n".join(("import divulge as dv", "", *lines))
-        return told.replace("TABLE", repr(self.source or "TABLE")).replace("POLICY", repr(FILE))
+        return told.replace(TABLE, repr(table)).replace(POLICY, repr(FILE))
+
+    @property
+    def method(self) -> str:
+        """How columns become coarser."""
+        return self.policy.method or "full-domain"
+
+    def with_method(self, name: str) -> Work:
+        """The same with columns that become coarser otherwise."""
+        rest = {key: value for key, value in self.document.items() if key != "method"}
+        return replace(self, document=_in_order(rest if name == "full-domain" else {**rest, "method": name}))
+
+    def read_otherwise(self, name: str, value: Any) -> Work:
+        """The same with something else said about how the table is read; None: found out."""
+        rest = {key: given for key, given in self.reading.items() if key != name}
+        return replace(self, reading=rest if value is None else {**rest, name: value})
 
     # --- decisions ----------------------------------------------------------------------------------------------------
     def role_of(self, column: str) -> str:
@@ -200,6 +227,7 @@ _ORDER = (
     *ROLES,
     "roles",
     "person_published",
+    "method",
     "suppression",
     "alone_share",
     "promises",

@@ -19,8 +19,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import IO
-from xml.etree import ElementTree as ET
+from typing import IO, TYPE_CHECKING
 
 from divulge.engines import DuckDBEngine
 from divulge.errors import BadInput
@@ -29,6 +28,9 @@ from divulge.table.paths import find_files
 from divulge.table.reading import ReadOptions
 from divulge.table.table import Declared, Table
 from divulge.table.text_files import codec_of, read_delimited
+
+if TYPE_CHECKING:
+    from xml.etree import ElementTree as ET
 
 _DATA = "data/input.csv"
 _DEFINITION = "input/definition.xml"
@@ -137,6 +139,8 @@ def _without_nulls(row: list[str]) -> list[str]:
 
 
 def _xml(archive: zipfile.ZipFile, name: str, encoding: str) -> ET.Element:
+    from xml.etree import ElementTree as ET
+
     text, where = _read(archive, name, encoding), f"{archive.filename}: {name}"
     if "<!DOCTYPE" in text or "<!ENTITY" in text:
         raise BadInput(f"{where} declares entities, which ARX never writes", hint="Do not trust this file")

@@ -26,11 +26,10 @@ _NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 
 def read_parquet(files: Files, *, source: str, engine: DuckDBEngine) -> Table:
     """The table in one or more Parquet files; key=value folders (Hive) become columns."""
-    listed = engine.files(files.paths, known_as=dict(zip(files.paths, files.shown(source), strict=True)))
+    known_as = dict(zip(files.paths, files.shown(source), strict=True))
+    relation = engine.parquet(files.paths, known_as=known_as, hive=hive_types(files))
     check_names(_stored_names(engine, files.paths[0], source=source), source=source)
-    hive = hive_types(files)
-    options = f"hive_partitioning = true, hive_types = {engine.struct(hive)}" if hive else "hive_partitioning = false"
-    return table_of(engine, f"read_parquet({listed}, {options})", source=source, reading=HowRead("parquet"))
+    return table_of(engine, relation, source=source, reading=HowRead("parquet"))
 
 
 def read_arrow(files: Files, *, source: str, engine: DuckDBEngine) -> Table:

@@ -12,12 +12,9 @@ import os
 import re
 import shutil
 import sys
-import urllib.error
-import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from http.client import HTTPException
 from pathlib import Path, PurePosixPath
 from typing import Any
 from urllib.parse import unquote, urlsplit, urlunsplit
@@ -58,6 +55,10 @@ def receive(engine: DuckDBEngine) -> Path:
 
 def download(address: Address, engine: DuckDBEngine) -> Path:
     """A file of the web, copied."""
+    import urllib.error
+    import urllib.request
+    from http.client import HTTPException  # with ssl behind it, which a local file does not need
+
     parts = urlsplit(address.url)
     login, _, host = parts.netloc.rpartition("@")
     request = urllib.request.Request(urlunsplit((*parts[:1], host, *parts[2:4], "")))  # noqa: S310 - http and https come here

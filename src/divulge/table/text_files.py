@@ -36,7 +36,7 @@ _SAMPLE_RECORDS = 1000
 _DELIMITERS = ",;|\t"
 _TYPED = re.compile(r"\s*([-+]?(\d+[.,]?\d*|[.,]\d+)([eE][-+]?\d+)?|\d{4}-\d\d-\d\d([ T]\d\d:\d\d.*)?)\s*")
 _OTHER_COMMA = re.compile(r"(?<!\d),|,(?!\d)")
-_UNKNOWN = frozenset({"na", "n/a", "nan", "null", "none"})
+_UNKNOWN = ("na", "n/a", "nan", "null", "none")
 
 
 @dataclass(frozen=True)
@@ -152,9 +152,9 @@ def _is_word(cell: str) -> bool:
 _INTEGER, _LONG, _DECIMAL, _PADDED, _DATE, _TIMESTAMP, _ZONED, _OTHER = (1 << bit for bit in range(8))
 _FRACTION = 256
 """The bit of a fraction of no digits; the next bit is that of one digit, and so on."""
-_MOST_DIGITS = 20
-_COMMA, _COMMA_OR_THOUSANDS = 1 << 29, 1 << 30
-"""1,5 and 1.234,50 are numbers with a decimal comma; 1,234 is one, or a thousand with its separator."""
+_MOST_DIGITS = 19
+_NO_VALUE, _COMMA, _COMMA_OR_THOUSANDS = 1 << 28, 1 << 29, 1 << 30
+"""NaN and its like; 1,5 and 1.234,50 are numbers with a decimal comma; 1,234 is one, or a thousand with its separator."""
 _FIRST_ROWS = 10_000
 _FIXED_POINT = "-?(0|[1-9][0-9]*)?[.][0-9]+"
 _FIXED_COMMA = _FIXED_POINT.replace(".", ",")
@@ -185,9 +185,7 @@ def _shapes(engine: Engine, relation: str, names: Sequence[str], *, numbers: boo
         masks, rows = _first_shapes(engine, relation, names, numbers=numbers)
     if rows == _FIRST_ROWS:
         undecided = {
-            name: mask
-            for name, mask in masks.items()
-            if not mask or _type(mask) != "VARCHAR" or _type_by_comma(mask) != "VARCHAR"
+            name: mask for name, mask in masks.items() if not mask & ~_NO_VALUE or _is_typed(mask & ~_NO_VALUE)
         }
         masks |= _all_shapes(engine, relation, undecided, numbers=numbers)
     return masks
@@ -209,7 +207,8 @@ def _all_shapes(engine: Engine, relation: str, first: Mapping[str, int], *, numb
     if not first:
         return {}
     shapes = []
-    for place, (name, mask) in enumerate(first.items()):
+    for place, (name, seen) in enumerate(first.items()):
+        mask = seen & ~_NO_VALUE
         dates = not mask or bool(mask & (_DATE | _TIMESTAMP | _ZONED))
         shape = _shape(engine, engine.quote(name), numbers=numbers and (not mask or not dates), dates=dates)
         shapes.append(f"bit_or({shape}) AS c{place}")
@@ -232,8 +231,11 @@ def _shape(engine: Engine, cell: str, *, numbers: bool, dates: bool) -> str:
         padded = f"CASE WHEN {cell} LIKE '%0' AND {digits} > 1 THEN {_PADDED} ELSE 0 END"
         return f"{padded} + {_FRACTION} * (1 << CAST({digits} AS INTEGER))"
 
+    # A word begins like none of what follows: one look instead of one for each shape, and most cells are words.
+    nothing = f"lower(trim({cell})) IN ({', '.join(map(engine.literal, _UNKNOWN))})"
+    word = f"WHEN NOT {like('[-.,0-9].*')} THEN CASE WHEN {nothing} THEN {_NO_VALUE} ELSE {_OTHER} END "
     number = (
-        f"WHEN {like('-?(0|[1-9][0-9]{0,14}) *')} THEN {_INTEGER} "
+        f"WHEN {like('-?(0|[1-9][0-9]{0,14}) *')} THEN {_INTEGER} {word}"
         f"WHEN {like(_FIXED_POINT)} THEN {_DECIMAL} + {fraction('.')} "
         f"WHEN {like(_GROUPED)} THEN {_COMMA_OR_THOUSANDS} + {fraction(',')} "
         f"WHEN {like(_FIXED_COMMA)} OR {like(_GROUPED_COMMA)} THEN {_COMMA} + {fraction(',')} "
@@ -241,7 +243,7 @@ def _shape(engine: Engine, cell: str, *, numbers: bool, dates: bool) -> str:
         f"WHEN {like(_FLOATING_POINT)} AND {valid('DOUBLE')} THEN {_DECIMAL} "
     )
     date = (
-        f"WHEN {like(_DAY)} AND {valid('DATE')} THEN {_DATE} "
+        f"{'' if numbers else word}WHEN {like(_DAY)} AND {valid('DATE')} THEN {_DATE} "
         f"WHEN {like(_MOMENT)} AND {valid('TIMESTAMP')} THEN {_TIMESTAMP} "
         f"WHEN {like(_MOMENT + _ZONE)} AND {valid('TIMESTAMPTZ')} THEN {_ZONED} "
     )
@@ -256,7 +258,7 @@ def _type(mask: int) -> str:
         return "BIGINT"
     if date := {_DATE: "DATE", _TIMESTAMP: "TIMESTAMP", _ZONED: "TIMESTAMPTZ"}.get(mask):
         return date
-    if mask & (_LONG | _DATE | _TIMESTAMP | _ZONED | _OTHER | _COMMA | _COMMA_OR_THOUSANDS):
+    if mask & (_LONG | _DATE | _TIMESTAMP | _ZONED | _OTHER | _NO_VALUE | _COMMA | _COMMA_OR_THOUSANDS):
         return "VARCHAR"
     lengths = (mask // _FRACTION) | (1 if mask & _INTEGER else 0)
     # 1.50 and 2.25 print one scale; 250.10 beside 250.1 means that the last zero tells two values apart.
@@ -268,6 +270,11 @@ def _type_by_comma(mask: int) -> str:
     if not mask & (_COMMA | _COMMA_OR_THOUSANDS) or mask & _DECIMAL:
         return "VARCHAR"
     return _type(mask & ~(_COMMA | _COMMA_OR_THOUSANDS) | _DECIMAL)
+
+
+def _is_typed(mask: int, decimal: str | None = None) -> bool:
+    """Whether a column's shapes make more than text of it, by point or by comma where the sign is not known."""
+    return _type(mask) != "VARCHAR" or (decimal != "." and _type_by_comma(mask) != "VARCHAR")
 
 
 @dataclass(frozen=True)
@@ -317,10 +324,14 @@ def cell_types(
     both = [
         name
         for name, mask in masks.items()
-        if mask & _DECIMAL and mask & (_COMMA | _COMMA_OR_THOUSANDS) and not mask & _OTHER
+        if mask & _DECIMAL and mask & (_COMMA | _COMMA_OR_THOUSANDS) and not mask & (_OTHER | _NO_VALUE)
     ]
     if both and decimal is None:
         notes.append(f"the numbers of {listed(both)} have both dots and commas before their last digits: read as text")
+    words = [name for name, mask in masks.items() if mask & _NO_VALUE and _is_typed(mask & ~_NO_VALUE, decimal)]
+    if words:
+        told = f"{listed(words)} would be numbers or dates but for words such as NaN, NA or null: read as text"
+        notes.append(f"{told}; leave such cells empty")
     return CellTypes(types | dict.fromkeys(commas, "DOUBLE"), tuple(commas), tuple(notes))
 
 

@@ -16,7 +16,6 @@ from divulge import metrics, results
 from divulge.errors import BadInput
 from divulge.metrics import Measurement
 from divulge.policy import Outcome, Verdict, guard
-from divulge.views import gates
 from divulge.views.words import bullet, class_name, classes, grid, heading, noted, number, people, percent, rows
 
 if TYPE_CHECKING:
@@ -287,6 +286,8 @@ def measurement_rows(measurement: Measurement, *, classes: bool = False) -> resu
 @results.document_of.register(Verdict)
 def verdict_document(verdict: Verdict) -> dict[str, Any]:
     """Everything `divulge check --json` prints."""
+    from divulge.views import gates  # which knows anatomized releases too, and a measurement none
+
     measurement = verdict.measurement
     return {
         "holds": verdict.holds,

@@ -139,6 +139,7 @@ def _command(report: Report) -> str:
     if isinstance(report.found, publish.GeneralizedRelease):
         share = report.found.policy.suppression
         tail += ["--suppression", f"{share:g}"] if share != report.made_from.file.suppression else []
+        tail += ["--method", report.found.plan.asked_as] if _method_told(report) else []
         return shlex.join(["divulge", "generalize", _source(report), *flags, *tail, "--report", "report.html"])
     if isinstance(report.found, AnatomizedRelease):
         bounds = [word for line in report.found.model.texts().items() for word in (f"--{line[0]}", str(line[1]))]
@@ -148,6 +149,12 @@ def _command(report: Report) -> str:
     if report.release is not None or isinstance(report.found, ReleaseCheck):
         flags = []
     return shlex.join(["divulge", "report", _source(report), *flags, *tail, *last])
+
+
+def _method_told(report: Report) -> bool:
+    """Whether whoever makes the release again has to say how."""
+    found, usual = report.found, report.made_from.file.method or "full-domain"
+    return isinstance(found, publish.GeneralizedRelease) and found.plan.asked_as != usual
 
 
 def _policy_flags(report: Report) -> list[str]:
@@ -340,6 +347,7 @@ def _python(report: Report) -> str:
     closing = f'{", ".join(last)}).save("report.html")'
     if isinstance(report.found, publish.GeneralizedRelease):
         given = [source, f"policy={policy}", *roles, f"suppression={report.found.policy.suppression:g}"]
+        given += [f"method={report.found.plan.asked_as!r}"] if _method_told(report) else []
         return f"release = dv.generalize({', '.join(given)})\ndv.report(release, {closing}"
     if isinstance(report.found, AnatomizedRelease):
         given = [source, *roles, *(f"{name}={bound!r}" for name, bound in report.found.model.texts().items())]

@@ -257,7 +257,7 @@ def lines_of_levels(model: anatomy.AlphaBetaGammaDelta, levels: anatomy.Reached)
     return [
         PromiseLine(
             name,
-            f"at most {bound}",
+            f"at most {bound if bound.denominator < 100 else number(float(bound))}",
             float(getattr(levels, name)),
             float(bound),
             getattr(levels, name) <= bound,

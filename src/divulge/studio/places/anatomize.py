@@ -14,9 +14,21 @@ import divulge as dv
 from divulge import charts
 from divulge.errors import BadInput
 from divulge.studio.desk import Desk
-from divulge.studio.places.place import Html, Place, button, card, choice, el, labelled, needs_table, tick, void
+from divulge.studio.places.place import (
+    Html,
+    Place,
+    button,
+    card,
+    choice,
+    el,
+    labelled,
+    needs_table,
+    tick,
+    void,
+    whole_given,
+)
 from divulge.studio.places.promises import released
-from divulge.studio.work import Work
+from divulge.studio.work import POLICY, TABLE, Work
 from divulge.views import html, summary, words
 
 _NAME = "anatomize"
@@ -40,7 +52,7 @@ def _bound(desk: Desk, of: str, value: Any) -> Work:
 
 
 def _tables(desk: Desk, _: str, value: Any) -> Work:
-    return desk.work.with_argument(_NAME, "tables", int(value) if value else None)
+    return desk.work.with_argument(_NAME, "tables", whole_given(value) if value else None)
 
 
 def _locality(desk: Desk, _: str, value: Any) -> Work:
@@ -63,7 +75,7 @@ def _out(desk: Desk, _: str, value: Any) -> Work:
 def _publish(desk: Desk, *_: Any) -> None:
     """Write, read back, work out the levels again."""
     folder = Path(desk.work.argument(_NAME, "out", _FOLDER)).expanduser()
-    release = _anatomized(desk)
+    release = anatomized(desk)
     desk.progress("writing the tables, reading them back and working out the levels again")
     release.write(folder)
     desk.say(published=str(folder))
@@ -97,15 +109,16 @@ def _promises_something(work: Work) -> bool:
     return bool(work.policy.promises or work.policy.protections)
 
 
-def _arguments(desk: Desk) -> dict[str, Any]:
+def arguments(desk: Desk) -> dict[str, Any]:
     """Of dv.anatomize, beside the roles."""
     given = {name: desk.work.argument(_NAME, name) for name in (*_BOUNDS, "tables", "locality")}
     given["beta"] = given["beta"] or _of_release(desk) or _SHARES[0]
     return {name: value for name, value in given.items() if value is not None}
 
 
-def _anatomized(desk: Desk) -> Any:
-    asked = _arguments(desk)
+def anatomized(desk: Desk) -> Any:
+    """The tables and groups that keep the bounds."""
+    asked = arguments(desk)
 
     def grouped() -> Any:
         desk.progress("dividing columns into tables, and records into groups")
@@ -116,7 +129,7 @@ def _anatomized(desk: Desk) -> Any:
 
 def _sides(desk: Desk, about: str) -> Any:
     """Anatomized and generalized at the same bound, all asked the same queries."""
-    work, asked, roles = desk.work, _arguments(desk), _roles(desk.work)
+    work, asked, roles = desk.work, arguments(desk), _roles(desk.work)
     rules = dict(work.policy.hierarchies) or None
     tables = asked.get("tables", min(2, len(roles["quasi_identifiers"])))
 
@@ -145,7 +158,7 @@ def _generalized(desk: Desk) -> Any:
         release.write(folder)
         return dv.open_release(folder)
 
-    return desk.by_policy(f"opened by {desk.work.method}", opened)
+    return desk.by_policy("opened", opened)
 
 
 def _truth(desk: Desk) -> Any:
@@ -160,7 +173,8 @@ def _truth(desk: Desk) -> Any:
 
 
 # --- the same without the page ----------------------------------------------------------------------------------------
-def _tell_same(desk: Desk, asked: dict[str, Any]) -> None:
+def told_command(desk: Desk, asked: dict[str, Any]) -> tuple[str, str, str]:
+    """The command that writes the tables, the Python that makes them, and their folder."""
     work, roles = desk.work, _roles(desk.work)
     options = {"quasi_identifiers": "--qi", "leave_out": "--leave-out"}
     flags = [part for role, names in roles.items() for name in names for part in (options.get(role, f"--{role}"), name)]
@@ -169,21 +183,24 @@ def _tell_same(desk: Desk, asked: dict[str, Any]) -> None:
         for name, value in asked.items()
         for part in ([f"--{name}"] if value is True else [f"--{name}", str(value)])
     ]
-    out, condition = work.argument(_NAME, "out", _FOLDER), work.argument(_NAME, "condition", "")
-    lines = [work.command("anatomize", *flags, "--out", out, policy=False)]
+    out = work.argument(_NAME, "out", _FOLDER)
     more = "".join(f", {name}={value!r}" for name, value in {**roles, **asked}.items())
-    python = [f"release = dv.anatomize(TABLE{more})", f"release.write({out!r})"]
+    return work.command("anatomize", *flags, "--out", out, policy=False), f"dv.anatomize({TABLE}{more})", out
+
+
+def _tell_same(desk: Desk, asked: dict[str, Any]) -> None:
+    work, condition = desk.work, desk.work.argument(_NAME, "condition", "")
+    made, program, out = told_command(desk, asked)
+    lines, python = [made], [f"release = {program}", f"release.write({out!r})"]
     if condition:
         lines.append(shlex.join(["divulge", "query", out, condition]))
         python.append(f"print(dv.query({out!r}, {condition!r}))")
         if _promises_something(work):
-            method = () if work.method == "full-domain" else ("--method", work.method)
-            by = f", method={work.method!r}" if method else ""
             lines += [
-                work.command("generalize", *method, "--out", work.target),
+                work.command("generalize", "--out", work.target),
                 shlex.join(["divulge", "query", work.target, condition]),
             ]
-            python.append(f"dv.generalize(TABLE, policy=POLICY{by}).write({work.target!r})")
+            python.append(f"dv.generalize({TABLE}, policy={POLICY}).write({work.target!r})")
             python.append(f"print(dv.query({work.target!r}, {condition!r}))")
     desk.same_as("\n".join(lines), *python)
 
@@ -195,7 +212,7 @@ def _controls(desk: Desk) -> Iterator[Html]:
     for name, told in _BOUNDS.items():
         nothing = "no bound"
         if name == "beta":
-            nothing = f"{of_release}, as what Promises would publish" if of_release else _SHARES[0]
+            nothing = f"{of_release}, as on Promises" if of_release else _SHARES[0]
         chosen = work.argument(_NAME, name, "")
         options = [("", nothing), *((each, each) for each in _SHARES if each != nothing)]
         yield labelled(f"{name}: {told}", choice("bound", options, chosen, of=name))
@@ -235,9 +252,9 @@ def show(desk: Desk, changed: bool) -> None:  # noqa: FBT001 - as every place
     if not changed:
         desk.put("controls", *_controls(desk))
         desk.put("view", *(el("div", id=each) for each in ("done", "groups", "ask", "sides")))
-    asked = _arguments(desk)
+    asked = arguments(desk)
     _tell_same(desk, asked)
-    release = _anatomized(desk)
+    release = anatomized(desk)
     desk.put("groups", *_groups(desk, release))
     desk.put("ask", _ask(desk, release))
     desk.put("sides", _side_by_side(desk))
@@ -327,7 +344,7 @@ def _side_by_side(desk: Desk) -> Html:
         "left out",
         "off by, in the middle",
     )
-    told = f" make up more than {_arguments(desk)['beta']}. All are asked the same 1,000 counts; the last column is how far off the middle "
+    told = f" make up more than {arguments(desk)['beta']}. All are asked the same 1,000 counts; the last column is how far off the middle "
     told += "one is. An anatomized release shows every combination of a table, so that anybody can see who is in it if one is rare."
     same = "Four releases at the same bound: in no group and no class does a value of "
     lead = html.joined((same, html.value(about), told))

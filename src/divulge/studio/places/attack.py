@@ -14,6 +14,7 @@ import divulge as dv
 from divulge import attacks, charts, views
 from divulge.errors import BadInput
 from divulge.studio.desk import Desk, in_words
+from divulge.studio.places.anatomize import anatomized, arguments, told_command
 from divulge.studio.places.place import (
     Html,
     Place,
@@ -26,13 +27,14 @@ from divulge.studio.places.place import (
     shown_name,
     tick,
     void,
+    whole_given,
 )
 from divulge.studio.places.promises import released
-from divulge.studio.work import FILE, Work
+from divulge.studio.work import FILE, POLICY, TABLE, Work
 from divulge.views import html
 
 _NAME = "attack"
-_THIS, _AS_IT_CAME = "", "the table as it came"
+_THIS, _AS_IT_CAME, _GROUPS = "", "the table as it came", "the tables and groups of Anatomize"
 _USUAL = {"records": 1000, "seed": 1, "wrong": 0, "subsets": 0}
 _TABLES = {
     "control": ("people who are not in it", "what she achieves against them is no fault of the release"),
@@ -107,14 +109,17 @@ def _arguments(work: Work) -> dict[str, Any]:
 def _attacked(desk: Desk) -> Any:
     """What the adversaries achieve."""
     work, against = desk.work, desk.work.argument(_NAME, "against", _THIS)
-    release = released(desk) if against == _THIS else desk.table if against == _AS_IT_CAME else against
-    asked = _arguments(work)
+    asked, settings = _arguments(work), ""
+    if against == _GROUPS:  # which promise their own bounds, not those of the policy
+        release, settings = anatomized(desk), json.dumps(arguments(desk))
+    else:
+        release = released(desk) if against == _THIS else desk.table if against == _AS_IT_CAME else against
+        asked["policy"] = work.policy
 
     def played() -> Any:
-        told = desk.progress("playing the adversaries")
-        return dv.attack(release, truth=desk.table, policy=work.policy, progress=told, **asked)
+        return dv.attack(release, truth=desk.table, progress=desk.progress("playing the adversaries"), **asked)
 
-    return desk.by_policy(f"attack on {against} by {work.method}: {json.dumps(asked)}", played)
+    return desk.by_policy(f"attack on {against} {settings}: {json.dumps(_arguments(work))}", played)
 
 
 def _composed(desk: Desk) -> Any:
@@ -129,7 +134,7 @@ def _composed(desk: Desk) -> Any:
         person = work.policy.roles.get("person")
         return dv.compose([*out, *release], truth=desk.table, person=person, ledger=ledger)
 
-    return desk.by_policy(f"composed by {work.method} with {json.dumps([out, ledger])}", put_together)
+    return desk.by_policy(f"composed with {json.dumps([out, ledger])}", put_together)
 
 
 def _promises_something(work: Work) -> bool:
@@ -141,7 +146,6 @@ def _tell_same(desk: Desk) -> None:
     """One mapping of arguments, as the page, the command line and Python take it."""
     work, asked, out = desk.work, _arguments(desk.work), _out_already(desk.work)
     against, ledger = work.argument(_NAME, "against", _THIS), work.argument(_NAME, "ledger")
-    method = () if work.method == "full-domain" else ("--method", work.method)
     flags = [
         part
         for name, given in asked.items()
@@ -149,22 +153,27 @@ def _tell_same(desk: Desk) -> None:
         for part in ("--attack" if name == "attacks" else f"--{name}", str(value))
     ]
     attacked = {_THIS: work.target, _AS_IT_CAME: work.source}.get(against, against)
-    truth = ("--truth", work.source)
-    lines = [work.command("generalize", *method, "--out", work.target)] if against == _THIS or out or ledger else []
-    lines.append(shlex.join(["divulge", "attack", attacked, *truth, "--policy", FILE, *flags]))
-    release = f"release = dv.generalize(TABLE, policy=POLICY{f', method={work.method!r}' if method else ''})"
-    python = [release] if against == _THIS or out or ledger else []
-    given = {_THIS: "release", _AS_IT_CAME: "TABLE"}.get(against, repr(against))
+    truth, generalized = ("--truth", work.source), against == _THIS or out or ledger
+    lines = [work.command("generalize", "--out", work.target)] if generalized else []
+    python = [f"release = dv.generalize({TABLE}, policy={POLICY})"] if generalized else []
+    given = {_THIS: "release", _AS_IT_CAME: TABLE, _GROUPS: "groups"}.get(against, repr(against))
+    by, held = ["--policy", FILE], f", policy={POLICY}"
+    if against == _GROUPS:
+        made, program, attacked = told_command(desk, arguments(desk))
+        lines, python, by, held = [*lines, made], [*python, f"groups = {program}"], [], ""
+    if work.reading:  # for the Python they stand with the table
+        lines.insert(0, "# --truth takes no options of reading: give a file that needs none, or take the Python")
+    lines.append(shlex.join(["divulge", "attack", attacked, *truth, *by, *flags]))
     more = "".join(f", {name}={value!r}" for name, value in asked.items())
-    python.append(f"print(dv.attack({given}, truth=TABLE, policy=POLICY{more}))")
+    python.append(f"print(dv.attack({given}, truth={TABLE}{held}{more}))")
     if out or ledger:
         person = work.policy.roles.get("person")
-        by = {"person": person, "ledger": ledger}
-        extra = [part for name, value in by.items() if value for part in (f"--{name}", value)]
+        tied = {"person": person, "ledger": ledger}
+        extra = [part for name, value in tied.items() if value for part in (f"--{name}", value)]
         lines.append(shlex.join(["divulge", "compose", *out, work.target, *truth, *extra]))
-        said = "".join(f", {name}={value!r}" for name, value in by.items() if value)
+        said = "".join(f", {name}={value!r}" for name, value in tied.items() if value)
         listed = ", ".join([*map(repr, out), "release"])
-        python.append(f"print(dv.compose([{listed}], truth=TABLE{said}))")
+        python.append(f"print(dv.compose([{listed}], truth={TABLE}{said}))")
     desk.same_as("\n".join(lines), *python)
 
 
@@ -174,6 +183,7 @@ def _controls(work: Work) -> Iterator[Html]:
     options = [
         (_THIS, "what would be published"),
         (_AS_IT_CAME, _AS_IT_CAME),
+        *([(_GROUPS, _GROUPS)] if work.policy.roles.get("sensitive") else []),
         *((one, one) for one in _out_already(work)),
     ]
     yield choice("against", options, work.argument(_NAME, "against", _THIS), label="what is attacked")
@@ -252,9 +262,8 @@ def show(desk: Desk, changed: bool) -> None:  # noqa: FBT001 - as every place
 
 def _achieved(desk: Desk, found: Any) -> Iterator[Html]:
     against = desk.work.argument(_NAME, "against", _THIS)
-    named = (
-        "What would be published" if against == _THIS else "The table as it came" if against == _AS_IT_CAME else against
-    )
+    said = {_THIS: "what would be published"}.get(against, against)
+    named = said[0].upper() + said[1:]
     found = replace(found, settings={**found.settings, "source": named}, notes=tuple(map(in_words, found.notes)))
     if desk.work.hidden:
         found = replace(found, attempts=tuple(replace(one, most_at_risk=()) for one in found.attempts))
@@ -287,10 +296,6 @@ def _text(value: Any) -> str:
     return str(value).strip()
 
 
-def _whole(value: Any) -> int:
-    return int(number_given(value))
-
-
 PLACE = Place(
     _NAME,
     "Attack",
@@ -299,9 +304,9 @@ PLACE = Place(
         "against": _said("against", str),
         "knows": _knows,
         "wrong": _said("wrong", lambda value: round(number_given(value) / 100, 6)),
-        "subsets": _said("subsets", _whole),
-        "records": _said("records", _whole),
-        "seed": _said("seed", _whole),
+        "subsets": _said("subsets", whole_given),
+        "records": _said("records", whole_given),
+        "seed": _said("seed", whole_given),
         "control": _said("control", _text),
         "background": _said("background", _text),
         "attack": _attack,

@@ -12,7 +12,7 @@ from typing import Any
 import divulge as dv
 from divulge import charts, results, values, views
 from divulge.studio.desk import Desk
-from divulge.studio.places.place import Html, Place, button, card, el, labelled, number_given, void
+from divulge.studio.places.place import Html, Place, button, card, el, labelled, number_given, void, whole_given
 from divulge.studio.work import Work
 from divulge.views import html
 
@@ -92,7 +92,7 @@ def _trust(desk: Desk, _: str, value: Any) -> Work:
 
 
 def _budget(desk: Desk, _: str, value: Any) -> Work:
-    return desk.work.with_argument(_NAME, "budget", int(number_given(value)) or None)
+    return desk.work.with_argument(_NAME, "budget", whole_given(value) or None)
 
 
 # --- what the library says --------------------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from divulge.api import hierarchies
 from divulge.errors import BadInput
 from divulge.studio.desk import Desk
 from divulge.studio.places.place import Html, Place, button, card, choice, el, labelled, meter, needs_table, void
-from divulge.studio.work import Work
+from divulge.studio.work import POLICY, TABLE, Work
 from divulge.views import html
 
 _EXAMPLES = 6
@@ -130,6 +130,8 @@ def _set_kind(desk: Desk, _: str, value: Any) -> Work | None:
 
 
 def _set_parameter(desk: Desk, of: str, value: Any) -> Work:
+    if of not in _KINDS:
+        raise BadInput(f"there is no such rule as {of!r}")
     try:
         return _with(desk, _rule_of(of, str(value)))
     except ValueError as error:
@@ -160,7 +162,7 @@ def _built(desk: Desk) -> Any:
         specs = {name: rule for name, rule in work.policy.hierarchies.items() if name in columns}
         return hierarchies.build(desk.table, columns, specs=specs)
 
-    return desk.by_policy("levels", made, "promises", "suppression", "protect", "adversary", "alone_share")
+    return desk.by_policy("levels", made, "method", "promises", "suppression", "protect", "adversary", "alone_share")
 
 
 def show(desk: Desk, changed: bool) -> None:  # noqa: FBT001 - as every place
@@ -178,7 +180,7 @@ def show(desk: Desk, changed: bool) -> None:  # noqa: FBT001 - as every place
     )
     desk.same_as(
         work.command("hierarchy build", "--column", column, *written, policy=False),
-        "release = dv.generalize(TABLE, policy=POLICY)",
+        f"release = dv.generalize({TABLE}, policy={POLICY})",
         f"print(release.hierarchies[{column!r}])",
     )
     desk.put("controls", *_controls(desk, column, rule))

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
@@ -61,7 +62,16 @@ def measured_before(desk: Desk) -> Any:
         return dv.measure(table, **known, adversary=policy.adversary)
 
     return desk.by_policy(
-        "before", measured, "promises", "suppression", "hierarchies", "protect", "alone_share", "plain", "leave_out"
+        "before",
+        measured,
+        "method",
+        "promises",
+        "suppression",
+        "hierarchies",
+        "protect",
+        "alone_share",
+        "plain",
+        "leave_out",
     )
 
 
@@ -73,9 +83,17 @@ def usual_metrics() -> list[Any]:
 def number_given(value: Any) -> float:
     """What a field for numbers holds."""
     try:
-        return float(value)
+        found = float(value)
     except (TypeError, ValueError):
-        raise BadInput(f"{value!r} is not a number") from None
+        found = math.nan
+    if not math.isfinite(found):
+        raise BadInput(f"{value!r} is not a number")
+    return found
+
+
+def whole_given(value: Any) -> int:
+    """What a field for whole numbers holds."""
+    return int(number_given(value))
 
 
 def labelled(words: Any, control: Html, *, small: Any = None) -> Html:

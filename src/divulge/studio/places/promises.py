@@ -6,13 +6,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import replace
-from itertools import product
-from typing import Any, cast
+from typing import Any
 
 import divulge as dv
 from divulge import charts, metrics, values
 from divulge.errors import BadInput
-from divulge.policy import Promise
+from divulge.policy import Policy, Promise
 from divulge.studio.desk import Desk
 from divulge.studio.places.place import (
     Html,
@@ -29,7 +28,7 @@ from divulge.studio.places.place import (
     usual_metrics,
     void,
 )
-from divulge.studio.work import Work
+from divulge.studio.work import POLICY, TABLE, Work
 from divulge.views import html, summary, words
 
 _MOST_LEFT_OUT = 20
@@ -38,6 +37,7 @@ _MOST_LOOKED_AT = 600
 """Combinations of levels that are all looked at without being asked to."""
 _MOST_DRAWN = 150
 _MOST_K = 50
+_LARGEST_ROUNDED = 1e9
 _METHODS = (
     ("full-domain", "one level for each column"),
     ("mondrian", "boxes (Mondrian)"),
@@ -62,7 +62,8 @@ def _promised(desk: Desk, of: str, value: Any) -> Work:
 def _take(desk: Desk, of: str, value: Any) -> Work:
     """A point of the front: the promise that makes it the best, rounded so that the point keeps it."""
     metric, bound, desk.afresh = _metric(of), number_given(value), True
-    rounded = math.ceil(bound * 1e4) / 1e4 if metric.worse == "high" else math.floor(bound * 1e4) / 1e4
+    nearest = math.ceil if metric.worse == "high" else math.floor
+    rounded = nearest(bound * 1e4) / 1e4 if abs(bound) < _LARGEST_ROUNDED else bound
     return desk.work.with_promise(of, rounded)
 
 
@@ -86,9 +87,7 @@ def _look_at_all(desk: Desk, *_: Any) -> None:
 
 
 def _method(desk: Desk, _: str, value: Any) -> Work:
-    if value not in [name for name, _ in _METHODS]:
-        raise BadInput(f"there is no method {value!r}")
-    return replace(desk.work, method=str(value))
+    return desk.work.with_method(str(value))
 
 
 def _metric(name: str) -> Any:
@@ -104,16 +103,15 @@ def released(desk: Desk) -> Any:
     def searched() -> Any:
         table = desk.table
         desk.progress("looking for the levels that lose least")
-        return dv.generalize(table, policy=desk.work.policy, method=cast("Any", desk.work.method))
+        return dv.generalize(table, policy=desk.work.policy)
 
-    return desk.by_policy(f"release by {desk.work.method}", searched)
+    return desk.by_policy("release", searched)
 
 
 def _explained(desk: Desk) -> Any:
     release = released(desk)
     return desk.by_policy(
-        f"price by {desk.work.method}",
-        lambda: release.explain(progress=desk.progress("working out what each promise costs")),
+        "price", lambda: release.explain(progress=desk.progress("working out what each promise costs"))
     )
 
 
@@ -121,18 +119,21 @@ def _front(desk: Desk, against: str) -> Any:
     """Every combination of levels that keeps all promises but those on this metric."""
     work = desk.work.with_promise(against, None)
     policy = work.policy if work.promises else work.with_suppression(0).policy
+    return _all_nodes(desk, against, policy)
 
+
+def _kept_nodes(desk: Desk, against: str) -> Any:
+    """Every combination of levels that keeps every promise: the front's own where nothing is promised of its metric."""
+    return _all_nodes(desk, against, desk.work.policy)
+
+
+def _all_nodes(desk: Desk, against: str, policy: Policy) -> Any:
     def looked() -> Any:
         desk.progress("looking at every combination of levels")
         return dv.tradeoff(desk.table, against, policy=policy)
 
-    return desk.by_policy(f"front of {against}", looked)
-
-
-def _kept_nodes(desk: Desk) -> Any:
-    """Every combination of levels that keeps every promise."""
-    leading = metrics.leading_metric("identity").name
-    return desk.by_policy("nodes", lambda: dv.tradeoff(desk.table, leading, policy=desk.work.policy))
+    kept = f"{policy.promises} {policy.suppression}"
+    return desk.by_policy(f"nodes against {against} that keep {kept}", looked, "method", "promises", "suppression")
 
 
 # --- controls ---------------------------------------------------------------------------------------------------------
@@ -209,11 +210,7 @@ def show(desk: Desk, changed: bool) -> None:  # noqa: FBT001 - as every place
         return
     work = desk.work
     desk.say(head=f"{work.name} · {desk.rows:,} rows")
-    more = ("--method", work.method) if work.method != "full-domain" else ()
-    method = f", method={work.method!r}" if more else ""
-    desk.same_as(
-        work.command("generalize", *more), f"release = dv.generalize(TABLE, policy=POLICY{method})", "print(release)"
-    )
+    desk.same_as(work.command("generalize"), f"release = dv.generalize({TABLE}, policy={POLICY})", "print(release)")
     if not work.policy.roles.get("quasi_identifiers"):
         raise BadInput(
             "no column is a quasi-identifier, so nobody could be found",
@@ -232,7 +229,7 @@ def show(desk: Desk, changed: bool) -> None:  # noqa: FBT001 - as every place
         "kept",
         card("What was promised, and what is kept", summary.scoreboard(summary.lines_of(release.verdict.outcomes))),
     )
-    by_levels = work.method != "mondrian"
+    by_levels = not release.plan.boxes
     small = by_levels and (release.plan.lattice <= _MOST_LOOKED_AT or f"all of {work.text}" in desk.asked)
     if small:
         _put_front(desk, release)
@@ -285,7 +282,7 @@ def _level(hierarchy: Any, example: Any, level: int, *, chosen: bool) -> Html:
 
 def _put_front(desk: Desk, release: Any) -> None:
     work = desk.work
-    against = work.metric or _leading(work)
+    against = _against_what(work)
     found = _front(desk, against)
     promise = work.promises.get(against)
     drawn = html.figure(
@@ -312,6 +309,16 @@ def _put_front(desk: Desk, release: Any) -> None:
     desk.put("front", card("What is lost, and what is told", labelled("against", chosen), drawing, listed, lead=lead))
 
 
+def _in_words(promise: str) -> str:
+    """A promise as people write it: k-anonymity ≥ 5."""
+    identity = "identity " * promise.startswith("identity ")
+    name, _, rest = promise.removeprefix(identity).partition(" ")
+    for sign, shown in ((">=", "\N{GREATER-THAN OR EQUAL TO}"), ("<=", "\N{LESS-THAN OR EQUAL TO}")):
+        before, found, after = rest.rpartition(f"{sign} ")
+        rest = f"{before}{shown} {after}" if found else rest
+    return f"{_words(identity + name)} {rest}"
+
+
 def _price(found: Any) -> Iterator[Html]:
     """What would be saved without each promise, and by other terms."""
 
@@ -334,7 +341,10 @@ def _price(found: Any) -> Iterator[Html]:
     yield el("p", lead, class_="lead")
     yield rows(
         [
-            ((html.value(each.promise),), told(each.without, f": {', '.join(each.binds)} finer" if each.binds else ""))
+            (
+                (html.value(_in_words(each.promise)),),
+                told(each.without, f": {', '.join(each.binds)} finer" if each.binds else ""),
+            )
             for each in found.promises
         ]
     )
@@ -349,8 +359,10 @@ def _price(found: Any) -> Iterator[Html]:
         yield rows(more)
 
 
-def _leading(work: Work) -> str:
-    """The last promise about what is sensitive, else the one that leads."""
+def _against_what(work: Work) -> str:
+    """The metric of the front: the one that was chosen, else a promise about what is sensitive, else the one that leads."""
+    if work.metric:
+        return work.metric
     about = [
         name
         for name, promise in work.promises.items()
@@ -366,45 +378,50 @@ def _levels_told(levels: Any) -> str:
 
 
 def _lattice(desk: Desk, release: Any) -> Html:
-    """Every combination, the finest above: drawn where there are few, else as a list."""
-    keeping = {tuple(point.levels.values()): point for point in _kept_nodes(desk).points}
+    """Every combination with its verdict and its loss, the finest above: drawn where there are few, else as a list."""
+    against = _against_what(desk.work)
+    keeping = {tuple(point.levels.values()): point for point in _kept_nodes(desk, against).points}
+    nothing_asked = replace(desk.work.policy, promises=(), protections=(), suppression=0.0)
+    nodes = {tuple(point.levels.values()): point for point in _all_nodes(desk, against, nothing_asked).points}
     chosen = tuple(release.plan.levels.values())
-    heights = [release.hierarchies[name].height for name in release.plan.levels]
     names = ", ".join(values.visible(name) for name in release.plan.levels)
-    nodes = list(product(*(range(height + 1) for height in heights)))
-    lead = f"Levels of {names}; 0 is as it came. {len(keeping):,} of {len(nodes):,} keep every promise."
+    lead = f"Levels of {names}; 0 is as it came. {len(keeping):,} of {len(nodes):,} keep every promise. Below each: what it loses."
+    told = {levels: keeping.get(levels, point) for levels, point in nodes.items()}
     if len(nodes) > _MOST_DRAWN:
-        rows = [
-            [_levels_told(point.levels), words.number(point.value), f"{point.suppressed:,}", f"{point.classes:,}"]
-            for point in keeping.values()
-        ]
-        return card(
-            "Every combination of levels",
-            html.table(("levels", "loss", "left out", "classes"), rows, most=40),
-            lead=lead,
-        )
+        cheapest = sorted(told.items(), key=lambda item: (item[0] not in keeping, item[1].value))
+        rows = [_listed_node(point, keeps=levels in keeping) for levels, point in cheapest]
+        head = ("levels", "verdict", "loss", "left out", "classes")
+        return card("Every combination of levels", html.table(head, rows, most=_MOST_DRAWN), lead=lead)
     drawn = []
-    for total in range(sum(heights) + 1):
-        row = [_node(node, keeping.get(node), chosen=node == chosen) for node in nodes if sum(node) == total]
+    for total in range(sum(max(nodes)) + 1):
+        row = [
+            _node(levels, point, keeps=levels in keeping, chosen=levels == chosen)
+            for levels, point in told.items()
+            if sum(levels) == total
+        ]
         drawn.append(el("ol", *row, class_="nodes"))
-    key = el(
-        "p",
+    kinds = (
         html.chip("ok", "keeps every promise"),
-        " ",
         html.chip("open", "breaks one"),
-        " ",
         el("span", "taken", class_="chip now"),
-        class_="lead",
     )
+    key = el("p", *(part for kind in kinds for part in (kind, " ")), class_="lead")
     return card("Every combination of levels", key, *drawn, lead=lead)
 
 
-def _node(node: tuple[int, ...], point: Any, *, chosen: bool) -> Html:
-    label = "·".join(map(str, node))
-    told = "breaks a promise" if point is None else f"loss {words.number(point.value)}, {point.suppressed:,} left out"
-    kind = "now" if chosen else "ok" if point is not None else "open"
-    small = el("small", "—" if point is None else words.number(point.value))
-    return el("li", label, small, class_=kind, title=f"{told}{'; this one is taken' if chosen else ''}")
+def _listed_node(point: Any, *, keeps: bool) -> list[Any]:
+    verdict = html.chip("ok", "keeps all") if keeps else html.chip("open", "breaks one")
+    left_out = f"{point.suppressed:,}" if keeps else ""
+    return [_levels_told(point.levels), verdict, words.number(point.value), left_out, f"{point.classes:,}"]
+
+
+def _node(node: tuple[int, ...], point: Any, *, keeps: bool, chosen: bool) -> Html:
+    told = f"loss {words.number(point.value)}, {point.suppressed:,} left out" if keeps else "breaks a promise"
+    kind = "now" if chosen else "ok" if keeps else "open"
+    small = el("small", words.number(point.value))
+    return el(
+        "li", "·".join(map(str, node)), small, class_=kind, title=f"{told}{'; this one is taken' if chosen else ''}"
+    )
 
 
 PLACE = Place(

@@ -16,7 +16,7 @@ from divulge.errors import BadInput
 from divulge.studio.desk import Desk
 from divulge.studio.places.place import Html, Place, button, card, choice, el, labelled, needs_table, tick, void
 from divulge.studio.places.promises import released
-from divulge.studio.work import FILE, Work
+from divulge.studio.work import FILE, POLICY, TABLE, Work
 from divulge.views import html, releases, report, summary
 
 _REPORTS = {"internal": "report.html", "public": "public-report.html"}
@@ -86,12 +86,10 @@ def show(desk: Desk, changed: bool) -> None:  # noqa: FBT001 - as every place
     work = desk.work
     desk.say(head=f"{work.name} · {desk.rows:,} rows")
     more = (*(("--format", work.format) if work.format else ()), *(("--force",) if work.force else ()))
-    method = () if work.method == "full-domain" else ("--method", work.method)
-    by = f", method={work.method!r}" if method else ""
     as_format = (f", format={work.format!r}" if work.format else "") + (", force=True" if work.force else "")
     desk.same_as(
-        work.command("generalize", *method, "--out", work.target, *more, "--report", _REPORTS["internal"]),
-        f"release = dv.generalize(TABLE, policy=POLICY{by})",
+        work.command("generalize", "--out", work.target, *more, "--report", _REPORTS["internal"]),
+        f"release = dv.generalize({TABLE}, policy={POLICY})",
         f"release.write({work.target!r}{as_format})",
         f'dv.report(release).save("{_REPORTS["internal"]}")',
     )

@@ -26,7 +26,7 @@ from divulge.studio.places.place import (
     tick,
     void,
 )
-from divulge.studio.work import Work
+from divulge.studio.work import POLICY, TABLE, Work
 from divulge.views import html, summary, words
 
 _WORST = 12
@@ -34,7 +34,7 @@ _MOST_VALUES = 40
 """Of an attribute, of which each can be ruled out by a click."""
 _MOST_RANKED = 7
 """With more quasi-identifiers than this, not every set of them is looked at."""
-_NOT_LOOKED_AT = ("promises", "suppression", "hierarchies", "protect", "alone_share")
+_NOT_LOOKED_AT = ("method", "promises", "suppression", "hierarchies", "protect", "alone_share")
 """Parts of a policy on which the table as it came does not depend."""
 _NULLS = (("", "is a value like any other"), ("drop", "leaves its row out"), ("wildcard", "may be anything"))
 
@@ -45,7 +45,10 @@ def _look(desk: Desk, _: str, value: Any) -> Work:
 
 
 def _rule_out(desk: Desk, of: str, value: Any) -> Work:
-    attribute, label = json.loads(of)
+    try:
+        attribute, label = map(str, json.loads(of))
+    except ValueError:
+        raise BadInput(f"{of!r} is no value of an attribute") from None
     known = _ruled_out(desk.work)
     kept = [each for each in known.get(attribute, []) if each != label]
     known[attribute] = [*kept, label] if value else kept
@@ -107,9 +110,9 @@ def show(desk: Desk, changed: bool) -> None:  # noqa: FBT001 - as every place
     desk.say(head=f"{work.name} · {desk.rows:,} rows")
     promised = bool(work.policy.promises)
     lines = (
-        ("print(dv.check(TABLE, POLICY))",)
+        (f"print(dv.check({TABLE}, {POLICY}))",)
         if promised
-        else ("print(dv.measure(TABLE, **dv.Policy.load(POLICY).roles))",)
+        else (f"print(dv.measure({TABLE}, **dv.Policy.load({POLICY}).roles))",)
     )
     desk.same_as(work.command("check" if promised else "measure"), *lines)
     if not work.policy.roles.get("quasi_identifiers"):

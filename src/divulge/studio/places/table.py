@@ -12,7 +12,7 @@ from typing import Any
 import divulge as dv
 from divulge import values
 from divulge.errors import BadInput
-from divulge.studio.desk import Desk
+from divulge.studio.desk import Desk, in_words
 from divulge.studio.places.place import (
     Html,
     Place,
@@ -26,12 +26,15 @@ from divulge.studio.places.place import (
     usual_metrics,
     void,
 )
-from divulge.studio.work import FILE, Work
+from divulge.studio.work import FILE, TABLE, Work
 from divulge.views import html, words
 
 _FIRST_ROWS = 12
 _MOST_FILES = 40
-_READABLE = (".csv", ".tsv", ".txt", ".jsonl", ".ndjson", ".parquet", ".arrow", ".feather", ".sqlite", ".db", ".deid")
+_READABLE = (
+    ".csv", ".tsv", ".txt", ".jsonl", ".ndjson", ".parquet", ".arrow", ".feather", ".xlsx", ".sav", ".dta", ".sqlite", ".db",
+    ".duckdb", ".deid",
+)  # fmt: skip
 _ROLES = (
     ("", "no role yet"),
     ("quasi_identifiers", "quasi-identifier"),
@@ -42,6 +45,17 @@ _ROLES = (
     ("person", "whose row it is"),
     ("weight", "survey weight"),
 )
+_READ_SO = {
+    "delimiter": ("between two cells", "of text; \\t is a tab"),
+    "decimal": ("decimal sign", "of text: , or ."),
+    "encoding": ("encoding", "of text, SPSS and Stata: utf-8, latin-1, ..."),
+    "sheet": ("sheet", "of a spreadsheet"),
+    "table": ("table", "of a database"),
+    "sql": ("or one SELECT", "that a database answers"),
+    "as_of": ("version or moment", "of Delta Lake and Iceberg"),
+}
+"""Arguments of dv.read that are texts; what nobody says is found out."""
+_HEADERS = {"": None, "yes": True, "no": False}
 _IN_POLICIES = {"quasi_identifier": "quasi_identifiers"}
 _MEANINGS = {
     "quasi-identifier": "others may know it of a person: it is made coarser",
@@ -59,8 +73,15 @@ def _open(desk: Desk, _: str, value: Any) -> Work:
     if not source:
         raise BadInput("no table is named", hint="give the path of a file, or drop one onto the page")
     path = Path(source).expanduser()
-    desk.work = Work(source=str(path) if path.exists() else source, name=path.name or source)
-    return _with_suggestions(desk)
+    return _opened(desk, str(path) if path.exists() else source, path.name or source)
+
+
+def _opened(desk: Desk, source: str, name: str) -> Work:
+    """A table with the policy that was opened before it, else with what suits it; read as was said before."""
+    before = Work() if desk.is_open else desk.work
+    desk.work = Work(source=source, name=name, reading=before.reading, document=before.document, base=before.base)
+    _ = desk.table
+    return desk.work if before.document else _with_suggestions(desk)
 
 
 def _open_file(desk: Desk, name: str, value: Any) -> Work:
@@ -68,16 +89,33 @@ def _open_file(desk: Desk, name: str, value: Any) -> Work:
     path = Path(str(value))
     if path.suffix.lower() == ".toml":
         return _open_policy(desk, name, path)
-    desk.work = Work(source=str(path), name=name)
-    return _with_suggestions(desk)
+    return _opened(desk, str(path), name)
+
+
+def _read_so(desk: Desk, of: str, value: Any) -> Work:
+    """How the table is read; one that is open is read anew, and keeps its roles where its columns stay."""
+    if of == "header":
+        said: Any = _HEADERS.get(str(value))
+    elif of == "codes":
+        said = True if value else None
+    elif of in _READ_SO:
+        said = str(value).replace("\\t", "\t") or None
+    else:
+        raise BadInput(f"a table is not read by {of!r}")
+    work = desk.work.read_otherwise(of, said)
+    if not desk.is_open:
+        return work
+    before, desk.work = desk.table.names, work
+    return work if desk.table.names == before else _with_suggestions(desk)
 
 
 def _open_policy(desk: Desk, name: str, value: Any) -> Work:
     try:
-        text = Path(value).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
+        text = Path(str(value)).read_text(encoding="utf-8")
+    except (OSError, ValueError) as error:  # also what is not UTF-8, or no path at all
         raise BadInput(f"{name or value} cannot be read as a policy file: {error}") from None
-    return desk.work.opening(text, base="" if name else str(Path(value).parent))
+    desk.afresh = True
+    return desk.work.opening(text, base="" if name else str(Path(str(value)).parent))
 
 
 def _open_demo(desk: Desk, *_: Any) -> Work:
@@ -138,24 +176,26 @@ def _rest_left_out(desk: Desk, *_: Any) -> Work:
     return work
 
 
-def _close(*_: Any) -> Work:
+def _close(desk: Desk, *_: Any) -> Work:
+    desk.afresh = True
     return Work()
 
 
 # --- showing ----------------------------------------------------------------------------------------------------------
 def show(desk: Desk, changed: bool) -> None:  # noqa: FBT001 - as every place
     """The table, or how to open one."""
-    del changed
     if not desk.is_open:
-        _show_opening(desk)
+        if not changed:  # what was typed stays
+            _show_opening(desk)
         return
     table, work = desk.table, desk.work
     desk.say(head=f"{work.name} · {desk.rows:,} rows")
-    desk.same_as(work.command("profile", policy=False), "table = dv.read(TABLE)", "print(dv.profile(table))")
+    desk.same_as(work.command("profile", policy=False), f"table = dv.read({TABLE})", "print(dv.profile(table))")
     desk.put("controls", *_controls(desk))
     heading = el("h1", "Who knows what?")
     told = "A column that others may know finds a person; a sensitive one is what they would learn. Say which is which."
-    desk.put("view", heading, el("p", told, class_="verdict"), _tiles(desk), _columns(desk), _rows(desk, table))
+    notes = html.bullets(*(f"{in_words(note)}." for note in table.reading.notes)) if table.reading.notes else None
+    desk.put("view", heading, el("p", told, class_="verdict"), _tiles(desk), notes, _columns(desk), _rows(desk, table))
 
 
 def _show_opening(desk: Desk) -> None:
@@ -166,18 +206,22 @@ def _show_opening(desk: Desk) -> None:
         "input", type="text", name="path", id="path", placeholder="patients.csv", spellcheck="false", autocomplete="off"
     )
     form = el("div", labelled("Path of a table", path), button("open", "Open", of="path", main=True), class_="row")
-    kinds = "CSV, JSON lines, Parquet, Arrow, SQLite, an ARX project, a folder of files, or a postgresql:// address."
+    kinds = "CSV, JSON lines, Parquet, Arrow, Excel, SPSS, Stata, SQLite, DuckDB, an ARX project, a folder of files, "
+    kinds += "a lakehouse, or an address: postgresql://, https://, s3://."
     files = [el("li", button("open", html.value(name), value=name)) for name in _files_here()]
     here = el("div", el("h2", "In this folder"), el("ul", *files, class_="files"), class_="card") if files else None
     demo = joined_row(
         el("div", el("b", "Nothing at hand?"), el("p", "20,000 invented patients, and what their hospital promises.")),
         button("demo", "Try it with them"),
     )
+    told = "Open it: it stays on this machine, and nothing is sent anywhere."
+    if desk.work.document:
+        told = "The policy is here; now open the table that it is about."
     desk.put(
         "view",
         el("h1", "What does your table tell about the people in it?"),
-        el("p", "Open it: it stays on this machine, and nothing is sent anywhere.", class_="verdict"),
-        el("div", form, el("p", kinds, class_="lead"), _dropping(), class_="card"),
+        el("p", told, class_="verdict"),
+        el("div", form, el("p", kinds, class_="lead"), _reading(desk.work), _dropping(), class_="card"),
         here,
         el("div", demo, class_="card"),
     )
@@ -193,6 +237,25 @@ def _dropping() -> Html:
     return el("label", told, void("input", type="file", name="file", class_="unseen"), class_="drop")
 
 
+def _reading(work: Work) -> Html:
+    """What may be said about how a table is read."""
+
+    def field(name: str, told: str, small: str) -> Html:
+        value = str(work.reading.get(name, "")).replace("\t", "\\t")
+        given = void(
+            "input", type="text", name="read", data_of=name, value=value, spellcheck="false", autocomplete="off"
+        )
+        return labelled(told, given, small=small)
+
+    fields = [field(name, *told) for name, told in _READ_SO.items()]
+    chosen = next(key for key, value in _HEADERS.items() if value is work.reading.get("header"))
+    options = (("", "is found out"), ("yes", "holds the names of columns"), ("no", "is a row like the others"))
+    fields.insert(3, labelled("the first line", choice("read", options, chosen, of="header")))
+    codes = tick("read", "codes of SPSS and Stata instead of labels", on="codes" in work.reading, of="codes")
+    head = f"How it is read: {', '.join(work.reading)}" if work.reading else "How it is read: found out"
+    return el("details", el("summary", head), *fields, codes, open="open" if work.reading else None)
+
+
 def _files_here() -> list[str]:
     found = (path.name for path in Path().iterdir() if path.suffix.lower() in _READABLE and path.is_file())
     return sorted(found)[:_MOST_FILES]
@@ -202,6 +265,7 @@ def _controls(desk: Desk) -> Iterator[Html]:
     work = desk.work
     yield el("h2", "Table")
     yield el("p", html.value(work.name), el("small", f"{desk.rows:,} rows, {len(desk.table.names)} columns"))
+    yield _reading(work)
     yield tick("hidden", "hide the values", on=work.hidden)
     yield button("close", "Open another table")
     yield el("h2", "Roles")
@@ -273,6 +337,7 @@ PLACE = Place(
     {
         "open": _open,
         "file": _open_file,
+        "read": _read_so,
         "policy": _open_policy,
         "demo": _open_demo,
         "role": _set_role,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How much memory processes really take, for scale.py: read from /proc, so on Linux only."""
+"""The memory of a process and of all below it together, as Spark has them: read from /proc, so on Linux only."""
 
 from __future__ import annotations
 
@@ -11,12 +11,6 @@ from pathlib import Path
 from typing import Self
 
 _SECONDS_BETWEEN_LOOKS = 0.2
-
-
-def peak() -> float:
-    """The largest memory of this process so far, in MiB: Python, NumPy, DuckDB and all."""
-    # getrusage would count what the parent had when it started this process.
-    return _status(os.getpid(), "VmHWM")
 
 
 class Watch:
@@ -37,12 +31,15 @@ class Watch:
         self._thread.join()
 
     def _watch(self) -> None:
-        while not self._done.wait(_SECONDS_BETWEEN_LOOKS):
+        while True:
+            done = self._done.wait(_SECONDS_BETWEEN_LOOKS)
             now = _memory_by_kind()
             now["all"] = sum(now.values())
             if self._folder is not None:
                 now["folder"] = _size(self._folder)
             self.peaks = {kind: max(now.get(kind, 0.0), self.peaks.get(kind, 0.0)) for kind in now | self.peaks}
+            if done:
+                return
 
 
 def _memory_by_kind() -> dict[str, float]:
@@ -59,7 +56,8 @@ def _memory_by_kind() -> dict[str, float]:
         with suppress(OSError, StopIteration):  # it ended, or has no memory any more
             name = Path(f"/proc/{process}/comm").read_text().strip()
             kind = "driver" if process == os.getpid() else "java" if name == "java" else "workers"
-            found[kind] += _status(process, "VmRSS")
+            lines = Path(f"/proc/{process}/status").read_text(encoding="utf-8").splitlines()
+            found[kind] += next(int(line.split()[1]) for line in lines if line.startswith("VmRSS")) / 1024
     return dict(found)
 
 
@@ -69,8 +67,3 @@ def _size(folder: Path) -> float:
         with suppress(FileNotFoundError):
             total += path.stat().st_size
     return total / 2**20
-
-
-def _status(process: int, field: str) -> float:
-    lines = Path(f"/proc/{process}/status").read_text(encoding="utf-8").splitlines()
-    return next(int(line.split()[1]) for line in lines if line.startswith(field)) / 1024

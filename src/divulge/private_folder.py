@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Private directories for what does not fit into memory: made readable to their owner only, and never left behind.
+"""Private directories for what does not fit into memory, or came from outside: readable to their owner only, and never left behind.
 
-A directory goes away with the engine that made it. Where the process was killed, the next engine that starts in the same place
+A directory goes away with the engine or the studio that made it. Where the process was killed, the next one that starts in the same place
 removes it: it holds a file that its owner keeps locked until it dies, however it dies. (Windows has no such locks.)
 """
 

@@ -1,0 +1,351 @@
+# SPDX-License-Identifier: Apache-2.0
+"""check(): whether a table keeps a policy, or a release what it promises.
+
+Table, roles and promises of a release come from its manifest, and what the files alone do not prove is never said to hold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from divulge import answers, engines, metrics, publish, values
+from divulge import ledger as ledgers
+from divulge import policy as policies
+from divulge.api.measure import GROUPS, TableOrRelease, guessing_as, measured, told_of
+from divulge.api.query import is_anatomized, open_anatomized
+from divulge.api.released import groups_beside, roles_of_groups
+from divulge.belief import Adversary, Assumptions, adversary_in_force
+from divulge.count import Request
+from divulge.engines import choose_engine
+from divulge.errors import BadInput, InternalError
+from divulge.metrics import Measurement
+from divulge.policy import Policy, Promise, Protection, Verdict, guard, judge
+from divulge.table import Names, Roles, Table, own_table, table_of
+
+_TOGETHER = "all rows of a person"
+
+
+@values.checked
+def check(
+    table: Any,
+    policy: policies.PolicyLike | None = None,
+    *,
+    quasi_identifiers: Names = (),
+    sensitive: Names = (),
+    identifier: Names = (),
+    leave_out: Names = (),
+    plain: Names = (),
+    weight: str | None = None,
+    person: str | None = None,
+    joint: bool = False,
+    adversary: Adversary | None = None,
+    sample: int = 10,
+    private: bool = False,
+    ledger: str | Path | ledgers.Ledger | None = None,
+    engine: engines.EngineChoice = None,
+) -> Verdict:
+    """Measure a table and hold it against a policy, or a release against what it promises.
+
+    The people of a protection are chosen by what this table itself says of them. Beside the promises, every other column is looked at:
+    `findings` name identifiers and columns to be left out that are there, columns that a policy with roles does not know, what looks like
+    an identifier, and columns that leave more than the policy's `alone_share` of the people alone. Where people own several rows, each
+    promise is also held against all rows of a person together, unless the policy says `person_published = false`.
+
+    A release brings its table, roles and promises; what is given goes before them. Its files are held against their hashes. A promise that
+    its files alone do not prove, such as one against the distribution of the original, is judged with `private` or with the adversary's
+    original; without them it is refused, and never said to hold.
+
+    Args:
+        table: Whatever `read` opens, the folder of a release, or what `open_release` gave.
+        policy: The promises: a `Policy`, a mapping with the keys of a policy file such as {"k_anonymity": 5}, or the path of one.
+            By default those of the release.
+        quasi_identifiers: As in `measure`, and so are the other roles; what is given here goes before the policy's own.
+        sensitive: The columns whose values must not be learnt.
+        identifier: Columns that name people; one that is there breaks the verdict.
+        leave_out: Columns that are not to be published; one that is there breaks the verdict.
+        plain: Columns that may be there as they are, although they have no other role.
+        weight: The column that says how many people a row stands for.
+        person: The column that says whose row it is, where people own several.
+        joint: Measure all sensitive columns together as one, too.
+        adversary: As in `measure`; what is said here goes before the policy's own.
+        sample: How many of the classes that break a promise are named.
+        private: Of a release: take the distribution of the original from its private part (mapping/).
+        ledger: The `Ledger`, or its folder, that knows what is out already: the promises are judged together with it.
+        engine: As in `read`.
+
+    Examples:
+        >>> import divulge as dv, pyarrow as pa
+        >>> people = pa.table({"zip": ["1", "1", "2"], "disease": ["flu", "cold", "flu"]})
+        >>> verdict = dv.check(people, {"k_anonymity": 2}, quasi_identifiers="zip", sensitive="disease")
+        >>> verdict.holds
+        False
+    """
+    kept = Policy() if policy is None else Policy.of(policy)
+    judged = None if _has_groups(table) else TableOrRelease.of(table, private=private, engine=engine)
+    given = {"quasi_identifiers": quasi_identifiers, "sensitive": sensitive, "identifier": identifier}
+    given |= {"leave_out": leave_out, "plain": plain, "weight": weight, "person": person}
+    _, her = ledgers.judge_by(ledger, adversary_in_force(adversary, kept.adversary))
+    if judged is None:
+        return _check_groups(table, kept, given, her, joint=joint, sample=sample, engine=engine)
+    if (release := judged.release) is not None:
+        if her.released_of and person and not judged.table.has(person):
+            judged, given = replace(judged, key=person), {**given, "person": None}
+        return _check_release(judged, release, kept, given, her, joint=joint, sample=sample)
+    roles = guard.roles_in_force(judged.table, kept.roles, given)
+    measurement = measured(judged, roles, her, joint=joint)
+    protected = policies.choose_measured(kept.protections, measurement)
+    verdict = judge(measurement, kept.promises, protected=protected, sample=sample)
+    return _guarded(_with_all_rows(verdict, judged.table, roles, her, kept), judged.table, roles, kept)
+
+
+# --- releases ---------------------------------------------------------------------------------------------------------
+def _check_release(
+    judged: TableOrRelease,
+    release: publish.OpenedRelease,
+    kept: Policy,
+    given: Mapping[str, Any],
+    her: Adversary,
+    *,
+    joint: bool,
+    sample: int,
+) -> Verdict:
+    """Hold a release against the promises that are given, else against its own; those that cannot be judged are named."""
+    own = not (kept.promises or kept.protections)
+    together = own and release.document["kind"] == "applied"
+    if together and release.private is None:
+        told = f"{release.folder} holds later rows: what it promises is kept by these and all that was published before together"
+        raise BadInput(
+            told, hint="Judge it with private= (its mapping/ has the others), or give promises for its own table"
+        )
+    promises = release.promises if own else kept.promises
+    if own and not (promises or release.protections or release.unchecked):
+        raise BadInput(
+            f"{release.folder} promises nothing, so there is nothing to check", hint="for example k_anonymity=5"
+        )
+    roles, named = _roles_over(judged.table, release, kept, given)
+    her = guessing_as(release, her, roles) if own else her
+    whole = _with_earlier(judged, release, roles) if together else judged
+    measurement = measured(whole, roles, her, joint=joint or (own and release.document["joint"]))
+    obstacle = _Obstacles(release, measurement, her, judged.assumptions(her, roles), own=own)
+    reasons = {promise: obstacle.of(promise) for promise in promises}
+    held = [promise for promise, why in reasons.items() if not why]
+    protections = [item for item in kept.protections if not obstacle.of_protection(item)]
+    unproved = {promise.text: why for promise, why in reasons.items() if why}
+    unproved |= {item.text: why for item in kept.protections if (why := obstacle.of_protection(item))}
+    unproved |= dict.fromkeys(release.protections if own else (), "whom it protects, the original alone says")
+    unproved |= dict(item.split(": ", 1) for item in release.unchecked if own)
+    verdict = None
+    if held or protections:
+        protected = policies.choose_measured(protections, measurement)
+        verdict = judge(measurement, held, protected=protected, sample=sample)
+        verdict = _guarded(verdict, judged.table, roles, replace(kept, roles=named))
+    if unproved and (verdict is None or verdict.holds):
+        raise _unproved(release, unproved, verdict)
+    if verdict is None:
+        raise InternalError("a release was neither judged nor refused")
+    outcomes = tuple(
+        replace(
+            it,
+            shown_by="publisher"
+            if it.protects or her.released
+            else release.shown_by(it.promise, it.attribute, own=own),
+        )
+        for it in verdict.outcomes
+    )
+    settings = dict(verdict.measurement.settings)
+    said = {"promises": "its own" if own else "given", "with_earlier": together}
+    settings["release"] = {**settings["release"], **said}
+    open_ = [f"not judged: {text}: {reason}" for text, reason in unproved.items()]
+    notes = (*verdict.measurement.notes, *told_of(release), *open_)
+    return replace(verdict, outcomes=outcomes, measurement=replace(verdict.measurement, settings=settings, notes=notes))
+
+
+def _has_groups(given: Any) -> bool:
+    """Whether it is an anatomized release."""
+    return isinstance(given, answers.AnatomizedSource) or is_anatomized(given)
+
+
+def _check_groups(
+    release: Any,
+    kept: Policy,
+    given: Mapping[str, Any],
+    her: Adversary,
+    *,
+    joint: bool,
+    sample: int,
+    engine: engines.EngineChoice,
+) -> Verdict:
+    """Hold an anatomized release against promises about classes: joint ones, of its groups and of what is out already."""
+    if her.released is None:
+        raise BadInput(GROUPS, hint="dv.check_anatomized holds them against its tables")
+    if not (kept.promises or kept.protections):
+        hint = "dv.check_anatomized with adversary= judges what it promises itself; or give promises, for example k_anonymity=5"
+        raise BadInput("no promise about joint classes was given", hint=hint)
+    if idle := [role for role, names in given.items() if names]:
+        told = f"{idle[0]}= has no effect: an anatomized release says itself what its columns are"
+        raise BadInput(told, hint="Leave it out")
+    published = open_anatomized(release, engine=choose_engine(engine))
+    roles = roles_of_groups(published)
+    for role in ("quasi_identifiers", "sensitive"):
+        if kept.roles.get(role) and {*kept.roles[role]} != {*getattr(roles, role)}:
+            told = f"the {role} of the policy are not those of the release: {', '.join(getattr(roles, role))}"
+            raise BadInput(told, hint="Give the policy that it was made by, or only promises")
+    people, held = groups_beside(release, published, her)
+    by = replace(roles, quasi_identifiers=held.columns)
+    assumptions = Assumptions.of(her.holding_nothing, people, roles)
+    found = metrics.measure_request(
+        Request(people, by, her.counted_nulls, joint), assumptions=assumptions, population=None
+    )
+    found = held.told_by(found)
+    protected = policies.choose_measured(kept.protections, found)
+    return judge(found, kept.promises, protected=protected, sample=sample)
+
+
+def _with_earlier(judged: TableOrRelease, release: publish.OpenedRelease, roles: Roles) -> TableOrRelease:
+    """Later rows and all that was published before them: its promises are kept by both together."""
+    source, engine = own_table(judged.table)
+    rows = table_of(
+        engine, f"({release.all_rows(engine, roles.counted)})", source=f"{release.folder} and what it continues"
+    )
+    return replace(judged, table=replace(rows, frame=source.frame))
+
+
+def _unproved(release: publish.OpenedRelease, unproved: Mapping[str, str], verdict: Verdict | None) -> BadInput:
+    texts = {
+        why: [text for text, reason in unproved.items() if reason == why] for why in dict.fromkeys(unproved.values())
+    }
+    told = "; ".join(f"{' and '.join(several)} ({why})" for why, several in texts.items())
+    shown = [] if verdict is None else [f"{outcome.text} ({outcome.value:.6g})" for outcome in verdict.outcomes]
+    files = f"; what was judged holds: {', '.join(shown)}" if shown else ""
+    return BadInput(
+        f"{release.folder} cannot be said to keep {told}{files}",
+        hint="Judge it with private= (its mapping/ beside it) or original=, a population with population=; or give the promises to judge",
+    )
+
+
+def _roles_over(
+    table: Table, release: publish.OpenedRelease, kept: Policy, given: Mapping[str, Any]
+) -> tuple[Roles, Mapping[str, Any]]:
+    """The roles given by hand, over the policy's, over those of the release; and the ones that say which columns are known.
+
+    A manifest may come from anybody: a column that it calls plain is, unless it looks like an identifier; where a policy names columns,
+    only the policy says what is plain.
+    """
+    theirs = release.roles
+    if not kept.roles:
+        suspect = guard.objections(table, theirs.get("plain", ()))
+        theirs["plain"] = [name for name in theirs.get("plain", ()) if name not in suspect]
+        return guard.roles_in_force(table, theirs, given), release.roles
+    several = ("identifier", "leave_out", "plain")
+    asked = {role: table.present(names) if role in several else names for role, names in kept.roles.items()}
+    for role, names in given.items():
+        if names:
+            listed = (names,) if isinstance(names, str) else tuple(names)
+            asked[role] = (*listed, *asked.get(role, ())) if role in several else names
+    theirs |= {"plain": (), "person": kept.roles.get("person")}
+    if not given.get("person"):
+        asked.pop("person", None)
+    return guard.roles_in_force(table, theirs, asked), kept.roles
+
+
+@dataclass(frozen=True)
+class _Obstacles:
+    """Why a promise about a release cannot be judged with what is at hand."""
+
+    release: publish.OpenedRelease
+    measurement: Measurement
+    her: Adversary
+    assumptions: Assumptions
+    own: bool
+    """Whether the promises are the release's own, so that they depend on what its publisher assumed."""
+
+    def of(self, promise: Promise, attributes: Collection[str] | None = None) -> str:
+        """The first reason; empty where it can be judged."""
+        beliefs = attributes if attributes is not None else self.measurement.beliefs
+        pairs = promise.spread(beliefs, has_population=True)
+        return next((why for found, name in pairs if (why := self._about(found, name))), "")
+
+    def of_protection(self, protection: Protection) -> str:
+        """The same for all promises of a protection."""
+        about = [protection.attribute] if protection.attribute and protection.values else None
+        return next((why for promise in protection.promises if (why := self.of(promise, about))), "")
+
+    def _about(self, promise: Promise, attribute: str | None) -> str:
+        metric, settings = promise.metric, self.measurement.settings
+        unsaid = [name for name in self.release.background if self.own and name not in self.assumptions.knowledge]
+        unsaid_person = None if settings["person"] else self.release.document["roles"].get("person")
+        roles = {"person": unsaid_person, "weight": settings["weight"]}
+        why = publish.needs_publisher(promise, attribute, roles=roles, background=unsaid)
+        if not why or roles["person"] is not None or attribute in unsaid:
+            return why
+        if attribute is None:
+            return why if self.her.population is None else ""
+        if settings["prior"][attribute] == "table":
+            private = self.own and self.release.private is not None
+            return f"the prior of {attribute} was given and is not part of the release" if private else why
+        return self._distance(attribute) if self.own and metric.by_distance else ""
+
+    def _distance(self, attribute: str) -> str:
+        if self.release.private is None or attribute in (self.her.distances or {}):
+            return ""
+        asked = self.release.settings["ground_distance"].get(attribute)
+        known = asked == self.measurement.settings["ground_distance"][attribute]
+        return "" if known else f"the {asked} distance of {attribute} is not part of the release"
+
+
+def _guarded(verdict: Verdict, source: Table, roles: Roles, policy: Policy) -> Verdict:
+    """The verdict with what the guard finds in the columns that no promise is about."""
+    findings = [
+        *guard.present(roles, person_published=policy.person_published),
+        *guard.unasked(source, roles, policy.roles),
+    ]
+    flagged = {name for finding in findings if finding.guard == "looks_like_identifier" for name in finding.columns}
+    alone, more = guard.alone(source, roles, policy.alone_share, flagged=flagged)
+    settings = {
+        **verdict.measurement.settings,
+        "leave_out": list(roles.leave_out),
+        "plain": list(roles.plain),
+        "alone_share": policy.alone_share,
+        "person_published": policy.person_published,
+    }
+    measurement = replace(verdict.measurement, settings=settings)
+    return replace(verdict, measurement=measurement, findings=(*findings, *more), alone=alone)
+
+
+def _with_all_rows(verdict: Verdict, source: Table, roles: Roles, her: Adversary, policy: Policy) -> Verdict:
+    """Where the person column is handed out, each promise a second time: a person's class is who has the same rows, each as often."""
+    if roles.person is None or not policy.person_published:
+        return verdict
+    known = Assumptions.of(her.holding_nothing, source, roles)
+    promises = [promise for promise in policy.promises if _can_be_held(promise, known)]
+    if not promises:
+        return verdict
+    together = replace(roles, quasi_identifiers=(_TOGETHER,), identifier=(), leave_out=(), plain=())
+    request = Request(_rows_together(source, roles, her), together, her.counted_nulls, joint=False)
+    priors = {name: prior for name, prior in known.priors.items() if name not in known.conditional}
+    measured = metrics.measure_request(request, assumptions=replace(known, priors=priors), population=None)
+    found = (replace(outcome, linked=True, sample=()) for outcome in judge(measured, promises, sample=0).outcomes)
+    return replace(verdict, outcomes=(*verdict.outcomes, *found))
+
+
+def _can_be_held(promise: Promise, known: Assumptions) -> bool:
+    """A population is not known by its rows, nor is a prior that depends on single columns."""
+    return not promise.metric.needs_population and (promise.metric.scope == "identity" or not known.conditional)
+
+
+def _rows_together(source: Table, roles: Roles, her: Adversary) -> Table:
+    """The rows with one quasi-identifier: a digest of all that the quasi-identifiers say in all rows of their person."""
+    engine, quote = source.engine, source.engine.quote
+    where = Request(source, roles, her.counted_nulls, joint=False).where()
+    texts = [engine.cast(quote(name), "VARCHAR") for name in roles.quasi_identifiers]
+    # Each text with its length before it: no two rows are written alike.
+    row = " || ".join(f"COALESCE(CAST(LENGTH({text}) AS VARCHAR(20)) || ':' || {text}, '-')" for text in texts)
+    person = quote(str(roles.person))
+    digests = f"SELECT {person} AS p, {engine.digest(row)} AS d FROM {source.relation}{where} GROUP BY {person}"
+    values = "".join(f", {quote(name)}" for name in roles.sensitive)
+    rows = f"(SELECT {person}{values} FROM {source.relation}{where}) AS one"
+    sql = f"SELECT one.*, o.d AS {quote(_TOGETHER)} FROM {rows} JOIN ({digests}) AS o ON one.{person} = o.p"
+    return table_of(engine, f"({sql})", source=source.source, reading=source.reading)

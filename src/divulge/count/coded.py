@@ -1,0 +1,198 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A Parquet file is counted by the numbers of its values: it holds each text once, and a number in each row.
+
+Arrow reads these numbers without the texts, those of a row become one whole number, and equal ones are counted by sorting: a third of
+the work of a GROUP BY over texts, with the same counts. Batches are counted on all cores and their counts put together, so that memory
+holds a few batches and the cells. What needs more than numbers of texts and of whole numbers (weights, persons, other types, a memory
+limit that cells may outgrow) is counted by the statement.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from divulge import arrays
+from divulge.arrays import Codes, Ints
+from divulge.table import Column, Table
+
+_TYPES = {
+    "VARCHAR": pa.string(),
+    **{
+        name: pa.type_for_alias(f"int{bits}")
+        for name, bits in zip(("TINYINT", "SMALLINT", "INTEGER", "BIGINT"), (8, 16, 32, 64), strict=True)
+    },
+}
+"""What Arrow and DuckDB read alike, by DuckDB's names."""
+_MOST_VALUES = 1 << 16
+"""A column with more values is not worth numbering: they would have to be looked up again for each batch."""
+_LARGEST_KEY = 2**62
+_MOST_WAITING = 4_000_000
+"""So many cells of batches wait to be put together."""
+
+
+class _TooManyValues(Exception):
+    """A column has so many values that the statement is faster."""
+
+
+class _Batch(NamedTuple):
+    """The cells of one batch."""
+
+    values: list[pa.Array]
+    """Of each column, null among them where it occurs."""
+    sets: list[tuple[list[Codes], Ints]]
+    """For each grouping set the places of the cells' values, by column, and how many rows each cell has."""
+
+
+def count_coded(
+    table: Table, columns: Sequence[Column], sets: Sequence[Sequence[int]], *, keys: int, drop_nulls: bool
+) -> pa.Table | None:
+    """The counts of each grouping set, which is given by the places of its columns, in the layout of the counting statement.
+
+    The first `keys` columns are in every set. Values come in dictionaries. None where the statement is to be run.
+    """
+    if any(column.type not in _TYPES for column in columns):
+        return None
+    types = {column.name: _TYPES[column.type] for column in columns}
+    batches = table.engine.each_batch(table.relation, types, partial(_count_batch, sets=sets))
+    if batches is None:
+        return None
+    numbered, cells = [_Numbers(type_) for type_ in types.values()], [_Cells(members) for members in sets]
+    try:
+        for batch in batches:
+            known = [column.of(values) for column, values in zip(numbered, batch.values, strict=True)]
+            for own_cells, (codes, counts) in zip(cells, batch.sets, strict=True):
+                own_cells.add(
+                    [known[place][code] for place, code in zip(own_cells.columns, codes, strict=True)], counts
+                )
+    except (_TooManyValues, pa.ArrowException, OSError):  # what is wrong with a file, DuckDB says
+        return None
+    finally:
+        batches.close()
+    sizes = [len(column.values) for column in numbered]
+    counted = [each.merged(sizes) for each in cells]
+    names = [f"k{place}" if place < keys else f"s{place - keys}" for place in range(len(columns))]
+    parts = []
+    for members, (places, people) in zip(sets, counted, strict=True):
+        own = dict(zip(members, places, strict=True))
+        rows = {
+            name: column.array(own.get(place), len(people))
+            for place, (name, column) in enumerate(zip(names, numbered, strict=True))
+        }
+        if len(sets) > 1:
+            outside = {f"g{place - keys}": place not in own for place in range(keys, len(columns))}
+            rows |= {name: pa.array(np.full(len(people), mark), pa.int8()) for name, mark in outside.items()}
+        parts.append(pa.table(rows | {"n": people}))
+    found = pa.concat_tables(parts)
+    return found.drop_null() if drop_nulls else found
+
+
+def _count_batch(batch: pa.Table, *, sets: Sequence[Sequence[int]]) -> _Batch:
+    """Number the values of a batch, and count its distinct rows."""
+    values, codes = zip(*map(_numbers, batch.columns), strict=True)
+    counted = [
+        _count([codes[place] for place in members], [len(values[place]) for place in members]) for members in sets
+    ]
+    return _Batch(list(values), counted)
+
+
+def _numbers(column: pa.ChunkedArray) -> tuple[pa.Array, Codes]:
+    """The values that a column has, and the place of each row's among them."""
+    numbered = pa.types.is_dictionary(column.type)
+    coded = column.unify_dictionaries().combine_chunks() if numbered else column.combine_chunks().dictionary_encode()
+    values, indices = coded.dictionary, coded.indices
+    if len(values) > _MOST_VALUES:
+        raise _TooManyValues
+    values.validate(full=True)  # Arrow takes any bytes for text
+    if coded.null_count:
+        indices = indices.fill_null(len(values))
+        values = pa.concat_arrays([values, pa.nulls(1, values.type)])
+    return values, indices.to_numpy(zero_copy_only=False)
+
+
+def _count(codes: Sequence[Codes], radices: Sequence[int]) -> tuple[list[Codes], Ints]:
+    """The distinct rows of code columns, and how often each occurs."""
+    if math.prod(radices) > _LARGEST_KEY:
+        ids, first = arrays.class_ids(codes, radices, rows=len(codes[0]))
+        return [column[first] for column in codes], np.bincount(ids, minlength=len(first)).astype(np.int64)
+    key = np.zeros(len(codes[0]), dtype=np.int64)
+    for column, radix in zip(codes, radices, strict=True):
+        key *= radix
+        key += column
+    key.sort()
+    starts = arrays.run_starts(key)
+    counts, key = np.diff(np.append(starts, len(key))), key[starts]
+    found: list[Codes] = []
+    for radix in reversed(radices):
+        key, code = np.divmod(key, radix)
+        found.append(code)
+    return found[::-1], counts
+
+
+class _Numbers:
+    """The values of a column that have been seen, numbered as they came."""
+
+    def __init__(self, type_: pa.DataType) -> None:
+        self.values = pa.array([], type_)
+        self._before: tuple[pa.Array, Ints] | None = None
+
+    def of(self, values: pa.Array) -> Ints:
+        """The numbers of values; those that are new get theirs."""
+        if self._before is None or not values.equals(self._before[0]):
+            new = values.filter(pc.invert(pc.is_in(values, value_set=self.values))).unique()
+            self.values = pa.concat_arrays([self.values, new])
+            if len(self.values) > _MOST_VALUES:
+                raise _TooManyValues
+            found = pc.index_in(values, value_set=self.values)
+            self._before = values, found.to_numpy(zero_copy_only=False).astype(np.int64)
+        return self._before[1]
+
+    def array(self, numbers: Ints | None, rows: int) -> pa.DictionaryArray:
+        """Values by their numbers; none at all are nulls."""
+        known = self.values.is_valid().to_numpy(zero_copy_only=False)
+        if numbers is None:
+            places = pa.nulls(rows, pa.int32())
+        else:
+            places = pa.array((np.cumsum(known) - 1)[numbers].astype(np.int32), mask=~known[numbers])
+        return pa.DictionaryArray.from_arrays(places, self.values.drop_null())
+
+
+class _Cells:
+    """Cells of batches, put together from time to time."""
+
+    def __init__(self, columns: Sequence[int]) -> None:
+        self.columns = columns
+        self._codes: list[list[Ints]] = []
+        self._counts: list[Ints] = []
+        self._waiting = 0
+
+    def add(self, codes: list[Ints], counts: Ints) -> None:
+        """Take over the cells of a batch."""
+        self._codes.append(codes)
+        self._counts.append(counts)
+        self._waiting += len(counts)
+        if self._waiting > _MOST_WAITING:
+            codes, counts = self._together(
+                [1 + max(int(column.max()) for column in each) for each in zip(*self._codes, strict=True)]
+            )
+            self._codes, self._counts, self._waiting = [codes], [counts], 0
+
+    def merged(self, values: Sequence[int]) -> tuple[list[Ints], Ints]:
+        """All cells, each once, where columns have so many values."""
+        if not self._codes:
+            return [np.zeros(0, dtype=np.int64) for _ in self.columns], np.zeros(0, dtype=np.int64)
+        return self._together([values[place] for place in self.columns])
+
+    def _together(self, radices: Sequence[int]) -> tuple[list[Ints], Ints]:
+        codes = [np.concatenate(column) for column in zip(*self._codes, strict=True)]
+        counts = np.concatenate(self._counts)
+        if len(self._counts) == 1:
+            return codes, counts
+        ids, first = arrays.class_ids(codes, radices, rows=len(counts))
+        return [column[first] for column in codes], arrays.exact_sums(ids, counts, len(first))

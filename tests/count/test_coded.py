@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A Parquet file counted by the numbers of its values has the counts of the statement, and of a count by hand."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from divulge.count import Request, coded, count
+from divulge.count.counting import contingency_of
+from divulge.engines import DuckDBEngine, duckdb, parquet_batches
+from divulge.errors import BadInput
+from divulge.table import read, resolve_roles
+
+KEYS, VALUES = ["zip", "age"], ["disease", "job"]
+
+
+@pytest.fixture(autouse=True)
+def _small_files_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(duckdb, "LEAST_BY_ARROW", 0)
+    monkeypatch.setattr(parquet_batches, "_ROWS", 40)
+
+
+def people(rows: int = 300) -> pa.Table:
+    """Texts, whole numbers and nulls; values come and go from row group to row group."""
+    chance = np.random.default_rng(5)
+    ages = [None if age == 17 else int(age) for age in chance.integers(10, 30, rows)]
+    zips = [None if i % 11 == 0 else f"zip {i // 60}-{i % 3}" for i in range(rows)]
+    diseases = [["flu", "", None, "é"][i] for i in chance.integers(0, 4, rows)]
+    return pa.table(
+        {"zip": zips, "age": pa.array(ages, pa.int16()), "disease": diseases, "job": ["a", "b", "c"] * (rows // 3)}
+    )
+
+
+def request(path: Path, *, sensitive: list[str], engine: Any = None, **options: Any) -> Request:
+    """What a measurement of the file asks to be counted."""
+    table = read(path, engine=engine)
+    given: dict[str, Any] = {"quasi_identifiers": KEYS, "sensitive": sensitive}
+    given |= {name: options.pop(name) for name in ("weight", "person") if name in options}
+    return Request(table, resolve_roles(table, **given), options.get("nulls", "category"), options.get("joint", False))
+
+
+def same(ours: Any, theirs: Any) -> None:
+    """Two contingencies are equal in every part."""
+    for mine, other in zip((*ours.codes, ours.sizes), (*theirs.codes, theirs.sizes), strict=True):
+        assert np.array_equal(mine, other)
+    assert [key.values for key in ours.keys] == [key.values for key in theirs.keys]
+    assert ours.cells.keys() == theirs.cells.keys()
+    for name, cells in ours.cells.items():
+        assert cells.domain.values == theirs.cells[name].domain.values
+        for part in ("start", "value", "mass"):
+            assert np.array_equal(getattr(cells, part), getattr(theirs.cells[name], part))
+    assert (ours.rows, ours.people, ours.notes) == (theirs.rows, theirs.people, theirs.notes)
+
+
+@pytest.mark.parametrize(
+    ("sensitive", "options"),
+    [([], {}), (["disease"], {}), (["disease"], {"nulls": "drop"}), (VALUES, {}), (VALUES, {"joint": True})],
+)
+@pytest.mark.parametrize("edge", [{}, {"_LARGEST_KEY": 1}, {"_MOST_WAITING": 50}])
+def test_the_counts_are_those_of_the_statement(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sensitive: list[str], options: Any, edge: dict[str, int]
+) -> None:
+    for name, value in edge.items():
+        monkeypatch.setattr(coded, name, value)
+    pq.write_table(people(), tmp_path / "t.parquet", row_group_size=23)
+    asked = request(tmp_path / "t.parquet", sensitive=sensitive, **options)
+    found = asked.coded()
+    assert found is not None
+    by_statement = asked.table.engine.query(asked.sql())
+    assert found.column_names == by_statement.column_names
+    same(contingency_of(asked, found), contingency_of(asked, by_statement))
+
+
+def test_the_counts_are_those_by_hand(tmp_path: Path) -> None:
+    table = people()
+    pq.write_table(table, tmp_path / "t.parquet", row_group_size=70)
+    found = request(tmp_path / "t.parquet", sensitive=["disease"]).coded()
+    assert found is not None
+    cells = {tuple(row[name] for name in ("k0", "k1", "s0")): row["n"] for row in found.to_pylist()}
+    assert cells == Counter(tuple(row[name] for name in (*KEYS, "disease")) for row in table.to_pylist())
+
+
+def test_several_files_and_texts_as_polars_and_pandas_write_them(tmp_path: Path) -> None:
+    table, folder = people(), tmp_path / "many"
+    folder.mkdir()
+    large = table.set_column(0, "zip", table["zip"].cast(pa.large_string()))
+    numbered = table.set_column(2, "disease", table["disease"].dictionary_encode())
+    for place, (each, rows) in enumerate(product((table, large, numbered), (40, 7))):
+        pq.write_table(each, folder / f"{place}.parquet", row_group_size=rows)
+    asked = request(folder, sensitive=["disease"])
+    found = asked.coded()
+    assert found is not None
+    assert sum(found["n"].to_pylist()) == 6 * table.num_rows
+    same(contingency_of(asked, found), contingency_of(asked, asked.table.engine.query(asked.sql())))
+
+
+def test_values_that_no_row_has_are_no_values(tmp_path: Path) -> None:
+    """A dictionary may name more than its rows hold."""
+    names = pa.DictionaryArray.from_arrays(pa.array([0, 2, 0], pa.int32()), ["x", "nobody", "y"])
+    pq.write_table(pa.table({"zip": names, "age": [1, 2, 1], "disease": names}), tmp_path / "t.parquet")
+    asked = request(tmp_path / "t.parquet", sensitive=["disease"])
+    found = count(asked.table, asked.roles)
+    assert [key.values.to_pylist() for key in found.keys] == [["x", "y"], [1, 2]]
+    assert found.cells["disease"].domain.values.to_pylist() == ["x", "y"]
+
+
+@pytest.mark.parametrize("column", ["weight", "person"])
+def test_weights_persons_and_other_types_are_left_to_the_statement(tmp_path: Path, column: str) -> None:
+    pq.write_table(people().append_column("w", pa.array([1] * 300)), tmp_path / "t.parquet")
+    options = {column: "w"}
+    assert request(tmp_path / "t.parquet", sensitive=["disease"], **options).coded() is None
+    floats = people().set_column(1, "age", pa.array([0.0, -0.0, float("nan")] * 100))
+    pq.write_table(floats, tmp_path / "t.parquet")
+    asked = request(tmp_path / "t.parquet", sensitive=["disease"])
+    assert asked.coded() is None
+    assert len(count(asked.table, asked.roles).keys[1]) == 2
+
+
+def test_a_memory_limit_and_many_values_are_left_to_the_statement(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pq.write_table(people(), tmp_path / "t.parquet", row_group_size=50)
+    limited = DuckDBEngine(memory_limit="500MB")
+    assert request(tmp_path / "t.parquet", sensitive=["disease"], engine=limited).coded() is None
+    for most in (3, 18):  # reached within a row group, and by all of them
+        monkeypatch.setattr(coded, "_MOST_VALUES", most)
+        assert request(tmp_path / "t.parquet", sensitive=["disease"]).coded() is None
+
+
+def test_bytes_that_are_no_text_are_refused_as_ever(tmp_path: Path) -> None:
+    texts = pa.Array.from_buffers(pa.string(), 2, pa.array([b"a", b"\xff\xfe"]).buffers())
+    pq.write_table(pa.table({"zip": texts, "age": [1, 2], "disease": ["x", "y"]}), tmp_path / "t.parquet")
+    asked = request(tmp_path / "t.parquet", sensitive=["disease"])
+    assert asked.coded() is None
+    with pytest.raises(BadInput):
+        count(asked.table, asked.roles)

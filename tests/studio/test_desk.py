@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A desk without a page: whatever a request says, the answer is a sentence and what was decided stays; never a stack."""
+
+from __future__ import annotations
+
+import io
+import json
+import logging
+import queue
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow.csv
+import pytest
+
+import divulge as dv
+from divulge.studio.desk import Desk
+from divulge.studio.places import PLACES, place_named
+from divulge.studio.work import Work
+
+JUNK: list[Any] = [
+    "",
+    None,
+    [],
+    {},
+    True,
+    -1,
+    1e308,
+    float("nan"),
+    "nan",
+    "</script>",
+    "../nowhere",
+    "\x00",
+    "\ud800",
+    "1/0",
+    "age",
+    "{",
+]
+ABOUT = ["", "age", "k_anonymity", "beta", "rule", "header", "nothing", '["diagnosis", "flu"]', "{"]
+
+
+@pytest.fixture
+def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Desk]:
+    """With a few patients, and the policy of their hospital; nothing is logged, for half a character cannot go from process to process."""
+    monkeypatch.chdir(tmp_path)
+    pyarrow.csv.write_csv(dv.datasets.patients(rows=100, seed=3), tmp_path / "patients.csv")
+    (tmp_path / "hospital.toml").write_text(dv.datasets.POLICY, encoding="utf-8")
+    found = Desk(queue.Queue(), io.StringIO())
+    found.folder = str(tmp_path)
+    assert told(found, "table", ("open", "", "patients.csv"), ("policy", "", "hospital.toml")) == []
+    logging.disable()
+    yield found
+    logging.disable(logging.NOTSET)
+
+
+def told(desk: Desk, place: str, *changes: tuple[str, str, Any], shown: bool = False) -> list[str]:
+    """The errors that a request is answered with."""
+    before = desk._out.tell()  # noqa: SLF001 - a pipe, which is a text here
+    desk._answer(place_named, {"place": place, "changes": list(changes), "to": 1}, shown=shown)  # noqa: SLF001
+    desk._out.seek(before)  # noqa: SLF001
+    messages = [json.loads(line) for line in desk._out]  # noqa: SLF001
+    return [message["error"] for message in messages if "error" in message]
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_what_nobody_meant_is_refused_in_a_sentence(desk: Desk, place: str) -> None:
+    before = desk.work
+    for name in set(place_named(place).edits) - {"publish", "demo", "example"}:  # which take nothing
+        for of in ABOUT:
+            for value in JUNK:
+                errors = told(desk, place, (name, of, value))
+                assert not [error for error in errors if "bug" in error or "Traceback" in error], ascii(
+                    (name, of, value)
+                )
+                assert not errors or desk.work == before
+                desk.work = before
+
+
+def test_nothing_is_half_done(desk: Desk) -> None:
+    before = desk.work
+    changes = (("bound", "k_anonymity", 7), ("bound", "k_anonymity", "many"))
+    assert told(desk, "promises", *changes) == ["'many' is not a number"]
+    assert desk.work == before
+    assert told(desk, "promises", ("nothing", "", "")) == ["nothing is called 'nothing' in Promises"]
+
+
+def test_a_desk_that_comes_back_is_where_it_was(desk: Desk) -> None:
+    assert Work.from_dict(json.loads(json.dumps(desk.work.to_dict()))) == desk.work
