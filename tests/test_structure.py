@@ -102,7 +102,7 @@ BUDGETS: dict[str, Budget] = {
     "dossier": Budget(13, 4510, 66),
     "composition": Budget(6, 1370, 10),
     "attacks": Budget(15, 3750, 16),
-    "ledger": Budget(3, 800, 5),
+    "ledger": Budget(3, 836, 5),
     "api": Budget(20, 5841, 0),
     "datasets": Budget(5, 954, 9),
     "papers": Budget(15, 4841, 17),

@@ -58,9 +58,14 @@ def test_killed_at_fifty_moments_ledger_and_releases_agree(quick_disk: Path, mod
     assert set(found["cases"]) == {"not out, settled", "not out, intended", "out, intended", "out, settled"}
 
 
+def test_a_crowd_that_begins_a_ledger_has_one_and_loses_no_release(tmp_path: Path, models: list[Path]) -> None:
+    found, said = program("crowd", tmp_path, models)
+    assert found == {"ended": [0], "left": [[models[0].name]]}, said
+
+
 def test_two_processes_at_once_are_judged_one_after_the_other(tmp_path: Path, models: list[Path]) -> None:
     found, said = program("at_once", tmp_path, models)
-    assert found["ended"] == [0, 0]
+    assert found["ended"] == [0, 0], said
     assert found["judged_against"] == [0, 1]
     assert (found["waited"], found["late"]) == (2, False)
     assert "another process publishes by the ledger" in said

@@ -43,8 +43,8 @@ _PAUSE = 0.02
 """Seconds between two looks whether the turn is free; a signal is heard in between."""
 _SILENT = 2.0
 """Seconds after which whoever waits for the turn is told so."""
-_ATTEMPTS = 5
-"""How often a folder that another process takes away meanwhile is opened."""
+_ATTEMPTS = 10
+"""How often a folder that other processes make and take away meanwhile is opened."""
 _BUSY = 10.0
 """Seconds that one short transaction waits for another."""
 _SCHEMA = (
@@ -83,12 +83,10 @@ class Book:
 
     @classmethod
     @contextlib.contextmanager
-    def open(cls, folder: Path, *, create: bool) -> Iterator[Book]:
-        """Look that nobody else can read the folder, and open its database; a new one is made with `create` only."""
+    def open(cls, folder: Path, *, made: bool = False) -> Iterator[Book]:
+        """Open the database; a process that was about to make it may have died before its tables were there."""
         with _in_words(folder):
-            made = _refuse_unless_private(folder, create=create)
-            for name in (DATABASE, TURN):
-                _own_file(folder / name)
+            _own_file(folder / DATABASE)
             files = _files(folder)
             database = _connect(folder / DATABASE, wait=_BUSY)
         try:
@@ -118,20 +116,32 @@ class Book:
     @classmethod
     @contextlib.contextmanager
     def _alone(cls, folder: Path, wait: float, waiting: Waiting | None) -> Iterator[Book]:
-        """The opened folder with its turn; opened again where whoever had the turn took the folder away, because nothing came of it."""
-        deadline = time.monotonic() + wait
+        """The opened folder with its turn; asked for again where whoever had it took the folder away, because nothing came of it.
+
+        The database is opened, and made, by who has the turn: were it open already, SQLite would look for its journal by the old path, in
+        the folder of somebody else.
+        """
+        deadline, made = time.monotonic() + wait, False
         for attempt in itertools.count(1):
+            before = _moment(folder)
             with contextlib.ExitStack() as opened:
                 try:
-                    book = opened.enter_context(cls.open(folder, create=True))
+                    with _in_words(folder):
+                        made |= _refuse_unless_private(folder, create=True)
+                        _own_file(folder / TURN)
+                        files = _files(folder, TURN)
                     opened.enter_context(_taken(folder, wait, deadline, waiting))
+                    if files != _files(folder, TURN):
+                        continue
+                    book = opened.enter_context(cls.open(folder, made=made))
                 except BadInput:
-                    if attempt == _ATTEMPTS or folder.exists() or not folder.parent.is_dir():
+                    stays = _moment(folder) == before != ()
+                    if attempt == _ATTEMPTS or stays or not folder.parent.is_dir():
                         raise
+                    time.sleep(_PAUSE)  # it went, came or changed meanwhile: what is wrong may be so no more
                     continue
-                if book.files == _files(folder):
-                    yield book
-                    return
+                yield book
+                return
 
     @classmethod
     @contextlib.contextmanager
@@ -140,7 +150,10 @@ class Book:
         if (held := _held(folder)) is not None:
             yield held
             return
-        with cls.open(folder, create=False) as book:
+        with _in_words(folder):
+            _refuse_unless_private(folder, create=False)
+            _own_file(folder / TURN)
+        with cls.open(folder) as book:
             with contextlib.suppress(BadInput), _taken(folder, wait=0.0):
                 if book.files == _files(folder):
                     book.recover()
@@ -265,7 +278,12 @@ def _held(folder: Path) -> Book | None:
 
 def is_new(folder: Path) -> bool:
     """Whether there is no ledger yet: a process that was about to make one may have died after the folder."""
-    return not folder.is_symlink() and (not folder.exists() or (folder.is_dir() and not any(folder.iterdir())))
+    if folder.is_symlink():
+        return False
+    try:
+        return all(path.name.startswith(TURN) for path in folder.iterdir())
+    except OSError as error:  # whatever else is wrong with it is told by who opens it
+        return isinstance(error, FileNotFoundError)
 
 
 def now() -> str:
@@ -302,13 +320,22 @@ def _taken(folder: Path, wait: float, deadline: float = 0.0, waiting: Waiting | 
         lock.close()
 
 
-def _files(folder: Path) -> tuple[Any, ...]:
+def _files(folder: Path, *names: str) -> tuple[Any, ...]:
     """Which files a ledger consists of, whatever they are called; empty where one is missing."""
     try:
-        found = [folder.joinpath(name).stat() for name in (DATABASE, TURN)]
+        found = [folder.joinpath(name).stat() for name in names or (DATABASE, TURN)]
     except OSError:
         return ()
     return tuple((file.st_dev, file.st_ino) for file in found)
+
+
+def _moment(folder: Path) -> tuple[int, ...]:
+    """Which folder it is, and when a file last came or went; empty where there is none."""
+    try:
+        found = folder.stat()
+    except OSError:
+        return ()
+    return (found.st_dev, found.st_ino, found.st_ctime_ns)
 
 
 def _locked(lock: sqlite3.Connection, folder: Path) -> bool:
@@ -354,7 +381,7 @@ def _refuse_unless_private(folder: Path, *, create: bool) -> bool:
         raise BadInput(f"the ledger {folder} is a link", hint="Name the folder itself")
     if not folder.is_dir():
         raise BadInput(f"the ledger {folder} is a file", hint="A ledger is a folder: name one, or a new one")
-    if not folder.joinpath(DATABASE).exists() and (not create or any(folder.iterdir())):
+    if not _is_ledger(folder, create=create):
         raise BadInput(f"{folder} is not a ledger", hint="Name the folder of one, or a new one")
     found = folder.stat()
     if sys.platform != "win32":
@@ -364,6 +391,15 @@ def _refuse_unless_private(folder: Path, *, create: bool) -> bool:
             told = f"others can look into the ledger {folder} (mode {stat.S_IMODE(found.st_mode):04o})"
             raise BadInput(told, hint=f"chmod 700 {folder}")
     return made
+
+
+def _is_ledger(folder: Path, *, create: bool) -> bool:
+    """Whether it has a database, or may get one."""
+    for _ in range(2):  # who makes one beside us begins with the database: if it was not listed yet, it is now
+        names = {path.name for path in folder.iterdir()}
+        if DATABASE in names or (create and all(name.startswith(TURN) for name in names)):
+            return True
+    return False
 
 
 def _own_file(path: Path) -> None:
