@@ -7,12 +7,12 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from divulge import answers, composition, publish, values
+from divulge import answers, composition, engines, publish, values
 from divulge import ledger as ledgers
 from divulge.api.anatomized import AnatomizedRelease
 from divulge.api.query import manifests_of, open_anatomized
 from divulge.belief import Adversary, adversary_in_force
-from divulge.engines import DuckDBEngine, EngineChoice, OwnEngine, choose_engine
+from divulge.engines import DuckDBEngine, OwnEngine, choose_engine
 from divulge.errors import BadInput, without_secrets
 from divulge.hierarchy import load_hierarchies
 from divulge.table import Names, Roles, Table, own_table, read, resolve_roles
@@ -47,7 +47,7 @@ def compose(
     people: int | None = None,
     sample: int = 0,
     ledger: str | Path | ledgers.Ledger | None = None,
-    engine: EngineChoice = None,
+    engine: engines.EngineChoice = None,
 ) -> composition.Composition:
     """Say what several releases of the same people tell together.
 
@@ -195,7 +195,7 @@ def _derived(
     *,
     people: int | None,
     hierarchies: str | Path | None,
-    engine: EngineChoice,
+    engine: engines.EngineChoice,
 ) -> composition.Composition:
     """What a receiver derives from each two of them."""
     where = choose_engine(engine) or DuckDBEngine()
@@ -236,7 +236,7 @@ def tie(
     person: str | None = None,
     hierarchies: str | Path | None = None,
     people: Table | None = None,
-    engine: EngineChoice = None,
+    engine: engines.EngineChoice = None,
 ) -> composition.Joined:
     """The truth's rows with the class of each in every release; `truth` is a table, or for each release the table it was made of.
 

@@ -19,12 +19,10 @@ from divulge import answers, publish, values
 from divulge.belief import Adversary
 from divulge.count import NOT_PUBLISHED
 from divulge.errors import BadInput, nearest
-from divulge.publish import EarlierReleases
 from divulge.table import Roles, Table, read_beside, table_of
 
 if TYPE_CHECKING:
-    from divulge.anatomy import Published
-    from divulge.composition import Disclosed, Joined
+    from divulge import anatomy, composition
 
 _JUDGED = "judged together with {out} already, in the joint classes of the people in the table{taken}"
 
@@ -35,16 +33,16 @@ _LEFT = (
 )
 
 
-def beside_released(source: Table, roles: Roles, her: Adversary) -> tuple[Table, EarlierReleases]:
+def beside_released(source: Table, roles: Roles, her: Adversary) -> tuple[Table, publish.EarlierReleases]:
     """The table with a column for each release that is out already; as it is where none is named."""
     if her.released is None:
         her.refuse(["released_of"], "no release that is out already is named")
-        return source, EarlierReleases()
+        return source, publish.EarlierReleases()
     found = _found_in(source, her.released, roles, her)
     return _with_texts(source, found, found.columns), released_in(found)
 
 
-def beside_new(new: Any, source: Table, roles: Roles, her: Adversary) -> tuple[Table, EarlierReleases]:
+def beside_new(new: Any, source: Table, roles: Roles, her: Adversary) -> tuple[Table, publish.EarlierReleases]:
     """The people of the original whom a new release tells something of, each with the class in it and in those that are out already.
 
     Some of them it leaves out: whoever takes its people from a class that is out already is left with them.
@@ -60,7 +58,7 @@ def beside_new(new: Any, source: Table, roles: Roles, her: Adversary) -> tuple[T
     return _with_texts(truth, replace(found, table=_told_of(found)), names), replace(held, columns=names)
 
 
-def _found_in(truth: Table, releases: Sequence[Any], roles: Roles, her: Adversary) -> Joined:
+def _found_in(truth: Table, releases: Sequence[Any], roles: Roles, her: Adversary) -> composition.Joined:
     """Everybody in the table, with her class in each release: by the table that it was made of, where that was another one."""
     from divulge.api.compose import tie  # most tables are the first of their kind
 
@@ -89,7 +87,7 @@ def _is_called(release: Any, name: str) -> bool:
     return _is_path(release) and (Path(release) == Path(name) or Path(release).name == name)
 
 
-def groups_beside(release: Any, published: Published, her: Adversary) -> tuple[Table, EarlierReleases]:
+def groups_beside(release: Any, published: anatomy.Published, her: Adversary) -> tuple[Table, publish.EarlierReleases]:
     """The same for an anatomized release."""
     from divulge.api.query import manifests_of
 
@@ -100,7 +98,7 @@ def groups_beside(release: Any, published: Published, her: Adversary) -> tuple[T
     return beside_new(new, source, replace(roles_of_groups(published), identifier=identifier), her)
 
 
-def roles_of_groups(published: Published) -> Roles:
+def roles_of_groups(published: anatomy.Published) -> Roles:
     """What the columns of an anatomized release are."""
     known, _ = published.divided()
     columns = tuple(name for table in known for name in table.columns)
@@ -111,7 +109,7 @@ def _called(release: Any) -> str:
     return str(release) if _is_path(release) else "the release"
 
 
-def _told_of(found: Joined) -> Table:
+def _told_of(found: composition.Joined) -> Table:
     """Whoever is in the first release, and whoever shares all classes of the others with somebody in it."""
     rows, quote = found.table, found.table.engine.quote
     new, *earlier = map(quote, found.columns)
@@ -143,7 +141,7 @@ def refuse_unheld(her: Adversary) -> None:
     her.without_wildcards()
 
 
-def released_in(found: Joined, *, first: int = 0) -> EarlierReleases:
+def released_in(found: composition.Joined, *, first: int = 0) -> publish.EarlierReleases:
     """Which releases are held, those from `first` on, and what to say of them; refused where nobody in the table is in one of them."""
     from divulge.api.compose import how_certain
 
@@ -167,10 +165,10 @@ def released_in(found: Joined, *, first: int = 0) -> EarlierReleases:
     if found.left is not None and found.left[0]:
         left, alone = (values.counted(count, "person", "people") for count in found.left)
         notes.append(_LEFT.format(left=left, alone=alone))
-    return EarlierReleases(columns, tuple(settings), tuple(notes), kept=found)
+    return publish.EarlierReleases(columns, tuple(settings), tuple(notes), kept=found)
 
 
-def _with_texts(source: Table, found: Joined, names: Sequence[str]) -> Table:
+def _with_texts(source: Table, found: composition.Joined, names: Sequence[str]) -> Table:
     """The rows with the class in each release as text, by which people can read it."""
     rows, engine = found.table, found.table.engine
     quote = engine.quote
@@ -183,7 +181,7 @@ def _with_texts(source: Table, found: Joined, names: Sequence[str]) -> Table:
     return table_of(engine, relation, source=source.source, frame=source.frame, reading=source.reading)
 
 
-def _texts(release: Disclosed) -> pa.Table:
+def _texts(release: composition.Disclosed) -> pa.Table:
     """What each class is called; the number keeps those apart that are written alike."""
     told = [release.class_text(index) for index in range(len(release))]
     return pa.table({"code": pa.array(range(1, len(told) + 1), pa.int64()), "told": pa.array(told, pa.string())})

@@ -291,9 +291,9 @@ def _sources() -> Iterator[Path]:
 
 @functools.cache
 def _metrics() -> frozenset[str]:
-    from divulge.metrics import METRICS
+    from divulge import metrics
 
-    return frozenset(metric.name for metric in METRICS)
+    return frozenset(metric.name for metric in metrics.METRICS)
 
 
 @functools.cache

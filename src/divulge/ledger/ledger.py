@@ -15,11 +15,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from divulge import publish, values
+from divulge import publish, results, values
 from divulge.belief import Adversary
 from divulge.errors import BadInput, listed, nearest
 from divulge.ledger.book import Book, is_new, now
-from divulge.results import Result, Several
+from divulge.results import Result
 
 EVERYBODY = "everybody"
 """As a recipient: whoever wants it. As a coalition: all who hold anything put it together."""
@@ -63,7 +63,7 @@ class Entry(Result):
 
 
 @dataclass(frozen=True, repr=False)
-class Holdings(Several[Entry]):
+class Holdings(results.Several[Entry]):
     """The releases of a ledger, or those that some recipients hold, in the order in which they were published."""
 
     view = "ledger"

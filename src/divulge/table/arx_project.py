@@ -21,9 +21,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
+from divulge import hierarchy
 from divulge.engines import DuckDBEngine
 from divulge.errors import BadInput
-from divulge.hierarchy import Hierarchy, parse_hierarchy
+from divulge.hierarchy import Hierarchy
 from divulge.table.paths import find_files
 from divulge.table.reading import ReadOptions
 from divulge.table.table import Declared, Table
@@ -130,7 +131,7 @@ def _hierarchies(archive: zipfile.ZipFile, delimiter: str, encoding: str) -> dic
         except csv.Error as error:
             raise BadInput(f"{origin}, line {rows.line_num}: {error}") from None
         if text := out.getvalue():
-            found[column] = parse_hierarchy(text, column, origin=origin, delimiter=delimiter)
+            found[column] = hierarchy.parse_hierarchy(text, column, origin=origin, delimiter=delimiter)
     return found
 
 

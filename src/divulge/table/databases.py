@@ -28,7 +28,8 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
-from divulge.engines import DuckDBEngine, double_quoted
+from divulge import engines
+from divulge.engines import DuckDBEngine
 from divulge.errors import BadInput, DivulgeError, MissingDependency
 from divulge.table.addresses import Address
 from divulge.table.frames import check_schema
@@ -146,7 +147,7 @@ def _refuse_cut_off(path: Path, *, source: str) -> None:
 
 
 def _store(connection: sqlite3.Connection, table: str, *, engine: DuckDBEngine, source: str) -> str:
-    relation = double_quoted(table)
+    relation = engines.double_quoted(table)
     names = [row[0] for row in connection.execute(f"SELECT * FROM {relation} LIMIT 0").description]
     check_names(names, source=source)
     columns = _columns_in_sqlite(connection, relation, names)
@@ -166,7 +167,7 @@ def _columns_in_sqlite(
     connection: sqlite3.Connection, relation: str, names: list[str]
 ) -> list[tuple[str, pa.DataType]]:
     """How each column is selected, and its Arrow type, from the types of all its cells."""
-    cells = [double_quoted(name) for name in names]
+    cells = [engines.double_quoted(name) for name in names]
     checks = ", ".join(
         f"max(typeof({cell}) IN ('text', 'blob')), max(typeof({cell}) = 'real'), max(typeof({cell}) = 'integer'), "
         f"max(typeof({cell}) = 'integer' AND {cell} NOT BETWEEN -{_EXACT_IN_DOUBLE} AND {_EXACT_IN_DOUBLE})"
@@ -236,7 +237,7 @@ class _Field:
 
     def select(self) -> str:
         """The column as it is asked from the server."""
-        name = double_quoted(self.name)
+        name = engines.double_quoted(self.name)
         if self.type in _AS_IT_IS:
             return name
         if self.type == "bytea":
@@ -289,7 +290,7 @@ def _read(cursor: Any, address: Address, asked: ReadOptions, *, engine: DuckDBEn
         names = [row["shown"] for row in tables]
         picked = known[asked.table if asked.table in known else pick(names, asked.table, source=address.shown)]
         how, source = {"table": f"{picked['schema']}.{picked['name']}"}, f"table {picked['name']!r} of {address.shown}"
-        wanted = f"{double_quoted(picked['schema'])}.{double_quoted(picked['name'])}"
+        wanted = f"{engines.double_quoted(picked['schema'])}.{engines.double_quoted(picked['name'])}"
         fields = _fields(cursor.adbc_execute_schema(f"SELECT * FROM {wanted}"))
     check_names((column.name for column in fields), source=source)
     cursor.execute(f"SELECT {', '.join(column.select() for column in fields)} FROM {wanted}")

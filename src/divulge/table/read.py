@@ -13,7 +13,7 @@ from urllib.parse import unquote
 import duckdb
 
 from divulge import engines, values
-from divulge.engines import DuckDBEngine, OwnEngine, RelationEngine, SparkEngine, as_spark_frame, choose_engine
+from divulge.engines import DuckDBEngine, OwnEngine, SparkEngine, choose_engine
 from divulge.errors import BadInput, nearest
 from divulge.table.addresses import POSTGRES, Address
 from divulge.table.databases import read_adbc, read_duckdb, read_postgres, read_sqlite
@@ -119,12 +119,12 @@ def _read_object(source: object, asked: ReadOptions, chosen: OwnEngine | None) -
                 hint="Open it with the engine that is to count it",
             )
         return source
-    if (frame := as_spark_frame(source)) is not None:
+    if (frame := engines.as_spark_frame(source)) is not None:
         return read_spark_frame(frame, engine=chosen)
     if isinstance(chosen, SparkEngine):
         return moved_to_spark(read(source), engine=chosen)
     if isinstance(source, duckdb.DuckDBPyRelation):
-        own = RelationEngine(source)
+        own = engines.RelationEngine(source)
         return table_of(own, own.relation, source="the DuckDB relation", reading=HowRead("relation"))
     found = read_frame(source, engine=chosen or DuckDBEngine())
     if found is None:
@@ -137,7 +137,7 @@ def _read_object(source: object, asked: ReadOptions, chosen: OwnEngine | None) -
 
 def read_beside(table: Table, source: object) -> Table:
     """Open another table to be compared with this one, with the same engine and so within the same limits, unless it has its own."""
-    own = isinstance(source, Table) or as_spark_frame(source) is not None
+    own = isinstance(source, Table) or engines.as_spark_frame(source) is not None
     beside = isinstance(table.engine, SparkEngine) or (isinstance(table.engine, DuckDBEngine) and not own)
     return read(source, engine=table.engine if beside else None)
 

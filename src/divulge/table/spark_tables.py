@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
 
-from divulge.engines import DuckDBEngine, SparkEngine, read_texts, uri
+from divulge import engines
+from divulge.engines import DuckDBEngine, SparkEngine
 from divulge.errors import BadInput, without_secrets
 from divulge.table.frames import hive_types, other_columns
 from divulge.table.paths import LOGS, Files, compression, find_files, find_log_table
@@ -96,7 +97,7 @@ def find_spark_source(source: str, *, encoding: str, engine: SparkEngine) -> Spa
         return None
     if files.kind == "csv" and codec_of(encoding).name not in UTF8:
         return None
-    return SparkSource(source, files.kind, tuple(uri(path) for path in files.paths), files)
+    return SparkSource(source, files.kind, tuple(engines.uri(path) for path in files.paths), files)
 
 
 def read_spark_frame(frame: DataFrame, *, engine: Any) -> Table:
@@ -230,7 +231,9 @@ def _read_csv(source: SparkSource, text: ReadOptions, *, engine: SparkEngine) ->
     check_names(found.names, source=source.shown)
     with engine.explained("read csv", source=source.shown):
         whole = files is not None and max(path.stat().st_size for path in files.paths) <= _LARGEST_WHOLE_FILE
-        rows = read_texts(engine, source.paths, found.names, found.delimiter, header=found.header, whole_files=whole)
+        rows = engines.read_texts(
+            engine, source.paths, found.names, found.delimiter, header=found.header, whole_files=whole
+        )
         relation = engine.view(rows)
         cells = cell_types(engine, relation, found.names, decimal=text.decimal, delimiter=found.delimiter)
         texts = {name: with_dot(engine.quote(name)) for name in cells.commas}
