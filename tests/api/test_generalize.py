@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import tomllib
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import divulge as dv
+from divulge.api import generalize as api
 from tests.api.patients import PATIENTS, classes, patients
 from tests.publish.folders import names
 
@@ -40,6 +42,33 @@ def test_the_policy_says_how_unless_it_is_told_otherwise() -> None:
     ]
     published = [sorted(one.tables()["table"].column("zip").to_pylist()) for one in made]
     assert published == [["*"] * 4, ["476*", "476*", "479*", "479*"]]
+
+
+def test_the_ground_of_a_search_serves_other_promises_without_being_counted_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As a slider asks: each answer is that of a search that counts for itself."""
+    table = dv.read(dv.datasets.patients(rows=800, seed=3))
+    roles = dv.Policy.of(tomllib.loads(dv.datasets.POLICY)).roles
+    asked = [
+        {"k_anonymity": 4, "suppression": 0.1},
+        {"k_anonymity": 2, "l_diversity": 2, "method": "mondrian"},
+        {"entropy_leakage": 1.2, "k_anonymity": 3, "suppression": 0.05},
+        {"k_anonymity": 9, "method": "columns"},
+        {"t_closeness": 0.3, "protect": [{"where": {"diagnosis": ["HIV"]}, "k_anonymity": 8}], "suppression": 0.2},
+    ]
+    policies = [dv.Policy.of({**roles, **promises}) for promises in asked]
+    apart = [dv.generalize(table, policy=policy) for policy in policies]
+    fronts = [dv.tradeoff(table, "entropy_leakage", policy=policy) for policy in policies]
+    ground = api.Groundwork.of(table, policies[0])
+    _ = ground.counted
+    monkeypatch.setattr(api, "count_original", None)
+    for policy, release, front in [*zip(policies, apart, fronts, strict=True)] * 2:
+        found = ground.release(policy)
+        assert found.to_dict() == release.to_dict()
+        assert found.explain().to_dict() == release.explain().to_dict()
+        assert found.expected == release.expected
+        assert ground.tradeoff(policy, "entropy_leakage").to_dict() == front.to_dict()
 
 
 def test_a_written_release(tmp_path: Path) -> None:

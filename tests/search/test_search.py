@@ -14,12 +14,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import divulge.search.lattice
 from divulge.errors import BadInput, Infeasible
 from divulge.metrics import METRICS, Metric
 from divulge.policy import Promise
-from divulge.search import OBJECTIVES, Plan, search
+from divulge.search import OBJECTIVES, Plan, Rollup, search
 from divulge.search.exact import plan_of, pose
-from divulge.search.lattice import lattice_of
+from divulge.search.judge import judge_for
+from divulge.search.lattice import default_beliefs, lattice_of
 from divulge.search.problem import SearchState, explore
 from tests.oracle import group
 from tests.search import oracle
@@ -114,6 +116,37 @@ def test_the_bound_of_a_box_holds_for_every_solution_in_it(
         assert owed <= found.suppressed
         for least in {0.0, owed, float(found.suppressed)}:
             assert all(problem.objective.bound(other.node, least) <= cost + 1e-12 for other in below)
+
+
+@given(
+    rows=tables(least=6),
+    asked=st.lists(st.lists(any_promise, min_size=1, max_size=3), min_size=2, max_size=4),
+    suppression=st.sampled_from([0.3, 0.6, 1.0]),
+)
+@settings(deadline=None, max_examples=40)
+def test_what_is_remembered_of_nodes_serves_other_promises(
+    rows: list[Any], asked: list[list[Promise]], suppression: float
+) -> None:
+    """One roll-up asked again and again judges every node as a fresh one that remembers nothing, as those of large tables do."""
+    contingency = counted(rows)
+    beliefs = default_beliefs(contingency)
+    shared = Rollup.of(contingency, HIERARCHIES, beliefs)
+    assert shared.classes(shared.lattice.top).seen == {}
+    for others in asked:
+        promises = [Promise.make("k_anonymity", 2), *others]  # who is left out for it counts once
+        ours = judge_for(contingency, shared, promises, beliefs=beliefs, suppression=suppression)
+        assert ours.rollup is shared
+        fresh = judge_for(contingency, shared.lattice, promises, beliefs=beliefs, suppression=suppression)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(divulge.search.lattice, "_REMEMBERED_NODES", 0)
+            for node in itertools.product(*map(range, shared.lattice.shape)):
+                mine, theirs = ours.check(node), fresh.check(node)
+                assert (mine.classes.seen is None, theirs.classes.seen is None) == (False, True)
+                assert mine.kept.tolist() == theirs.kept.tolist()
+                assert (mine.suppressed, mine.owed) == (theirs.suppressed, theirs.owed)
+                assert (mine.obstacle and mine.obstacle.text) == (theirs.obstacle and theirs.obstacle.text)
+                for rule in ours.rules if mine.kept.any() else ():
+                    assert ours.value(rule, mine) == fresh.value(rule, theirs)
 
 
 @given(rows=tables(least=4), promises=st.lists(any_promise, min_size=1, max_size=2), checks=st.integers(1, 10))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import Any, Literal, cast
 
@@ -240,45 +241,158 @@ def generalize(
     roles = roles_of(source, kept, given | {"weight": weight, "person": person})
     guard.refuse([*guard.unasked(source, roles, kept.roles)])
     out, her = ledgers.judge_by(ledger, adversary_in_force(adversary, kept.adversary), new=True)
-    rows_are_people = roles.person is roles.weight is None and her.nulls != "drop"
-    if rows_are_people and any(map(_asks_for_company, kept.promises)):
-        guard.refuse(guard.alone_already(source, roles, kept.alone_share, left_out=kept.suppression))
-    original, before = count_original(source, own, roles, her, joint=joint)
-    protected = choose(kept.protections, original.people, before.beliefs)
-    how = cast("Method", method or kept.method or "full-domain")
-    levels, suggestions = _levels(original, hierarchies, kept, method=how)
-    if suggestions and announce is not None:
-        announce(suggestions)
+    ground = Groundwork(source, own, roles, her, kept, hierarchies, joint=joint, ledger=out)
     options = {"objective": objective, "time_limit": time_limit, "all_optima": all_optima, "keep_nodes": keep_nodes}
-    plan = _search(original.people, before, levels, policy=kept, method=how, **options)
-    original = replace(original, assumptions=_of_release(original, plan, levels))
-    after = original.measure(plan.published(original.people))
-    verdict = judge(after, kept.promises, protected=publish.follow(protected, plan, original.people))
-    if not verdict.holds:
-        raise InternalError("the plan does not keep the policy it was made for")
-    alone, refused = guard.alone(
-        original.with_person(plan.recoding), replace(roles, identifier=(), leave_out=()), kept.alone_share
-    )
-    guard.refuse(refused)
-    return publish.GeneralizedRelease(
-        frame=source.frame,
-        source=source,
-        engine=own,
-        ledger=out,
-        before=before,
-        after=after,
-        verdict=verdict,
-        plan=plan,
-        policy=kept,
-        hierarchies=levels,
-        suggestions=suggestions,
-        plain=tuple(name for name in source.names if name in roles.plain or name not in roles.named),
-        alone=alone,
-        notes=guard.repeated(source, roles),
-        original=original,
-        protected=protected,
-        expected=publish.Fingerprint.of(own, f"({original.recoded(plan.recoding)})"),
-    )
+    return ground.release(kept, method=method, announce=announce, **options)
+
+
+@dataclass(frozen=True, eq=False)
+class Groundwork:
+    """What a search begins with: a table with roles, counted once before an adversary, and the levels of its columns.
+
+    Promises, suppression and method of a policy may change, and nothing is counted again: that is what a slider does.
+    """
+
+    source: Table
+    engine: OwnEngine
+    roles: Roles
+    adversary: Adversary
+    policy: Policy = field(repr=False)
+    """Whose roles and levels these are."""
+    hierarchies: Hierarchies | None = None
+    """What goes before the policy's own."""
+    joint: bool = False
+    ledger: ledgers.OutAlready | None = None
+
+    @classmethod
+    def of(cls, table: Any, policy: Policy) -> Groundwork:
+        """By what a policy says alone."""
+        source, own = own_table(read(table))
+        roles = roles_of(source, policy, {})
+        guard.refuse([*guard.unasked(source, roles, policy.roles)])
+        return cls(source, own, roles, adversary_in_force(None, policy.adversary), policy)
+
+    @cached_property
+    def counted(self) -> tuple[publish.Original, Measurement]:
+        """The original, and what it tells."""
+        return count_original(self.source, self.engine, self.roles, self.adversary, joint=self.joint)
+
+    @cached_property
+    def notes(self) -> tuple[str, ...]:
+        """What to say of the rows, whatever is promised."""
+        return guard.repeated(self.source, self.roles)
+
+    @cached_property
+    def levels(self) -> Callable[[Method], tuple[dict[str, Hierarchy], dict[str, Suggestion]]]:
+        """The hierarchies that a method works with, and those of them that were chosen for the values."""
+        original, _ = self.counted
+        return cache(partial(_levels, original, self.hierarchies, self.policy))
+
+    @cached_property
+    def rollup(self) -> Callable[[Method], search.Rollup]:
+        """The counts under the levels of a method, and what searches remember of them."""
+        original, before = self.counted
+        return cache(lambda method: search.Rollup.of(original.people, self.levels(method)[0], before.beliefs))
+
+    def release(
+        self,
+        policy: Policy,
+        *,
+        method: Method | None = None,
+        announce: Callable[[Mapping[str, Suggestion]], None] | None = None,
+        **options: Any,
+    ) -> publish.GeneralizedRelease:
+        """The release that keeps a policy of these roles at the least loss."""
+        source, roles = self.source, self.roles
+        rows_are_people = roles.person is roles.weight is None and self.adversary.nulls != "drop"
+        if rows_are_people and any(map(_asks_for_company, policy.promises)):
+            guard.refuse(guard.alone_already(source, roles, policy.alone_share, left_out=policy.suppression))
+        original, before = self.counted
+        protected = choose(policy.protections, original.people, before.beliefs)
+        how = cast("Method", method or policy.method or "full-domain")
+        levels, suggestions = self.levels(how)
+        if suggestions and announce is not None:
+            announce(suggestions)
+        plan = self._search(policy, how, **options)
+        original = replace(original, assumptions=_of_release(original, plan, levels))
+        after = original.measure(plan.published(original.people))
+        verdict = judge(after, policy.promises, protected=publish.follow(protected, plan, original.people))
+        if not verdict.holds:
+            raise InternalError("the plan does not keep the policy it was made for")
+        alone, refused = guard.alone(
+            original.with_person(plan.recoding), replace(roles, identifier=(), leave_out=()), policy.alone_share
+        )
+        guard.refuse(refused)
+        return publish.GeneralizedRelease(
+            frame=source.frame,
+            source=source,
+            engine=self.engine,
+            ledger=self.ledger,
+            before=before,
+            after=after,
+            verdict=verdict,
+            plan=plan,
+            policy=policy,
+            hierarchies=levels,
+            suggestions=suggestions,
+            plain=tuple(name for name in source.names if name in roles.plain or name not in roles.named),
+            alone=alone,
+            notes=self.notes,
+            original=original,
+            protected=protected,
+            expected=publish.Fingerprint.of(self.engine, f"({original.recoded(plan.recoding)})"),
+        )
+
+    def _search(self, policy: Policy, method: Method, **options: Any) -> Plan:
+        original, before = self.counted
+        contingency = original.people
+        known: dict[str, Any] = {"beliefs": before.beliefs, "population": contingency.population}
+        known["protections"] = policy.protections
+        if method in ("full-domain", "columns"):
+            left_out = policy.suppression
+            found = search.search(
+                contingency, self.rollup(method), policy.promises, suppression=left_out, **known, **options
+            )
+            return replace(found, method=method)
+        if policy.suppression:
+            raise BadInput(
+                f"suppression = {policy.suppression:g} has no use: Mondrian cuts only where every piece keeps the promises, "
+                "so it leaves nobody out",
+                hint="Say suppression = 0, or use the method full-domain",
+            )
+        usual = {"objective": "loss", "time_limit": None, "all_optima": False, "keep_nodes": False}
+        if unusual := " or ".join(name for name in usual if options.get(name, usual[name]) != usual[name]):
+            raise BadInput(f"Mondrian takes no {unusual}", hint="Use the method full-domain")
+        levels, strict = self.levels(method)[0], method == "mondrian"
+        return search.mondrian(contingency, policy.promises, hierarchies=levels, strict=strict, **known)
+
+    def tradeoff(
+        self,
+        policy: Policy,
+        metric: str | Sequence[str],
+        *,
+        attribute: str | None = None,
+        objective: search.ObjectiveName | search.UserFunction = "loss",
+        announce: Callable[[Mapping[str, Suggestion]], None] | None = None,
+    ) -> search.Front:
+        """Every combination of levels that keeps a policy of these roles."""
+        original, before = self.counted
+        _, suggestions = self.levels("full-domain")
+        if suggestions and announce is not None:
+            announce(suggestions)
+        found = search.pareto_front(
+            original.people,
+            self.rollup("full-domain"),
+            [metric] if isinstance(metric, str) else list(metric),
+            attribute=attribute,
+            objective=objective,
+            promises=policy.promises,
+            protections=policy.protections,
+            suppression=policy.suppression,
+            beliefs=before.beliefs,
+        )
+        settings = {**before.settings, "prior_weights": dict(original.assumptions.prior_weights)}
+        return replace(found, settings=settings, notes=original.assumptions.notes, frame=self.source.frame)
 
 
 def _asks_for_company(promise: Promise) -> bool:
@@ -359,7 +473,7 @@ def choose_hierarchies(
 
 
 def _levels(
-    original: publish.Original, given: Hierarchies | None, policy: Policy, *, method: Method
+    original: publish.Original, given: Hierarchies | None, policy: Policy, method: Method
 ) -> tuple[dict[str, Hierarchy], dict[str, Suggestion]]:
     """The hierarchies that a method works with."""
     contingency, also = original.people, original.assumptions.condition_values()
@@ -371,35 +485,6 @@ def _levels(
         raise BadInput(told, hint="Leave them out, or use the method 'full-domain'")
     dropped: dict[str, Spec] = {key.name: {"suppress": True} for key in contingency.own_keys}
     return choose_hierarchies(contingency, dropped, replace(policy, hierarchies={}), also=also)
-
-
-def _search(
-    contingency: Contingency,
-    before: Measurement,
-    hierarchies: Mapping[str, Hierarchy],
-    *,
-    policy: Policy,
-    method: Method,
-    **options: Any,
-) -> Plan:
-    known: dict[str, Any] = {"beliefs": before.beliefs, "population": contingency.population}
-    known["protections"] = policy.protections
-    if method in ("full-domain", "columns"):
-        kept = policy.suppression
-        plan = search.search(contingency, hierarchies, policy.promises, suppression=kept, **known, **options)
-        return replace(plan, method=method)
-    if policy.suppression:
-        raise BadInput(
-            f"suppression = {policy.suppression:g} has no use: Mondrian cuts only where every piece keeps the promises, "
-            "so it leaves nobody out",
-            hint="Say suppression = 0, or use the method full-domain",
-        )
-    usual = {"objective": "loss", "time_limit": None, "all_optima": False, "keep_nodes": False}
-    if options != usual:
-        unusual = " or ".join(name for name in usual if options[name] != usual[name])
-        raise BadInput(f"Mondrian takes no {unusual}", hint="Use the method full-domain")
-    strict = method == "mondrian"
-    return search.mondrian(contingency, policy.promises, hierarchies=hierarchies, strict=strict, **known)
 
 
 # --- tradeoff(): what every combination of levels would tell and cost, and which none beats (Afifi et al. 2018 leave it open)
@@ -460,21 +545,6 @@ def tradeoff(
     source, own = own_table(read(table, engine=engine))
     given = {"quasi_identifiers": quasi_identifiers, "sensitive": sensitive, "identifier": identifier}
     roles = roles_of(source, kept, given | {"weight": weight, "person": person})
-    original, before = count_original(source, own, roles, adversary_in_force(adversary, kept.adversary), joint=joint)
-    also = original.assumptions.condition_values()
-    levels, suggestions = choose_hierarchies(original.people, hierarchies, kept, declared=source.declared, also=also)
-    if suggestions and announce is not None:
-        announce(suggestions)
-    found = search.pareto_front(
-        original.people,
-        levels,
-        [metric] if isinstance(metric, str) else list(metric),
-        attribute=attribute,
-        objective=objective,
-        promises=kept.promises,
-        protections=kept.protections,
-        suppression=kept.suppression,
-        beliefs=before.beliefs,
-    )
-    settings = {**before.settings, "prior_weights": dict(original.assumptions.prior_weights)}
-    return replace(found, settings=settings, notes=original.assumptions.notes, frame=source.frame)
+    her = adversary_in_force(adversary, kept.adversary)
+    ground = Groundwork(source, own, roles, her, kept, hierarchies, joint=joint)
+    return ground.tradeoff(kept, metric, attribute=attribute, objective=objective, announce=announce)

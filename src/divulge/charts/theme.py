@@ -87,7 +87,11 @@ def finished(chart: Any, title: str, *subtitle: str) -> Any:
     """The chart in our look, under a title and sentences that say what is seen and what was left out."""
     lines = [line for sentence in subtitle if sentence for line in textwrap.wrap(sentence, _SUBTITLE)]
     heading = alt.TitleParams(text=textwrap.wrap(title, _TITLE), subtitle=lines or alt.Undefined)
-    return chart.properties(title=heading).configure(**_CONFIG)
+    chart.title, chart.config = (
+        heading,
+        alt.Config(**_CONFIG),
+    )  # properties() and configure() would copy all of it, twice
+    return chart
 
 
 _DARK = {

@@ -129,7 +129,11 @@ class Metric(Generic[View]):
             return self.of_table(view) + 0.0, worst  # -0.0 + 0.0 is 0.0
         if numbers is None:
             raise TypeError(f"metric {self.name} has neither a class nor a table function")
-        return float(numbers.max() if self.worse == "high" else numbers.min()) + 0.0, worst
+        return self.worst(numbers), worst
+
+    def worst(self, numbers: Floats) -> float:
+        """Of numbers of classes."""
+        return float(numbers.max() if self.worse == "high" else numbers.min()) + 0.0  # -0.0 + 0.0 is 0.0
 
     def first_worst(self, numbers: Floats) -> int:
         """The first class that has the worst number but for rounding, so that engines name the same class."""

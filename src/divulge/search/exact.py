@@ -25,7 +25,7 @@ from divulge.hierarchy import Hierarchy
 from divulge.policy import Promise
 from divulge.search.diagnosis import nothing_fits
 from divulge.search.judge import Asked, judge_for
-from divulge.search.lattice import Lattice, Node, lattice_of
+from divulge.search.lattice import Lattice, Node, Rollup, lattice_of
 from divulge.search.objectives import UserFunction, find_objective, shown
 from divulge.search.plan import Plan, recode
 from divulge.search.problem import SearchProblem, SearchState, explore
@@ -41,7 +41,7 @@ Possible = np.ndarray[tuple[int, ...], np.dtype[np.bool_]]
 
 def search(
     contingency: Contingency,
-    hierarchies: Mapping[str, Hierarchy],
+    hierarchies: Mapping[str, Hierarchy] | Rollup,
     promises: Sequence[Promise],
     *,
     objective: str | UserFunction = "loss",
@@ -54,13 +54,14 @@ def search(
 
     With a `time_limit` in seconds (by default 30 for lattices over 10^6 nodes) the best solution found comes back, and its gap.
     """
-    problem = pose(contingency, lattice_of(contingency, hierarchies), promises, objective=objective, **asked)
+    grounds = hierarchies if isinstance(hierarchies, Rollup) else lattice_of(contingency, hierarchies)
+    problem = pose(contingency, grounds, promises, objective=objective, **asked)
     return solve(problem, all_optima=all_optima, keep_nodes=keep_nodes, time_limit=time_limit)
 
 
 def pose(
     contingency: Contingency,
-    lattice: Lattice,
+    lattice: Lattice | Rollup,
     promises: Sequence[Promise],
     *,
     objective: str | UserFunction = "loss",

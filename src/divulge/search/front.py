@@ -22,7 +22,7 @@ from divulge.hierarchy import Hierarchy
 from divulge.policy import Promise, Protection
 from divulge.results import Result
 from divulge.search.judge import Candidate, Judge, all_published, judge_for
-from divulge.search.lattice import Lattice, default_beliefs, lattice_of
+from divulge.search.lattice import Rollup, default_beliefs, lattice_of
 from divulge.search.objectives import UserFunction, find_objective, shown
 from divulge.search.problem import TIE
 from divulge.search.rules import Rule, compile_rules
@@ -71,7 +71,7 @@ class Front(Result):
 
 def pareto_front(
     contingency: Contingency,
-    hierarchies: Mapping[str, Hierarchy] | Lattice,
+    hierarchies: Mapping[str, Hierarchy] | Rollup,
     metrics: Sequence[str],
     *,
     attribute: str | None = None,
@@ -86,7 +86,8 @@ def pareto_front(
         raise BadInput("a trade-off needs a metric", hint="for example entropy_leakage")
     if repeated := [name for place, name in enumerate(metrics) if name in metrics[:place]]:
         raise BadInput(f"the metric {repeated[0]!r} is named twice")
-    lattice = hierarchies if isinstance(hierarchies, Lattice) else lattice_of(contingency, hierarchies)
+    grounds = hierarchies if isinstance(hierarchies, Rollup) else lattice_of(contingency, hierarchies)
+    lattice = grounds.lattice if isinstance(grounds, Rollup) else grounds
     if lattice.size > MOST_NODES:
         raise BadInput(
             f"the lattice has {lattice.size} nodes, more than the {MOST_NODES} of which all are looked at",
@@ -101,7 +102,7 @@ def pareto_front(
     measured = [compile_rules([promise], given, has_population=has_population) for promise in wanted]
     judge = judge_for(
         contingency,
-        lattice,
+        grounds,
         promises if promised else wanted,
         beliefs=given,
         protections=protections,
@@ -130,8 +131,7 @@ def _sign(rules: Sequence[Rule]) -> float:
 
 def _risk(judge: Judge, rules: Sequence[Rule], candidate: Candidate) -> float:
     """The number of a metric, the worst of all attributes; high is worse."""
-    views = [judge.view(rule.attribute, candidate.classes, candidate.kept)[0] for rule in rules]
-    return max(_sign(rules) * rule.value(view) for rule, view in zip(rules, views, strict=True))
+    return max(_sign(rules) * judge.value(rule, candidate) for rule in rules)
 
 
 def _mark(found: list[tuple[tuple[float, ...], Point]]) -> Iterator[Point]:

@@ -180,13 +180,13 @@ class Judge:
         self, rules: Sequence[Rule], about: str | None, classes: Classes, kept: Bools
     ) -> tuple[Bools, Rule | None, float]:
         """Classes that break a rule by themselves, the first rule broken, and the people that finer nodes must leave out."""
-        view, members = self.view(about, classes, kept)
+        view, members = self._alone_view(about, classes, kept)
         broken: Bools = np.zeros(len(classes), dtype=bool)
         owed = np.zeros(len(classes))
         first: Rule | None = None
         for rule in rules:
-            values = rule.values(view)
-            here = rule.broken(values) & self.subject(rule, classes, members)
+            values = _alone_values(rule, view, classes)
+            here = rule.broken(values) & kept[members] & self.subject(rule, classes, members)
             if not here.any():
                 continue
             first = first or rule
@@ -221,6 +221,23 @@ class Judge:
         belief = self.rollup.belief(about, classes, kept)
         return belief, belief.classes
 
+    def _alone_view(self, about: str | None, classes: Classes, kept: Bools) -> tuple[View, Ints]:
+        """The kept classes, and with them all others where the node is remembered: by itself, a class is what it is beside any others."""
+        if classes.seen is None:
+            return self.view(about, classes, kept)
+        if about not in classes.seen:
+            classes.seen[about] = self.view(about, classes, np.ones(len(classes), dtype=bool))
+        found: tuple[View, Ints] = classes.seen[about]
+        return found
+
+    def value(self, rule: Rule, candidate: Candidate) -> float:
+        """The number of a rule's metric for what would be published."""
+        classes, kept = candidate.classes, candidate.kept
+        if rule.looks_at != "class":
+            return rule.value(self.view(rule.attribute, classes, kept)[0])
+        view, members = self._alone_view(rule.attribute, classes, kept)
+        return rule.metric.worst(_alone_values(rule, view, classes)[kept[members]])
+
     def _check_together(self, classes: Classes, kept: Bools, owed: float) -> tuple[Rule | None, Bools, float]:
         """Leave out classes that break within what is published, round by round, then check the averages."""
         while True:
@@ -251,6 +268,17 @@ class Judge:
         return np.inf if leaves_nobody_out and rule.monotone and rule.only is None else owed
 
 
+def _alone_values(rule: Rule, view: View, classes: Classes) -> Floats:
+    """The number of each class by itself, worked out once where the node is remembered."""
+    if classes.seen is None:
+        return rule.values(view)
+    key = rule.attribute, rule.metric.name, rule.promise.l_value
+    if key not in classes.seen:
+        classes.seen[key] = rule.values(view)
+    found: Floats = classes.seen[key]
+    return found
+
+
 class Asked(TypedDict, total=False):
     """What a search may be told besides its promises."""
 
@@ -264,12 +292,12 @@ class Asked(TypedDict, total=False):
 
 def judge_for(
     contingency: Contingency,
-    lattice: Lattice,
+    lattice: Lattice | Rollup,
     promises: Sequence[Promise],
     spans: Callable[[Ints], Mapping[str, Sequence[Span]]] | None = None,
     **asked: Unpack[Asked],
 ) -> Judge:
-    """The promises and protections as rules over the counts of a table."""
+    """The promises and protections as rules over the counts of a table; what a roll-up of them remembers serves other promises too."""
     given, behind = asked.get("beliefs"), asked.get("population")
     beliefs = default_beliefs(contingency) if given is None else dict(given)
     behind = contingency.population if behind is None else behind
@@ -280,5 +308,8 @@ def judge_for(
         all_beliefs |= {name: belief for name, belief in about.items() if name not in beliefs}
         found = compile_rules(extra, about, has_population=behind is not None)
         rules += [replace(rule, only=protected.only, who=protected.protection.who) for rule in found]
-    rollup = Rollup(contingency, lattice, all_beliefs, behind, spans)
+    if isinstance(lattice, Rollup):
+        rollup = lattice if lattice.beliefs == all_beliefs else replace(lattice, beliefs=all_beliefs)
+    else:
+        rollup = Rollup(contingency, lattice, all_beliefs, behind, spans)
     return Judge(rollup, tuple(rules), asked.get("suppression", 0.0))

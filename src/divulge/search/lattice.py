@@ -220,6 +220,8 @@ class ValueTally:
 _REMEMBERED_HALVES = 512
 _REMEMBERED_LABELS = 64
 _REMEMBERED_TALLIES = 256
+_REMEMBERED_NODES = 8_000_000
+"""Counts of all nodes, each reckoned as fine as the table came: lattices with more of them remember no node."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -233,6 +235,8 @@ class Classes:
     """People in each class, as whole floats."""
     published_as: Ints | None = field(default=None, repr=False)
     """Where pinned columns split what is published: the published class that each class is a part of."""
+    seen: dict[Any, Any] | None = field(default=None, repr=False)
+    """Where the node is remembered: what was worked out about all its classes, which no bound of a promise changes."""
 
     def __len__(self) -> int:
         return len(self.sizes)
@@ -263,6 +267,13 @@ class Rollup:
         for name, belief in self.beliefs.items():
             if belief.prior.row is not None and not belief.prior.keys:
                 raise InternalError(f"nobody knows which values the priors of {name!r} depend on")
+
+    @classmethod
+    def of(
+        cls, contingency: Contingency, hierarchies: Mapping[str, Hierarchy], beliefs: Mapping[str, Belief]
+    ) -> Rollup:
+        """For several searches: with the same levels, before the same adversary."""
+        return cls(contingency, lattice_of(contingency, hierarchies), dict(beliefs), contingency.population)
 
     @cached_property
     def people(self) -> int:
@@ -311,8 +322,21 @@ class Rollup:
         codes: Ints = self.lattice.ladders[position].levels[level].codes[self.contingency.codes[position]]
         return codes
 
+    @cached_property
+    def _remembered(self) -> dict[Node, Classes] | None:
+        """Small lattices are asked again and again, with other bounds: by the price of promises, the front, a slider."""
+        counts = len(self.contingency) + sum(len(belief.cells.value) for belief in self.beliefs.values())
+        return {} if self.spans is None and counts * self.lattice.size <= _REMEMBERED_NODES else None
+
     def classes(self, node: Node) -> Classes:
         """Merge the raw classes that have the same labels at these levels."""
+        if self._remembered is None:
+            return self._merge(node)
+        if node not in self._remembered:
+            self._remembered[node] = replace(self._merge(node), seen={})
+        return self._remembered[node]
+
+    def _merge(self, node: Node) -> Classes:
         first, count = self._numbered_half(0, tuple(node[i] for i in self._halves[0]))
         second, radix = self._numbered_half(1, tuple(node[i] for i in self._halves[1]))
         key = first * radix

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-import divulge as dv
 from divulge import charts, metrics, values
+from divulge.api import generalize
 from divulge.errors import BadInput
 from divulge.policy import Policy, Promise
 from divulge.studio.desk import Desk
@@ -101,11 +101,26 @@ def released(desk: Desk) -> Any:
     """The release that keeps the policy at the least loss."""
 
     def searched() -> Any:
-        table = desk.table
+        ground = _ground(desk)
         desk.progress("looking for the levels that lose least")
-        return dv.generalize(table, policy=desk.work.policy)
+        return ground.release(desk.work.policy)
 
     return desk.by_policy("release", searched)
+
+
+_BOUNDS = ("method", "promises", "suppression", "protect", "alone_share")
+"""Parts of a policy that change without anything being counted again."""
+
+
+def _ground(desk: Desk) -> generalize.Groundwork:
+    """What dv.generalize and dv.tradeoff begin with."""
+
+    def counted() -> generalize.Groundwork:
+        table = desk.table
+        desk.progress("counting")
+        return generalize.Groundwork.of(table, desk.work.policy)
+
+    return desk.by_policy("ground", counted, *_BOUNDS)
 
 
 def _explained(desk: Desk) -> Any:
@@ -129,11 +144,12 @@ def _kept_nodes(desk: Desk, against: str) -> Any:
 
 def _all_nodes(desk: Desk, against: str, policy: Policy) -> Any:
     def looked() -> Any:
+        ground = _ground(desk)
         desk.progress("looking at every combination of levels")
-        return dv.tradeoff(desk.table, against, policy=policy)
+        return ground.tradeoff(policy, against)
 
-    kept = f"{policy.promises} {policy.suppression}"
-    return desk.by_policy(f"nodes against {against} that keep {kept}", looked, "method", "promises", "suppression")
+    kept = f"{policy.promises} {policy.protections} {policy.suppression}"
+    return desk.by_policy(f"nodes against {against} that keep {kept}", looked, *_BOUNDS)
 
 
 # --- controls ---------------------------------------------------------------------------------------------------------
