@@ -50,7 +50,7 @@ def test_the_ground_of_a_search_serves_other_promises_without_being_counted_agai
     """As a slider asks: each answer is that of a search that counts for itself."""
     table = dv.read(dv.datasets.patients(rows=800, seed=3))
     roles = dv.Policy.of(tomllib.loads(dv.datasets.POLICY)).roles
-    asked = [
+    asked: list[dict[str, Any]] = [
         {"k_anonymity": 4, "suppression": 0.1},
         {"k_anonymity": 2, "l_diversity": 2, "method": "mondrian"},
         {"entropy_leakage": 1.2, "k_anonymity": 3, "suppression": 0.05},

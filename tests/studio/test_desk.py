@@ -17,6 +17,7 @@ import pytest
 import divulge as dv
 from divulge.studio.desk import Desk
 from divulge.studio.places import PLACES, place_named
+from divulge.studio.places.place import measured_before
 from divulge.studio.work import Work
 
 JUNK: list[Any] = [
@@ -87,3 +88,12 @@ def test_nothing_is_half_done(desk: Desk) -> None:
 
 def test_a_desk_that_comes_back_is_where_it_was(desk: Desk) -> None:
     assert Work.from_dict(json.loads(json.dumps(desk.work.to_dict()))) == desk.work
+
+
+def test_a_slider_that_moves_for_long_loses_neither_the_table_nor_what_is_slow_to_find(desk: Desk) -> None:
+    assert told(desk, "promises", shown=True) == []
+    table, before = desk.table, measured_before(desk)
+    for bound in range(2, 42):
+        assert told(desk, "promises", ("bound", "k_anonymity", bound / 40), shown=True) == []
+    assert desk.table is table
+    assert measured_before(desk) is before

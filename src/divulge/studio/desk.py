@@ -26,8 +26,8 @@ from divulge.studio.work import FILE, Work
 from divulge.views import html
 
 Found = TypeVar("Found")
-_KEPT = 64
-"""Results that are kept, so that going back to a tab takes no time."""
+_KEPT = 16
+"""Results of each kind that are kept, so that going back to a tab or to a promise takes no time."""
 _LARGEST_HELD = 4 * 1024**3
 """Bytes of files that are held in memory; larger ones are read where they lie, each time."""
 _OFTEN = 0.15
@@ -54,7 +54,7 @@ class Desk:
         self._first: list[Any] = []
         self._lock = threading.Lock()
         self._answering = 0
-        self._kept: OrderedDict[Any, Any] = OrderedDict()
+        self._kept: dict[tuple[str, str, str], OrderedDict[Any, Any]] = {}
         self._doing, self._told = "", 0.0
 
     # --- saying ---------------------------------------------------------------------------------------------------
@@ -97,22 +97,27 @@ class Desk:
         self.say(same={"command": command, "python": self.work.python(*python), "policy": self.work.text, "file": FILE})
 
     # --- finding out ----------------------------------------------------------------------------------------------
-    def once(self, key: Any, make: Callable[[], Found]) -> Found:
-        """What was found before for the same table and policy, else found now."""
-        own = (self.work.source, json.dumps(self.work.reading, sort_keys=True), key)
-        if own in self._kept:
-            self._kept.move_to_end(own)
+    def once(self, kind: str, make: Callable[[], Found], *about: Any) -> Found:
+        """What was found before of the same table, else found now; however often a slider moves, no other kind is lost for it."""
+        kept = self._kept.setdefault((*self._opened, kind), OrderedDict())
+        if about in kept:
+            kept.move_to_end(about)
         else:
-            self._kept[own] = make()
-            if len(self._kept) > _KEPT:
-                self._kept.popitem(last=False)
-        found: Found = self._kept[own]
+            kept[about] = make()
+            if len(kept) > _KEPT:
+                kept.popitem(last=False)
+        found: Found = kept[about]
         return found
 
-    def by_policy(self, name: str, make: Callable[[], Found], *without: str) -> Found:
+    def by_policy(self, kind: str, make: Callable[[], Found], *without: str, about: Any = None) -> Found:
         """What depends on the policy, but for these parts of it."""
         depends = {key: value for key, value in self.work.document.items() if key not in without}
-        return self.once((name, self.work.base, json.dumps(depends, sort_keys=True)), make)
+        return self.once(kind, make, self.work.base, json.dumps(depends, sort_keys=True), about)
+
+    @property
+    def _opened(self) -> tuple[str, str]:
+        """The table that lies here, and how it was read."""
+        return self.work.source, json.dumps(self.work.reading, sort_keys=True)
 
     @property
     def is_open(self) -> bool:
@@ -201,6 +206,7 @@ class Desk:
             self.work = before
             raise
         if self.work != before:
+            self._kept = {key: found for key, found in self._kept.items() if key[:2] == self._opened}
             self.say(work=self.work.to_dict())
 
     def _guarded(self, act: Callable[[], None]) -> bool:

@@ -124,7 +124,7 @@ def anatomized(desk: Desk) -> Any:
         desk.progress("dividing columns into tables, and records into groups")
         return dv.anatomize(desk.table, **_roles(desk.work), **asked)
 
-    return desk.by_policy(f"anatomized {json.dumps(asked)}", grouped)
+    return desk.by_policy("anatomized", grouped, about=json.dumps(asked))
 
 
 def _sides(desk: Desk, about: str) -> Any:
@@ -145,7 +145,7 @@ def _sides(desk: Desk, about: str) -> Any:
             tables=tables,
         )
 
-    return desk.by_policy(f"sides of {about} at {asked['beta']} in {tables}", compared, "promises", "protect")
+    return desk.by_policy("sides", compared, "promises", "protect", about=(about, asked["beta"], tables))
 
 
 def _generalized(desk: Desk) -> Any:
@@ -313,9 +313,8 @@ def _example(desk: Desk) -> str:
     work = desk.work
     names = [_names(work, "quasi_identifiers")[-1], _compared_for(work)]
     quoted = ", ".join(map(desk.table.engine.quote, names))
-    rows = desk.once(
-        f"example of {names}", lambda: desk.table.engine.query(f"SELECT {quoted} FROM {desk.table.relation} LIMIT 1")
-    ).to_pylist()
+    first = f"SELECT {quoted} FROM {desk.table.relation} LIMIT 1"
+    rows = desk.once("example", lambda: desk.table.engine.query(first), *names).to_pylist()
     told = [_equals(name, value) for row in rows for name, value in row.items() if isinstance(value, str | int)]
     return " and ".join(told)
 

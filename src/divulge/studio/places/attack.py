@@ -119,7 +119,7 @@ def _attacked(desk: Desk) -> Any:
     def played() -> Any:
         return dv.attack(release, truth=desk.table, progress=desk.progress("playing the adversaries"), **asked)
 
-    return desk.by_policy(f"attack on {against} {settings}: {json.dumps(_arguments(work))}", played)
+    return desk.by_policy("attack", played, about=(against, settings, json.dumps(_arguments(work))))
 
 
 def _composed(desk: Desk) -> Any:
@@ -134,7 +134,7 @@ def _composed(desk: Desk) -> Any:
         person = work.policy.roles.get("person")
         return dv.compose([*out, *release], truth=desk.table, person=person, ledger=ledger)
 
-    return desk.by_policy(f"composed with {json.dumps([out, ledger])}", put_together)
+    return desk.by_policy("composed", put_together, about=json.dumps([out, ledger]))
 
 
 def _promises_something(work: Work) -> bool:

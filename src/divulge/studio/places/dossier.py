@@ -104,12 +104,12 @@ def _said(work: Work) -> tuple[str, str, str, float, int]:
 
 def _records(desk: Desk) -> Any:
     path = _said(desk.work)[0]
-    return desk.once(("records", path), lambda: dv.dossier.read_database(path))
+    return desk.once("records", lambda: dv.dossier.read_database(path), path)
 
 
 def _found(desk: Desk, what: str, make: Any) -> Any:
     """What was found for the same files and rule, else found now."""
-    return desk.once((what, *_said(desk.work)), make)
+    return desk.once(what, make, *_said(desk.work))
 
 
 def _rule(work: Work) -> Any:
@@ -180,7 +180,7 @@ def show(desk: Desk, changed: bool) -> None:  # noqa: FBT001 - as every place
         pair = el("div", el("div", id="grew"), beside, class_="two")
         desk.put("view", el("div", id="known"), pair, el("div", id="verify"))
     records = _records(desk)
-    truth = desk.once(("truth", reference), lambda: dv.dossier.read_record(reference))
+    truth = desk.once("truth", lambda: dv.dossier.read_record(reference), reference)
     by = _rule(desk.work)
     operator = dv.dossier.Chain(()) if by is None else dv.dossier.Resolve(by)
     attacked = _found(desk, "attack", lambda: dv.dossier.attack(records, truth, operator))

@@ -149,7 +149,7 @@ def _all_nodes(desk: Desk, against: str, policy: Policy) -> Any:
         return ground.tradeoff(policy, against)
 
     kept = f"{policy.promises} {policy.protections} {policy.suppression}"
-    return desk.by_policy(f"nodes against {against} that keep {kept}", looked, *_BOUNDS)
+    return desk.by_policy("nodes", looked, *_BOUNDS, about=(against, kept))
 
 
 # --- controls ---------------------------------------------------------------------------------------------------------
