@@ -107,10 +107,10 @@ BUDGETS: dict[str, Budget] = {
     "datasets": Budget(5, 954, 9),
     "papers": Budget(15, 4841, 17),
     "charts": Budget(10, 2224, 23),
-    "views": Budget(21, 6711, 0),
+    "views": Budget(21, 6724, 0),
     "__init__": Budget(1, 55, 0),
     "plugins": Budget(3, 99, 0),
-    "studio": Budget(17, 3792, 1),
+    "studio": Budget(17, 3820, 1),
     "cli": Budget(35, 5931, 0),
     "__main__": Budget(1, 6, 0),
 }

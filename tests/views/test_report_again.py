@@ -94,6 +94,7 @@ def test_the_command_line_makes_the_page_of_a_release_that_it_makes_itself(folde
         ("generalize", "patients.csv", "--qi", "zip", "--sensitive", "disease", "--leave-out", "note", "--k-anonymity", "7",
          "--suppression", "0.1", "--delimiter", ",", "--report", "first.html"),
         ("generalize", "patients.csv", "--policy", "divulge.toml", "--method", "columns", "--report", "first.html"),
+        ("generalize", "patients.csv", "--policy", "divulge.toml", "--objective", "precision", "--report", "first.html"),
     ):  # fmt: skip
         assert run_cli(*asked).code == 0
         page = (folder / "first.html").read_text(encoding="utf-8")

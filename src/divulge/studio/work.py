@@ -214,6 +214,15 @@ class Work:
         return replace(self, document=_in_order({**self.document, "adversary": told}))
 
 
+_FLAGS = {"quasi_identifiers": "--qi", "leave_out": "--leave-out"}
+
+
+def role_flags(roles: Mapping[str, Any]) -> list[str]:
+    """Roles as options of a command."""
+    named = ((role, name) for role, names in roles.items() for name in _several(names))
+    return [part for role, name in named for part in (_FLAGS.get(role, f"--{role}"), name)]
+
+
 def _several(names: Any) -> tuple[str, ...]:
     return () if not names else (names,) if isinstance(names, str) else tuple(names)
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from divulge import attacks, publish, values
+from divulge import attacks, publish, search, values
 from divulge.api import compare as comparing
 from divulge.api.anatomized import AnatomizedRelease
 from divulge.api.check_anatomized import ReleaseCheck
@@ -133,13 +133,14 @@ def _command(report: Report) -> str:
     if isinstance(report.found, attacks.AttackResult):
         return _command_of_attack(report.found)
     flags = [word for role, names in _roles(report).items() for word in (ROLES[role], ",".join(names))]
-    tail = [*report.made_from.options, *_policy_flags(report), *_adversary_flags(report.made_from.adversary)]
+    tail = [*report.made_from.options, *_policy_flags(report), *adversary_flags(report.made_from.adversary)]
     last = ["--title", report.made_from.title] if report.made_from.title else []
     last += ["--date", report.date.isoformat(), "--out", "report.html"]
     if isinstance(report.found, publish.GeneralizedRelease):
         share = report.found.policy.suppression
         tail += ["--suppression", f"{share:g}"] if share != report.made_from.file.suppression else []
         tail += ["--method", report.found.plan.asked_as] if _method_told(report) else []
+        tail += ["--objective", report.found.plan.objective] if _objective_told(report.found.plan) else []
         return shlex.join(["divulge", "generalize", _source(report), *flags, *tail, "--report", "report.html"])
     if isinstance(report.found, AnatomizedRelease):
         bounds = [word for line in report.found.model.texts().items() for word in (f"--{line[0]}", str(line[1]))]
@@ -155,6 +156,11 @@ def _method_told(report: Report) -> bool:
     """Whether whoever makes the release again has to say how."""
     found, usual = report.found, report.made_from.file.method or "full-domain"
     return isinstance(found, publish.GeneralizedRelease) and found.plan.asked_as != usual
+
+
+def _objective_told(plan: search.Plan) -> bool:
+    """The same of what is lost least; a function of somebody's own has no name."""
+    return plan.objective in search.OBJECTIVES and plan.objective != next(iter(search.OBJECTIVES))
 
 
 def _policy_flags(report: Report) -> list[str]:
@@ -176,7 +182,7 @@ _ADVERSARY = {
 }  # fmt: skip
 
 
-def _adversary_flags(her: Adversary | None) -> list[str]:
+def adversary_flags(her: Adversary | None) -> list[str]:
     """What was said of her, as far as a command can say it."""
     found: list[str] = []
     for name, given in ({} if her is None else her.given).items():
@@ -226,8 +232,7 @@ def _not_told(report: Report) -> Iterator[str]:
     if report.public and report.release is not None:
         yield "release stands for the folder with the published files and their manifest."
     if isinstance(found, publish.GeneralizedRelease):
-        if hierarchies := [name for name in found.hierarchies if name not in found.suggestions]:
-            yield f"Hierarchies were given for {', '.join(hierarchies)}; give them again (--hierarchies or --hierarchy)."
+        yield from _release_not_told(found)
     elif isinstance(found, AnatomizedRelease):
         yield "Groups are drawn anew each time, and so are the attacks; other settings of the grouping have to be given again."
     elif report.made_from.policy is None and not report.made_from.source and report.release is None:
@@ -236,6 +241,13 @@ def _not_told(report: Report) -> Iterator[str]:
     if kept is not None and [each for each in kept.protections if each not in report.made_from.file.protections]:
         yield "Promises to chosen people or values have to be given again (--protect, or a policy file)."
     yield from _adversary_not_told(report, her)
+
+
+def _release_not_told(found: publish.GeneralizedRelease) -> Iterator[str]:
+    if hierarchies := [name for name in found.hierarchies if name not in found.suggestions]:
+        yield f"Hierarchies were given for {', '.join(hierarchies)}; give them again (--hierarchies or --hierarchy)."
+    if found.plan.objective not in search.OBJECTIVES:
+        yield "What is lost least was a function of Python, which no option of the command takes (objective=)."
 
 
 def _adversary_not_told(report: Report, her: Adversary | None) -> Iterator[str]:
@@ -348,6 +360,7 @@ def _python(report: Report) -> str:
     if isinstance(report.found, publish.GeneralizedRelease):
         given = [source, f"policy={policy}", *roles, f"suppression={report.found.policy.suppression:g}"]
         given += [f"method={report.found.plan.asked_as!r}"] if _method_told(report) else []
+        given += [f"objective={report.found.plan.objective!r}"] if _objective_told(report.found.plan) else []
         return f"release = dv.generalize({', '.join(given)})\ndv.report(release, {closing}"
     if isinstance(report.found, AnatomizedRelease):
         given = [source, *roles, *(f"{name}={bound!r}" for name, bound in report.found.model.texts().items())]

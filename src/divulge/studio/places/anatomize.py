@@ -28,7 +28,7 @@ from divulge.studio.places.place import (
     whole_given,
 )
 from divulge.studio.places.promises import released
-from divulge.studio.work import POLICY, TABLE, Work
+from divulge.studio.work import POLICY, TABLE, Work, role_flags
 from divulge.views import html, summary, words
 
 _NAME = "anatomize"
@@ -176,8 +176,7 @@ def _truth(desk: Desk) -> Any:
 def told_command(desk: Desk, asked: dict[str, Any]) -> tuple[str, str, str]:
     """The command that writes the tables, the Python that makes them, and their folder."""
     work, roles = desk.work, _roles(desk.work)
-    options = {"quasi_identifiers": "--qi", "leave_out": "--leave-out"}
-    flags = [part for role, names in roles.items() for name in names for part in (options.get(role, f"--{role}"), name)]
+    flags = role_flags(roles)
     flags += [
         part
         for name, value in asked.items()

@@ -112,6 +112,7 @@ def _attacked(desk: Desk) -> Any:
     asked, settings = _arguments(work), ""
     if against == _GROUPS:  # which promise their own bounds, not those of the policy
         release, settings = anatomized(desk), json.dumps(arguments(desk))
+        asked["policy"] = replace(dv.Policy(), adversary=work.policy.adversary)
     else:
         release = released(desk) if against == _THIS else desk.table if against == _AS_IT_CAME else against
         asked["policy"] = work.policy
@@ -160,7 +161,12 @@ def _tell_same(desk: Desk) -> None:
     by, held = ["--policy", FILE], f", policy={POLICY}"
     if against == _GROUPS:
         made, program, attacked = told_command(desk, arguments(desk))
-        lines, python, by, held = [*lines, made], [*python, f"groups = {program}"], [], ""
+        lines, python = [*lines, made], [*python, f"groups = {program}"]
+        by, her = views.provenance.adversary_flags(work.policy.adversary), work.document.get("adversary")
+        held = f", policy={ {'adversary': her}!r}" if her else ""
+        if by and "attacks" in asked:  # an option that none of them looks at is refused
+            lines.append(f"# the adversary of the policy, for attacks that look at it: {shlex.join(by)}")
+            by = []
     if work.reading:  # for the Python they stand with the table
         lines.insert(0, "# --truth takes no options of reading: give a file that needs none, or take the Python")
     lines.append(shlex.join(["divulge", "attack", attacked, *truth, *by, *flags]))

@@ -16,7 +16,7 @@ from divulge.api import hierarchies
 from divulge.errors import BadInput
 from divulge.studio.desk import Desk
 from divulge.studio.places.place import Html, Place, button, card, choice, el, labelled, meter, needs_table, void
-from divulge.studio.work import POLICY, TABLE, Work
+from divulge.studio.work import TABLE, Work
 from divulge.views import html
 
 _EXAMPLES = 6
@@ -173,16 +173,7 @@ def show(desk: Desk, changed: bool) -> None:  # noqa: FBT001 - as every place
     work, column = desk.work, _column(desk)
     desk.say(head=f"{work.name} · {desk.rows:,} rows")
     rule = work.document.get("hierarchies", {}).get(column)
-    written = (
-        ()
-        if rule is None
-        else ("--hierarchy", f"{column}={values.toml_value(rule) if isinstance(rule, Mapping) else rule}")
-    )
-    desk.same_as(
-        work.command("hierarchy build", "--column", column, *written, policy=False),
-        f"release = dv.generalize({TABLE}, policy={POLICY})",
-        f"print(release.hierarchies[{column!r}])",
-    )
+    _tell_same(desk, column)
     desk.put("controls", *_controls(desk, column, rule))
     built = _built(desk)
     found = built.hierarchies[column]
@@ -194,6 +185,21 @@ def show(desk: Desk, changed: bool) -> None:  # noqa: FBT001 - as every place
         el("p", told, class_="verdict"),
         _levels(found),
         card("As a tree", _tree(found), lead="The coarsest first; open a label to see what lies under it."),
+    )
+
+
+def _tell_same(desk: Desk, column: str) -> None:
+    """The levels of one column, whatever is promised: that somebody stands in each class is always kept."""
+    rule = desk.work.policy.hierarchies.get(column)
+    by_rule = isinstance(rule, Mapping)
+    written = () if rule is None else ("--rule", values.toml_value(rule)) if by_rule else ("--taxonomy", str(rule))
+    given = "" if rule is None else f", hierarchies={ {column: dict(rule) if by_rule else str(rule)}!r}"
+    desk.same_as(
+        desk.work.command("hierarchy build", "--column", column, *written, policy=False),
+        f"kept = {{'quasi_identifiers': {column!r}, 'leave_out': '*', 'k_anonymity': 1}}",
+        f"release = dv.generalize({TABLE}, policy=kept{given})",
+        f"for labels in release.hierarchies[{column!r}].rows.values():",
+        "    print(*labels, sep=' < ')",
     )
 
 

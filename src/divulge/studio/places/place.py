@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 import divulge as dv
 from divulge import metrics
 from divulge.errors import BadInput
+from divulge.policy import Policy
 from divulge.studio.desk import Desk
 from divulge.studio.work import Work
 from divulge.views import html
@@ -52,14 +53,18 @@ def needs_table(desk: Desk) -> bool:
     return False
 
 
+def known_roles(policy: Policy) -> dict[str, Any]:
+    """As dv.measure takes them: what is published and how is no matter to it."""
+    return {role: names for role, names in policy.roles.items() if names and role not in ("leave_out", "plain")}
+
+
 def measured_before(desk: Desk) -> Any:
     """The table as it came, measured."""
 
     def measured() -> Any:
         policy, table = desk.work.policy, desk.table
         desk.progress("measuring the table as it came")
-        known = {role: names for role, names in policy.roles.items() if role not in ("leave_out", "plain")}
-        return dv.measure(table, **known, adversary=policy.adversary)
+        return dv.measure(table, **known_roles(policy), adversary=policy.adversary)
 
     return desk.by_policy(
         "before",

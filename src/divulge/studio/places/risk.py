@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any, cast
 
 import divulge as dv
-from divulge import charts, metrics, values
+from divulge import charts, metrics, values, views
 from divulge.errors import BadInput
 from divulge.policy import judge
 from divulge.studio.desk import Desk
@@ -20,13 +20,14 @@ from divulge.studio.places.place import (
     card,
     choice,
     el,
+    known_roles,
     labelled,
     measured_before,
     needs_table,
     tick,
     void,
 )
-from divulge.studio.work import POLICY, TABLE, Work
+from divulge.studio.work import POLICY, TABLE, Work, role_flags
 from divulge.views import html, summary, words
 
 _WORST = 12
@@ -109,12 +110,14 @@ def show(desk: Desk, changed: bool) -> None:  # noqa: FBT001 - as every place
     work = desk.work
     desk.say(head=f"{work.name} · {desk.rows:,} rows")
     promised = bool(work.policy.promises)
-    lines = (
-        (f"print(dv.check({TABLE}, {POLICY}))",)
-        if promised
-        else (f"print(dv.measure({TABLE}, **dv.Policy.load({POLICY}).roles))",)
-    )
-    desk.same_as(work.command("check" if promised else "measure"), *lines)
+    if promised:
+        desk.same_as(work.command("check"), f"print(dv.check({TABLE}, {POLICY}))")
+    else:
+        roles, her = known_roles(work.policy), work.policy.adversary
+        flags = (*role_flags(roles), *views.provenance.adversary_flags(her))
+        given = "".join(f", {role}={names!r}" for role, names in roles.items())
+        given += f", adversary=dv.Policy.load({POLICY}).adversary" if her.given else ""
+        desk.same_as(work.command("measure", *flags, policy=False), f"print(dv.measure({TABLE}{given}))")
     if not work.policy.roles.get("quasi_identifiers"):
         raise BadInput("no column is a quasi-identifier", hint="say on the tab Table which columns others may know")
     if not changed:
