@@ -113,14 +113,15 @@ def run(work: Work, folder: Path, *, longest: float = LONGEST) -> Sample:
         if path.is_dir():
             shutil.rmtree(path)
         path.unlink(missing_ok=True)
-    searched = os.pathsep.join([str(ROOT), str(ROOT / "src")])
+    # Our sources come as installed packages do, with their byte code: it is kept, whatever this shell says.
+    searched = {"PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "src")]), "PYTHONDONTWRITEBYTECODE": ""}
     with tempfile.TemporaryFile() as said, tempfile.TemporaryFile() as errors, tempfile.NamedTemporaryFile() as told:
         launched = subprocess.Popen(  # noqa: S603 - our own commands
             [sys.executable, "-I", "-S", "-c", _LAUNCHER, told.name, *work.command],
             stdout=said,
             stderr=errors,
             cwd=folder,
-            env=os.environ | {"PYTHONPATH": searched},
+            env=os.environ | searched,
             start_new_session=True,
         )
         try:
