@@ -19,7 +19,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from rich.console import Group, RenderableType
+from rich.console import RenderableType
+from rich.segment import Segment
 from rich.text import Text
 
 import divulge as dv
@@ -126,9 +127,12 @@ def sent(monkeypatch: pytest.MonkeyPatch) -> list[Sent]:
     lines: list[Sent] = []
     one_line, whole = Sheet._line, Sheet.__rich_console__  # noqa: SLF001 - the place where cells get their widths
 
-    def numbered(sheet: Sheet, cells: Sequence[str], block: Sequence[int], widths: Any, **style: Any) -> RenderableType:
-        lines.append(Sent(sheet, cells, tuple(block), dict(widths)))
-        return Group(Text(f"@{len(lines) - 1}@"), one_line(sheet, cells, block, widths, **style))
+    def numbered(
+        sheet: Sheet, console: Any, cells: Sequence[str], widths: Mapping[int, int], **style: Any
+    ) -> Iterator[Text | Segment]:
+        lines.append(Sent(sheet, cells, tuple(widths), dict(widths)))
+        yield Text(f"@{len(lines) - 1}@")
+        yield from one_line(sheet, console, cells, widths, **style)
 
     def with_end(sheet: Sheet, console: Any, asked: Any) -> Iterator[RenderableType]:
         yield from whole(sheet, console, asked)  # type: ignore[misc]

@@ -3,15 +3,16 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from rich.cells import cell_len
 from rich.padding import Padding
-from rich.table import Table as Grid
+from rich.segment import Segment
 from rich.text import Text
 
 from divulge import results, values
@@ -79,11 +80,46 @@ def noted(note: str) -> str:
 
 def bullet(sentence: str, mark: str = "-") -> RenderableType:
     """One indented sentence; its further lines hang."""
-    line = Grid.grid(padding=(0, 1, 0, 0))
-    line.add_column(width=len(mark))
-    line.add_column(overflow="fold")
-    line.add_row(mark, Text(sentence))
-    return Padding(line, (0, 0, 0, 2))
+    return Padding(_Bullet(sentence, mark), (0, 0, 0, 2))
+
+
+class _Bullet(NamedTuple):
+    """A sentence beside its mark."""
+
+    sentence: str
+    mark: str
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        yield from _side_by_side(
+            console,
+            [(self.mark, len(self.mark), "left"), (self.sentence, options.max_width - len(self.mark) - 1, "left")],
+            1,
+        )
+
+
+Cell = tuple[str, int, Literal["left", "right"]]
+"""A text, the width that it has, and where it stands."""
+
+
+def _side_by_side(console: Console, cells: Sequence[Cell], gap: int, style: str = "") -> Iterator[Segment]:
+    """Cells as one line, or as several where one of them must be broken.
+
+    A table of rich's own for each row would give the same lines in ten times the time.
+    """
+    columns = [_wrapped(console, *cell) for cell in cells]
+    blank = [" " * width for _, width, _ in cells]
+    for line in itertools.zip_longest(*columns):
+        told = (" " * gap).join(part if part is not None else blank[place] for place, part in enumerate(line))
+        yield Segment(told, console.get_style(style) if style else None)
+        yield Segment.line()
+
+
+def _wrapped(console: Console, text: str, width: int, justify: Literal["left", "right"]) -> list[str]:
+    """The lines of a cell, filled up to its width."""
+    if cell_len(text) <= width and text.isprintable():
+        blanks = " " * (width - cell_len(text))
+        return [blanks + text if justify == "right" else text + blanks]
+    return [line.plain for line in Text(text).wrap(console, max(width, 1), justify=justify, overflow="fold")]
 
 
 class Sheet:
@@ -104,65 +140,75 @@ class Sheet:
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """The table for the width at hand."""
         width, count = options.max_width, len(self.columns)
+        sized = [self._size(place) for place in range(count)]
+        readable = [_Size(max(size.least, min(_READABLE, size.widest)), size.widest) for size in sized[-self.prose :]]
         beside, below = range(count), range(0)
-        if self.prose and self._room(beside, _READABLE) > width:
+        if self.prose and _room([*sized[: -self.prose], *readable]) > width:
             beside, below = range(count - self.prose), range(count - self.prose, count)
-        for number, block in enumerate(self._blocks(beside, width)):
+        for number, block in enumerate(_blocks(beside, sized, width)):
             if number:
                 yield Text("")
-            widths = self._widths(block, width)
-            yield self._line(self.columns, block, widths, style="bold")
+            widths = _widths(block, sized, width)
+            yield from self._line(console, self.columns, widths, style="bold")
             for row in self.rows:
-                yield self._line(row, block, widths)
+                yield from self._line(console, row, widths)
                 told = "; ".join(row[place] for place in below if row[place])
                 if told and not number:
                     yield Padding(Text(told, style="dim", overflow="fold"), (0, 0, 0, 2))
 
-    def _blocks(self, places: Sequence[int], width: int) -> Iterator[list[int]]:
-        """The columns that stand side by side, each time after the first."""
-        block = list(places[:1])
-        for place in places[1:]:
-            if len(block) > 1 and self._room([*block, place]) > width:
-                yield block
-                block = [places[0]]
-            block.append(place)
-        yield block
-
-    def _widths(self, block: Sequence[int], width: int) -> dict[int, int]:
-        """As wide as the longest cell where there is room; what is left over goes to the narrowest columns first."""
-        least = {place: self._least(place) for place in block}
-        spare = width - self._room(block)
-        if spare < 0:  # the first column must give way: its words are broken
-            least[block[0]] = max(least[block[0]] + spare, 1)
-        for place in sorted(block, key=self._widest):
-            more = max(min(self._widest(place) - least[place], spare), 0)
-            least[place], spare = least[place] + more, spare - more
-        return least
-
-    def _room(self, block: Sequence[int], readable: int = 0) -> int:
-        """The columns that a block takes at least."""
-        prose = range(len(self.columns) - self.prose, len(self.columns))
-        least = (max(self._least(at), min(readable, self._widest(at)) if at in prose else 0) for at in block)
-        return sum(least) + _GAP * (len(block) - 1)
-
-    def _widest(self, place: int) -> int:
-        return max(map(cell_len, (self.columns[place], *(row[place] for row in self.rows))))
-
-    def _least(self, place: int) -> int:
+    def _size(self, place: int) -> _Size:
         """Numbers are never broken; texts between words, and a word that is too long for a column of text anywhere."""
         cells, head = [row[place] for row in self.rows], _longest_word(self.columns[place])
+        lengths = [cell_len(cell) for cell in cells]
         if place in self.right:
-            return max(map(cell_len, cells), default=0) if head > _WORD else max(head, *map(cell_len, cells), 1)
-        return min(max(head, *map(_longest_word, cells), 1), _WORD)
+            least = max(lengths, default=0) if head > _WORD else max(head, *lengths, 1)
+        else:
+            least = min(max(head, *map(_longest_word, cells), 1), _WORD)
+        return _Size(least, max(cell_len(self.columns[place]), *lengths, 0))
 
     def _line(
-        self, cells: Sequence[str], block: Sequence[int], widths: Mapping[int, int], style: str = ""
-    ) -> RenderableType:
-        line = Grid.grid(padding=(0, _GAP, 0, 0))
-        for place in block:
-            line.add_column(width=widths[place], justify="right" if place in self.right else "left", overflow="fold")
-        line.add_row(*(Text(cells[place], style=style) for place in block))
-        return line
+        self, console: Console, cells: Sequence[str], widths: Mapping[int, int], style: str = ""
+    ) -> Iterator[Segment]:
+        line: list[Cell] = [
+            (cells[place], width, "right" if place in self.right else "left") for place, width in widths.items()
+        ]
+        return _side_by_side(console, line, _GAP, style)
+
+
+class _Size(NamedTuple):
+    """How wide a column must and may be."""
+
+    least: int
+    widest: int
+
+
+def _blocks(places: Sequence[int], sized: Sequence[_Size], width: int) -> Iterator[list[int]]:
+    """The columns that stand side by side, each time after the first."""
+    block = list(places[:1])
+    for place in places[1:]:
+        if len(block) > 1 and _room([sized[at] for at in (*block, place)]) > width:
+            yield block
+            block = [places[0]]
+        block.append(place)
+    yield block
+
+
+def _widths(block: Sequence[int], sized: Sequence[_Size], width: int) -> dict[int, int]:
+    """As wide as the longest cell where there is room; what is left over goes to the narrowest columns first."""
+    found = {place: sized[place].least for place in block}
+    spare = width - _room([sized[place] for place in block])
+    for place in block:  # where there is too little, the first column gives way before the others: its words are broken
+        less = max(min(found[place] - 1, -spare), 0)
+        found[place], spare = found[place] - less, spare + less
+    for place in sorted(block, key=lambda place: sized[place].widest):
+        more = max(min(sized[place].widest - found[place], spare), 0)
+        found[place], spare = found[place] + more, spare - more
+    return found
+
+
+def _room(sized: Sequence[_Size]) -> int:
+    """The columns that a block takes at least."""
+    return sum(size.least for size in sized) + _GAP * (len(sized) - 1)
 
 
 def grid(*columns: str, right: Iterable[int] = (), prose: int = 0) -> Sheet:
