@@ -7,8 +7,11 @@ does not hold; 2 bad input or usage; 3 nothing can satisfy the request.
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import errno
+import gc
+import importlib
 import io
 import os
 import sys
@@ -260,13 +263,39 @@ def main() -> None:
         sys.stdout = Output(sys.stdout.detach(), encoding, "backslashreplace", line_buffering=at_once)
     if isinstance(sys.stderr, io.TextIOWrapper):
         sys.stderr.reconfigure(errors="backslashreplace")
-    if sys.argv[1:2] and sys.argv[1] in COMMANDS and sys.argv[1] != "studio":  # whose server opens no table
-        from divulge import arrays
-
-        arrays.leave_pandas_out()
+    code: list[int] = []
+    atexit.register(_leave, code)  # before anybody else, so that it is called after all others
     try:
-        code = run(sys.argv[1:])
+        _load(*sys.argv[1:2])
+        code.append(run(sys.argv[1:]))
+    except KeyboardInterrupt:
+        code.append(_fail(Interrupted("interrupted"), sys.argv[1:]))
     except Exception:  # noqa: BLE001 - the outermost edge
         traceback.print_exc()
-        code = _fail(Bug(_BUG), sys.argv[1:])
-    sys.exit(code)
+        code.append(_fail(Bug(_BUG), sys.argv[1:]))
+    sys.exit(code[0])
+
+
+def _load(name: str = "") -> None:
+    """What a command needs; none of it becomes garbage, so nobody looks for some meanwhile."""
+    if name not in COMMANDS:
+        return
+    gc.disable()
+    try:
+        if name != "studio":  # whose server opens no table
+            from divulge import arrays
+
+            arrays.leave_pandas_out()
+        importlib.import_module(f"divulge.cli.{name}")
+    finally:
+        gc.enable()
+
+
+def _leave(code: Sequence[int]) -> None:
+    """End here, once all is told and tidied up: Python would take every module apart, which takes a tenth of a small table's time."""
+    if code:
+        with contextlib.suppress(OSError, ValueError):  # what could not be told, Python says
+            for stream in (sys.stdout, sys.stderr):
+                if stream is not None:
+                    stream.flush()
+            os._exit(code[0])

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeVar
 
 import typer
 from typer import Option
-from typer.core import TyperCommand
+from typer.core import TyperCommand, TyperGroup
 
 from divulge.cli import program, progress, value_free
 from divulge.errors import BadInput
@@ -86,7 +86,7 @@ PANELS = ("Records", "Table", "Roles", "Measure", "Adversary", "Promises", "Sear
 """The parts of a command's help, in this order; an option that names none (rich_help_panel) stands in the last."""
 
 
-class _Command(TyperCommand):
+class _Command(program.Converting, TyperCommand):
     """A command whose help shows its options part by part, in plain text that a pipe and a page can take."""
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
@@ -104,12 +104,16 @@ class _Command(TyperCommand):
                     formatter.write_dl(records)
 
 
+class _Group(program.Converting, TyperGroup):
+    """Commands of a command."""
+
+
 class App(typer.Typer):
     """A command, or a group of commands, with the manners that all commands share."""
 
     def __init__(self) -> None:
         manners = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
-        super().__init__(add_completion=False, rich_markup_mode=None, context_settings=manners)
+        super().__init__(cls=_Group, add_completion=False, rich_markup_mode=None, context_settings=manners)
 
     def command(self, name: str | None = None, **settings: Any) -> Callable[[Function], Function]:
         """Register a function as the command."""

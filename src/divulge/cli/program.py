@@ -57,7 +57,38 @@ def _command(name: str) -> Any:
     return get_command(importlib.import_module(f"divulge.cli.{name}").app)
 
 
-class Program(TyperGroup):
+class Converting:
+    """What a command or a group is besides: its parameters convert only what is not yet what it should be.
+
+    Newer typers convert through pydantic, which takes as long to load as a small table takes to measure; and most of what is typed is text.
+    """
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """Every parameter, that of the help too."""
+        found: list[Any] = super().get_params(ctx)  # type: ignore[misc]
+        for parameter in found:
+            if "process_value" not in vars(parameter):
+                parameter.process_value = functools.partial(_taken, parameter, parameter.process_value)
+        return found
+
+
+def _taken(parameter: Any, convert: Callable[[Any, Any], Any], context: Any, value: Any) -> Any:
+    """The value of a parameter; `convert` is Typer's own way to it, which also refuses what is missing."""
+    wanted = getattr(getattr(parameter, "type_descriptor", None), "annotation", None)
+    if value is None:
+        made: Any = () if parameter.multiple or parameter.nargs == -1 else None
+    elif wanted == list[str] and isinstance(value, list | tuple) and all(type(text) is str for text in value):
+        made = list(value)
+    elif type(value) is wanted:
+        made = value
+    else:
+        return convert(context, value)
+    if parameter.required and not made:
+        return convert(context, value)
+    return made if parameter.callback is None else parameter.callback(context, parameter, made)
+
+
+class Program(Converting, TyperGroup):
     """Every command by its name and one line about it, without its module."""
 
     def __init__(self, listed: Mapping[str, str], options: Mapping[str, str]) -> None:
