@@ -191,6 +191,8 @@ def written_alike(domain: Domain) -> list[list[str]]:
         forms = pc.replace_with_mask(forms, others, in_python)
     ids = forms.dictionary_encode().indices.to_numpy()
     shared = np.flatnonzero(arrays.how_many_alike(ids) > 1) if len(ids) else ids
+    if not len(shared):
+        return []
     sets: dict[int, list[str]] = {}
     for place, text in zip(ids[shared].tolist(), values.take(pa.array(shared)).to_pylist(), strict=True):
         sets.setdefault(place, []).append(text)
