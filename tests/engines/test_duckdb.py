@@ -4,7 +4,10 @@
 from __future__ import annotations
 
 import gc
+import os
 import stat
+import subprocess
+import sys
 from pathlib import Path
 
 import pyarrow as pa
@@ -142,3 +145,18 @@ def test_a_database_with_kept_rows_or_limits_goes_with_its_engine(tmp_path: Path
     for engine in (kept, limited, placed):
         engine.close()
     assert not [place for place in places if place.exists()]
+
+
+HELD = """
+import threading
+from divulge.engines import DuckDBEngine, duckdb
+threading.Thread(target=lambda kept: threading.Event().wait(), args=[duckdb._Database], daemon=True).start()
+DuckDBEngine()
+"""
+
+
+def test_nothing_is_left_when_the_interpreter_ends_though_a_thread_still_waits() -> None:
+    """A database that waits for the next engine outlived it, and DuckDB told every user what had leaked."""
+    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2] / "src")}
+    done = subprocess.run([sys.executable, "-c", HELD], env=environment, capture_output=True, text=True, check=True)
+    assert (done.stdout, done.stderr) == ("", "")

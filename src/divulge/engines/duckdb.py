@@ -8,6 +8,7 @@ the caller's Python variables.
 
 from __future__ import annotations
 
+import atexit
 import itertools
 import logging
 import os
@@ -61,12 +62,8 @@ class _Database:
     """At most one for either order of rows."""
 
     def __init__(self, parent: str | Path | None, *, preserve_order: bool, **limits: Any) -> None:
-        self.scratch, self.has_stored, self.has_attached, self.owner = (
-            private_folder.Scratch(parent),
-            False,
-            False,
-            os.getpid(),
-        )
+        self.scratch, self.owner = private_folder.Scratch(parent), os.getpid()
+        self.has_stored = self.has_attached = False
         self._preserve_order, self._shared = preserve_order, parent is None and not limits
         settings = {
             "autoinstall_known_extensions": False,
@@ -100,6 +97,10 @@ class _Database:
         used = self.has_stored or self.has_attached or not self.scratch.is_clean()
         if not self._shared or used or self.waiting.setdefault(self._preserve_order, self) is not self:
             self._close()
+
+
+# A class goes only with the last sweep of the garbage collector, or not at all, and DuckDB complains about what outlives that.
+atexit.register(_Database.waiting.clear)
 
 
 def _close(connection: duckdb.DuckDBPyConnection, scratch: private_folder.Scratch, owner: int) -> None:
@@ -278,10 +279,9 @@ class DuckDBEngine(DuckDBDialect):
         """Write the rows of a query, in its order, to a file of one of `formats`."""
         del files
         if kind == "arrow":
+            # A result that is left open would keep the connection from what comes next.
             with (
-                self.stream(
-                    self._as_texts(sql)
-                ) as batches,  # a result that is left open would keep the connection from what comes next
+                self.stream(self._as_texts(sql)) as batches,
                 pa.ipc.new_file(str(path), batches.schema.remove_metadata()) as sink,
             ):
                 for batch in batches:
