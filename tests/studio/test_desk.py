@@ -97,3 +97,32 @@ def test_a_slider_that_moves_for_long_loses_neither_the_table_nor_what_is_slow_t
         assert told(desk, "promises", ("bound", "k_anonymity", bound / 40), shown=True) == []
     assert desk.table is table
     assert measured_before(desk) is before
+
+
+def test_a_page_of_another_studio_goes_on_as_far_as_it_can(desk: Desk, tmp_path: Path) -> None:
+    before = desk.work
+    for junk in ({"nothing": 1}, {"document": 7}, {"document": {"k_anonymity": "x"}}, {"source": 3, "document": []}):
+        desk._come_back(junk)  # noqa: SLF001 - as the server hands it on
+        assert desk.work == Work()
+        assert told(desk, "table", shown=True) == [
+            "The studio was started again, and what this page was cannot be read"
+        ]
+    desk._come_back(json.loads(json.dumps(before.to_dict())))  # noqa: SLF001
+    assert told(desk, "promises", shown=True) == ["The studio was started again"]
+    assert desk.work == before
+    assert told(desk, "promises", shown=True) == []
+    (tmp_path / "patients.csv").unlink()
+    desk._come_back(before.to_dict())  # noqa: SLF001
+    assert told(desk, "table", shown=True) == ["The studio was started again"]
+    assert (desk.is_open, desk.work.document) == (False, before.document)
+
+
+def test_where_a_file_has_gone_another_can_be_opened(desk: Desk, tmp_path: Path) -> None:
+    assert told(desk, "dossier", ("example", "", ""), shown=True) == []
+    (tmp_path / "ann.json").unlink()
+    (tmp_path / "patients.csv").unlink()
+    desk._kept.clear()  # noqa: SLF001 - as in a desk that was started again
+    for place, part in (("dossier", "Records that others hold"), ("table", "Path of a table")):
+        assert len(told(desk, place, shown=True)) == 1
+        desk._out.seek(0)  # noqa: SLF001
+        assert part in desk._out.read()  # noqa: SLF001

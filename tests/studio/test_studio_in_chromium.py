@@ -17,7 +17,7 @@ from divulge.studio.places import PLACES, place_named
 from tests.helpers import run_cli
 from tests.metrics.adult import adult
 from tests.studio.pages import Page
-from tests.studio.served import Served
+from tests.studio.served import Served, studio
 from tests.views import browser as driver
 
 pytestmark = driver.NEEDED
@@ -280,6 +280,47 @@ def test_two_pages_do_not_disturb_each_other_and_nothing_is_lost_with_a_connecti
     first.page.wait_for_function("() => document.querySelector('#trouble').hidden")
     assert first.page.input_value("select[data-of=sex]") == "quasi_identifiers"
     first.page.close()
+
+
+def test_a_studio_that_is_started_again_goes_on_with_its_pages(browser: Any, folder: Path, tmp_path: Path) -> None:
+    """Under two pages, of which one has a table that was dropped onto it; a new studio on the same port has other keys."""
+    (tmp_path / "ages.csv").write_text("age,disease\n31,flu\n42,cold\n", encoding="utf-8")
+    context = browser.new_context(viewport={"width": 1366, "height": 768})
+    with studio(folder) as first:
+        context.new_page().goto(first.address)
+        page, dropped = Page(context, first).open("patients.csv"), Page(context, first)
+        page.choose("select[data-of=income]", "leave_out")
+        page.go("promises")
+        page.fill("input[type=number][data-of=k_anonymity]", "9")
+        dropped.give(tmp_path / "ages.csv")
+        policy = dropped.said("policy")
+    for each in (page, dropped):
+        each.page.wait_for_function("() => document.querySelector('#trouble').innerText.includes('does not answer')")
+    with studio(folder, ["--port", str(first.port)]) as second:
+        for each in (page, dropped):
+            each.page.wait_for_function("() => document.querySelector('#trouble').innerText.includes('no longer good')")
+        assert page.page.inner_text("#head") == "patients.csv · 1,500 rows"  # what is seen stays
+        stranger = browser.new_context().new_page()
+        stranger.goto(page.page.url)
+        assert "start the studio again" in stranger.inner_text("body")
+        context.new_page().goto(second.address)  # whoever opens the printed address is let in, with all pages
+        page.page.wait_for_function("() => document.querySelector('#trouble').innerText.includes('as it was')")
+        assert page.trouble() == "The studio was started again. This page is as it was."
+        assert page.page.input_value("input[type=number][data-of=k_anonymity]") == "9"
+        page.fill("input[type=number][data-of=k_anonymity]", "4")
+        assert (page.trouble(), "k_anonymity = 4" in page.said("policy")) == ("", True)
+        page.go("table")
+        assert page.page.input_value("select[data-of=income]") == "leave_out"
+        dropped.page.wait_for_function(
+            "() => document.querySelector('#trouble').innerText.includes('not there any more')"
+        )
+        assert "Open ages.csv again" in dropped.trouble()
+        dropped.give(tmp_path / "ages.csv")
+        assert (dropped.trouble(), dropped.said("policy")) == ("", policy)
+        page.page.goto(f"http://127.0.0.1:{second.port}/w/somebody-else/risk")
+        page.shown()
+        assert page.trouble().startswith("The studio was started again, and this is a new page")
+    context.close()
 
 
 def test_it_works_by_keyboard_alone(context: Any, served: Served, folder: Path) -> None:

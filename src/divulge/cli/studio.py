@@ -47,7 +47,7 @@ def studio(
         raise BadInput("--policy is about a table, and none is named", hint="name it before the options")
     first: list[tuple[str, str, str]] = []
     if table is not None:
-        if "://" not in table and not set("*?[") & set(table) and not Path(table).exists():
+        if server.is_missing(table):
             raise BadInput(
                 f"there is no table {table!r}", hint="name a file or a folder, or leave it out and open one on the page"
             )

@@ -18,11 +18,18 @@ progress, then each part as soon as it is known. The page forbids itself everyth
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 from divulge import private_folder
 from divulge.studio.beside import Beside, Change
 
-__all__ = ["serve"]
+__all__ = ["is_missing", "serve"]
+
+
+def is_missing(source: str) -> bool:
+    """Whether a table is named that would lie here, and does not."""
+    elsewhere = not source or "://" in source or bool(set("*?[") & set(source))
+    return not elsewhere and not Path(source).exists()
 
 
 def serve(

@@ -49,6 +49,13 @@ class Beside:
             self._running()
             self._send({"first": first})
 
+    def back(self, work: Message) -> None:
+        """Have it go on with what a page says that it was."""
+        with self._lock:
+            self.work = work
+            self._running()
+            self._send({"back": work})
+
     def _running(self) -> subprocess.Popen[str]:
         if self._process is None or self._process.poll() is not None:
             # -P: programs are not looked for in the folder of the data, where a file may be called json.py.

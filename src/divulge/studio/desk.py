@@ -22,6 +22,7 @@ from typing import IO, Any, TypeVar
 
 import divulge as dv
 from divulge.errors import DivulgeError
+from divulge.studio import is_missing
 from divulge.studio.work import FILE, Work
 from divulge.views import html
 
@@ -52,6 +53,8 @@ class Desk:
         """Long work that somebody has asked for, by what it is and the policy."""
         self._inbox, self._out = inbox, out
         self._first: list[Any] = []
+        self._news: dict[str, str] = {}
+        """What happened to the page, told with the next answer."""
         self._lock = threading.Lock()
         self._answering = 0
         self._kept: dict[tuple[str, str, str], OrderedDict[Any, Any]] = {}
@@ -161,6 +164,9 @@ class Desk:
         self._answering = request["to"]
         if self._guarded(lambda: self._change(place_named, request)) and shown:
             self._guarded(lambda: place_named(request["place"]).show(self, self._is_partial(request)))
+        if self._news:
+            self.say(**self._news)
+            self._news = {}
         self.say(end=True)
 
     def _next(self, place_named: Callable[[str], Any]) -> Sequence[dict[str, Any]]:
@@ -172,6 +178,8 @@ class Desk:
                 waiting.append(message)
             elif "first" in message:
                 self._begin(place_named, message["first"])
+            elif "back" in message:
+                self._come_back(message["back"])
             else:
                 self.work, self.folder = (
                     Work.from_dict(message["work"]) if message["work"] else Work(),
@@ -189,6 +197,19 @@ class Desk:
             return
         self._first = first
 
+    def _come_back(self, told: dict[str, Any]) -> None:
+        """To a page of a studio that was stopped: it says itself what it was, and what of that is gone is told."""
+        again, self._first = "The studio was started again", []
+        try:
+            self.work = Work.from_dict(told)
+        except (DivulgeError, TypeError, ValueError, AttributeError):  # whatever somebody sends
+            self.work, self._news = Work(), {"error": f"{again}, and what this page was cannot be read", "hint": ""}
+            return
+        self._news = {"error": again, "hint": "this page is as it was"}
+        if is_missing(self.work.source):
+            self._news["hint"] = f"open {self.work.name} again, which is not there any more; the policy is still here"
+            self.work = replace(self.work, source="", name="", reading={})
+
     def _is_partial(self, request: Mapping[str, Any]) -> bool:
         return bool(request.get("changes")) and not self.afresh
 
@@ -205,7 +226,7 @@ class Desk:
         except BaseException:
             self.work = before
             raise
-        if self.work != before:
+        if self.work != before or not request.get("changes"):
             self._kept = {key: found for key, found in self._kept.items() if key[:2] == self._opened}
             self.say(work=self.work.to_dict())
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import re
 import secrets
 import shutil
 import socket
@@ -44,6 +45,8 @@ _SCRIPTS, _STYLES = ("page.js", "studio.js"), ("parts.css", "page.css", "studio.
 _REPORTS = ("report.html", "public-report.html")
 _OF_REPORTS = "sandbox allow-scripts allow-popups; default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:"
 """Beside the page's own policy, which names its scripts by their hashes."""
+_NAME = re.compile(r"[\w-]{12}", re.ASCII)
+"""Of a page, as it is drawn."""
 _HEARTBEAT = 15.0
 _SOON, _LEFT = 5.0, 60.0
 """Seconds after which a desk stands ready for a further page, and after which one ends whose page was closed."""
@@ -75,10 +78,12 @@ class Studio:
         self._get_ready = None
         threading.Thread(target=drawing_script, daemon=True).start()  # Ctrl-C does not wait for it
 
-    def new(self) -> str:
-        """A page of its own, on the desk that stands ready; the first one has begun with the table already."""
-        name, beside = secrets.token_urlsafe(9), self._spare
-        if self._sessions:
+    def new(self, name: str = "", work: Mapping[str, Any] | None = None) -> str:
+        """A page on the desk that stands ready, or one that comes back; the first one has begun with the table already."""
+        name, beside = name or secrets.token_urlsafe(9), self._spare
+        if work is not None:
+            beside.back(work)
+        elif self._sessions:
             beside.begin(self._first)
         self._sessions[name] = OpenPage(beside)
         self._spare, self._left = Beside(self._folder), time.monotonic()
@@ -125,6 +130,7 @@ class Studio:
             Route("/w/{work}", self.enter),
             Route("/w/{work}/ask", self.ask, methods=["POST"]),
             Route("/w/{work}/cancel", self.cancel, methods=["POST"]),
+            Route("/w/{work}/back", self.back, methods=["POST"]),
             Route("/w/{work}/file", self.file, methods=["POST"]),
             Route("/w/{work}/alive", self.alive),
             Route("/w/{work}/paper/{name}", self.paper),
@@ -145,8 +151,8 @@ class Studio:
         """The frame; what is in it comes from the desk."""
         if request.path_params["place"] not in PLACES:
             return _refused(404, "there is no such place")
-        if self.session(request) is None:
-            return RedirectResponse("/", status_code=303)
+        if self.session(request) is None:  # it was of a studio that was stopped, and has forgotten what it was
+            return RedirectResponse(f"/w/{self.new()}/{PLACES[0]}#again", status_code=303)
         return Response(_asset("page.html"), media_type="text/html")
 
     async def static(self, request: Request) -> Response:
@@ -173,6 +179,19 @@ class Studio:
         return StreamingResponse(
             _lines(session.beside.ask(wanted)), media_type="application/x-ndjson", background=self._get_ready
         )
+
+    async def back(self, request: Request) -> Response:
+        """A page of a studio that was stopped goes on here, with what it says that it was."""
+        name = request.path_params["work"]
+        try:
+            work = json.loads(await _body(request, _LARGEST_REQUEST))
+        except (BadInput, ValueError):
+            work = None
+        if not isinstance(work, dict) or not _NAME.fullmatch(name):
+            return _refused(400, "this is no page that could come back")
+        if self.session(request) is None:
+            await run_in_threadpool(self.new, name, work)
+        return JSONResponse({"back": True})
 
     async def cancel(self, request: Request) -> Response:
         """End what the desk does."""
@@ -244,9 +263,7 @@ def _safe(name: str) -> str:
 
 
 def _lines(messages: Iterator[Mapping[str, Any]]) -> Iterator[bytes]:
-    for message in messages:
-        if "work" not in message:
-            yield (json.dumps(message) + "\n").encode()
+    return ((json.dumps(message) + "\n").encode() for message in messages)
 
 
 def _refused(status: int, why: str, hint: str = "") -> Response:

@@ -6,6 +6,7 @@ const [, , work, place] = location.pathname.split("/");
 const said = { command: "", python: "", policy: "", file: "divulge.toml" };
 let kind = "command";
 let number = 0; // of the newest request: parts for older ones come too late
+let held = null; // what the desk last said that this page is: it goes on with it if the studio is started again
 let drawings = []; // of the parts that were put last: a promise for each picture
 
 // --- asking ------------------------------------------------------------------------------------------------------
@@ -16,7 +17,10 @@ async function ask(changes = []) {
     const answer = await fetch(`/w/${work}/ask`, {
       method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ place, changes }),
     });
+    if (answer.status === 403) return void retry(own, REFUSED);
+    if (answer.status === 404 && await back()) return void (own === number && ask());
     if (!answer.ok) return trouble(await answer.json());
+    found();
     let failed = false;
     for await (const message of lines(answer.body)) {
       if (own !== number) continue;
@@ -26,9 +30,7 @@ async function ask(changes = []) {
     }
     if (own === number && !failed) at("trouble").hidden = true;
   } catch {
-    if (own !== number) return;
-    lost(true);
-    setTimeout(() => { if (own === number) ask(); }, 1000); // what was asked is not done twice; the page comes back as it is
+    if (own === number) retry(own, SILENT);
   } finally {
     clearTimeout(slow);
     if (own === number) {
@@ -39,6 +41,11 @@ async function ask(changes = []) {
       if (own === number && !waiting.length) document.body.dataset.shown = own;
     }
   }
+}
+
+function retry(own, why) {
+  lost(why);
+  setTimeout(() => { if (own === number) ask(); }, 1000); // what was asked is not done twice; the page comes back as it is
 }
 
 async function* lines(body) {
@@ -57,6 +64,7 @@ function take(message) {
   if ("put" in message) put(at(message.put), message.html);
   if ("error" in message) trouble(message);
   if ("same" in message) { Object.assign(said, message.same); showSame(); }
+  if ("work" in message) held = message.work;
   if ("head" in message) at("head").textContent = message.head;
   if ("progress" in message) {
     at("doing").hidden = false;
@@ -240,16 +248,34 @@ at("copy").addEventListener("click", async () => {
 at("cancel").addEventListener("click", () => fetch(`/w/${work}/cancel`, { method: "POST" }));
 
 // --- whether the server is there ---------------------------------------------------------------------------------
+const SILENT = { error: "The studio does not answer", hint: `this page goes on by itself when it does; if it was stopped, start it again with --port ${location.port}` };
+const REFUSED = { error: "The studio was started again, and the key of this page is no longer good", hint: "open the address that it printed, and this page goes on by itself" };
 let isLost = false;
-function lost(now) {
-  document.body.classList.toggle("lost", now);
-  if (now) trouble({ error: "The studio does not answer", hint: "it may have been stopped; this page goes on by itself when it is there again" });
-  if (!now && isLost) ask();
-  isLost = now;
+function lost(why) {
+  isLost = true;
+  document.body.classList.add("lost");
+  trouble(why);
 }
-const alive = new EventSource(`/w/${work}/alive`);
-alive.onopen = () => lost(false);
-alive.onerror = () => lost(true);
+function found() {
+  isLost = false;
+  document.body.classList.remove("lost");
+  if (alive.readyState === EventSource.CLOSED) listen();
+}
+
+// A studio that was started again does not know this page, which tells what it was.
+async function back() {
+  if (!held) return false;
+  const answer = await fetch(`/w/${work}/back`, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(held) });
+  return answer.ok;
+}
+
+let alive;
+function listen() {
+  alive = new EventSource(`/w/${work}/alive`);
+  alive.onopen = () => { if (isLost) ask(); };
+  alive.onerror = () => { if (alive.readyState === EventSource.CLOSED) ask(); else lost(SILENT); }; // closed: it answers, and does not know this page
+}
+listen();
 addEventListener("pagehide", () => alive.close());
 
 for (const link of document.querySelectorAll("nav a")) if (link.getAttribute("href") === place) {
@@ -257,4 +283,6 @@ for (const link of document.querySelectorAll("nav a")) if (link.getAttribute("hr
   link.parentElement.scrollLeft = link.offsetLeft - link.parentElement.offsetLeft - 40; // where the row of tabs is longer than a phone is wide
 }
 document.title = `${document.querySelector("[aria-current]")?.textContent ?? ""} · divulge studio`;
-ask();
+ask().then(() => {
+  if (location.hash === "#again") trouble({ error: "The studio was started again, and this is a new page", hint: "open the table, and its policy file if it was saved" });
+});

@@ -11,6 +11,7 @@ from typing import Any
 
 import divulge as dv
 from divulge import charts, results, values, views
+from divulge.errors import DivulgeError
 from divulge.studio.desk import Desk
 from divulge.studio.places.place import Html, Place, button, card, el, labelled, number_given, void, whole_given
 from divulge.studio.work import Work
@@ -174,13 +175,17 @@ def show(desk: Desk, changed: bool) -> None:  # noqa: FBT001 - as every place
         _show_opening(desk)
         return
     _tell_same(desk)
+    try:
+        records = _records(desk)
+        truth = desk.once("truth", lambda: dv.dossier.read_record(reference), reference)
+    except (DivulgeError, OSError):
+        _show_opening(desk)  # where another file can be named
+        raise
     if not changed:
         desk.put("controls", *_controls(desk))
         beside = el("div", el("div", id="labels"), el("div", id="disinformation"))
         pair = el("div", el("div", id="grew"), beside, class_="two")
         desk.put("view", el("div", id="known"), pair, el("div", id="verify"))
-    records = _records(desk)
-    truth = desk.once("truth", lambda: dv.dossier.read_record(reference), reference)
     by = _rule(desk.work)
     operator = dv.dossier.Chain(()) if by is None else dv.dossier.Resolve(by)
     attacked = _found(desk, "attack", lambda: dv.dossier.attack(records, truth, operator))

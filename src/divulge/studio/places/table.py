@@ -11,7 +11,7 @@ from typing import Any
 
 import divulge as dv
 from divulge import values
-from divulge.errors import BadInput
+from divulge.errors import BadInput, DivulgeError
 from divulge.studio.desk import Desk, in_words
 from divulge.studio.places.place import (
     Html,
@@ -188,7 +188,11 @@ def show(desk: Desk, changed: bool) -> None:  # noqa: FBT001 - as every place
         if not changed:  # what was typed stays
             _show_opening(desk)
         return
-    table, work = desk.table, desk.work
+    try:
+        table, work = desk.table, desk.work
+    except (DivulgeError, OSError):
+        _show_opening(desk)  # the file may have gone since it was opened
+        raise
     desk.say(head=f"{work.name} · {desk.rows:,} rows")
     desk.same_as(work.command("profile", policy=False), f"table = dv.read({TABLE})", "print(dv.profile(table))")
     desk.put("controls", *_controls(desk))
