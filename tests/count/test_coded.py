@@ -64,7 +64,7 @@ def same(ours: Any, theirs: Any) -> None:
     ("sensitive", "options"),
     [([], {}), (["disease"], {}), (["disease"], {"nulls": "drop"}), (VALUES, {}), (VALUES, {"joint": True})],
 )
-@pytest.mark.parametrize("edge", [{}, {"_LARGEST_KEY": 1}, {"_MOST_WAITING": 50}])
+@pytest.mark.parametrize("edge", [{}, {"_LARGEST_SHORT": 1}, {"_LARGEST_KEY": 1}, {"_MOST_WAITING": 50}])
 def test_the_counts_are_those_of_the_statement(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sensitive: list[str], options: Any, edge: dict[str, int]
 ) -> None:

@@ -32,7 +32,7 @@ _TYPES = {
 """What Arrow and DuckDB read alike, by DuckDB's names."""
 _MOST_VALUES = 1 << 16
 """A column with more values is not worth numbering: they would have to be looked up again for each batch."""
-_LARGEST_KEY = 2**62
+_LARGEST_KEY, _LARGEST_SHORT = 2**62, 2**31
 _MOST_WAITING = 4_000_000
 """So many cells of batches wait to be put together."""
 
@@ -121,7 +121,8 @@ def _count(codes: Sequence[Codes], radices: Sequence[int]) -> tuple[list[Codes],
     if math.prod(radices) > _LARGEST_KEY:
         ids, first = arrays.class_ids(codes, radices, rows=len(codes[0]))
         return [column[first] for column in codes], np.bincount(ids, minlength=len(first)).astype(np.int64)
-    key = np.zeros(len(codes[0]), dtype=np.int64)
+    width = np.int32 if math.prod(radices) <= _LARGEST_SHORT else np.int64  # half as much to sort
+    key: Codes = np.zeros(len(codes[0]), dtype=width)
     for column, radix in zip(codes, radices, strict=True):
         key *= radix
         key += column
