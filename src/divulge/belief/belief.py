@@ -73,7 +73,7 @@ class Whole:
             classes=len(cells.start) - 1,
             class_entropy=-float((share * np.log2(share)).sum()),
             class_entropy_of_value=arrays.sum_by_id(cells.value, -of_value * np.log2(of_value), len(cells.domain)),
-            remaining_entropy=-float(share @ cells.sum_by_class(within * np.log2(within))),
+            remaining_entropy=-arrays.dot(share, cells.sum_by_class(within * np.log2(within))),
             fewest_values=int(np.diff(cells.start).min()),
         )
 
@@ -200,7 +200,7 @@ class Belief:
     def mean_surprise(self) -> float:
         """The same on average over people: the mutual information where the prior is the table's own, more where it is not."""
         given = self.given_averages
-        return float(self.class_share @ self.surprise) if given is None else given.surprise
+        return arrays.dot(self.class_share, self.surprise) if given is None else given.surprise
 
     @cached_property
     def vulnerability(self) -> Floats:
@@ -211,7 +211,7 @@ class Belief:
     def mean_vulnerability(self) -> float:
         """The same on average over people: how often an adversary who guesses everybody's value is right."""
         given = self.given_averages
-        return float(self.class_share @ self.vulnerability) if given is None else given.vulnerability
+        return arrays.dot(self.class_share, self.vulnerability) if given is None else given.vulnerability
 
     @cached_property
     def prior_vulnerability(self) -> Floats:
@@ -226,13 +226,13 @@ class Belief:
     def mean_prior_vulnerability(self) -> float:
         """The same on average over people; one number where all classes have one prior."""
         given = self.given_averages
-        return float(self.class_share @ self.prior_vulnerability) if given is None else given.prior_vulnerability
+        return arrays.dot(self.class_share, self.prior_vulnerability) if given is None else given.prior_vulnerability
 
     def averages(self, total: float) -> Averages:
         """Of these classes, as a part of a table of this mass to be added to the others."""
         share = self.cells.totals / total
         numbers = (self.surprise, self.vulnerability, self.prior_vulnerability)
-        return Averages(*(float(share @ each) for each in numbers))
+        return Averages(*(arrays.dot(share, each) for each in numbers))
 
     @cached_property
     def class_share(self) -> Floats:

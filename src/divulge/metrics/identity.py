@@ -61,7 +61,7 @@ class Identity:
         cls, sizes: Floats, repeats: Floats, *, person_entropy: float | None = None, person_share: float | None = None
     ) -> Identity:
         """From (size, how many classes have it)."""
-        entropy = float(np.log2(sizes @ repeats)) if person_entropy is None else person_entropy
+        entropy = float(np.log2(arrays.dot(sizes, repeats))) if person_entropy is None else person_entropy
         return cls(sizes, repeats, entropy, given_person_share=person_share)
 
     @property
@@ -77,7 +77,7 @@ class Identity:
     @cached_property
     def total(self) -> float:
         """People in all classes."""
-        return float(self.whole.members @ self.whole.repeats)
+        return arrays.dot(self.whole.members, self.whole.repeats)
 
     @cached_property
     def classes(self) -> float:
@@ -103,7 +103,7 @@ class Identity:
     def mutual_information(self) -> float:
         """I(X; class) = H(X) - sum p H(X | class)."""
         whole = self.whole
-        return arrays.never_negative(self.person_entropy - float((whole.class_share * whole.repeats) @ whole.entropy))
+        return arrays.never_negative(self.person_entropy - arrays.dot(whole.class_share * whole.repeats, whole.entropy))
 
 
 def size(identity: Identity) -> Floats:
@@ -236,5 +236,5 @@ def separation(identity: Identity) -> float:
     """ARX's alpha-separation: the share of pairs of people that the classes tell apart."""
     pairs = identity.total * (identity.total - 1.0)
     sizes, repeats = identity.whole.sizes, identity.whole.repeats
-    together = float((sizes * (sizes - 1.0)) @ repeats)
+    together = arrays.dot(sizes * (sizes - 1.0), repeats)
     return 1.0 - together / pairs if pairs > 0 else 0.0
