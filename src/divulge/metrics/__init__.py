@@ -2,7 +2,21 @@
 """Metrics: plain functions from counts to numbers, and METRICS, the list of them."""
 
 from divulge.metrics.average_and_worst import Conditions, conditions_of
-from divulge.metrics.catalogue import IDENTITY, METRICS, find_metric, leading_metric, ordering_metric, ranked_metrics
+from divulge.metrics.catalogue import (
+    IDENTITY,
+    METRICS,
+    TOLERANCE,
+    Convex,
+    LooksAt,
+    Metric,
+    RankingTable,
+    Scope,
+    find_metric,
+    leading_metric,
+    ordering_metric,
+    ranked_metrics,
+    worst_first,
+)
 from divulge.metrics.dense import DenseSums, Marginal
 from divulge.metrics.identity import Identity, distinction, separation, uniques
 from divulge.metrics.independence import Independence
@@ -21,7 +35,6 @@ from divulge.metrics.measurement import (
     population_request,
     survey_of,
 )
-from divulge.metrics.metric import TOLERANCE, Convex, LooksAt, Metric, RankingTable, Scope, worst_first
 from divulge.metrics.one_class import OneClass, Shift, shares_in
 from divulge.metrics.survey import Answer, Question, answer
 

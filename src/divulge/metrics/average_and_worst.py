@@ -11,10 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from divulge.metrics.catalogue import find_metric
+from divulge.metrics.catalogue import TOLERANCE, find_metric
 from divulge.metrics.information import average_surprise, l_of_t, largest_l, remaining_entropy
 from divulge.metrics.measurement import Measurement
-from divulge.metrics.metric import TOLERANCE
 from divulge.metrics.survey import Question
 
 _T, _L = find_metric("surprise", "sensitive"), find_metric("entropy_l_diversity", "sensitive")

@@ -144,3 +144,57 @@ def distribution_leakage(belief: Belief) -> Floats:
 def entropy_leakage(belief: Belief) -> Floats:
     """L_E: the absolute change of entropy, in bits."""
     return np.abs(arrays.without_residue(belief.prior_entropy - belief.entropy))
+
+
+# --- Bayes vulnerability: how often she is right who always takes her best guess, before and after publication ----------
+# Quantitative information flow (Smith 2009; Alvim et al. 2012 and 2020) takes the table for a channel: somebody's class goes out, the
+# secret is who it is or what the person has. The prior vulnerability is the largest prior probability; the posterior one is the average
+# over people of the largest probability in the class, sum over classes of the commonest value's count / n. What publication adds is told
+# as difference (additive leakage), as ratio (multiplicative leakage) and as bits (min-entropy leakage, log2 of the ratio). Where a guess
+# may be near, or one of several, the same are the g-vulnerabilities of that gain function (belief/guess.py).
+# Merging classes never makes the posterior vulnerability larger, whatever the gain: with G(c, g) the people of class c whom guess g gets
+# right, max_g (G(a, g) + G(b, g)) <= max_g G(a, g) + max_g G(b, g), for each term on the left is at most the sum of both maxima; n stays.
+# The leakages rise and fall with it as long as the prior stays. In one class it is convex in the posterior, as a maximum of linear
+# functions.
+def prior_vulnerability(view: View) -> float:
+    """The chance of the best guess before publication: of the likeliest value, or of the person who is in most classes."""
+    return view.person_share if isinstance(view, Identity) else view.mean_prior_vulnerability
+
+
+def posterior_vulnerability(view: View) -> float:
+    """The same after publication, on average over people; of identity q/n, one person right in each class."""
+    return view.classes / view.total if isinstance(view, Identity) else view.mean_vulnerability
+
+
+def class_vulnerability(view: View) -> Floats:
+    """The chance of the best guess about somebody in the class."""
+    return 1.0 / view.sizes if isinstance(view, Identity) else view.vulnerability
+
+
+def additive_leakage(view: View) -> float:
+    """Posterior less prior; below 0 only against a prior that is surer of itself than the table is."""
+    return float(arrays.without_residue(np.asarray(posterior_vulnerability(view) - prior_vulnerability(view))))
+
+
+def class_additive_leakage(view: View) -> Floats:
+    """The class's chance less the prior's; with one prior their average is the table's."""
+    return arrays.without_residue(class_vulnerability(view) - _prior_of_class(view))
+
+
+def multiplicative_leakage(view: View) -> float:
+    """Posterior over prior: how many times as often she is right."""
+    return posterior_vulnerability(view) / prior_vulnerability(view)
+
+
+def class_multiplicative_leakage(view: View) -> Floats:
+    """The class's chance over the prior's; with one prior their average is the table's."""
+    return class_vulnerability(view) / _prior_of_class(view)
+
+
+def min_entropy_leakage(view: View) -> float:
+    """log2 of posterior over prior: the fall of min-entropy, in bits."""
+    return float(arrays.without_residue(np.log2(np.asarray(multiplicative_leakage(view)))))
+
+
+def _prior_of_class(view: View) -> Floats | float:
+    return view.person_share if isinstance(view, Identity) else view.prior_vulnerability

@@ -35,12 +35,11 @@ from divulge.count import (
     wildcards,
 )
 from divulge.errors import BadInput, nearest
-from divulge.metrics.catalogue import IDENTITY, SENSITIVE, find_metric
+from divulge.metrics.catalogue import IDENTITY, SENSITIVE, TOLERANCE, Metric, find_metric
 from divulge.metrics.closeness import recursive_l
 from divulge.metrics.identity import ESTIMATOR, Identity
 from divulge.metrics.independence import Independence, Weighing, independence_of
 from divulge.metrics.itpr import THIRDS, How, Repair, RiskBands, bands_of, repair_of
-from divulge.metrics.metric import TOLERANCE, Metric
 from divulge.metrics.one_class import ClassScore, OneClass, find_class, shares_in
 from divulge.metrics.survey import Answer, Outlook, Question, Survey, answer, survey_classes
 from divulge.results import Result

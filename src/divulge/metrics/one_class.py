@@ -14,7 +14,7 @@ from divulge import values
 from divulge.belief import Belief
 from divulge.count import Contingency
 from divulge.errors import BadInput, listed, nearest
-from divulge.metrics.metric import Metric
+from divulge.metrics.catalogue import Metric
 from divulge.results import Result
 from divulge.values import as_text
 

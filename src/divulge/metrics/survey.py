@@ -33,9 +33,8 @@ from divulge.count import (
 )
 from divulge.engines import Held
 from divulge.errors import InternalError
-from divulge.metrics.catalogue import IDENTITY, SENSITIVE, leading_metric
+from divulge.metrics.catalogue import IDENTITY, SENSITIVE, Metric, leading_metric, worst_first
 from divulge.metrics.identity import Identity
-from divulge.metrics.metric import Metric, worst_first
 
 
 # --- questions about all classes --------------------------------------------------------------------------------------
