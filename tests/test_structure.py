@@ -89,7 +89,7 @@ BUDGETS: dict[str, Budget] = {
     "private_folder": Budget(1, 94, 0),
     "hierarchy": Budget(6, 1107, 19),
     "engines": Budget(9, 2225, 14),
-    "table": Budget(15, 3212, 16),
+    "table": Budget(13, 3184, 16),
     "count": Budget(7, 1500, 25),
     "belief": Budget(5, 1273, 12),
     "metrics": Budget(15, 3186, 46),

@@ -15,7 +15,7 @@ import pytest
 
 from divulge.errors import BadInput, MissingDependency
 from divulge.table import Table, read
-from divulge.table.addresses import Address
+from divulge.table.paths import Address
 from tests.table.postgres_server import PASSWORD, PostgresServer
 
 WRONG = "hunter2"

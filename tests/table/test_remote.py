@@ -23,7 +23,7 @@ import divulge as dv
 from divulge.engines import DuckDBEngine
 from divulge.errors import BadInput, MissingDependency
 from divulge.table import remote
-from divulge.table.addresses import Address
+from divulge.table.paths import Address
 from tests.helpers import run_cli
 
 TABLE = "zip,age,disease\n00100,30,flu\n00100,30,cold\n00200,41,flu\n"

@@ -26,8 +26,7 @@ from divulge.engines import DuckDBEngine
 from divulge.errors import BadInput
 from divulge.hierarchy import Hierarchy
 from divulge.table.paths import find_files
-from divulge.table.reading import ReadOptions
-from divulge.table.table import Declared, Table
+from divulge.table.table import Declared, ReadOptions, Table
 from divulge.table.text_files import codec_of, read_delimited
 
 if TYPE_CHECKING:

@@ -31,11 +31,9 @@ import pyarrow as pa
 from divulge import engines
 from divulge.engines import DuckDBEngine
 from divulge.errors import BadInput, DivulgeError, MissingDependency
-from divulge.table.addresses import Address
 from divulge.table.frames import check_schema
-from divulge.table.paths import Files
-from divulge.table.reading import HowRead, ReadOptions, pick
-from divulge.table.table import Table, check_names, table_of
+from divulge.table.paths import Address, Files
+from divulge.table.table import HowRead, ReadOptions, Table, check_names, pick, table_of
 from divulge.table.text_files import column_types, recast
 
 _BATCH_ROWS = 20_000

@@ -17,8 +17,7 @@ import pyarrow as pa
 from divulge.engines import DuckDBEngine
 from divulge.errors import BadInput, InternalError
 from divulge.table.paths import Files
-from divulge.table.reading import HowRead
-from divulge.table.table import Frame, Table, check_names, table_of
+from divulge.table.table import Frame, HowRead, Table, check_names, table_of
 
 _INTEGER = re.compile(r"-?(0|[1-9][0-9]{0,17})")
 _NO_VALUE = "__HIVE_DEFAULT_PARTITION__"

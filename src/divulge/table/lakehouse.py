@@ -15,23 +15,11 @@ import pyarrow as pa
 from divulge.engines import DuckDBEngine
 from divulge.errors import BadInput, MissingDependency, listed
 from divulge.table.frames import check_schema
-from divulge.table.paths import ICEBERG_METADATA, LogTable, find_log_table
-from divulge.table.reading import HowRead
-from divulge.table.table import Table, table_of
+from divulge.table.paths import ICEBERG_METADATA, LogTable
+from divulge.table.table import HowRead, Table, table_of
 
 _Opened = tuple[pa.RecordBatchReader, dict[str, Any]]
 """The rows, and which version of the table they are."""
-
-
-def find_lakehouse(source: str) -> LogTable | None:
-    """The table with a log that the user named: by its folder or, for Iceberg, by one of its metadata files."""
-    path = Path(source).expanduser().absolute()
-    if path.is_dir():
-        found = find_log_table(path)
-        return found if found is not None and found.root == path else None
-    if path.parent.name == "metadata" and ICEBERG_METADATA.fullmatch(path.name) and path.is_file():
-        return LogTable(path.parent.parent, "Iceberg")
-    return None
 
 
 def read_lakehouse(found: LogTable, place: str, as_of: int | str | None, *, source: str, engine: DuckDBEngine) -> Table:

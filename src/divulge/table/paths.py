@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From what the user typed to the files that hold the rows, and what kind of files they are.
+"""From what the user typed to the files that hold the rows and what kind of files they are, or to the address where the table lies.
 
 The content decides before the name does: a Parquet, Arrow or SQLite file is known by its first bytes.
 
@@ -14,9 +14,10 @@ import os
 import re
 import zipfile
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
+from urllib.parse import parse_qsl, unquote, urlsplit
 
 from divulge.errors import BadInput, nearest
 
@@ -100,6 +101,17 @@ def find_log_table(path: Path) -> LogTable | None:
         for marker, form in LOGS.items():
             if next(folder.glob(marker), None) is not None:
                 return LogTable(folder, form)
+    return None
+
+
+def find_lakehouse(source: str) -> LogTable | None:
+    """The table with a log that the user named: by its folder or, for Iceberg, by one of its metadata files."""
+    path = Path(source).expanduser().absolute()
+    if path.is_dir():
+        found = find_log_table(path)
+        return found if found is not None and found.root == path else None
+    if path.parent.name == "metadata" and ICEBERG_METADATA.fullmatch(path.name) and path.is_file():
+        return LogTable(path.parent.parent, "Iceberg")
     return None
 
 
@@ -212,3 +224,62 @@ def _of_one_kind(paths: list[Path], source: str, *, root: Path, empty: str) -> F
             f"{source} holds files of different kinds: {shown}", hint="Name one kind with a glob: '*.parquet'"
         )
     return Files(tuple(paths), kinds[paths[0]], root)
+
+
+# --- addresses (postgresql://, s3://, https://, ...) ------------------------------------------------------------------
+# Passwords, tokens and signatures appear in no message, no Table, and so in no result, report or manifest. What cannot be taken apart
+# for sure is refused without being repeated.
+POSTGRES = ("postgresql", "postgres")
+_SECRET_OPTIONS = ("password", "sslpassword", "passfile", "oauth_client_secret")
+"""Of a PostgreSQL URL; of any other, everything after the question mark is taken for a secret."""
+_SCHEME = re.compile(r"([a-zA-Z][a-zA-Z0-9+.-]*)://")
+_HOSTS = re.compile(r"[^:@/]*(:\d*)?|\[[0-9a-fA-F:.]*\](:\d*)?")
+
+
+@dataclass(frozen=True)
+class Address:
+    """The parts of a URL that may be shown, and those that must not."""
+
+    scheme: str
+    shown: str
+    url: str = field(repr=False)
+    secrets: tuple[str, ...] = field(repr=False)
+    """Every spelling of what must not be shown, the longest first."""
+
+    @classmethod
+    def of(cls, source: str) -> Address | None:
+        """The address that a source is; None where it is none."""
+        if not (found := _SCHEME.match(source)):
+            return None
+        scheme = found[1].lower()
+        try:
+            parts = urlsplit(source)
+        except ValueError:
+            raise _unreadable(scheme) from None
+        login, at, hosts = parts.netloc.rpartition("@")
+        user, _, password = login.partition(":")
+        rest = parts.path + parts.fragment
+        # A password with / or ? in it ends the host too early, and what is left of it would be shown as a part of the path.
+        doubtful = "@" in rest if scheme in POSTGRES else not at and ":" in hosts and "@" in rest + parts.query
+        if doubtful or not all(map(_HOSTS.fullmatch, hosts.split(","))):
+            raise _unreadable(scheme)
+        named = f"{unquote(user)}@" if user and scheme in POSTGRES else ""
+        asked = [value for key, value in parse_qsl(parts.query) if scheme not in POSTGRES or key in _SECRET_OPTIONS]
+        secrets = [password, *asked, *([] if named else [user])]
+        spellings = {spelling for secret in secrets for spelling in (secret, unquote(secret)) if spelling}
+        shown = f"{'postgresql' if scheme in POSTGRES else scheme}://{named}{hosts}{parts.path}"
+        return cls(scheme, shown, source, tuple(sorted(spellings, key=len, reverse=True)))
+
+    def redact(self, text: str) -> str:
+        """The text with the address as it may be shown, and every secret struck out."""
+        text = text.replace(self.url, self.shown)
+        for secret in self.secrets:
+            text = text.replace(secret, "***")
+        return text
+
+
+def _unreadable(scheme: str) -> BadInput:
+    return BadInput(
+        f"the {scheme}:// address cannot be taken apart, so it is not repeated here",
+        hint="Write %-codes for / @ : ? # in the password",
+    )

@@ -15,17 +15,15 @@ import duckdb
 from divulge import engines, values
 from divulge.engines import DuckDBEngine, OwnEngine, SparkEngine, choose_engine
 from divulge.errors import BadInput, nearest
-from divulge.table.addresses import POSTGRES, Address
 from divulge.table.databases import read_adbc, read_duckdb, read_postgres, read_sqlite
 from divulge.table.frames import read_arrow, read_arrow_stream, read_frame, read_parquet
-from divulge.table.lakehouse import find_lakehouse, read_lakehouse
-from divulge.table.paths import LogTable, find_files
-from divulge.table.reading import HowRead, ReadOptions, known_options
+from divulge.table.lakehouse import read_lakehouse
+from divulge.table.paths import POSTGRES, Address, LogTable, find_files, find_lakehouse
 from divulge.table.remote import STORES, WEB, Bucket, download, receive
 from divulge.table.spark_tables import find_spark_source, moved_to_spark, read_spark_frame
 from divulge.table.spreadsheets import read_sheet
 from divulge.table.statistics_files import read_statistics
-from divulge.table.table import Table, table_of
+from divulge.table.table import HowRead, ReadOptions, Table, known_options, table_of
 from divulge.table.text_files import read_delimited, read_json
 
 _OF_TEXT = ("header", "delimiter", "encoding", "decimal")

@@ -21,8 +21,7 @@ from urllib.parse import unquote, urlsplit, urlunsplit
 
 from divulge.engines import DuckDBEngine
 from divulge.errors import BadInput, MissingDependency
-from divulge.table.addresses import Address
-from divulge.table.paths import LOGS, TableFormat
+from divulge.table.paths import LOGS, Address, TableFormat
 
 WEB = ("http", "https")
 STORES = ("s3", "s3a", "gs", "az", "abfs", "abfss")

@@ -20,8 +20,7 @@ from divulge.engines import DuckDBEngine, SparkEngine
 from divulge.errors import BadInput, without_secrets
 from divulge.table.frames import hive_types, other_columns
 from divulge.table.paths import LOGS, Files, compression, find_files, find_log_table
-from divulge.table.reading import HowRead, ReadOptions
-from divulge.table.table import Table, check_names, table_of
+from divulge.table.table import HowRead, ReadOptions, Table, check_names, table_of
 from divulge.table.text_files import (
     UTF8,
     Dialect,

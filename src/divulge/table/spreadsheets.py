@@ -16,8 +16,7 @@ import pyarrow as pa
 from divulge.engines import DuckDBEngine
 from divulge.errors import BadInput, MissingDependency
 from divulge.table.paths import Files
-from divulge.table.reading import HowRead, ReadOptions, pick
-from divulge.table.table import Table, check_names, table_of
+from divulge.table.table import HowRead, ReadOptions, Table, check_names, pick, table_of
 from divulge.table.text_files import looks_like_header
 
 _BATCH_ROWS = 20_000

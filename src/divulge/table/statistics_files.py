@@ -16,8 +16,7 @@ import pyarrow as pa
 from divulge.engines import DuckDBEngine
 from divulge.errors import BadInput, MissingDependency, listed
 from divulge.table.paths import Files
-from divulge.table.reading import HowRead, ReadOptions
-from divulge.table.table import Table, check_names, table_of
+from divulge.table.table import HowRead, ReadOptions, Table, check_names, table_of
 from divulge.table.text_files import recast
 
 _CHUNK_ROWS = 50_000

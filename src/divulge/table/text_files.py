@@ -24,8 +24,7 @@ import pyarrow as pa
 from divulge.engines import DuckDBEngine, Engine
 from divulge.errors import BadInput, InternalError, listed
 from divulge.table.paths import Files, compression, packing
-from divulge.table.reading import HowRead, ReadOptions
-from divulge.table.table import Table, check_names, kind_of, table_of
+from divulge.table.table import HowRead, ReadOptions, Table, check_names, kind_of, table_of
 
 # --- dialect ----------------------------------------------------------------------------------------------------------
 # Decided here, from the first part of the file, and not by DuckDB's sniffer, which drops lines that start with '#',
