@@ -15,8 +15,20 @@ from divulge import results
 from divulge.cli.generalize import TargetOption
 from divulge.cli.ledger import LedgerOptions, turn_of
 from divulge.cli.measure import ReleasedOfOption, ReleasedOption, held_already
-from divulge.cli.options import JsonOption, LeaveOutOption, PlainOption, Text, Texts, new_app, takes_groups, tell
-from divulge.cli.pictures import ChartOption, Pictures, ReportOption, write_report
+from divulge.cli.options import (
+    ChartOption,
+    JsonOption,
+    LeaveOutOption,
+    Pictures,
+    PlainOption,
+    ReportOption,
+    Text,
+    Texts,
+    new_app,
+    takes_groups,
+    tell,
+    write_report,
+)
 from divulge.cli.program import columns, options_of, refuse_idle
 from divulge.cli.progress import progress_bar
 from divulge.cli.tables import READING, TableOptions

@@ -15,7 +15,7 @@ from divulge import results
 from divulge.api.query import is_anatomized
 from divulge.cli import options, program
 from divulge.cli.measure import SuppressionOptions, table_or_release
-from divulge.cli.pictures import ChartOption, Pictures, ReportOption, write_report
+from divulge.cli.options import ChartOption, Pictures, ReportOption, write_report
 from divulge.cli.policies import policy_of
 from divulge.cli.progress import progress_bar
 from divulge.cli.tables import TableOptions

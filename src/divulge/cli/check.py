@@ -27,7 +27,7 @@ from divulge.cli.measure import (
     refuse_beside_levels,
     table_or_release,
 )
-from divulge.cli.pictures import ChartOption, Makers, Pictures
+from divulge.cli.options import ChartOption, Makers, Pictures
 from divulge.cli.policies import InForce, PolicyOptions
 from divulge.cli.tables import TableOptions
 from divulge.errors import BadInput, DivulgeError, without_secrets

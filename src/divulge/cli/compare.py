@@ -15,7 +15,7 @@ from divulge import publish, results
 from divulge.api.query import is_anatomized
 from divulge.cli import options, program
 from divulge.cli.measure import SuppressionOptions, table_or_release
-from divulge.cli.pictures import ChartOption, PageOption, Pictures
+from divulge.cli.options import ChartOption, PageOption, Pictures
 from divulge.cli.tables import ABOUT_ENGINE, TableOptions
 
 app = options.new_app()

@@ -14,7 +14,7 @@ import divulge as dv
 from divulge import results
 from divulge.cli import options, program
 from divulge.cli.ledger import LedgerOptions
-from divulge.cli.pictures import ChartOption, PageOption, Pictures
+from divulge.cli.options import ChartOption, PageOption, Pictures
 from divulge.cli.tables import TableOptions
 from divulge.errors import BadInput
 

@@ -24,8 +24,18 @@ from divulge.cli.dossier_options import (
     read_equivalence,
     warn_about_labels,
 )
-from divulge.cli.options import JsonOption, Text, Texts, emit_json, new_app, show, takes_groups, tell
-from divulge.cli.pictures import ChartOption, Pictures
+from divulge.cli.options import (
+    ChartOption,
+    JsonOption,
+    Pictures,
+    Text,
+    Texts,
+    emit_json,
+    new_app,
+    show,
+    takes_groups,
+    tell,
+)
 from divulge.cli.program import options_of, refuse_idle
 from divulge.cli.progress import progress_bar
 from divulge.errors import BadInput

@@ -16,7 +16,7 @@ from divulge.belief import Adversary
 from divulge.cli import options, program
 from divulge.cli.ledger import LedgerOptions, turn_of
 from divulge.cli.measure import ReleasedOfOption, ReleasedOption, held_already
-from divulge.cli.pictures import ChartOption, Makers, Pictures, ReportOption, write_report
+from divulge.cli.options import ChartOption, Makers, Pictures, ReportOption, write_report
 from divulge.cli.policies import PolicyOptions, policy_of
 from divulge.cli.progress import progress_bar
 from divulge.cli.tables import TableOptions

@@ -15,7 +15,7 @@ from typer import Option
 import divulge as dv
 from divulge.api.measure import TableOrRelease
 from divulge.cli import options, program
-from divulge.cli.pictures import ChartOption, Makers, Pictures
+from divulge.cli.options import ChartOption, Makers, Pictures
 from divulge.cli.tables import ABOUT_ENGINE, TableOptions
 from divulge.errors import BadInput
 

@@ -10,8 +10,7 @@ import typer
 from typer import Argument, Option
 
 import divulge as dv
-from divulge.cli.options import JsonOption, Text, new_app, show, tell
-from divulge.cli.pictures import ChartOption, Pictures
+from divulge.cli.options import ChartOption, JsonOption, Pictures, Text, new_app, show, tell
 from divulge.cli.program import one_of
 from divulge.cli.progress import progress_bar
 
