@@ -166,7 +166,7 @@ def limited(tmp_path: Path) -> DuckDBEngine:
     """DuckDB with little memory, which therefore keeps all but a few counts on disk."""
     folder = tmp_path / "spilled"
     folder.mkdir()
-    engine = DuckDBEngine(memory_limit="200MB", temp_directory=folder)
+    engine = DuckDBEngine(memory_limit="300MB", temp_directory=folder)
     engine.cell_limit = FEW_CELLS
     return engine
 

@@ -21,7 +21,7 @@ import pytest
 
 import divulge as dv
 from divulge.anatomy import InfeasibleModel
-from divulge.engines import DuckDBEngine, OwnEngine
+from divulge.engines import DuckDBEngine, OwnEngine, within_memory
 from divulge.errors import BadInput
 from divulge.publish import Unverified
 from tests.anatomy.checker import Drawn
@@ -254,13 +254,15 @@ def test_groups_that_lost_a_value_on_the_way_are_not_published(chunked: OwnEngin
 
 
 @pytest.mark.slow
-def test_a_memory_limit_groups_in_chunks(tmp_path: Path) -> None:
-    """100,000 rows at least may come to memory, whatever the limit."""
+def test_a_memory_limit_groups_in_chunks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if a row were dearer than it is, so that 300 MB hold 100,000 of them, and a chunk an eighth."""
+    monkeypatch.setattr(within_memory, "BYTES_PER_ROW", 1000)
+    monkeypatch.setattr(within_memory, "CHUNK_SHARE", 8)
     rng = np.random.default_rng(1)
     rows = 110_000
     table = {"age": rng.integers(20, 60, rows), "sex": rng.choice(["F", "M"], rows), "job": rng.integers(0, 9, rows)}
     pq.write_table(pa.table(table), tmp_path / "people.parquet")
-    command = ["anatomize", str(tmp_path / "people.parquet"), "--sensitive", "job", "--memory-limit", "60MB", "--json"]
+    command = ["anatomize", str(tmp_path / "people.parquet"), "--sensitive", "job", "--memory-limit", "300MB", "--json"]
     found = run_cli(*command, "--beta", "1/8", "--out", str(tmp_path / "out"))
     assert (found.code, found.err) == (0, "")
     document = found.json()

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 from divulge.cli import main
+from divulge.engines import within_memory
 from tests.helpers import CliResult, run_cli
 
 ROWS = 20_000
@@ -93,11 +94,13 @@ def test_a_memory_limit_that_is_too_small(people: str, tmp_path: Path) -> None:
     folder = tmp_path / "out"
     folder.mkdir()
     found = generalized(people, folder / "release", "--memory-limit", "1MB")
-    assert_nothing_is_left(found, folder, "memory ran out")
+    assert_nothing_is_left(found, folder, "a memory limit of 1MB is too small")
 
 
-def test_no_room_to_spill_to(people: str, small_disk: Path) -> None:
-    limits = ("--memory-limit", "10MB", "--temp-directory", str(small_disk))
+def test_no_room_to_spill_to(people: str, small_disk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for part in ("FIXED", "SMALLEST"):
+        monkeypatch.setattr(within_memory, part, 0)  # so that a small table is too large
+    limits = ("--memory-limit", "20MB", "--temp-directory", str(small_disk))
     found = run_cli("measure", people, "--qi", "age,note", "--sensitive", "disease", "--json", *limits)
     assert_nothing_is_left(found, small_disk, "memory ran out: failed to offload")
 

@@ -111,14 +111,14 @@ def test_bad_weights_are_refused(
 
 
 def test_bad_weights_are_refused_within_a_memory_limit(tmp_path: Any) -> None:
-    """As a user meets it: more classes than 60 MB may take."""
+    """As a user meets it: more classes than 300 MB may take."""
     path = tmp_path / "w.parquet"
     duckdb.execute(
         "COPY (SELECT i AS id, CASE WHEN i % 3 = 0 THEN NULL WHEN i % 3 = 1 THEN -1.5 ELSE 2.0 END AS w "
         f"FROM range(300000) AS t(i)) TO '{path}' (FORMAT parquet)"
     )
     asked = ["measure", str(path), "--qi", "id", "--weight", "w"]
-    here, limited = run_cli(*asked), run_cli(*asked, "--memory-limit", "60MB", "--temp-directory", str(tmp_path))
+    here, limited = run_cli(*asked), run_cli(*asked, "--memory-limit", "300MB", "--temp-directory", str(tmp_path))
     assert "100000 rows have no weight" in here.err
     assert (limited.code, limited.out, limited.err) == (here.code, here.out, here.err) == (2, "", here.err)
 
@@ -168,7 +168,7 @@ def test_a_population_is_counted_within_the_memory_limit(tmp_path: Any) -> None:
         sql = f"SELECT i % 150000 AS id, i % 7 AS s FROM range({rows}) AS t(i)"
         duckdb.execute(f"COPY ({sql}) TO '{path}' (FORMAT parquet)")
     asked = ["measure", str(paths[0]), "--qi", "id", "--sensitive", "s", "--population", str(paths[1]), "--json"]
-    limited = run_cli(*asked, "--memory-limit", "60MB", "--temp-directory", str(tmp_path)).json()
+    limited = run_cli(*asked, "--memory-limit", "300MB", "--temp-directory", str(tmp_path)).json()
     here = run_cli(*asked).json()
     assert (here["settings"]["counts"], limited["settings"]["counts"]) == ("collected", "disk")
     # By hand: everybody occurs twice in the population.

@@ -75,7 +75,7 @@ class Spills:
 
 
 def test_spilled_data_is_private_and_goes_away(people: Path, tmp_path: Path) -> None:
-    engine = DuckDBEngine(memory_limit="60MB", temp_directory=tmp_path, threads=2)
+    engine = DuckDBEngine(memory_limit="300MB", temp_directory=tmp_path, threads=2)
     spectrum = "SELECT n, COUNT(*) AS m FROM (SELECT COUNT(*) AS n FROM {} GROUP BY name) AS c GROUP BY n ORDER BY n"
     with Spills(tmp_path) as spills:
         counted = engine.query(spectrum.format(read(people, engine=engine).relation)).to_pylist()
@@ -91,7 +91,7 @@ def test_spilled_data_is_private_and_goes_away(people: Path, tmp_path: Path) -> 
 def test_the_command_counts_out_of_core(people: Path, tmp_path: Path) -> None:
     with Spills(tmp_path) as spills:
         document = run_cli(
-            "profile", str(people), "--memory-limit", "60MB", "--temp-directory", str(tmp_path), "--json"
+            "profile", str(people), "--memory-limit", "300MB", "--temp-directory", str(tmp_path), "--json"
         ).json()  # fmt: skip
     name = next(item for item in document["columns"] if item["column"] == "name")
     assert (name["distinct"], name["uniques"]) == (ROWS * 3 // 4, ROWS // 2)
@@ -102,7 +102,9 @@ def test_the_command_counts_out_of_core(people: Path, tmp_path: Path) -> None:
 
 def test_too_little_memory_is_told(people: Path, tmp_path: Path) -> None:
     shown = run_cli("profile", str(people), "--memory-limit", "5MB", "--temp-directory", str(tmp_path))
-    assert (shown.code, "memory ran out" in shown.err, shown.err.count("\n")) == (2, True, 1)
+    assert (shown.code, shown.err.count("\n")) == (2, 1)
+    assert "a memory limit of 5MB is too small" in shown.err
+    assert "The smallest that works is 300MB" in shown.err
     assert list(tmp_path.iterdir()) == []
 
 
@@ -132,7 +134,7 @@ def test_progress_of_a_statement(people: Path, monkeypatch: pytest.MonkeyPatch) 
 
 def test_an_error_over_a_stream_is_told_as_it_is() -> None:
     """DuckDB takes no other statement while a stream is open; the error must not drown in that."""
-    engine = DuckDBEngine(memory_limit="200MB")
+    engine = DuckDBEngine(memory_limit="300MB")
     held = engine.hold("SELECT * FROM range(1000000)")
 
     def refuse(batches: Iterator[Any]) -> int:
@@ -177,7 +179,7 @@ def interrupt(*_: object) -> None:
 
 def test_ctrl_c_is_told_in_one_line(people: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(DuckDBEngine, "keep", interrupt)
-    roles = ["--qi", "name", "--memory-limit", "60MB", "--temp-directory", str(tmp_path)]
+    roles = ["--qi", "name", "--memory-limit", "300MB", "--temp-directory", str(tmp_path)]
     shown = run_cli("measure", str(people), *roles)
     assert (shown.code, shown.out, shown.err) == (130, "", "divulge: interrupted\n")
     assert list(tmp_path.iterdir()) == []

@@ -91,7 +91,7 @@ def test_texts_of_any_number_come_back_as_they_were() -> None:
     assert engine.query(f"{types} UNION ALL SELECT table_name FROM duckdb_tables()").num_rows == 0
 
 
-@pytest.mark.parametrize("limit", [None, "200MB"])
+@pytest.mark.parametrize("limit", [None, "300MB"])
 def test_a_column_may_hold_null_whether_it_does_or_not(tmp_path: Path, limit: str | None) -> None:
     """Else the schema of a file would follow from what happens to be in it, and parts of one release would not fit together."""
     engine = DuckDBEngine(memory_limit=limit, temp_directory=tmp_path)

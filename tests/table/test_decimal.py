@@ -125,7 +125,7 @@ def test_semicolons_are_found_beside_decimal_commas_without_a_header(tmp_path: P
 def test_a_late_row_decides(tmp_path: Path) -> None:
     rows = "".join(f"p{i:06};{i},5\n" for i in range(12_000))
     assert dv.read(written(tmp_path, f"name;cost\n{rows}")).column("cost").kind == "number"
-    table = dv.read(written(tmp_path, f"name;cost\n{rows}q;unknown\n"), engine=DuckDBEngine(memory_limit="64MB"))
+    table = dv.read(written(tmp_path, f"name;cost\n{rows}q;unknown\n"), engine=DuckDBEngine(memory_limit="300MB"))
     assert (table.column("cost").kind, table.reading.notes) == ("text", ())
 
 

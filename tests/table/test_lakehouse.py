@@ -73,7 +73,7 @@ TRUTH = {("a", 30): 12, ("b", 31): 40}
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["delta", "iceberg"])
-@pytest.mark.parametrize("limit", [None, "64MB"])
+@pytest.mark.parametrize("limit", [None, "300MB"])
 def test_what_was_overwritten_is_not_counted(kind: str, limit: str | None, request: pytest.FixtureRequest) -> None:
     engine = DuckDBEngine(memory_limit=limit) if limit else DuckDBEngine()
     assert rows(request.getfixturevalue(kind), engine=engine) == TRUTH

@@ -195,7 +195,7 @@ def test_what_may_be_shown_of_an_address() -> None:
 
 
 @pytest.mark.usefixtures("s3")
-@pytest.mark.parametrize("limit", [None, "64MB"])
+@pytest.mark.parametrize("limit", [None, "300MB"])
 def test_objects_folders_and_globs_of_a_bucket(limit: str | None) -> None:
     engine = DuckDBEngine(memory_limit=limit)
     put("raw/people.csv", TABLE.encode())

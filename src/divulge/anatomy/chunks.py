@@ -34,7 +34,7 @@ from divulge.anatomy.problem import (
     check_feasible,
     hold_columns,
 )
-from divulge.anatomy.rows import RowCodes, read_rows, scatter, sorted_rows
+from divulge.anatomy.rows import RowCodes, hold_counts, rows_of_counts, scatter, sorted_rows
 from divulge.anatomy.tables import COUNT, GROUP, Released, free_name, released, table_names
 from divulge.arrays import class_ids
 from divulge.count import Nulls
@@ -206,6 +206,13 @@ class HeldTables:
     """... and SQL for how many records each of them stands for."""
     kept: object = field(default=None, repr=False)
     """What must not go before this does."""
+    let_go: Callable[[str], None] | None = field(default=None, repr=False)
+    """Frees the memory of the rows of a query, which cannot be run any more; None where they are not in memory."""
+
+    @property
+    def outline(self) -> HeldTables:
+        """The same without the rows."""
+        return HeldTables(tuple(replace(table, query="") for table in self.tables), self.group, self.count, origin="")
 
 
 @dataclass(frozen=True, eq=False)
@@ -242,12 +249,30 @@ class Grouping:
         return self.method.model
 
 
+_CELL = 0.4
+"""What each value of a distinct row costs while it is read, where a row that is grouped costs 1."""
+
+
 def needs_chunks(table: Table) -> bool:
-    """Whether a table has more rows than may come to memory."""
+    """Whether a table has more rows than may come to memory, however many of them are alike."""
     limit = table.engine.row_limit
-    if limit is None:
-        return False
-    return bool(table.engine.query(f"SELECT COUNT(*) AS n FROM {table.relation}").column("n")[0].as_py() > limit)
+    return limit is not None and _count(table) > limit
+
+
+def _count(table: Table) -> int:
+    return int(table.engine.query(f"SELECT COUNT(*) AS n FROM {table.relation}").column("n")[0].as_py())
+
+
+def _read(table: Table, names: Sequence[str], *, nulls: Nulls) -> RowCodes | None:
+    """Columns of a table; None where memory holds neither its rows nor, where few are alike, the distinct ones beside them."""
+    limit = table.engine.row_limit
+    rows = 0 if limit is None else _count(table)
+    if limit is not None and rows > limit:
+        return None
+    counts = hold_counts(table, names, nulls=nulls)
+    if limit is not None and rows + _CELL * len(names) * counts.rows > limit:
+        return None
+    return rows_of_counts(counts, table, names)
 
 
 def group_table(
@@ -266,7 +291,8 @@ def group_table(
     Groups lie within the classes that `pinned` columns make, which are not published.
     """
     names = (*quasi_identifiers, *sensitive)
-    if needs_chunks(table):
+    rows = _read(table, (*names, *pinned), nulls=nulls)
+    if rows is None:
         if pinned:
             told = f"{table.source} is too large for memory, and beside what is out already all rows are needed there"
             raise BadInput(told, hint=f"{LARGER[0].upper()}{LARGER[1:]}")
@@ -281,11 +307,10 @@ def group_table(
             raise BadInput(f"{table.source} has no rows", hint="There is nothing to anatomize")
         secret = secrets.randbits(64) if seed is None else seed
         return _group_in_chunks(columns, method, quasi_identifiers, sensitive, secret=secret, numbering=numbering)
-    rows = read_rows(table, (*names, *pinned), nulls=nulls)
     within = _within(rows, pinned) if pinned else None
     roles: dict[str, Any] = {"quasi_identifiers": quasi_identifiers, "sensitive": sensitive}
     found = anatomize(rows.only(names) if pinned else rows, method, **roles, seed=seed, within=within)
-    return grouping_of(found, method, numbering=numbering)
+    return _as_one_chunk(found, method, DuckDBEngine.in_order_beside(table.engine), numbering=numbering)
 
 
 def _within(rows: RowCodes, pinned: Sequence[str]) -> Within:
@@ -296,9 +321,8 @@ def _within(rows: RowCodes, pinned: Sequence[str]) -> Within:
     return Within(ids, [" and ".join(map(str, each)) for each in values])
 
 
-def grouping_of(found: Anatomized, method: Method, *, numbering: int) -> Grouping:
+def _as_one_chunk(found: Anatomized, method: Method, engine: DuckDBEngine, *, numbering: int) -> Grouping:
     """A table in memory as the one chunk that it is."""
-    engine = DuckDBEngine(preserve_order=True)
     hold = partial(_lend_tables, engine, found, numbering)
     return Grouping(
         method, found.division, found.sensitive, found.summary, engine, hold, lambda: found.at_most, only=found
@@ -309,21 +333,15 @@ def _lend_tables(engine: DuckDBEngine, found: Anatomized, numbering: int, secret
     """The tables of a chunk in memory, lent to an engine that leaves rows in their order."""
     made = released(found, secret=numbering if secret is None else secret)
     tables = tuple(
-        GroupedTable(t.name, t.columns, t.sensitive, t.counted, t.rows.num_rows, _without_codes(engine, t.rows))
+        GroupedTable(t.name, t.columns, t.sensitive, t.counted, t.rows.num_rows, engine.query_for(t.rows))
         for t in made.tables
     )
     cells = {name: found.rows.coded(name) for columns in found.tables for name in columns}
     times = found.rows.times
     origin = pa.table(cells if times is None else cells | {made.count: times})
     each = "1" if times is None else engine.quote(made.count)
-    return HeldTables(tables, made.group, made.count, origin=f"({_without_codes(engine, origin)})", times=each)
-
-
-def _without_codes(engine: DuckDBEngine, rows: pa.Table) -> str:
-    """A query for rows whose values are kept small in memory by codes, in types that every kind of file has."""
-    quote, relation = engine.quote, engine.lend(rows)
-    cells = [f"{engine.durable(quote(name), type_)} AS {quote(name)}" for name, type_ in engine.describe(relation)]
-    return f"SELECT {', '.join(cells)} FROM {relation}"
+    relation = f"({engine.query_for(origin)})"
+    return HeldTables(tables, made.group, made.count, origin=relation, times=each, let_go=engine.let_go)
 
 
 def _group_in_chunks(

@@ -100,9 +100,9 @@ class Anatomized:
         """The records of each group."""
         return np.bincount(self.group)
 
-    @cached_property
+    @property
     def group_levels(self) -> GroupLevels:
-        """What each group shows."""
+        """What each group shows, measured when it is asked for: that is much where there are many groups."""
         return self.problem.measure(self.group, groups=self.groups)
 
     @cached_property
@@ -110,10 +110,10 @@ class Anatomized:
         """All groups in a few numbers."""
         return self.group_levels.summary(self.model)
 
-    @cached_property
+    @property
     def levels(self) -> Reached:
         """The exact levels of the release."""
-        return self.group_levels.worst()
+        return self.summary.levels
 
 
 def anatomize(
@@ -143,7 +143,7 @@ def anatomize(
     group = grouped(problem) if within is None else group_within(problem, within, grouped, rng=rng)
     model, settings = method.model, method.settings()
     found = Anatomized(method.name, rows, division, secret, group, model, settings, used, problem, within)
-    if not found.group_levels.keeps(found.model).all():
+    if found.summary.breaking:
         raise InternalError(f"{method.name} made a group that breaks {', '.join(found.model.broken_by(found.levels))}")
     return found
 

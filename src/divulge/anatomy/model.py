@@ -125,32 +125,32 @@ class GroupTally:
         return found
 
 
-def tally(group: Codes, value: Codes, *, groups: int, values: int, count: Ints | None = None) -> GroupTally:
+def tally(group: Codes, value: Codes, *, groups: int, values: int, count: Codes | None = None) -> GroupTally:
     """Count the tuples of each group; `count` says how many records a row stands for."""
     bits = max(values - 1, 0).bit_length()
     if groups << bits > max(len(group), _SMALLEST_GRID):
-        return _counted(*_sorted_keys(group, value, bits, count), bits, range(groups))
+        return _counted(_sorted_keys(group, value, bits, count), bits, range(groups))
     grid = np.bincount(_keys(group, value, bits), count)
     found = np.flatnonzero(grid)
     return GroupTally(groups, found >> bits, found & ((1 << bits) - 1), grid[found].astype(np.int64, copy=False))
 
 
 def tallies(
-    group: Codes, value: Codes, *, groups: int, values: int, count: Ints | None = None
+    group: Codes, value: Codes, *, groups: int, values: int, count: Codes | None = None
 ) -> Iterator[tuple[slice, GroupTally]]:
     """The same in pieces of whole groups, numbered from 0 in each, so that not all counts are held at a time."""
     if len(group) <= 2 * _PIECE:
         yield slice(groups), tally(group, value, groups=groups, values=values, count=count)
         return
     bits = max(values - 1, 0).bit_length()
-    key, times = _sorted_keys(group, value, bits, count)
+    ordered = _sorted_keys(group, value, bits, count)
+    key, below = ordered.key, bits + ordered.room
     begin = first = 0
     while first < groups:
         # Up to the group that the piece would cut, but no fewer than one.
-        after = groups if begin + _PIECE >= len(key) else max(int(key[begin + _PIECE]) >> bits, first + 1)
-        end = int(np.searchsorted(key, after << bits))
-        own = None if times is None else times[begin:end]
-        yield slice(first, after), _counted(key[begin:end], own, bits, range(first, after))
+        after = groups if begin + _PIECE >= len(key) else max(int(key[begin + _PIECE]) >> below, first + 1)
+        end = int(np.searchsorted(key, after << below))
+        yield slice(first, after), _counted(ordered.part(begin, end), bits, range(first, after))
         begin, first = end, after
 
 
@@ -162,31 +162,48 @@ def _keys(group: Codes, value: Codes, bits: int) -> Ints:
     return key
 
 
-def _sorted_keys(group: Codes, value: Codes, bits: int, count: Ints | None) -> tuple[Ints, Ints | None]:
+@dataclass(frozen=True, eq=False)
+class _SortedKeys:
+    """Group and value side by side in one number, in order, and how often each occurs: in its last bits, beside it, or once."""
+
+    key: Ints
+    room: int = 0
+    """How many bits of the number say how often."""
+    times: Codes | None = None
+
+    def part(self, begin: int, end: int) -> _SortedKeys:
+        """Some of them."""
+        return _SortedKeys(self.key[begin:end], self.room, None if self.times is None else self.times[begin:end])
+
+    def apart(self) -> tuple[Ints, Codes | None]:
+        """The keys, and how often each occurs."""
+        return (self.key >> self.room, self.key & ((1 << self.room) - 1)) if self.room else (self.key, self.times)
+
+
+def _sorted_keys(group: Codes, value: Codes, bits: int, count: Codes | None) -> _SortedKeys:
     key = _keys(group, value, bits)
     if count is None or not len(key):
         key.sort()
-        return key, count
+        return _SortedKeys(key, times=count)
     # Where there is room for it, the count goes along in the same number, for an order takes twice as long as a sort.
-    room = int(count.max()).bit_length()
+    room = max(int(count.max()).bit_length(), 1)
     if int(key.max()).bit_length() + room > _LARGEST.bit_length() - 1:
         order = np.argsort(key)
-        return key[order], count[order]
+        return _SortedKeys(key[order], times=count[order])
     key <<= room
     key |= count
     key.sort()
-    times = key & ((1 << room) - 1)
-    key >>= room
-    return key, times
+    return _SortedKeys(key, room)
 
 
-def _counted(key: Ints, times: Ints | None, bits: int, groups: range) -> GroupTally:
+def _counted(ordered: _SortedKeys, bits: int, groups: range) -> GroupTally:
     """What sorted keys of these groups say."""
+    key, times = ordered.apart()
     begins = arrays.run_starts(key)
     if times is None:
         counts = np.diff(begins, append=len(key))
     else:
-        counts = np.add.reduceat(times, begins) if len(key) else times
+        counts = np.add.reduceat(times, begins, dtype=np.int64) if len(key) else times
         begins, counts = begins[counts > 0], counts[counts > 0]
     found = key[begins]
     return GroupTally(len(groups), (found >> bits) - groups.start, found & ((1 << bits) - 1), counts)

@@ -24,6 +24,7 @@ from divulge import arrays
 from divulge.anatomy.model import tally
 from divulge.arrays import Codes, Ints
 from divulge.count import Domain, Nulls, encode
+from divulge.engines import Held
 from divulge.errors import BadInput, nearest
 from divulge.table import Column, Table, kind_of
 
@@ -195,9 +196,11 @@ class RowCodes:
 
     def coded(self, name: str, cells: Codes | slice = slice(None)) -> pa.DictionaryArray:
         """The values of some cells as codes into those of the column, so that a large table stays small in memory."""
-        codes, domain = self.by_cell[self._position(name)][cells], self.domain(name)
-        small = codes.astype(np.int8) if len(domain) <= 2**7 else codes
-        return pa.DictionaryArray.from_arrays(pa.array(small), domain.values)
+        codes, values = self.by_cell[self._position(name)][cells], self.domain(name).values
+        small = codes.astype(np.int8) if len(values) <= 2**7 else codes
+        known = len(values) - values.null_count  # null is the last value, and Parquet takes none from a dictionary
+        absent = small == known if values.null_count else None
+        return pa.DictionaryArray.from_arrays(pa.array(small, mask=absent), values[:known])
 
     def counts(self, name: str) -> Ints:
         """How many rows have each value of a column."""
@@ -274,9 +277,19 @@ class Tuples:
 
 def read_rows(table: Table, names: Sequence[str], *, nulls: Nulls = "category") -> RowCodes:
     """Read columns of a table, in one pass; with nulls="drop" only the rows that lack none of them."""
+    return rows_of_counts(hold_counts(table, names, nulls=nulls), table, names)
+
+
+def hold_counts(table: Table, names: Sequence[str], *, nulls: Nulls) -> Held:
+    """The distinct rows of some columns and how often each occurs, left with the engine."""
     listed = ", ".join(f"c{place}" for place in range(len(names)))
     chosen = select_rows(table, names, nulls=nulls)
-    counted = table.engine.query(f"SELECT {listed}, COUNT(*) AS n FROM ({chosen}) AS chosen GROUP BY {listed}")
+    return table.engine.hold(f"SELECT {listed}, COUNT(*) AS n FROM ({chosen}) AS chosen GROUP BY {listed}")
+
+
+def rows_of_counts(counts: Held, table: Table, names: Sequence[str]) -> RowCodes:
+    """The rows that were counted."""
+    counted = counts.table()
     if counted.num_rows == 0:
         raise BadInput(f"{table.source} has no rows", hint="There is nothing to anatomize")
     return sorted_rows(counted, [table.column(name) for name in names], times=counted.column("n").to_numpy())

@@ -34,6 +34,8 @@ from divulge.errors import BadInput, nearest
 from divulge.table import Table
 
 GROUP, COUNT = "GID", "Count"
+_SMALL = ("TINYINT", "SMALLINT", "INTEGER", "INT")
+"""Types of counts that are taken as they are, which halves their memory."""
 _ONE_RELEASE = "Are they files of one release?"
 
 
@@ -79,6 +81,10 @@ class Published:
         """How many records were released."""
         return int(self._sizes(self.tables[0])[1].sum())
 
+    def rows(self, table: GroupTable) -> int:
+        """How many rows a table has."""
+        return int(self.engine.query(f"SELECT COUNT(*) AS n FROM {table.relation}").column("n")[0].as_py())
+
     def mass(self, table: GroupTable) -> str:
         """SQL for how many records a row stands for."""
         return f"CAST({self.engine.quote(self.count)} AS BIGINT)" if table.counted else "1"
@@ -107,9 +113,10 @@ class Published:
         distinct = (
             f"SELECT DISTINCT {', '.join(f'{cell} AS {place}' for place, cell in cells.items())} FROM {table.relation}"
         )
-        numbered = f"SELECT *, CAST(ROW_NUMBER() OVER () - 1 AS INT) AS t FROM ({distinct}) AS found"
+        numbered = f"SELECT *, CAST(ROW_NUMBER() OVER (ORDER BY {', '.join(cells)}) - 1 AS INT) AS t FROM ({distinct}) AS found"
         same = " AND ".join(f"r.{cell} IS NOT DISTINCT FROM tuples.{place}" for place, cell in cells.items())
-        mass = f", {self.mass(table)} AS n" if table.counted else ""
+        small = dict(self.engine.describe(table.relation)).get(self.count) in _SMALL
+        mass = f", {f'r.{quote(self.count)}' if small else self.mass(table)} AS n" if table.counted else ""
         joined = f"{table.relation} AS r JOIN ({numbered}) AS tuples ON {same}"
         return f"SELECT r.{quote(self.group)} AS g, tuples.t AS t{mass} FROM {joined}"
 
@@ -321,7 +328,8 @@ class _Measure:
 def measure_tables(published: Published, model: AlphaBetaGammaDelta) -> GroupSummary:
     """What the groups of a release reach, and how many break a model."""
     engine, (others, sensitive) = published.engine, published.divided()
-    if engine.row_limit is None:
+    limit = engine.row_limit
+    if limit is None or all(published.rows(table) <= limit for table in published.tables):
         return _measure_in_memory(published, others, sensitive).summary(model)
     # One after the other, so that no two of them are counted at the same time.
     modal = [engine.hold(published.modal_query(table)) for table in others]
@@ -340,76 +348,98 @@ def _measure_in_memory(
     published: Published, others: Sequence[GroupTable], sensitive: Sequence[GroupTable]
 ) -> GroupLevels:
     """What each group shows; one table after the other, so that the rows of no two of them are there at the same time."""
-    known: _GroupNumbers | None = None
-    modal, common, shift = [], [], []
+    known, modal, common, shift = _GroupNumbers(), list[Ints](), list[Ints](), list[Ints]()
     for table in (*others, *sensitive):
-        rows = published.engine.query(published.numbered_query(table))
-        if rows.num_rows == 0:
-            raise BadInput(f"{table.source} has no rows", hint="There is nothing in this release")
-        known = known or _GroupNumbers.of(rows.column("g"), table.source)
-        group, ids = known.codes(rows.column("g"), table.source).astype(np.int32), rows.column("t").to_numpy()
-        times = rows.column("n").to_numpy() if table.counted else None
-        del rows
-        sizes = np.bincount(group, times, minlength=len(known.groups)).astype(np.int64, copy=False)
-        known.check(sizes, table.source)
-        totals = np.bincount(ids, times).astype(np.int64, copy=False)
-        rank, ordered = by_frequency(totals)
-        ranked = rank.astype(np.int32)[ids]
-        del ids
-        pieces = tallies(group, ranked, groups=len(sizes), values=len(totals), count=times)
-        if table in others:
-            modal.append(np.concatenate([counted.modal() for _, counted in pieces]))
-            continue
-        found = [
-            (counted.modal(), largest_shift(counted, sizes[some], ordered, rows=int(ordered.sum())))
-            for some, counted in pieces
-        ]
-        common.append(np.concatenate([most for most, _ in found]))
-        shift.append(np.concatenate([furthest for _, furthest in found]))
+        most, furthest = _levels_of(published, table, known, shifted=table in sensitive)
+        (common if table in sensitive else modal).append(most)
+        shift += [] if furthest is None else [furthest]
+    sizes = known.sizes
     return GroupLevels(int(sizes.sum()), sizes, tuple(modal), tuple(common), tuple(shift))
+
+
+def _levels_of(
+    published: Published, table: GroupTable, known: _GroupNumbers, *, shifted: bool
+) -> tuple[Ints, Ints | None]:
+    """For each group the count of the commonest tuple of a table, and how far a share has moved where that is asked for."""
+    rows = published.engine.query(published.numbered_query(table))
+    if rows.num_rows == 0:
+        raise BadInput(f"{table.source} has no rows", hint="There is nothing in this release")
+    # A column of Arrow's goes as soon as it has become an array.
+    group, rows = known.codes(rows.column("g"), table.source), rows.drop_columns(["g"])
+    ids, rows = rows.column("t").to_numpy(), rows.drop_columns(["t"])
+    times = _narrow(rows.column("n").to_numpy()) if table.counted else None
+    del rows
+    sizes = np.bincount(group, times, minlength=known.groups).astype(np.int64, copy=False)
+    known.check(sizes, table.source)
+    totals = np.bincount(ids, times).astype(np.int64, copy=False)
+    rank, ordered = by_frequency(totals)
+    ids = rank.astype(np.int32)[ids]
+    found = [
+        (counted.modal(), largest_shift(counted, sizes[some], ordered, rows=int(ordered.sum())) if shifted else None)
+        for some, counted in tallies(group, ids, groups=len(sizes), values=len(totals), count=times)
+    ]
+    furthest = np.concatenate([each for _, each in found if each is not None]) if shifted else None
+    return np.concatenate([most for most, _ in found]), furthest
+
+
+def _narrow(counts: Ints) -> Codes:
+    """The same numbers in 32 bits, where they fit."""
+    return counts.astype(np.int32) if counts.max() < 2**31 else counts
 
 
 @dataclass(eq=False)
 class _GroupNumbers:
     """The groups of the first table in order, and how many records each has there."""
 
-    groups: pa.Array
-    source: str
-    low: int | None
+    values: pa.Array = field(default_factory=lambda: pa.nulls(0))
+    source: str = ""
+    low: int | None = None
     """The least of them, where they are whole numbers without large gaps; then `place` tells the number of each without a search."""
-    place: Codes
-    sizes: Ints | None = None
+    place: Codes = field(default_factory=lambda: np.zeros(0, dtype=np.int32))
+    sizes: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
 
-    @classmethod
-    def of(cls, column: pa.ChunkedArray, source: str) -> _GroupNumbers:
+    @property
+    def groups(self) -> int:
+        """How many there are."""
+        return len(self.values)
+
+    def _begin(self, column: pa.ChunkedArray, source: str) -> pa.Array:
+        self.source = source
         if pa.types.is_integer(column.type):
             low, high = (bound.as_py() for bound in pc.min_max(column).values())
             if high - low < arrays.slots(len(column)):
                 occurs = np.zeros(high - low + 1, dtype=np.bool_)
-                occurs[column.to_numpy() - low] = True
-                place = np.where(occurs, np.cumsum(occurs) - 1, -1).astype(np.int32)
-                return cls(pa.array(np.flatnonzero(occurs) + low), source, low, place)
-        domain, _ = encode(column, name="the group", kind="text")
-        return cls(domain.values, source, None, np.arange(len(domain)))
+                for chunk in column.iterchunks():
+                    occurs[chunk.to_numpy() - low] = True
+                self.low, self.place = low, np.where(occurs, np.cumsum(occurs) - 1, -1).astype(np.int32)
+                return pa.array(np.flatnonzero(occurs) + low)
+        return encode(column, name="the group", kind="text")[0].values
 
     def codes(self, column: pa.ChunkedArray, source: str) -> Codes:
         """The number of the group of each row."""
-        if self.low is not None and pa.types.is_integer(column.type):
-            given = column.to_numpy() - self.low
-            inside = (given >= 0) & (given < len(self.place))
-            found = self.place[given] if inside.all() else np.full(1, -1)
-        else:
-            # As texts, for a number in one file may be a text in another.
-            places = pc.index_in(column.cast(pa.string()), value_set=self.groups.cast(pa.string()))
-            found = pc.fill_null(places, -1).to_numpy()
+        if not self.groups:
+            self.values = self._begin(column, source)
+        found: Codes = np.concatenate([self._codes(chunk) for chunk in column.iterchunks()])
         if found.min() < 0:
             raise _other_groups(self.source, source)
         return found
 
+    def _codes(self, column: pa.Array) -> Codes:
+        """The same of some rows; -1 where there is no such group."""
+        if self.low is not None and pa.types.is_integer(column.type):
+            given = column.to_numpy() - self.low
+            inside = (given >= 0) & (given < len(self.place))
+            codes: Codes = np.where(inside, self.place[np.where(inside, given, 0)], np.int32(-1))
+            return codes
+        # As texts, for a number in one file may be a text in another.
+        places = pc.index_in(column.cast(pa.string()), value_set=self.values.cast(pa.string()))
+        found: Codes = pc.fill_null(places, -1).to_numpy(zero_copy_only=False)
+        return found
+
     def check(self, sizes: Ints, source: str) -> None:
         """All tables have as many records of each group."""
-        self.sizes = sizes if self.sizes is None else self.sizes
-        check_sizes(self.groups, self.sizes, sizes, sources=(self.source, source))
+        self.sizes = self.sizes if len(self.sizes) else sizes
+        check_sizes(self.values, self.sizes, sizes, sources=(self.source, source))
 
 
 def _stacked(modal: Sequence[Held], tallies: Sequence[Held]) -> str:

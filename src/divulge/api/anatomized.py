@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from divulge import anatomy, answers, publish
@@ -91,6 +91,11 @@ class AnatomizedRelease(publish.Release):
         return self.groups.hold(None)
 
     @cached_property
+    def outline(self) -> anatomy.HeldTables:
+        """The same without the rows, which go when they have been written and are made again if they are asked for again."""
+        return self.held.outline
+
+    @cached_property
     def published(self) -> anatomy.Published:
         """The tables as whoever gets the release can read them, in memory."""
         hint = "Write the release, and ask it with query(folder, ...)"
@@ -134,12 +139,26 @@ class AnatomizedRelease(publish.Release):
     def parts(self, seed: int | None) -> Sequence[publish.ReleasePart]:
         """Its tables, if they hold the tuples of the source; a seed fixes the order of rows, and of the groups where there is one chunk."""
         held = self.held if seed is None else self.groups.hold(publish.draw_secret(seed))
+        self.__dict__.setdefault("outline", held.outline)
         self._compare_with_source(held)
         prints = [publish.Fingerprint.of(self.engine, f"({table.query})") for table in held.tables]
         return [
-            publish.ReleasePart(table.name, table.query, known, self.engine.files_for(table.rows), table.columns)
+            publish.ReleasePart(
+                table.name,
+                table.query,
+                known,
+                self.engine.files_for(table.rows),
+                table.columns,
+                done=partial(self._let_go, held, table.query),
+            )
             for table, known in zip(held.tables, prints, strict=True)
         ]
+
+    def _let_go(self, held: anatomy.HeldTables, query: str) -> None:
+        """Free the memory of rows that have been written, unless somebody queries them."""
+        if held.let_go is not None and "published" not in self.__dict__:
+            self.__dict__.pop("held", None)
+            held.let_go(query)
 
     def measure_again(self, tables: Sequence[Table], engine: OwnEngine) -> anatomy.GroupSummary:
         """Groups, sizes and levels from the tables alone: what was decided, and what was promised."""
@@ -173,8 +192,8 @@ class AnatomizedRelease(publish.Release):
             "rows": measured.records,
             "groups": measured.groups,
             "group_sizes": {"min": measured.smallest, "max": measured.largest},
-            "group_column": self.held.group,
-            "count_column": self.held.count,
+            "group_column": self.outline.group,
+            "count_column": self.outline.count,
             "format": written.form.kind,
             "delimiter": written.form.delimiter,
             "tables": [
@@ -185,7 +204,7 @@ class AnatomizedRelease(publish.Release):
                     "counted": table.counted,
                     "types": dict(types),
                 }
-                for table, (name, types) in zip(self.held.tables, written.types.items(), strict=True)
+                for table, (name, types) in zip(self.outline.tables, written.types.items(), strict=True)
             ],
             "row_order": chunked if self.groups.only is None else f"drawn from {drawn}",
             "engine": self.source.engine.name,
@@ -199,7 +218,8 @@ class AnatomizedRelease(publish.Release):
         return self.groups.only
 
     def _joined(self, tables: Sequence[Table]) -> anatomy.Published:
-        return anatomy.join_tables(tables, sensitive=self.roles.sensitive, group=self.held.group, count=self.held.count)
+        names = {"group": self.outline.group, "count": self.outline.count}
+        return anatomy.join_tables(tables, sensitive=self.roles.sensitive, **names)
 
     def _compare_with_source(self, held: anatomy.HeldTables) -> None:
         """Each table holds the tuples of the rows that were grouped, each as often as it occurs there."""

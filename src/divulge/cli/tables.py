@@ -58,7 +58,8 @@ class TableOptions:
         ),
     ] = None
     memory_limit: Annotated[
-        Text, Option(metavar="SIZE", help="With duckdb: memory to count in, such as 4GB; the rest spills to disk.")
+        Text,
+        Option(metavar="SIZE", help="With duckdb: memory for all of it, such as 4GB, 300MB at least; the rest spills."),
     ] = None
     temp_directory: Annotated[
         Path | None,

@@ -12,9 +12,10 @@ from decimal import Decimal
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, cast
 
-from divulge.engines.duckdb import DuckDBEngine, HeldRows
+from divulge.engines.duckdb import DuckDBEngine
 from divulge.engines.duckdb_failures import explained
 from divulge.engines.engine import DuckDBDialect, Engine, Held, Merge, Result, Summarize
+from divulge.engines.held_rows import HeldRows
 from divulge.engines.spark import SparkEngine
 from divulge.errors import BadInput, InternalError, nearest
 

@@ -18,17 +18,18 @@ import time
 import weakref
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 import duckdb
 import pyarrow as pa
 
 from divulge import private_folder, values
 from divulge.engines.duckdb_failures import explained
-from divulge.engines.engine import DuckDBDialect, Held, Merge, Result, Summarize, double_quoted, is_plain_type
+from divulge.engines.engine import DuckDBDialect, Engine, Held, Merge, Result, Summarize, is_plain_type
+from divulge.engines.held_rows import HeldRows, in_order
 from divulge.engines.parquet_batches import LEAST_BY_ARROW, ParquetBatches
+from divulge.engines.within_memory import BATCH, ArrowRows, MemoryShares, deal
 from divulge.errors import BadInput, DivulgeError, InternalError
 
 LOG = logging.getLogger("divulge.engines")
@@ -38,9 +39,6 @@ _WILDCARD = re.compile(r"[*?\[]")
 _UNITS = {"bytes": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}
 _SECONDS_BETWEEN_LOOKS = 0.25
 _STORED = "stored"
-_BYTES_PER_CELL = 1_000
-"""What a cell costs in memory once all metrics have been computed, with room to spare."""
-_FEWEST_CELLS = 100_000
 _FEW_TEXTS = 50_000
 """So many texts surely have numbers of two bytes, whatever an approximate count is off by."""
 _DURABLE = {
@@ -125,8 +123,9 @@ class DuckDBEngine(DuckDBDialect):
     ) -> None:
         """Open the connection.
 
-        `memory_limit` ("4GB") is what DuckDB itself may use before it spills to disk. `temp_directory` is where the
-        private directory is made (default: the system's). `preserve_order` keeps the order of input rows through a scan,
+        `memory_limit` ("4GB") is what the whole process is to keep to: Python and the libraries themselves have a fixed part of it, half
+        of the rest is DuckDB's, before it spills to disk, and half is for what is held in arrays. `temp_directory` is where the private
+        directory is made (default: the system's). `preserve_order` keeps the order of input rows through a scan,
         which joins by position need and which costs memory on large files. `progress` hears, a few times a second and
         from another thread, how many percent of a statement are done, and (100, 100) at its end.
         """
@@ -141,15 +140,23 @@ class DuckDBEngine(DuckDBDialect):
         self._numbers = itertools.count(1)
         self._known_as: dict[str, str] = {}
         self._parquet: dict[str, tuple[Path, ...]] = {}
+        self._lent: dict[str, str] = {}
+        self._arrow: dict[str, Callable[[], ArrowRows]] = {}
+        """Queries whose rows are Arrow's already."""
         self.close = weakref.finalize(self, self._database.leave, self._connection)
         self.memory_limit = None if memory_limit is None else self._bytes_allowed()
-        """In bytes, where one was given."""
-        limit = self.memory_limit
-        self.cell_limit = None if limit is None else max(limit // _BYTES_PER_CELL, _FEWEST_CELLS)
-        self.row_limit = self.cell_limit
-        """A row that is being grouped costs no more than a cell that is measured."""
-        self.chunk_rows = (self.row_limit or 0) // 8 or _FEWEST_CELLS
-        """Rows of a chunk, where there are more; a chunk may have to grow, eight times at most."""
+        """Of the whole process, in bytes, where one was given."""
+        try:
+            self._shares = (
+                MemoryShares.of(self.memory_limit, str(memory_limit)) if self.memory_limit else MemoryShares()
+            )
+        except BadInput:
+            self.close()
+            raise
+        if self._shares.duckdb is not None:
+            self._run(f"SET memory_limit = '{self._shares.duckdb} bytes'")
+        self.cell_limit, self.row_limit = self._shares.cells, self._shares.rows
+        self.chunk_rows = self._shares.chunk_rows
 
     def query(self, sql: str, parameters: Sequence[object] = ()) -> pa.Table:
         """Run one statement and return its rows as an Arrow table."""
@@ -211,6 +218,23 @@ class DuckDBEngine(DuckDBDialect):
         """Make an Arrow table readable; what stands after FROM comes back."""
         return self.register(self.fresh_name("lent"), table)
 
+    def query_for(self, table: pa.Table) -> str:
+        """A query for the rows of an Arrow table, in types that every kind of file has."""
+        name = self.fresh_name("lent")
+        relation = self.register(name, table)
+        described = self.describe(relation)
+        cells = {self.quote(column): self.durable(self.quote(column), type_) for column, type_ in described}
+        query = f"SELECT {', '.join(f'{cell} AS {column}' for column, cell in cells.items())} FROM {relation}"
+        if all(cell == column for column, cell in cells.items()):
+            self._arrow[query] = lambda: ArrowRows(table.schema, table.to_batches(max_chunksize=BATCH))
+        self._lent[query] = name
+        return query
+
+    def let_go(self, query: str) -> None:
+        """Free what `query_for` made a query of."""
+        self._arrow.pop(query, None)
+        self.forget(self._lent.pop(query))
+
     def forget(self, name: str) -> None:
         """Take back what was registered."""
         self._connection.unregister(name)
@@ -255,7 +279,9 @@ class DuckDBEngine(DuckDBDialect):
         off = dict.fromkeys(
             ("autoinstall_known_extensions", "autoload_known_extensions", "enable_external_access"), False
         )
-        given = {name: self._settings[name] for name in ("memory_limit", "threads") if self._settings[name] is not None}
+        memory, threads = self._shares.duckdb, self._settings["threads"]
+        given = {} if memory is None else {"memory_limit": f"{memory} bytes"}
+        given |= {} if threads is None else {"threads": threads}
         own = {"python_enable_replacements": False, "temp_directory": str(self.directory), "lock_configuration": True}
         return {**off, **own, **given}
 
@@ -266,6 +292,12 @@ class DuckDBEngine(DuckDBDialect):
     def fresh(self) -> DuckDBEngine:
         """Another engine with the same limits, which has not seen what this one has."""
         return DuckDBEngine(**self._settings)
+
+    @classmethod
+    def in_order_beside(cls, other: Engine) -> DuckDBEngine:
+        """One that leaves rows in their order, with the limits of another engine where that is a DuckDB too."""
+        limits = other._settings if isinstance(other, DuckDBEngine) else {}  # noqa: SLF001 - of this class
+        return cls(**limits, preserve_order=True)
 
     def reader(self, _size: int) -> DuckDBEngine:
         """The engine that measures files of so many bytes, which another one wrote."""
@@ -286,6 +318,9 @@ class DuckDBEngine(DuckDBDialect):
             ):
                 for batch in batches:
                     sink.write_batch(batch)
+            return
+        if kind == "parquet" and sql in self._arrow and (rows := self._arrow[sql]()).written_alike:
+            rows.write_parquet(path)
             return
         text = f"FORMAT csv, HEADER true, DELIMITER {self.literal(delimiter)}"
         options = text if kind == "csv" else "FORMAT parquet, COMPRESSION zstd"
@@ -314,47 +349,79 @@ class DuckDBEngine(DuckDBDialect):
         return f"CAST(HASH(HASH({', '.join(cells)})) AS HUGEINT)"
 
     @contextmanager
-    def in_hash_order(
-        self, counted: str, columns: Sequence[tuple[str, str]], *, secret: int, files: int = 1
+    def in_secret_order(
+        self, counted: str, columns: Sequence[tuple[str, str]], names: Sequence[str], *, secret: int, files: int = 1
     ) -> Iterator[str]:
-        """What stands after FROM, meanwhile, for each row as often as `copies` of a query says, in the order of a hash of all its values.
+        """A query, meanwhile, for each row as often as `copies` of a query says, its columns renamed, in an order drawn from a secret.
 
-        The distinct rows are kept, and their texts become numbers (an ENUM of exactly these texts): rows of numbers are sorted and
-        written in half the time, in a third of the memory.
+        The order follows from the secret and the rows alone. Distinct rows that fit into memory are dealt from there, whatever the number
+        of their copies; more of them are sorted by a hash of all their values, on disk where memory does not hold them.
         """
         del files
         listed = ", ".join(name for name, _ in columns)
+        renamed = {short: self.quote(name) for (short, _), name in zip(columns, names, strict=True)}
+        selected = f"SELECT {', '.join(f'{short} AS {name}' for short, name in renamed.items())}"
         total = ", ".join(f"{name} NULLS LAST" for name, _ in columns)
         # One row of nulls, no copy of which is written: else DuckDB calls a column "required" if it happens to hold no null, and later rows
         # of a release could not be put below its own.
-        counted = f"({counted}) UNION ALL SELECT {', '.join('NULL' for _ in columns)}, 0"
-        # Rows of numbers ran out of 600 MB at 10^7 rows and 819,000 cells, where DuckDB sorts texts on disk.
-        if self.memory_limit is not None:
-            numbered = f"SELECT {listed}, UNNEST(RANGE(copies)) AS copy FROM ({counted}) AS counted"
-            yield f"({numbered}) AS numbered ORDER BY HASH({secret}, copy, {listed}), {total}, copy"
-            return
-        kept, types = f"temp.{self.quote(self.fresh_name('distinct'))}", dict[str, str]()
+        nulls = f"SELECT {', '.join('NULL' for _ in columns)}, 0"
+        kept, dealt = f"temp.{self.quote(self.fresh_name('distinct'))}", self.fresh_name("dealt")
         try:
-            self._run(f"CREATE TEMP TABLE {kept} AS {counted}")
+            self._run(f"CREATE TEMP TABLE {kept} AS ({counted}) UNION ALL {nulls}")
+            rows = self._distinct_rows(kept, columns, total)
+            if rows is None:
+                numbered = f"SELECT {listed}, UNNEST(RANGE(copies)) AS copy FROM {kept}"
+                yield f"{selected} FROM ({numbered}) AS numbered ORDER BY HASH({secret}, copy, {listed}), {total}, copy"
+                return
+        finally:
+            self._run(f"DROP TABLE IF EXISTS {kept}")
+        cells, copies = rows.drop_columns(["copies"]).rename_columns(list(names)), rows.column("copies").to_numpy()
+        stream = self.register(dealt, pa.RecordBatchReader.from_batches(cells.schema, deal(cells, copies, secret)))
+        typed = [
+            name if _is_text(type_) else f"CAST({name} AS {type_}) AS {name}"
+            for name, (_, type_) in zip(renamed.values(), columns, strict=True)
+        ]
+        query = f"SELECT {', '.join(typed)} FROM {stream}"
+        self._arrow[query] = lambda: ArrowRows(cells.schema, deal(cells, copies, secret))
+        try:
+            with self.in_row_order():
+                yield query
+        finally:
+            self.forget(dealt)
+            del self._arrow[query]
+
+    def _distinct_rows(self, kept: str, columns: Sequence[tuple[str, str]], total: str) -> pa.Table | None:
+        """Distinct rows in a total order, few texts as numbers; None where they do not fit into memory or Arrow has not all their types."""
+        counted = int(self.query(f"SELECT COUNT(*) AS n FROM {kept}").column("n")[0].as_py())
+        plain = all(_is_text(type_) or is_plain_type(type_) for _, type_ in columns)
+        if not plain or counted * len(columns) > self._shares.distinct:
+            return None
+        types, batches, size = dict[str, str](), list[pa.RecordBatch](), 0
+        try:
             for name in self._few_texts(kept, columns):
                 types[name] = f"temp.{self.quote(self.fresh_name('texts'))}"
                 texts = f"SELECT DISTINCT CAST({name} AS VARCHAR) AS t FROM {kept} WHERE {name} IS NOT NULL ORDER BY t"
                 self._run(f"CREATE TEMP TYPE {types[name]} AS ENUM ({texts})")
-            cells = ", ".join(
-                f"CAST(CAST({name} AS VARCHAR) AS {types[name]}) AS {name}" if name in types else name
-                for name, _ in columns
-            )
-            coded = f"(SELECT {cells}, copies FROM {kept}) AS coded"
-            numbered = f"SELECT {listed}, UNNEST(RANGE(copies)) AS copy FROM {coded}"
-            yield f"({numbered}) AS numbered ORDER BY HASH({secret}, copy, {listed}), {total}, copy"
+            cells = [
+                f"CAST(CAST({name} AS VARCHAR) AS {types.get(name, 'VARCHAR')}) AS {name}" if _is_text(type_) else name
+                for name, type_ in columns
+            ]
+            with self.stream(
+                f"SELECT {', '.join(cells)}, copies FROM {kept} WHERE copies > 0 ORDER BY {total}"
+            ) as found:
+                for batch in found:
+                    batches.append(batch)
+                    size += batch.nbytes
+                    if size > self._shares.distinct:
+                        return None
+            return pa.Table.from_batches(batches, found.schema)
         finally:
-            self._run(f"DROP TABLE IF EXISTS {kept}")
             for made in types.values():
                 self._run(f"DROP TYPE IF EXISTS {made}")
 
     def _few_texts(self, relation: str, columns: Sequence[tuple[str, str]]) -> list[str]:
         """The columns of texts that have few of them."""
-        texts = [name for name, type_ in columns if type_ == "VARCHAR" or type_.startswith("ENUM(")]
+        texts = [name for name, type_ in columns if _is_text(type_)]
         if not texts:
             return []
         counts = ", ".join(f"APPROX_COUNT_DISTINCT({name}) AS {name}" for name in texts)
@@ -389,7 +456,7 @@ class DuckDBEngine(DuckDBDialect):
         """Keep the rows of a query: in memory, or with a memory limit on disk, sorted once."""
         if self.memory_limit is None:
             return HeldRows(self, self.query(sql), together=together)
-        return HeldRows(self, self.keep(f"SELECT * FROM ({sql}) AS held{_in_order(together)}"))
+        return HeldRows(self, self.keep(f"SELECT * FROM ({sql}) AS held{in_order(together)}"))
 
     def hold_table(self, table: pa.Table, *, together: Sequence[str] = ()) -> HeldRows:
         """Rows that are here already."""
@@ -435,7 +502,7 @@ class DuckDBEngine(DuckDBDialect):
     def in_order(self, sql: str, columns: Sequence[str], *, files: int = 1) -> str:
         """The rows of a query, sorted by columns, nulls last."""
         del files
-        return f"SELECT * FROM ({sql}) AS unsorted{_in_order(columns)}"
+        return f"SELECT * FROM ({sql}) AS unsorted{in_order(columns)}"
 
     def sees(self, held: Held) -> bool:
         """Whether rows are held here."""
@@ -479,64 +546,8 @@ class DuckDBEngine(DuckDBDialect):
                 watcher.join()
 
 
-class HeldRows:
-    """Rows that DuckDB keeps: an Arrow table in memory, or a table in the private directory, which goes with this."""
-
-    def __init__(
-        self, owner: HasHome, kept: pa.Table | str, *, together: Sequence[str] = (), lent: bool = False
-    ) -> None:
-        """`together` are the columns to sort by where that has not been done; what is lent stays when this goes."""
-        self._owner, self._kept = owner, kept
-        self.order = _in_order(together)
-        if isinstance(kept, str) and not lent:
-            _when_gone(self, owner.home, owner.home.discard, kept)
-
-    @property
-    def engine(self) -> DuckDBEngine:
-        """Where they can be selected from."""
-        return self._owner.home
-
-    @cached_property
-    def rows(self) -> int:
-        """How many there are."""
-        if not isinstance(self._kept, str):
-            return int(self._kept.num_rows)
-        return int(self.engine.query(f"SELECT COUNT(*) AS n FROM {self._kept}").column("n")[0].as_py())
-
-    @cached_property
-    def relation(self) -> str:
-        """What stands after FROM."""
-        if isinstance(self._kept, str):
-            return self._kept
-        name = self.engine.fresh_name("held")
-        _when_gone(self, self.engine, self.engine.forget, name)
-        return self.engine.register(name, self._kept)
-
-    def table(self) -> pa.Table:
-        """All of them, in memory."""
-        return self.engine.query(f"SELECT * FROM {self._kept}") if isinstance(self._kept, str) else self._kept
-
-    def column(self, expression: str) -> pa.ChunkedArray:
-        """What an expression is for each row, in the order of the rows."""
-        with self.engine.in_row_order():
-            return self.engine.query(f"SELECT {expression} AS c FROM {self.relation}").column("c")
-
-
-class HasHome(Protocol):
-    """An engine of the DuckDB family: what it holds lies in a DuckDB of ours."""
-
-    @property
-    def home(self) -> DuckDBEngine:
-        """That DuckDB."""
-
-
-def _when_gone(rows: HeldRows, engine: DuckDBEngine, remove: Callable[[str], None], name: str) -> None:
-    """Remove what was kept soon after the rows are no longer referred to, unless all of the engine has gone before."""
-    weakref.finalize(rows, lambda: remove(name) if engine.close.alive else None).atexit = False
-
-
-def _in_order(columns: Sequence[str]) -> str:
-    return f" ORDER BY {', '.join(f'{double_quoted(name)} ASC NULLS LAST' for name in columns)}" if columns else ""
+def _is_text(type_: str) -> bool:
+    return type_ == "VARCHAR" or type_.startswith("ENUM(")
 
 
 def _followed(batches: Iterable[pa.RecordBatch], rows: int, progress: Progress | None) -> Iterator[pa.RecordBatch]:

@@ -367,10 +367,10 @@ class SparkEngine(ReadsBySQL):
         return f"CAST(XXHASH64({', '.join([*cells, *places])}) AS DECIMAL(20, 0))"
 
     @contextmanager
-    def in_hash_order(
-        self, counted: str, columns: Sequence[tuple[str, str]], *, secret: int, files: int = 1
+    def in_secret_order(
+        self, counted: str, columns: Sequence[tuple[str, str]], names: Sequence[str], *, secret: int, files: int = 1
     ) -> Iterator[str]:
-        """What stands after FROM for each row as often as `copies` of a query says, in the order of a hash of all its values.
+        """A query for each row as often as `copies` of a query says, its columns renamed, in the order of a hash of all its values.
 
         Every file gets as many copies of a row as the others, give or take one, where the hash says who gets one more: so only distinct
         rows move between workers, and a row with many copies keeps none of them busy alone.
@@ -389,7 +389,8 @@ class SparkEngine(ReadsBySQL):
         placed = f"SELECT *, XXHASH64({secret}, target, copy, {values}) AS place FROM ({numbered}) AS numbered"
         # With the table's name, because a published column may be called place or copy.
         total = [f"{self._compared(f'placed.{name}', type_)} NULLS LAST" for name, type_ in columns]
-        yield f"({placed}) AS placed SORT BY {', '.join(['placed.place', *total, 'placed.copy'])}"
+        renamed = ", ".join(f"{short} AS {self.quote(name)}" for (short, _), name in zip(columns, names, strict=True))
+        yield f"SELECT {renamed} FROM ({placed}) AS placed SORT BY {', '.join(['placed.place', *total, 'placed.copy'])}"
 
     def _keys_of_partitions(self, parts: int) -> list[str]:
         """For each of so many partitions a whole number, as SQL, that Spark's own hash sends there."""

@@ -147,9 +147,10 @@ def _lookup_table(contingency: Contingency, recoding: Recoding) -> pa.Table:
 
 
 # --- shuffle ----------------------------------------------------------------------------------------------------------
-# Equal rows are counted and numbered, and rows are sorted by a hash of the secret, the number and all their values. Whatever order
-# the source had is gone with the count, so the order of a release cannot tell it, even to somebody who learns the secret. On Spark
-# the same hash says in which of the part files a row lies, so the parts do not tell how the source was spread over the cluster.
+# Equal rows are counted, and all copies are put in an order that follows from the secret and the distinct rows alone: the engine deals
+# them, or sorts them by a hash of the secret, the number of the copy and all values. Whatever order the source had is gone with the count,
+# so the order of a release cannot tell it, even to somebody who learns the secret. On Spark the same hash says in which of the part
+# files a row lies, so the parts do not tell how the source was spread over the cluster.
 _BITS = 62
 
 
@@ -166,13 +167,11 @@ def draw_secret(seed: int | None = None) -> int:
 def shuffled(engine: OwnEngine, rows: str, *, secret: int, files: int = 1) -> Iterator[str]:
     """The rows of a query as one, for the time being, whose order tells nothing; on Spark it has a partition for each file."""
     described = engine.describe(f"({rows})")
-    alias = [f"c{place}" for place in range(len(described))]
-    names = [engine.quote(name) for name, _ in described]
-    renamed = ", ".join(f"{name} AS {short}" for name, short in zip(names, alias, strict=True))
-    restored = ", ".join(f"{short} AS {name}" for name, short in zip(names, alias, strict=True))
-    listed = ", ".join(alias)
+    names = [name for name, _ in described]
+    typed = [(f"c{place}", type_) for place, (_, type_) in enumerate(described)]
+    renamed = ", ".join(f"{engine.quote(name)} AS {short}" for name, (short, _) in zip(names, typed, strict=True))
+    listed = ", ".join(short for short, _ in typed)
     plain = f"(SELECT {renamed} FROM ({rows}) AS given) AS plain"
     counted = f"SELECT {listed}, COUNT(*) AS copies FROM {plain} GROUP BY {listed}"
-    typed = [(short, type_) for short, (_, type_) in zip(alias, described, strict=True)]
-    with engine.in_hash_order(counted, typed, secret=secret, files=files) as ordered:
-        yield f"SELECT {restored} FROM {ordered}"
+    with engine.in_secret_order(counted, typed, names, secret=secret, files=files) as ordered:
+        yield ordered

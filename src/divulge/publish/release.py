@@ -44,6 +44,8 @@ class ReleasePart:
     """Columns that are counted again when it is read back."""
     secret: int | None = None
     """Shuffles its rows; without one they are published in the order of the query."""
+    done: Callable[[], None] = lambda: None
+    """Called when it has been written: its rows are not needed any more."""
 
     def ordered(self, engine: OwnEngine) -> AbstractContextManager[str]:
         """A query, for the time being, for its rows in the order in which they are published."""
@@ -55,6 +57,7 @@ class ReleasePart:
         """Have the engine write it to a file, or a folder of files."""
         with self.ordered(engine) as rows:
             engine.write(rows, path, kind=form.kind, delimiter=form.delimiter, files=self.files)
+        self.done()
 
     def detach(self, engine: OwnEngine) -> Any:
         """Its rows, cut off from where they came."""

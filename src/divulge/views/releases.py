@@ -387,7 +387,7 @@ def _most_sentence(groups: int, at_most: int) -> str:
 
 def tables_in_words(release: AnatomizedRelease) -> Iterator[str]:
     """Which columns each table holds, and which are in none."""
-    for table in release.held.tables:
+    for table in release.outline.tables:
         kind = "sensitive" if table.sensitive else "quasi-identifiers"
         yield f"{table.name}: {', '.join(table.columns)} ({kind}; {table.rows:,} rows)"
     for name, reason in release.left_out.items():
@@ -498,7 +498,7 @@ def anatomized_rows(release: AnatomizedRelease) -> results.Rows:
     kinds = {True: "sensitive", False: "quasi_identifier"}
     rows = [
         (name, kinds[table.sensitive], table.name, table.rows, None)
-        for table in release.held.tables
+        for table in release.outline.tables
         for name in table.columns
     ]
     left_out = [(name, None, None, None, reason) for name, reason in release.left_out.items()]

@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What memory holds: how a limit for the whole process is shared out, and rows that are dealt and written from there.
+
+A process has a fixed part, DuckDB's buffers, which it keeps to a limit by spilling to disk, and arrays of NumPy and Arrow, whose sizes
+follow from how many rows and cells come to memory. So a limit leaves a room beside the fixed part; half of it is DuckDB's, and how many
+rows and cells may come is worked out from the rest, by what one of each was measured to cost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from divulge.errors import BadInput
+
+FIXED, SMALLEST = 200, 300
+"""What Python, NumPy, Arrow and DuckDB themselves take, in MB (a release of 1,000 rows has a peak of 187), and the smallest memory limit
+that leaves enough beside it."""
+BYTES_PER_CELL = 1_000
+"""What a cell costs in memory once all metrics have been computed, with room to spare."""
+FEWEST_CELLS = 100_000
+BYTES_PER_ROW = 75
+"""What a row costs that is grouped, published and read back, where many are alike."""
+CHUNK_SHARE = 32
+"""A chunk may have to grow, eight times at most, and none of its rows may be alike, which makes each four times as dear."""
+_BLOCK, BATCH = 2**22, 122_880
+"""Rows that are shuffled at a time, and rows that are handed over at a time, which are a row group of Parquet."""
+
+
+@dataclass(frozen=True)
+class MemoryShares:
+    """What each part of a process may take; None: as much as there is."""
+
+    duckdb: int | None = None
+    """Bytes of DuckDB's buffers."""
+    distinct: int = 512 * 2**20
+    """Bytes of distinct rows that are dealt from memory."""
+    cells: int | None = None
+    """Cells of a count."""
+    rows: int | None = None
+    """Rows that are grouped."""
+    chunk_rows: int = FEWEST_CELLS
+    """Rows that are grouped at a time where there are more."""
+
+    @classmethod
+    def of(cls, limit: int, asked: str) -> Self:
+        """Share out a limit in bytes; refused where it is too small."""
+        if round(limit / 10**6) < SMALLEST:
+            told = f"a memory limit of {asked} is too small: Python and the libraries alone take {FIXED} MB of it"
+            raise BadInput(told, hint=f"The smallest that works is {SMALLEST}MB")
+        room = limit - FIXED * 10**6
+        rows, cells = room // BYTES_PER_ROW, max(room // BYTES_PER_CELL, FEWEST_CELLS)
+        return cls(room // 2, room // 4, cells, rows, max(rows // CHUNK_SHARE, 1))
+
+
+def deal(rows: pa.Table, copies: npt.NDArray[np.int64], secret: int) -> Iterator[pa.RecordBatch]:
+    """Each row as often as it has copies, in an order in which all are equally likely.
+
+    Every copy goes to one of several blocks by chance, and each block is shuffled by itself, so that memory holds one of them.
+    """
+    rng, left = np.random.default_rng(secret), copies
+    for after in reversed(range(-(-int(copies.sum()) // _BLOCK))):
+        here = rng.binomial(left, 1 / (after + 1))
+        left = left - here
+        order = np.repeat(np.arange(len(here), dtype=np.int32), here)
+        rng.shuffle(order)
+        for begin in range(0, len(order), BATCH):
+            yield from rows.take(pa.array(order[begin : begin + BATCH])).combine_chunks().to_batches()
+
+
+@dataclass(frozen=True)
+class ArrowRows:
+    """Rows that are Arrow's already: it writes them to Parquet in half the time, in the memory of one row group."""
+
+    schema: pa.Schema
+    batches: Iterable[pa.RecordBatch]
+    """To be looked at once."""
+
+    @property
+    def written_alike(self) -> bool:
+        """Whether Arrow writes values of these types as DuckDB does."""
+        types = (type_.value_type if pa.types.is_dictionary(type_) else type_ for type_ in self.schema.types)
+        plain = (pa.string(), pa.bool_(), pa.date32(), pa.float32(), pa.float64())
+        return all(type_ in plain or pa.types.is_integer(type_) for type_ in types)
+
+    def write_parquet(self, path: Path) -> None:
+        """Write them, and nothing but them."""
+        with pq.ParquetWriter(path, self.schema, compression="zstd", store_schema=False) as file:
+            for batch in self.batches:
+                file.write_batch(batch)
