@@ -177,9 +177,8 @@ def test_cubes_share_the_beginning_of_their_keys(attribute: str | None) -> None:
     entries = DistinctRows(columns, np.ones(50, dtype=np.int64))
     asked = [("a", "b", "c"), ("a", "b"), ("a",), ("b", "c"), ("b",), ("a", "b"), ("a", "c")]
     counter = CubeCounter.of(entries, "abc", None if attribute is None else columns[attribute])
-    cubes = list(counter.count(asked))
-    assert [cube.names for cube in cubes] == asked
-    for cube in cubes:
+    for names, cube in zip(asked, counter.count(asked), strict=True):
+        assert cube.names == names
         expected = Counter((row[attribute] if attribute else 0, *(row[name] for name in cube.names)) for row in rows)
         assert {place: int(cube.counts[place]) for place in expected} == dict(expected)
         assert cube.counts.sum() == 50

@@ -17,6 +17,7 @@ from divulge.count import Request, coded, count
 from divulge.count.counting import contingency_of
 from divulge.engines import DuckDBEngine, duckdb, parquet_batches
 from divulge.errors import BadInput
+from divulge.ranking import distinct_rows
 from divulge.table import read, resolve_roles
 
 KEYS, VALUES = ["zip", "age"], ["disease", "job"]
@@ -110,6 +111,49 @@ def test_values_that_no_row_has_are_no_values(tmp_path: Path) -> None:
     found = count(asked.table, asked.roles)
     assert [key.values.to_pylist() for key in found.keys] == [["x", "y"], [1, 2]]
     assert found.cells["disease"].domain.values.to_pylist() == ["x", "y"]
+
+
+@pytest.mark.parametrize("grouped", [True, False])
+@pytest.mark.parametrize("nulls", ["category", "drop"])
+def test_a_ranking_reads_the_rows_that_are_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, nulls: str, grouped: bool
+) -> None:
+    """Each as often as it occurs, by hand; no value is left that only rows with nulls had."""
+    table = people().append_column("only", pa.array(["beside a null" if i % 11 == 0 else "else" for i in range(300)]))
+    pq.write_table(table, tmp_path / "t.parquet", row_group_size=23)
+    monkeypatch.setattr(distinct_rows, "_pays_to_group", lambda _request: grouped)
+    asked = request(tmp_path / "t.parquet", sensitive=["disease", "only"], nulls=nulls)
+    monkeypatch.setattr(asked.table.engine, "hold", None)  # the statement is not asked
+    found = distinct_rows.read_distinct_rows(asked)
+    cells = [pa.array(it.domain.values).take(pa.array(it.codes)).to_pylist() for it in found.columns.values()]
+    names = (*KEYS, "disease", "only")
+    rows = Counter(tuple(row[name] for name in names) for row in table.to_pylist())
+    expected = {row: n for row, n in rows.items() if nulls == "category" or None not in row}
+    seen = Counter[tuple[Any, ...]]()
+    for row, n in zip(zip(*cells, strict=True), found.repeats.tolist(), strict=True):
+        seen[row] += n
+    assert list(found.columns) == list(names)
+    assert seen == expected
+    assert len(found) == (len(expected) if grouped else sum(expected.values()))
+    for name, values in zip(names, zip(*expected, strict=True), strict=True):
+        assert Counter(found.columns[name].domain.values.to_pylist()) == Counter(set(values))
+
+
+@pytest.mark.parametrize("grouped", [True, False])
+def test_a_ranking_selects_what_has_no_numbers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, grouped: bool) -> None:
+    """Other types, and columns with many values: the rows come from the statement."""
+    monkeypatch.setattr(distinct_rows, "_pays_to_group", lambda _request: grouped)
+    floats = people().set_column(1, "age", pa.array([0.0, -0.0, float("nan")] * 100))
+    pq.write_table(floats, tmp_path / "floats.parquet")
+    found = distinct_rows.read_distinct_rows(request(tmp_path / "floats.parquet", sensitive=["disease"]))
+    assert (found.columns["age"].values, found.rows) == (2, 300)
+    monkeypatch.setattr(coded, "_MOST_VALUES", 3)
+    pq.write_table(people(), tmp_path / "t.parquet", row_group_size=50)
+    found = distinct_rows.read_distinct_rows(request(tmp_path / "t.parquet", sensitive=["disease"]))
+    assert (found.columns["zip"].values, found.rows) == (16, 300)
+    pq.write_table(people().slice(0, 0), tmp_path / "none.parquet")
+    with pytest.raises(BadInput, match="no rows"):
+        distinct_rows.read_distinct_rows(request(tmp_path / "none.parquet", sensitive=["disease"]))
 
 
 @pytest.mark.parametrize("column", ["weight", "person"])

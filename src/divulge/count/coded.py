@@ -10,9 +10,9 @@ limit that cells may outgrow) is counted by the statement.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Generator, Sequence
 from functools import partial
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -33,12 +33,18 @@ _TYPES = {
 _MOST_VALUES = 1 << 16
 """A column with more values is not worth numbering: they would have to be looked up again for each batch."""
 _LARGEST_KEY, _LARGEST_SHORT = 2**62, 2**31
+_SOME = 1 << 15
+Made = TypeVar("Made")
 _MOST_WAITING = 4_000_000
 """So many cells of batches wait to be put together."""
 
 
 class _TooManyValues(Exception):
     """A column has so many values that the statement is faster."""
+
+
+_UNREADABLE = (_TooManyValues, pa.ArrowException, OSError)
+"""What is wrong with a file, DuckDB says."""
 
 
 class _Batch(NamedTuple):
@@ -57,13 +63,10 @@ def count_coded(
 
     The first `keys` columns are in every set. Values come in dictionaries. None where the statement is to be run.
     """
-    if any(column.type not in _TYPES for column in columns):
-        return None
-    types = {column.name: _TYPES[column.type] for column in columns}
-    batches = table.engine.each_batch(table.relation, types, partial(_count_batch, sets=sets))
+    batches = _each_batch(table, columns, partial(_count_batch, sets=sets))
     if batches is None:
         return None
-    numbered, cells = [_Numbers(type_) for type_ in types.values()], [_Cells(members) for members in sets]
+    numbered, cells = [_Numbers(_TYPES[column.type]) for column in columns], [_Cells(members) for members in sets]
     try:
         for batch in batches:
             known = [column.of(values) for column, values in zip(numbered, batch.values, strict=True)]
@@ -71,7 +74,7 @@ def count_coded(
                 own_cells.add(
                     [known[place][code] for place, code in zip(own_cells.columns, codes, strict=True)], counts
                 )
-    except (_TooManyValues, pa.ArrowException, OSError):  # what is wrong with a file, DuckDB says
+    except _UNREADABLE:
         return None
     finally:
         batches.close()
@@ -93,6 +96,44 @@ def count_coded(
     return found.drop_null() if drop_nulls else found
 
 
+def read_coded(table: Table, columns: Sequence[Column], *, drop_nulls: bool) -> list[tuple[pa.Array, Codes]] | None:
+    """For each column the values that occur, null among them, and the place of each row's value; None where they are to be selected."""
+    batches = _each_batch(table, columns, partial(_number_batch, drop_nulls=drop_nulls))
+    if batches is None:
+        return None
+    try:
+        found = [_numbers(pa.chunked_array(parts)) for parts in zip(*batches, strict=True)]
+    except _UNREADABLE:
+        return None
+    finally:
+        batches.close()
+    return [_occurring(values, codes) for values, codes in found] or None
+
+
+def _each_batch(
+    table: Table, columns: Sequence[Column], make: Callable[[pa.Table], Made]
+) -> Generator[Made, None, None] | None:
+    """What a function makes of each batch of some columns; None where Arrow is not the way to read them."""
+    if any(column.type not in _TYPES for column in columns):
+        return None
+    return table.engine.each_batch(table.relation, {column.name: _TYPES[column.type] for column in columns}, make)
+
+
+def _number_batch(batch: pa.Table, *, drop_nulls: bool) -> list[pa.DictionaryArray]:
+    """The columns of a batch as numbers of their values."""
+    return [_numbered(column) for column in (batch.drop_null() if drop_nulls else batch).columns]
+
+
+def _occurring(values: pa.Array, codes: Codes) -> tuple[pa.Array, Codes]:
+    """Only the values that some row has: the dictionary of a file may hold more."""
+    occurs = np.zeros(len(values), dtype=bool)
+    for start in range(0, len(codes), _SOME):
+        occurs[codes[start : start + _SOME]] = True
+        if occurs.all():
+            return values, codes
+    return values.filter(pa.array(occurs)), (np.cumsum(occurs) - 1)[codes].astype(codes.dtype)
+
+
 def _count_batch(batch: pa.Table, *, sets: Sequence[Sequence[int]]) -> _Batch:
     """Number the values of a batch, and count its distinct rows."""
     values, codes = zip(*map(_numbers, batch.columns), strict=True)
@@ -104,16 +145,22 @@ def _count_batch(batch: pa.Table, *, sets: Sequence[Sequence[int]]) -> _Batch:
 
 def _numbers(column: pa.ChunkedArray) -> tuple[pa.Array, Codes]:
     """The values that a column has, and the place of each row's among them."""
-    numbered = pa.types.is_dictionary(column.type)
-    coded = column.unify_dictionaries().combine_chunks() if numbered else column.combine_chunks().dictionary_encode()
+    coded = _numbered(column)
     values, indices = coded.dictionary, coded.indices
-    if len(values) > _MOST_VALUES:
-        raise _TooManyValues
     values.validate(full=True)  # Arrow takes any bytes for text
     if coded.null_count:
         indices = indices.fill_null(len(values))
         values = pa.concat_arrays([values, pa.nulls(1, values.type)])
     return values, indices.to_numpy(zero_copy_only=False)
+
+
+def _numbered(column: pa.ChunkedArray) -> pa.DictionaryArray:
+    """A column as one array of numbers of its values."""
+    numbered = pa.types.is_dictionary(column.type)
+    coded = column.unify_dictionaries().combine_chunks() if numbered else column.combine_chunks().dictionary_encode()
+    if len(coded.dictionary) > _MOST_VALUES:
+        raise _TooManyValues
+    return coded
 
 
 def _count(codes: Sequence[Codes], radices: Sequence[int]) -> tuple[list[Codes], Ints]:

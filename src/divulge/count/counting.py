@@ -18,8 +18,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from divulge import arrays
-from divulge.arrays import Floats, Ints
-from divulge.count.coded import count_coded
+from divulge.arrays import Codes, Floats, Ints
+from divulge.count.coded import count_coded, read_coded
 from divulge.count.contingency import Cells, Contingency, Domain, build_cells
 from divulge.count.wildcards import Suppression, Suspects, alike_notes, suppression_notes, unsaid_suppression
 from divulge.errors import BadInput, InternalError
@@ -339,6 +339,20 @@ class Request:
         sets = [[*range(keys), *(keys + places[name] for name in target)] for target in layout.sets]
         columns = (*layout.keys, *layout.values)
         return count_coded(self.table, columns, sets, keys=keys, drop_nulls=self.nulls == "drop")
+
+    def coded_distinct_rows(self) -> pa.Table | None:
+        """What sql_of_distinct_rows returns, in the same way."""
+        columns = (*self.layout.keys, *self.layout.values)
+        every, keys = [range(len(columns))], len(self.layout.keys)
+        return count_coded(self.table, columns, every, keys=keys, drop_nulls=self.nulls == "drop")
+
+    def coded_rows(self) -> list[tuple[Domain, Codes]] | None:
+        """The same where every row stands for itself: the values of each column, and for each row the place of its value among them."""
+        columns = (*self.layout.keys, *self.layout.values)
+        found = read_coded(self.table, columns, drop_nulls=self.nulls == "drop")
+        if found is None:
+            return None
+        return [(Domain(it.name, values, it.kind), codes) for it, (values, codes) in zip(columns, found, strict=True)]
 
     def no_rows(self) -> BadInput:
         """There is nothing to count."""

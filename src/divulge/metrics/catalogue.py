@@ -134,11 +134,21 @@ class Metric(Generic[View]):
         """The table's number and the position of the worst class, if classes have one of their own."""
         numbers = None if self.per_class is None else self.per_class(view)
         worst = None if numbers is None else self.first_worst(numbers)
+        return self._of_table(view, numbers), worst
+
+    def table_value(self, view: View) -> float:
+        """The table's number alone."""
+        return self._of_table(view, None)
+
+    def _of_table(self, view: View, numbers: Floats | None) -> float:
+        """The table's number, where those of its classes may be known."""
         if self.of_table is not None:
-            return self.of_table(view) + 0.0, worst  # -0.0 + 0.0 is 0.0
+            return self.of_table(view) + 0.0  # -0.0 + 0.0 is 0.0
+        if numbers is None and self.per_class is not None:
+            numbers = self.per_class(view)
         if numbers is None:
             raise TypeError(f"metric {self.name} has neither a class nor a table function")
-        return self.worst(numbers), worst
+        return self.worst(numbers)
 
     def worst(self, numbers: Floats) -> float:
         """Of numbers of classes."""

@@ -20,13 +20,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from divulge import arrays, count
-from divulge.arrays import Bools, Floats, Ints
+from divulge.arrays import Bools, Ints
 from divulge.count import Domain, Request
 from divulge.engines import Held, LinedUp
 from divulge.errors import BadInput, InternalError
 from divulge.table import Column
 
 Codes = npt.NDArray[np.integer]
+Ints32 = npt.NDArray[np.int32]
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,15 +68,13 @@ _SAMPLE = 20_000
 _MOST_UNGROUPED = 4_000_000
 
 
-def hold_distinct_rows(request: Request) -> Held:
+def hold_distinct_rows(request: Request, *, grouped: bool = True) -> Held:
     """Count the distinct rows over the quasi-identifiers and all sensitive attributes of a request; columns are named as its cells are.
 
-    Where memory may take all rows and hardly any two are alike, grouping would cost more than it saves, and every row stands for itself.
+    Not grouped, every row stands for itself.
     """
     found = request.table.engine.hold(
-        request.sql_of_distinct_rows(grouped=_pays_to_group(request)),
-        together=request.layout.key_names,
-        source=request.table.source,
+        request.sql_of_distinct_rows(grouped=grouped), together=request.layout.key_names, source=request.table.source
     )
     if found.rows == 0:
         raise request.no_rows()
@@ -83,20 +82,33 @@ def hold_distinct_rows(request: Request) -> Held:
 
 
 def _pays_to_group(request: Request) -> bool:
-    """Whether among the first rows many are alike; an unlucky sample costs time and changes no number."""
-    engine = request.table.engine
-    if engine.cell_limit is not None:
-        return True
+    """Whether among the first rows many are alike; where hardly any two are, grouping would cost more than it saves.
+
+    An unlucky sample costs time and changes no number.
+    """
     some = f"SELECT * FROM ({request.sql_of_distinct_rows(grouped=False)}) AS each_row LIMIT {_SAMPLE}"
     different = f"(SELECT COUNT(*) FROM (SELECT DISTINCT * FROM ({some}) AS first_rows) AS different)"
     rows = f"(SELECT COUNT(*) FROM {request.table.relation}{request.where()})"
-    found = engine.query(f"SELECT {different} AS different, {rows} AS n").to_pylist()[0]
+    found = request.table.engine.query(f"SELECT {different} AS different, {rows} AS n").to_pylist()[0]
     return bool(found["n"] > _MOST_UNGROUPED or 2 * found["different"] < min(found["n"], _SAMPLE))
 
 
-def read_distinct_rows(request: Request, held: Held) -> DistinctRows:
-    """The distinct rows of a request in memory."""
-    counted, layout = held.table(), request.layout
+def read_distinct_rows(request: Request) -> DistinctRows:
+    """The same in memory, which may take all rows; from a Parquet file's own numbers of its values, where they can be read."""
+    grouped = _pays_to_group(request)
+    counted = request.coded_distinct_rows() if grouped else None
+    rows = None if grouped else request.coded_rows()
+    if rows is not None and len(rows[0][1]):
+        columns = {domain.name: Coded(domain, codes) for domain, codes in rows}
+        return DistinctRows(columns, np.ones(len(rows[0][1]), dtype=np.int64))
+    if counted is None or not counted.num_rows:
+        counted = hold_distinct_rows(request, grouped=grouped).table()
+    return encode_distinct_rows(request, counted)
+
+
+def encode_distinct_rows(request: Request, counted: pa.Table) -> DistinctRows:
+    """Distinct rows that were counted, as small numbers."""
+    layout = request.layout
     names = [*layout.key_names, *(f"s{place}" for place in range(len(layout.values)))]
     columns = (*layout.keys, *layout.values)
     with ThreadPoolExecutor() as threads:  # Arrow works outside Python's lock, so the columns share the cores
@@ -278,86 +290,100 @@ class Cube:
     """How often each combination of values occurs: an axis for the values of an attribute, then one for each column."""
 
     names: Names
-    counts: Ints = field(repr=False)
+    counts: Ints32 | Ints = field(repr=False)
+    _sums: dict[Names, Ints32 | Ints] = field(default_factory=dict, repr=False)
+    """What was rolled up: combinations have parts in common."""
 
-    def roll_up(self, names: Names) -> Ints:
-        """The counts of some of the columns, as a table of values by classes."""
-        others = tuple(axis for axis, name in enumerate(self.names, start=1) if name not in names)
-        table: Ints = self.counts.sum(axis=others).reshape(len(self.counts), -1)
-        return table
+    def roll_up(self, names: Names) -> Ints32 | Ints:
+        """The counts of some of the columns, in this order, as a table of values by classes."""
+        own = tuple(name for name in self.names if name in names)
+        table = self._sum(own).transpose(0, *(1 + own.index(name) for name in names))
+        return table.reshape(len(table), -1)
+
+    def _sum(self, names: Names) -> Ints32 | Ints:
+        """The counts of some of the columns: the axis with most values goes first, so that little is left to add up for the others."""
+        if names == self.names:
+            return self.counts
+        if names not in self._sums:
+            others = (name for name in self.names if name not in names)
+            last = min(others, key=lambda name: self.counts.shape[1 + self.names.index(name)])
+            wider = tuple(name for name in self.names if name in names or name == last)
+            counts = self._sum(wider)
+            self._sums[names] = counts.sum(axis=1 + wider.index(last), dtype=counts.dtype)
+        return self._sums[names]
 
 
-_BLOCK = 2**17
-"""Entries that are counted in one go, and cells that are counted beside them: both stay in the processor's cache."""
+_BLOCK = 2**18
+"""Entries whose keys are made in one go: they stay in the processor's cache."""
 
 
 @dataclass(frozen=True, eq=False)
 class CubeCounter:
     """Entries that lie in the order of an attribute's values, so that those of one value are counted together."""
 
-    columns: Mapping[str, Coded]
-    weights: Floats | None = field(repr=False)
-    """How often each entry occurs, as whole floats: their sums are exact below 2^53. None: once."""
+    columns: Mapping[str, tuple[Codes, int]]
+    """The codes of each column in as few bytes as they need, and how many values it has."""
+    repeats: Ints32 | Ints = field(repr=False)
+    """How often each entry occurs, or 1 for all; so wide that their sum fits."""
     starts: Ints = field(repr=False)
     """Where the entries of each value begin, and where the last ones end."""
 
     @classmethod
     def of(cls, entries: DistinctRows, names: Iterable[str], attribute: Coded | None) -> CubeCounter:
         """Some columns of the entries; without an attribute all entries have one value."""
-        weights = None if entries.once else entries.repeats.astype(np.float64)
-        columns = {name: entries.columns[name] for name in names}
+        repeats: Ints32 | Ints = np.ones(1, np.int64) if entries.once else entries.repeats
+        if entries.rows < 2**31:
+            repeats = repeats.astype(np.int32)
+        columns = {name: (_narrow(entries.columns[name]), entries.columns[name].values) for name in names}
         if attribute is None:
-            return cls(columns, weights, np.array([0, len(entries)]))
+            return cls(columns, repeats, np.array([0, len(entries)]))
         order = arrays.stable_order(attribute.codes, attribute.values)
         starts = np.concatenate([[0], np.cumsum(np.bincount(attribute.codes, minlength=attribute.values))])
-        columns = {name: Coded(column.domain, column.codes[order]) for name, column in columns.items()}
-        return cls(columns, None if weights is None else weights[order], starts)
-
-    def cells(self, names: Names) -> int:
-        """How many combinations of values some columns can have."""
-        return math.prod(self.columns[name].values for name in names)
+        columns = {name: (codes[order], values) for name, (codes, values) in columns.items()}
+        return cls(columns, repeats if entries.once else repeats[order], starts)
 
     def count(self, cubes: Sequence[Names]) -> Iterator[Cube]:
-        """Count cubes, in this order: those that fit beside a block of entries together, the others one after the other."""
-        fit = [names for names in cubes if self.cells(names) <= _BLOCK]
-        small = dict(zip(fit, self._counted(fit, _BLOCK), strict=True))
-        for names in cubes:
-            counts = small.pop(names) if names in small else self._counted([names], int(self.starts[-1]))[0]
-            yield Cube(names, counts.reshape(-1, *(self.columns[name].values for name in names)))
+        """Count cubes, in this order; each is good until the next one is asked for, which is counted in the same place.
 
-    def _counted(self, cubes: Sequence[Names], block: int) -> list[Ints]:
-        """For each cube how many entries have each value and key, at most so many entries at a time.
-
-        The key of an entry is built column by column, and cubes that begin with the same columns share that part of it.
+        The key of an entry is built column by column, and a cube that begins as the one before takes over that part of its keys.
         """
-        found: list[Ints] = [np.zeros((len(self.starts) - 1, self.cells(names)), dtype=np.int64) for names in cubes]
-        longest = min(block, int(np.diff(self.starts).max()))
-        parts = [np.empty(longest, dtype=np.int32) for _ in range(max(map(len, cubes), default=0))]
-        keys = np.empty(longest, dtype=np.int64)  # bincount wants 64 bits
-        for value, here in self._blocks(block) if cubes else ():
-            size, begun = here.stop - here.start, Names()
-            weights = None if self.weights is None else self.weights[here]
-            for place, names in enumerate(cubes):
-                alike = itertools.takewhile(lambda pair: pair[0] == pair[1], zip(begun, names[:-1], strict=False))
-                for depth in range(sum(1 for _ in alike), len(names)):
-                    column = self.columns[names[depth]]
-                    key, codes = parts[depth][:size], column.codes[here]
-                    if depth == 0:
-                        key[:] = codes
-                    else:
-                        np.multiply(parts[depth - 1][:size], np.int32(column.values), out=key)
-                        np.add(key, codes, out=key)
-                keys[:size] = parts[len(names) - 1][:size]
-                counted = np.bincount(keys[:size], weights=weights, minlength=found[place].shape[1])
-                found[place][value] += counted.astype(np.int64, copy=False)
-                begun = names[:-1]
-        return found
+        shapes = [(len(self.starts) - 1, *(self.columns[name][1] for name in names)) for names in cubes]
+        room = np.empty(max(map(math.prod, shapes), default=0), dtype=self.repeats.dtype)
+        begun, parts = Names(), [np.empty(self.starts[-1], np.int32) for _ in range(max(map(len, cubes), default=0))]
+        for names, shape in zip(cubes, shapes, strict=True):
+            counts = room[: math.prod(shape)].reshape(shape[0], -1)
+            counts.fill(0)
+            alike = itertools.takewhile(lambda pair: pair[0] == pair[1], zip(begun, names[:-1], strict=False))
+            self._add(counts, names, parts, known=sum(1 for _ in alike))
+            begun = names[:-1]
+            yield Cube(names, counts.reshape(shape))
 
-    def _blocks(self, block: int) -> Iterator[tuple[int, slice]]:
-        """Entries of one value, at most so many."""
+    def _add(self, counts: Ints32 | Ints, names: Names, parts: Sequence[Ints32], *, known: int) -> None:
+        """Add up the entries by value and key; `parts` are the keys of the first column, of the first two, ..., so many of them known."""
+        last, keys = np.empty(_BLOCK, np.int32), np.empty(_BLOCK, np.int64)
+        for value, here in self._blocks():
+            size = here.stop - here.start
+            for depth in range(known, len(names)):
+                codes, values = self.columns[names[depth]]
+                key = parts[depth][here] if depth + 1 < len(names) else last[:size]
+                if depth == 0:
+                    key[:] = codes[here]
+                else:
+                    np.multiply(parts[depth - 1][here], np.int32(values), out=key)
+                    np.add(key, codes[here], out=key)
+            keys[:size] = last[:size]
+            np.add.at(counts[value], keys[:size], self.repeats if len(self.repeats) == 1 else self.repeats[here])
+
+    def _blocks(self) -> Iterator[tuple[int, slice]]:
+        """Entries of one value, at most so many as a block has."""
         for value, (first, end) in enumerate(itertools.pairwise(self.starts.tolist())):
-            for start in range(first, end, block):
-                yield value, slice(start, min(start + block, end))
+            for start in range(first, end, _BLOCK):
+                yield value, slice(start, min(start + _BLOCK, end))
+
+
+def _narrow(column: Coded) -> Codes:
+    """The codes of a column in as few bytes as they need."""
+    return column.codes.astype(np.min_scalar_type(max(column.values - 1, 0)), copy=False)
 
 
 def cover(
@@ -366,7 +392,8 @@ def cover(
     """Cubes, each with the combinations to take from it; a combination of more than `own` cells has none.
 
     Cubes that combinations share have at most `shared` cells. They are found greedily: a cube begins with a combination that is not
-    covered yet and takes in the column that covers most others, as long as it fits.
+    covered yet and takes in the column that covers most others, as long as it fits. Its columns are ordered by how many values they have:
+    long axes that lie together are added up fastest.
     """
     order = {name: place for place, name in enumerate(values)}
     size = max(map(len, combinations), default=0)
@@ -376,9 +403,10 @@ def cover(
     for names in sorted(open_ones, key=lambda names: (-len(names), [values[name] for name in names])):
         if names not in open_ones:
             continue
-        cube = tuple(sorted(_widened(names, open_ones, values, cells=shared, size=size), key=order.__getitem__))
-        inside = [part for n in range(1, size + 1) for part in itertools.combinations(cube, n) if part in open_ones]
+        wide = sorted(_widened(names, open_ones, values, cells=shared, size=size), key=order.__getitem__)
+        inside = [part for n in range(1, size + 1) for part in itertools.combinations(wide, n) if part in open_ones]
         open_ones.difference_update(inside)
+        cube = tuple(sorted(wide, key=values.__getitem__))
         cubes[cube] = inside
     return {cube: cubes[cube] for cube in sorted(cubes)}
 

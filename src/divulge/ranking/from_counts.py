@@ -8,6 +8,7 @@ their work by halves: n log n refinements instead of n * n.
 
 from __future__ import annotations
 
+import itertools
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -28,9 +29,9 @@ _CELLS_PER_ENTRY = 4
 """Any dense table has at most so many cells for an entry, most of them then empty."""
 _SMALLEST_CUBE = 2**16
 """A dense table may always have so many."""
-_SHARED_CUBE, _SHARED_CELLS = 2**17, 2**18
-"""The cells of a cube that combinations share, of one sensitive value and of all: they stay in the processor's cache while it is counted,
-and rolling it up costs far less than a look at all entries."""
+_SHARED_CELLS = 2**18
+"""Of a cube that combinations share: they stay in the processor's cache while it is counted, and rolling it up costs far less than a look
+at all entries."""
 _MOST_THREADS = 8
 """Each holds a few arrays as long as the entries."""
 _PIECES_PER_THREAD = 8
@@ -99,6 +100,10 @@ class RolledUp:
         """Rows of the table."""
         return self.entries.rows
 
+    @property
+    def _threads(self) -> int:
+        return min(os.cpu_count() or 1, _MOST_THREADS)
+
     @cached_property
     def marginals(self) -> dict[str, metrics.Marginal]:
         """Each sensitive attribute in the whole table."""
@@ -114,17 +119,15 @@ class RolledUp:
         """Many combinations, those of one cube together."""
         values = {name: column.values for name, column in self.entries.columns.items() if name not in self.sensitive}
         widest = max([self.entries.columns[name].values for name in self.sensitive], default=1)
-        shared = min(_SHARED_CUBE, _SHARED_CELLS // widest)
         own = max(len(self.entries) * _CELLS_PER_ENTRY, _SMALLEST_CUBE) // widest
-        plan = cover(combinations, values, shared=shared, own=own)
+        plan = cover(combinations, values, shared=_SHARED_CELLS // widest, own=own)
         cubes = list(plan)
-        threads = min(os.cpu_count() or 1, _MOST_THREADS)
         # Neighbours share the beginning of their keys, so a thread takes a row of them.
-        size = -(-len(cubes) // (threads * _PIECES_PER_THREAD)) or 1
+        size = -(-len(cubes) // (self._threads * _PIECES_PER_THREAD)) or 1
         pieces = [cubes[start : start + size] for start in range(0, len(cubes), size)]
         attributes: list[Coded | None] = [self.entries.columns[name] for name in self.sensitive]
         counters = [CubeCounter.of(self.entries, values, attribute) for attribute in attributes or [None]]
-        pool = ThreadPoolExecutor(threads)  # NumPy counts outside Python's lock
+        pool = ThreadPoolExecutor(self._threads)  # NumPy counts outside Python's lock
         try:
             for found in pool.map(lambda piece: list(self._of_cubes(counters, piece, plan)), pieces):
                 yield from found
@@ -141,17 +144,24 @@ class RolledUp:
             for columns in plan[alike[0].names]:
                 yield self._of_tables(columns, [cube.roll_up(columns) for cube in alike])
 
-    def score_without_each(self, columns: Names) -> Iterator[tuple[str, Combination]]:
-        """For each column, all the others: half of the columns are common to all sets that leave out one of the other half."""
-        yield from self._without_each(Refinement.whole(len(self.entries)), columns, columns)
+    def score_whole(self, columns: Names) -> tuple[Combination, dict[str, Combination]]:
+        """All columns and, if they are several, for each of them all the others."""
+        together = Refinement.whole(len(self.entries))
+        with ThreadPoolExecutor(self._threads) as pool:
+            everything = pool.submit(self.score, columns)
+            halves = [pool.submit(list, self._without_each(together, *half, columns)) for half in _halves(columns)]
+        return everything.result(), dict(itertools.chain.from_iterable(half.result() for half in halves))
 
-    def _without_each(self, partition: Refinement, left: Names, columns: Names) -> Iterator[tuple[str, Combination]]:
+    def _without_each(
+        self, partition: Refinement, left: Names, others: Names, columns: Names
+    ) -> Iterator[tuple[str, Combination]]:
+        """For each of `left`, all the other columns: `others` are common to these sets, and so is half of `left` to half of them."""
+        partition = self._refined(partition, others)
         if len(left) == 1:
             yield left[0], self._of_partition(without(columns, left[0]), partition)
             return
-        middle = len(left) // 2
-        for half, others in ((left[:middle], left[middle:]), (left[middle:], left[:middle])):
-            yield from self._without_each(self._refined(partition, others), half, columns)
+        for half in _halves(left):
+            yield from self._without_each(partition, *half, columns)
 
     def _refined(self, partition: Refinement, columns: Iterable[str]) -> Refinement:
         # The column with most values first: rows that are soon alone cost nothing any more.
@@ -183,6 +193,12 @@ class RolledUp:
 
 Scorer = RolledUp | OneByOne
 """Finds the numbers of combinations."""
+
+
+def _halves(columns: Names) -> list[tuple[Names, Names]]:
+    """Each half with the other one; a single column has none."""
+    first, second = columns[: len(columns) // 2], columns[len(columns) // 2 :]
+    return [(first, second), (second, first)] if first else []
 
 
 def sensitive_in(

@@ -8,7 +8,7 @@ separation are ARX's; sets given by hand are set side by side as in Fig. 4 of Af
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,7 +16,7 @@ from divulge import metrics
 from divulge.belief import Assumptions
 from divulge.count import Counts, Nulls, Request, count_in_memory
 from divulge.errors import BadInput, nearest
-from divulge.ranking.distinct_rows import hold_distinct_rows, read_distinct_rows
+from divulge.ranking.distinct_rows import encode_distinct_rows, hold_distinct_rows, read_distinct_rows
 from divulge.ranking.from_counts import RolledUp, Scorer
 from divulge.ranking.score import AnonymizedSet, Combination, Names, OneByOne, without
 from divulge.results import Result
@@ -128,7 +128,7 @@ def rank_columns(
     """Score the combinations of the quasi-identifiers and put them in order."""
     names = roles.quasi_identifiers
     scorer, assumptions = scorer_for(source, roles, nulls, assumptions)
-    everything = scorer.score(names)
+    everything, without_each = scorer.score_whole(names)
     sizes = range(1, min(up_to, len(names)) + 1)
     chosen = [columns for size in sizes for columns in itertools.combinations(names, size)]
     if prune:
@@ -139,7 +139,7 @@ def rank_columns(
     return Ranking(
         rows=scorer.rows,
         everything=everything,
-        attributes=tuple(sorted(_attributes(scorer, everything, alone), key=lambda item: -item.alone.rate)),
+        attributes=tuple(sorted(_attributes(everything, without_each, alone), key=lambda item: -item.alone.rate)),
         combinations=tuple(sorted(combinations, key=lambda item: (-item.rate, len(item.columns)))),
         threshold=threshold,
         smallest=tuple(_smallest(combinations, threshold)),
@@ -185,9 +185,12 @@ def scorer_for(table: Table, roles: Roles, nulls: Nulls, assumptions: Assumption
     # People do not add up, and roll-ups of distinct rows know the table's own prior only.
     if roles.person is not None or not assumptions.is_default:
         return OneByOne(Counts.of(request), assumptions), assumptions
-    held, limit = hold_distinct_rows(request), table.engine.cell_limit
-    if limit is None or held.rows <= _DISTINCT_ROWS_FOR_A_CELL * limit:
-        return RolledUp(read_distinct_rows(request, held), roles.sensitive), assumptions
+    limit = table.engine.cell_limit
+    if limit is None:
+        return RolledUp(read_distinct_rows(request), roles.sensitive), assumptions
+    held = hold_distinct_rows(request)
+    if held.rows <= _DISTINCT_ROWS_FOR_A_CELL * limit:
+        return RolledUp(encode_distinct_rows(request, held.table()), roles.sensitive), assumptions
     # One attribute's cells are the distinct rows themselves; those of several may be far fewer.
     return OneByOne(Counts(request, held) if len(roles.sensitive) < 2 else Counts.of(request)), assumptions
 
@@ -212,15 +215,14 @@ def _all(scorer: Scorer, chosen: Sequence[tuple[str, ...]], progress: Progress |
     return [found[columns] for columns in chosen]
 
 
-def _attributes(scorer: Scorer, everything: Combination, alone: dict[str, Combination]) -> list[RankedAttribute]:
+def _attributes(
+    everything: Combination, without_each: Mapping[str, Combination], alone: Mapping[str, Combination]
+) -> list[RankedAttribute]:
     """In the order of the quasi-identifiers."""
-    names = everything.columns
-    if len(names) == 1:
-        return [RankedAttribute(names[0], alone[names[0]], None, everything.rate)]
-    without = dict(scorer.score_without_each(names))
+    left = {name: 0.0 if name not in without_each else without_each[name].rate for name in everything.columns}
     return [
-        RankedAttribute(name, alone[name], without[name], max(everything.rate - without[name].rate, 0.0))
-        for name in names
+        RankedAttribute(name, alone[name], without_each.get(name), max(everything.rate - left[name], 0.0))
+        for name in everything.columns
     ]
 
 

@@ -109,9 +109,10 @@ class OneByOne:
         """Many combinations, one after the other."""
         return map(self.score, combinations)
 
-    def score_without_each(self, columns: Names) -> Iterator[tuple[str, Combination]]:
-        """For each column, all the others."""
-        return ((left_out, self.score(without(columns, left_out))) for left_out in columns)
+    def score_whole(self, columns: Names) -> tuple[Combination, dict[str, Combination]]:
+        """All columns and, if they are several, for each of them all the others."""
+        each = columns if len(columns) > 1 else ()
+        return self.score(columns), {left_out: self.score(without(columns, left_out)) for left_out in each}
 
     def _views(self, counts: Counts) -> tuple[Identity, Mapping[str, Belief]]:
         """What the metrics of one combination are functions of."""
@@ -138,7 +139,7 @@ def numbers_of(view: Identity | Belief) -> Numbers:
     """What a ranking shows about identity or about a sensitive attribute."""
     shown = metrics.ranked_metrics("identity" if isinstance(view, Identity) else "sensitive")
     beside = {name: of(view) for name, of in BESIDE_METRICS.items()} if isinstance(view, Identity) else {}
-    return {metric.name: metrics.as_number(metric, metric.value(view)[0]) for metric in shown} | beside
+    return {metric.name: metrics.as_number(metric, metric.table_value(view)) for metric in shown} | beside
 
 
 def dense_numbers(table: Ints, marginal: metrics.Marginal, belief: Callable[[], Belief], *, classes: int) -> Numbers:
