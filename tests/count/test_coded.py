@@ -116,7 +116,7 @@ def test_values_that_no_row_has_are_no_values(tmp_path: Path) -> None:
 @pytest.mark.parametrize("grouped", [True, False])
 @pytest.mark.parametrize("nulls", ["category", "drop"])
 def test_a_ranking_reads_the_rows_that_are_there(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, nulls: str, grouped: bool
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, nulls: str, *, grouped: bool
 ) -> None:
     """Each as often as it occurs, by hand; no value is left that only rows with nulls had."""
     table = people().append_column("only", pa.array(["beside a null" if i % 11 == 0 else "else" for i in range(300)]))
@@ -140,7 +140,9 @@ def test_a_ranking_reads_the_rows_that_are_there(
 
 
 @pytest.mark.parametrize("grouped", [True, False])
-def test_a_ranking_selects_what_has_no_numbers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, grouped: bool) -> None:
+def test_a_ranking_selects_what_has_no_numbers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, grouped: bool
+) -> None:
     """Other types, and columns with many values: the rows come from the statement."""
     monkeypatch.setattr(distinct_rows, "_pays_to_group", lambda _request: grouped)
     floats = people().set_column(1, "age", pa.array([0.0, -0.0, float("nan")] * 100))
