@@ -84,7 +84,7 @@ def test_ctrl_c_leaves_nothing(folder: Path, monkeypatch: pytest.MonkeyPatch) ->
         "--sensitive",
         "disease",
         "--memory-limit",
-        "200MB",
+        "300MB",
         "--temp-directory",
         str(spare),
         *out,

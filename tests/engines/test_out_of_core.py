@@ -147,8 +147,9 @@ def test_an_error_over_a_stream_is_told_as_it_is() -> None:
 
 
 ENDLESS = """
-import os
+import os, signal
 from divulge.engines.duckdb import DuckDBEngine
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell has its background jobs ignore it
 engine = DuckDBEngine()
 try:
     print("ready", flush=True)

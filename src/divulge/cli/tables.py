@@ -58,8 +58,7 @@ class TableOptions:
         ),
     ] = None
     memory_limit: Annotated[
-        Text,
-        Option(metavar="SIZE", help="With duckdb: memory for all of it, such as 4GB, 300MB at least; the rest spills."),
+        Text, Option(metavar="SIZE", help="With duckdb: memory for all of it, 300MB at least; the rest spills.")
     ] = None
     temp_directory: Annotated[
         Path | None,
