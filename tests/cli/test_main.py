@@ -80,6 +80,38 @@ def test_a_reader_that_leaves_changes_no_exit_code(patients: str, tmp_path: Path
     assert chart.exists() == ("CHART" in command)
 
 
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full, which Linux has")
+@pytest.mark.parametrize(
+    "command",
+    [
+        "--help",
+        "measure PATIENTS --qi zip,age --sensitive disease",
+        "measure PATIENTS --qi zip,age --sensitive disease --json",
+        "measure PATIENTS --qi zip,age --sensitive disease --value-free",
+        "check PATIENTS --qi zip,age --sensitive disease --k-anonymity 1 --json",
+    ],
+)
+def test_what_a_full_disk_did_not_take_is_no_success(patients: str, command: str) -> None:
+    words = [patients if word == "PATIENTS" else word for word in command.split()]
+    with Path("/dev/full").open("w", encoding="utf-8") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "divulge", *words], stdout=full, stderr=subprocess.PIPE, text=True, check=False
+        )
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert done.stderr.endswith("Make room there, or write to another folder\n")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("bound", "code"), [(1, 0), (9, 1)])
+def test_a_closed_output_changes_no_exit_code(patients: str, bound: int, code: int) -> None:
+    script = (
+        f"'{sys.executable}' -m divulge check '{patients}' --qi zip,age --sensitive disease --k-anonymity {bound} >&-"
+    )
+    done = subprocess.run(["bash", "-c", script], stderr=subprocess.PIPE, text=True, check=False)
+    assert (done.returncode, done.stderr) == (code, "")
+
+
 def test_a_file_that_cannot_be_written_is_one_line(tmp_path: Path) -> None:
     taken = tmp_path / "taken"
     taken.write_text("", encoding="utf-8")

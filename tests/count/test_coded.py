@@ -103,6 +103,16 @@ def test_several_files_and_texts_as_polars_and_pandas_write_them(tmp_path: Path)
     same(contingency_of(asked, found), contingency_of(asked, asked.table.engine.query(asked.sql())))
 
 
+def test_a_file_without_rows_adds_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(coded, "_MOST_WAITING", 50)
+    for place, rows in enumerate((0, 150, 0, 150)):
+        pq.write_table(people()[:rows], tmp_path / f"{place}.parquet")
+    asked = request(tmp_path, sensitive=["disease"])
+    found = asked.coded()
+    assert found is not None
+    same(contingency_of(asked, found), contingency_of(asked, asked.table.engine.query(asked.sql())))
+
+
 def test_values_that_no_row_has_are_no_values(tmp_path: Path) -> None:
     """A dictionary may name more than its rows hold."""
     names = pa.DictionaryArray.from_arrays(pa.array([0, 2, 0], pa.int32()), ["x", "nobody", "y"])

@@ -16,7 +16,7 @@ from divulge.api.generalize import generalize
 from divulge.errors import BadInput, Infeasible
 from divulge.policy import Policy, Promise, Protection
 from divulge.publish import GeneralizedRelease
-from divulge.search import pareto_front, search
+from divulge.search import NothingFits, pareto_front, search
 from tests import oracle as metrics_oracle
 from tests.search import oracle
 from tests.search.drawn import HIERARCHIES, TAXONOMIES, arrow, counted, tables, world
@@ -188,3 +188,5 @@ def test_the_front_of_those_that_keep_a_promise() -> None:
         pareto_front(counted(rows), HIERARCHIES, ["k_anonymity", "k_anonymity"])
     with pytest.raises(BadInput, match="needs a metric"):
         pareto_front(counted(rows), HIERARCHIES, [])
+    with pytest.raises(NothingFits, match="no generalization keeps k_anonymity >= 5"):
+        pareto_front(counted(rows), HIERARCHIES, ["k_anonymity"], promises=[Promise.make("k_anonymity", 5)])

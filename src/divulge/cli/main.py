@@ -17,7 +17,8 @@ import os
 import sys
 import traceback
 from collections.abc import Mapping, Sequence
-from typing import Any
+from pathlib import Path
+from typing import Any, TextIO
 
 from divulge import results
 from divulge.cli import progress, value_free
@@ -102,7 +103,8 @@ def run(arguments: Sequence[str]) -> int:
 
 def _run(given: list[str]) -> int:
     try:
-        return _dispatch(given)
+        code = _dispatch(given)
+        sys.stdout.flush()  # what could not be written was not told, and is no success
     except DivulgeError as error:
         return _fail(error, given)
     except KeyboardInterrupt:
@@ -119,6 +121,7 @@ def _run(given: list[str]) -> int:
         if str(error) != "can't start new thread":  # which needs memory, too
             raise
         return _fail(_no_memory(str(error)), given)
+    return code
 
 
 def _no_memory(told: str) -> BadInput:
@@ -258,6 +261,8 @@ class Output(io.TextIOWrapper):
 
 def main() -> None:
     """Entry point of the installed program."""
+    # Where one was closed, the next file that is opened would take its place, and get what others print.
+    sys.stdout, sys.stderr = sys.stdout or _nowhere(), sys.stderr or _nowhere()
     if isinstance(sys.stdout, io.TextIOWrapper):
         at_once, encoding = sys.stdout.line_buffering, sys.stdout.encoding
         sys.stdout = Output(sys.stdout.detach(), encoding, "backslashreplace", line_buffering=at_once)
@@ -274,6 +279,10 @@ def main() -> None:
         traceback.print_exc()
         code.append(_fail(Bug(_BUG), sys.argv[1:]))
     sys.exit(code[0])
+
+
+def _nowhere() -> TextIO:
+    return Path(os.devnull).open("w", encoding="utf-8")
 
 
 def _load(name: str = "") -> None:
@@ -294,8 +303,10 @@ def _load(name: str = "") -> None:
 def _leave(code: Sequence[int]) -> None:
     """End here, once all is told and tidied up: Python would take every module apart, which takes a tenth of a small table's time."""
     if code:
-        with contextlib.suppress(OSError, ValueError):  # what could not be told, Python says
-            for stream in (sys.stdout, sys.stderr):
-                if stream is not None:
-                    stream.flush()
-            os._exit(code[0])
+        left = code[0]
+        for stream in (sys.stdout, sys.stderr):
+            try:
+                stream.flush()
+            except (OSError, ValueError):  # a second attempt would find nothing left to write, and succeed
+                left = left or BadInput.exit_code
+        os._exit(left)

@@ -221,7 +221,9 @@ class _Cells:
         self._waiting = 0
 
     def add(self, codes: list[Ints], counts: Ints) -> None:
-        """Take over the cells of a batch."""
+        """Take over the cells of a batch; an empty file has none."""
+        if not len(counts):
+            return
         self._codes.append(codes)
         self._counts.append(counts)
         self._waiting += len(counts)

@@ -21,6 +21,7 @@ from divulge.errors import BadInput
 from divulge.hierarchy import Hierarchy
 from divulge.policy import Promise, Protection
 from divulge.results import Result
+from divulge.search.diagnosis import nothing_fits
 from divulge.search.judge import Candidate, Judge, all_published, judge_for
 from divulge.search.lattice import Rollup, default_beliefs, lattice_of
 from divulge.search.objectives import UserFunction, find_objective, shown
@@ -122,6 +123,8 @@ def pareto_front(
         classes, levels = candidate.published_classes, lattice.named(node)
         point = Point(levels, leakage, shown(goal, cost), candidate.suppressed, classes, False, tuple(further))  # noqa: FBT003
         found.append(((cost, *risks), point))
+    if not found:
+        raise nothing_fits(judge, proved=True)
     return Front(metrics[0], attribute, goal.name, tuple(_mark(found)), tuple(metrics[1:]))
 
 
