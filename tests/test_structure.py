@@ -111,7 +111,7 @@ BUDGETS: dict[str, Budget] = {
     "__init__": Budget(1, 55, 0),
     "plugins": Budget(3, 99, 0),
     "studio": Budget(17, 3881, 2),
-    "cli": Budget(34, 5992, 0),
+    "cli": Budget(34, 6002, 0),
     "__main__": Budget(1, 6, 0),
 }
 MOST_NAMES_ACROSS = 150
