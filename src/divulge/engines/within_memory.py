@@ -16,7 +16,6 @@ from typing import Self
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from divulge.errors import BadInput
 
@@ -92,6 +91,8 @@ class ArrowRows:
 
     def write_parquet(self, path: Path) -> None:
         """Write them, and nothing but them."""
+        import pyarrow.parquet as pq  # as parquet_batches does: a command that writes nothing need not wait for it
+
         with pq.ParquetWriter(path, self.schema, compression="zstd", store_schema=False) as file:
             for batch in self.batches:
                 file.write_batch(batch)
