@@ -38,7 +38,8 @@ def combined_key(codes: Sequence[Codes], radices: Sequence[int], *, rows: int) -
         if span * radix > _LARGEST_KEY:
             seen, key = np.unique(key, return_inverse=True)
             span = len(seen)
-        key = key * radix + column
+        key *= radix  # in place: large tables of codes need no room beside the key
+        key += column
         span *= max(radix, 1)
     return key
 

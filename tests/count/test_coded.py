@@ -65,7 +65,7 @@ def same(ours: Any, theirs: Any) -> None:
     ("sensitive", "options"),
     [([], {}), (["disease"], {}), (["disease"], {"nulls": "drop"}), (VALUES, {}), (VALUES, {"joint": True})],
 )
-@pytest.mark.parametrize("edge", [{}, {"_LARGEST_SHORT": 1}, {"_LARGEST_KEY": 1}, {"_MOST_WAITING": 50}])
+@pytest.mark.parametrize("edge", [{}, {"_LARGEST_SHORT": 1}, {"_LARGEST_KEY": 1}, {"_FEW_WAITING": 50}])
 def test_the_counts_are_those_of_the_statement(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sensitive: list[str], options: Any, edge: dict[str, int]
 ) -> None:
@@ -89,6 +89,68 @@ def test_the_counts_are_those_by_hand(tmp_path: Path) -> None:
     assert cells == Counter(tuple(row[name] for name in (*KEYS, "disease")) for row in table.to_pylist())
 
 
+@pytest.mark.parametrize("close", [0, 1 << 8])
+@pytest.mark.parametrize(
+    ("type_", "edges"),
+    [
+        (pa.int8(), (-128, 127)),
+        (pa.int16(), (-7, 240)),
+        (pa.int64(), (-(2**63), 40 - 2**63)),
+        (pa.int64(), (2**63 - 50, 2**63 - 1)),
+    ],
+)
+def test_whole_numbers_are_told_apart_at_the_edges_of_their_type(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, type_: pa.DataType, edges: tuple[int, int], close: int
+) -> None:
+    """By their distance from the least, or as values of a dictionary: the same counts, by hand; some row groups hold nulls alone."""
+    least, most = edges
+    monkeypatch.setattr(coded, "_CLOSE", close)
+    chance = np.random.default_rng(3)
+    ages = [
+        None if i % 7 == 0 or 90 <= i < 150 else least + int(chance.integers(0, most - least + 1)) for i in range(300)
+    ]
+    ages[1], ages[2] = least, most
+    table = people().set_column(1, "age", pa.array(ages, type_))
+    pq.write_table(table, tmp_path / "t.parquet", row_group_size=30)
+    found = request(tmp_path / "t.parquet", sensitive=["disease"]).coded()
+    assert found is not None
+    cells = {tuple(row[name] for name in ("k0", "k1", "s0")): row["n"] for row in found.to_pylist()}
+    assert cells == Counter(tuple(row[name] for name in (*KEYS, "disease")) for row in table.to_pylist())
+
+
+def test_row_groups_without_rows_and_texts_that_outgrow_their_dictionary(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A writer goes over to plain texts within a column; batches of no row or one are put together as they come."""
+    monkeypatch.setattr(parquet_batches, "_ROWS", 1)
+    monkeypatch.setattr(coded, "_FEW_WAITING", 0)
+    table = people()
+    long = pa.array([f"{place % 90}{'x' * 200}" for place in range(300)])
+    table = table.set_column(0, "zip", long)
+    with pq.ParquetWriter(
+        tmp_path / "t.parquet", table.schema, dictionary_pagesize_limit=1000, data_page_size=500
+    ) as file:
+        for begin, rows in ((0, 0), (0, 170), (170, 0), (170, 1), (171, 129), (300, 0)):
+            file.write_table(table.slice(begin, rows))
+    written = pq.read_metadata(tmp_path / "t.parquet")
+    assert {"PLAIN", "RLE_DICTIONARY"} <= set(written.row_group(1).column(0).encodings)
+    found = request(tmp_path / "t.parquet", sensitive=["disease"]).coded()
+    assert found is not None
+    cells = {tuple(row[name] for name in ("k0", "k1", "s0")): row["n"] for row in found.to_pylist()}
+    assert cells == Counter(tuple(row[name] for name in (*KEYS, "disease")) for row in table.to_pylist())
+
+
+@pytest.mark.parametrize("groups", [[7], [40, 40, 40, 40], [1] * 100, [1000, 3, 0, 5], [0, 0], []])
+@pytest.mark.parametrize("about", [1, 39, 60, 10_000])
+def test_batches_hold_every_row_group_once_and_about_as_many_rows_as_asked(groups: list[int], about: int) -> None:
+    batches = parquet_batches.batches_of(groups, about)
+    assert [place for batch in batches for place in batch] == list(range(len(groups)))
+    assert all(batches)
+    for batch in batches:  # never more than half a row group beyond it
+        *before, last = [groups[place] for place in batch]
+        assert not before or sum(before) + last / 2 <= about
+
+
 def test_several_files_and_texts_as_polars_and_pandas_write_them(tmp_path: Path) -> None:
     table, folder = people(), tmp_path / "many"
     folder.mkdir()
@@ -104,7 +166,7 @@ def test_several_files_and_texts_as_polars_and_pandas_write_them(tmp_path: Path)
 
 
 def test_a_file_without_rows_adds_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(coded, "_MOST_WAITING", 50)
+    monkeypatch.setattr(coded, "_FEW_WAITING", 50)
     for place, rows in enumerate((0, 150, 0, 150)):
         pq.write_table(people()[:rows], tmp_path / f"{place}.parquet")
     asked = request(tmp_path, sensitive=["disease"])

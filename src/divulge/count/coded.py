@@ -10,9 +10,9 @@ limit that cells may outgrow) is counted by the statement.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from functools import partial
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -32,11 +32,13 @@ _TYPES = {
 """What Arrow and DuckDB read alike, by DuckDB's names."""
 _MOST_VALUES = 1 << 16
 """A column with more values is not worth numbering: they would have to be looked up again for each batch."""
+_CLOSE = 1 << 8
+"""Whole numbers of so many in a row are told apart by their distance from the least; a wider range would make keys longer."""
 _LARGEST_KEY, _LARGEST_SHORT = 2**62, 2**31
 _SOME = 1 << 15
 Made = TypeVar("Made")
-_MOST_WAITING = 4_000_000
-"""So many cells of batches wait to be put together."""
+_FEW_WAITING = 1 << 16
+"""So many cells of batches wait to be put together, and more where there are more already."""
 
 
 class _TooManyValues(Exception):
@@ -70,10 +72,10 @@ def count_coded(
     try:
         for batch in batches:
             known = [column.of(values) for column, values in zip(numbered, batch.values, strict=True)]
-            for own_cells, (codes, counts) in zip(cells, batch.sets, strict=True):
-                own_cells.add(
-                    [known[place][code] for place, code in zip(own_cells.columns, codes, strict=True)], counts
-                )
+            sizes = [len(column.values) for column in numbered]
+            for taken, (codes, counts) in zip(cells, batch.sets, strict=True):
+                numbers = [known[place][code] for place, code in zip(taken.columns, codes, strict=True)]
+                taken.add(numbers, counts, sizes)
     except _UNREADABLE:
         return None
     finally:
@@ -111,7 +113,7 @@ def read_coded(table: Table, columns: Sequence[Column], *, drop_nulls: bool) -> 
 
 
 def _each_batch(
-    table: Table, columns: Sequence[Column], make: Callable[[pa.Table], Made]
+    table: Table, columns: Sequence[Column], make: Callable[[Iterator[pa.ChunkedArray]], Made]
 ) -> Generator[Made, None, None] | None:
     """What a function makes of each batch of some columns; None where Arrow is not the way to read them."""
     if any(column.type not in _TYPES for column in columns):
@@ -119,9 +121,11 @@ def _each_batch(
     return table.engine.each_batch(table.relation, {column.name: _TYPES[column.type] for column in columns}, make)
 
 
-def _number_batch(batch: pa.Table, *, drop_nulls: bool) -> list[pa.DictionaryArray]:
+def _number_batch(columns: Iterator[pa.ChunkedArray], *, drop_nulls: bool) -> list[pa.DictionaryArray]:
     """The columns of a batch as numbers of their values."""
-    return [_numbered(column) for column in (batch.drop_null() if drop_nulls else batch).columns]
+    if drop_nulls:
+        columns = iter(pa.table({str(place): column for place, column in enumerate(columns)}).drop_null().columns)
+    return [_numbered(column) for column in columns]
 
 
 def _occurring(values: pa.Array, codes: Codes) -> tuple[pa.Array, Codes]:
@@ -134,17 +138,19 @@ def _occurring(values: pa.Array, codes: Codes) -> tuple[pa.Array, Codes]:
     return values.filter(pa.array(occurs)), (np.cumsum(occurs) - 1)[codes].astype(codes.dtype)
 
 
-def _count_batch(batch: pa.Table, *, sets: Sequence[Sequence[int]]) -> _Batch:
-    """Number the values of a batch, and count its distinct rows."""
-    values, codes = zip(*map(_numbers, batch.columns), strict=True)
+def _count_batch(columns: Iterator[pa.ChunkedArray], *, sets: Sequence[Sequence[int]]) -> _Batch:
+    """Number the values of a batch, and count its distinct rows; of a column that was read, what stays is as narrow as can be."""
+    read = [(values, places.astype(np.min_scalar_type(len(values)))) for values, places in map(_numbers, columns)]
     counted = [
-        _count([codes[place] for place in members], [len(values[place]) for place in members]) for members in sets
+        _count([read[place][1] for place in members], [len(read[place][0]) for place in members]) for members in sets
     ]
-    return _Batch(list(values), counted)
+    return _Batch([values for values, _ in read], counted)
 
 
 def _numbers(column: pa.ChunkedArray) -> tuple[pa.Array, Codes]:
-    """The values that a column has, and the place of each row's among them."""
+    """The values that a column may have, and the place of each row's among them."""
+    if pa.types.is_integer(column.type) and (found := _in_a_row(column)) is not None:
+        return found
     coded = _numbered(column)
     values, indices = coded.dictionary, coded.indices
     values.validate(full=True)  # Arrow takes any bytes for text
@@ -152,6 +158,23 @@ def _numbers(column: pa.ChunkedArray) -> tuple[pa.Array, Codes]:
         indices = indices.fill_null(len(values))
         values = pa.concat_arrays([values, pa.nulls(1, values.type)])
     return values, indices.to_numpy(zero_copy_only=False)
+
+
+def _in_a_row(column: pa.ChunkedArray) -> tuple[pa.Array, Codes] | None:
+    """Whole numbers that lie close together, such as ages, have their places already; None where they do not."""
+    found = pc.min_max(column)
+    least, most = found["min"].as_py(), found["max"].as_py()
+    if least is None or most - least >= _CLOSE:
+        return None
+    values = pa.array(range(least, most + 1), column.type)
+    whole = column.combine_chunks()
+    places = _room(len(whole), np.uint16)
+    # In eight bytes, for a type of one byte may not hold the difference.
+    np.subtract(whole.fill_null(least).to_numpy(), least, out=places, dtype=np.int64, casting="unsafe")
+    if not whole.null_count:
+        return values, places
+    places[whole.is_null().to_numpy(zero_copy_only=False)] = len(values)
+    return pa.concat_arrays([values, pa.nulls(1, values.type)]), places
 
 
 def _numbered(column: pa.ChunkedArray) -> pa.DictionaryArray:
@@ -169,7 +192,8 @@ def _count(codes: Sequence[Codes], radices: Sequence[int]) -> tuple[list[Codes],
         ids, first = arrays.class_ids(codes, radices, rows=len(codes[0]))
         return [column[first] for column in codes], np.bincount(ids, minlength=len(first)).astype(np.int64)
     width = np.int32 if math.prod(radices) <= _LARGEST_SHORT else np.int64  # half as much to sort
-    key: Codes = np.zeros(len(codes[0]), dtype=width)
+    key = _room(len(codes[0]), width)
+    key[:] = 0
     for column, radix in zip(codes, radices, strict=True):
         key *= radix
         key += column
@@ -178,9 +202,15 @@ def _count(codes: Sequence[Codes], radices: Sequence[int]) -> tuple[list[Codes],
     counts, key = np.diff(np.append(starts, len(key))), key[starts]
     found: list[Codes] = []
     for radix in reversed(radices):
-        key, code = np.divmod(key, radix)
-        found.append(code)
+        rest = key // radix  # vectorized, and np.divmod is not
+        found.append(key - rest * radix)
+        key = rest
     return found[::-1], counts
+
+
+def _room(rows: int, width: type[np.integer[Any]]) -> Codes:
+    """An array of Arrow's memory, which stays with the thread: the system would give NumPy fresh pages for each batch."""
+    return np.frombuffer(pa.allocate_buffer(rows * np.dtype(width).itemsize), dtype=width, count=rows)
 
 
 class _Numbers:
@@ -188,9 +218,9 @@ class _Numbers:
 
     def __init__(self, type_: pa.DataType) -> None:
         self.values = pa.array([], type_)
-        self._before: tuple[pa.Array, Ints] | None = None
+        self._before: tuple[pa.Array, Codes] | None = None
 
-    def of(self, values: pa.Array) -> Ints:
+    def of(self, values: pa.Array) -> Codes:
         """The numbers of values; those that are new get theirs."""
         if self._before is None or not values.equals(self._before[0]):
             new = values.filter(pc.invert(pc.is_in(values, value_set=self.values))).unique()
@@ -198,10 +228,10 @@ class _Numbers:
             if len(self.values) > _MOST_VALUES:
                 raise _TooManyValues
             found = pc.index_in(values, value_set=self.values)
-            self._before = values, found.to_numpy(zero_copy_only=False).astype(np.int64)
+            self._before = values, found.to_numpy(zero_copy_only=False).astype(np.uint16)
         return self._before[1]
 
-    def array(self, numbers: Ints | None, rows: int) -> pa.DictionaryArray:
+    def array(self, numbers: Codes | None, rows: int) -> pa.DictionaryArray:
         """Values by their numbers; none at all are nulls."""
         known = self.values.is_valid().to_numpy(zero_copy_only=False)
         if numbers is None:
@@ -216,33 +246,36 @@ class _Cells:
 
     def __init__(self, columns: Sequence[int]) -> None:
         self.columns = columns
-        self._codes: list[list[Ints]] = []
+        self._codes: list[list[Codes]] = []
         self._counts: list[Ints] = []
         self._waiting = 0
 
-    def add(self, codes: list[Ints], counts: Ints) -> None:
-        """Take over the cells of a batch; an empty file has none."""
+    def add(self, codes: list[Codes], counts: Ints, values: Sequence[int]) -> None:
+        """Take over the cells of a batch, where columns have so many values by now; an empty file has none.
+
+        As many wait as are together already, so that each is moved a few times only.
+        """
         if not len(counts):
             return
         self._codes.append(codes)
         self._counts.append(counts)
         self._waiting += len(counts)
-        if self._waiting > _MOST_WAITING:
-            codes, counts = self._together(
-                [1 + max(int(column.max()) for column in each) for each in zip(*self._codes, strict=True)]
-            )
-            self._codes, self._counts, self._waiting = [codes], [counts], 0
+        if self._waiting > max(_FEW_WAITING, len(self._counts[0])):
+            self._put_together(values)
 
-    def merged(self, values: Sequence[int]) -> tuple[list[Ints], Ints]:
-        """All cells, each once, where columns have so many values."""
+    def merged(self, values: Sequence[int]) -> tuple[list[Codes], Ints]:
+        """All cells, each once."""
         if not self._codes:
-            return [np.zeros(0, dtype=np.int64) for _ in self.columns], np.zeros(0, dtype=np.int64)
-        return self._together([values[place] for place in self.columns])
+            return [np.zeros(0, dtype=np.uint16) for _ in self.columns], np.zeros(0, dtype=np.int64)
+        self._put_together(values)
+        return self._codes[0], self._counts[0]
 
-    def _together(self, radices: Sequence[int]) -> tuple[list[Ints], Ints]:
-        codes = [np.concatenate(column) for column in zip(*self._codes, strict=True)]
-        counts = np.concatenate(self._counts)
-        if len(self._counts) == 1:
-            return codes, counts
-        ids, first = arrays.class_ids(codes, radices, rows=len(counts))
-        return [column[first] for column in codes], arrays.exact_sums(ids, counts, len(first))
+    def _put_together(self, values: Sequence[int]) -> None:
+        if len(self._counts) > 1:
+            codes = [np.concatenate(column) for column in zip(*self._codes, strict=True)]
+            counts = np.concatenate(self._counts)
+            key = arrays.combined_key(codes, [values[place] for place in self.columns], rows=len(counts))
+            order = np.argsort(key)
+            starts = arrays.run_starts(key[order])
+            self._codes = [[column[order[starts]] for column in codes]]
+            self._counts, self._waiting = [np.add.reduceat(counts[order], starts)], 0

@@ -26,7 +26,7 @@ import pyarrow as pa
 
 from divulge import private_folder, values
 from divulge.engines.duckdb_failures import explained
-from divulge.engines.engine import DuckDBDialect, Engine, Held, Merge, Result, Summarize, is_plain_type
+from divulge.engines.engine import DuckDBDialect, Engine, Held, Make, Merge, Result, Summarize, is_plain_type
 from divulge.engines.held_rows import HeldRows, in_order
 from divulge.engines.parquet_batches import LEAST_BY_ARROW, ParquetBatches
 from divulge.engines.within_memory import BATCH, ArrowRows, MemoryShares, deal
@@ -195,7 +195,7 @@ class DuckDBEngine(DuckDBDialect):
         return relation
 
     def each_batch(
-        self, relation: str, types: Mapping[str, pa.DataType], make: Callable[[pa.Table], Result]
+        self, relation: str, types: Mapping[str, pa.DataType], make: Make[Result]
     ) -> Generator[Result, None, None] | None:
         """What a function makes of each batch of a Parquet file, on all cores; None where a memory limit bounds what it may make."""
         paths = self._parquet.get(relation, ())

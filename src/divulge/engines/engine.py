@@ -18,6 +18,8 @@ Result = TypeVar("Result")
 Summarize = Callable[[Iterator["pa.RecordBatch"]], Result | None]
 """What a function makes of rows that come batch by batch; None where there are none."""
 Merge = Callable[[Result, Result], Result]
+Make = Callable[[Iterator["pa.ChunkedArray"]], Result]
+"""What a function makes of the columns of a batch, each of which is read when it is asked for."""
 _INTEGERS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT")
 _MOMENTS = ("DATE", "TIME", "TIMESTAMP", "TIMESTAMP WITH TIME ZONE")
 _OTHERS = ("BOOLEAN", "FLOAT", "DOUBLE", "DECIMAL", "VARCHAR", "BLOB")
@@ -93,7 +95,7 @@ class Engine(Protocol):
         """The same of rows that are here already."""
 
     def each_batch(
-        self, relation: str, types: Mapping[str, pa.DataType], make: Callable[[pa.Table], Result]
+        self, relation: str, types: Mapping[str, pa.DataType], make: Make[Result]
     ) -> Generator[Result, None, None] | None:
         """What a function makes of each batch of columns, in any order, texts in dictionaries; None where SQL is the way to read them."""
 
@@ -132,7 +134,7 @@ class ReadsBySQL:
     """An engine whose rows come by SQL alone."""
 
     def each_batch(
-        self, _relation: str, _types: Mapping[str, pa.DataType], _make: Callable[[pa.Table], Result]
+        self, _relation: str, _types: Mapping[str, pa.DataType], _make: Make[Result]
     ) -> Generator[Result, None, None] | None:
         """None of them."""
         return None

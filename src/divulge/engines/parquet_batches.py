@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from divulge.engines.engine import Result
+from divulge.engines.engine import Make, Result
 
 if TYPE_CHECKING:
     import pyarrow.parquet as pq
 
 LEAST_BY_ARROW = 1 << 20
 """Smaller files are read by SQL before Arrow's reader would be loaded."""
-_ROWS = 1 << 20
-"""Of a batch, which a thread holds in memory; a row group is not cut, and one of many more is left to SQL."""
+_ROWS, _MOST = 3 << 17, 1 << 22
+"""Of a batch, about, whose columns a thread reads one after the other; a row group is not cut, and one of more is left to SQL."""
 
 
 @dataclass(frozen=True)
@@ -48,14 +48,15 @@ class ParquetBatches:
             if any(found.get(name) != type_ for name, type_ in types.items()):
                 return None
             groups = [metadata.row_group(place).num_rows for place in range(metadata.num_row_groups)]
-            if max(groups, default=0) > 4 * _ROWS:
+            if max(groups, default=0) > _MOST:
                 return None
-            share = min(-(-sum(groups) // (os.cpu_count() or 1)), _ROWS)
-            pieces += [(path, metadata, together) for together in _batches(groups, share)]
+            rows, cores = sum(groups), os.cpu_count() or 1
+            about = -(-rows // (cores * max(round(rows / _ROWS / cores), 1)))  # no core is to wait for the last batch
+            pieces += [(path, metadata, together) for together in batches_of(groups, about)]
         return cls(types, pieces)
 
     def each(
-        self, make: Callable[[pa.Table], Result], *, threads: int | None, progress: Callable[[int, int], None] | None
+        self, make: Make[Result], *, threads: int | None, progress: Callable[[int, int], None] | None
     ) -> Generator[Result, None, None]:
         """What a function makes of each batch; the progress is told in percent."""
         workers = threads or os.cpu_count() or 1
@@ -75,14 +76,14 @@ class ParquetBatches:
         if progress is not None:
             progress(100, 100)
 
-    def _read(self, piece: tuple[Path, pq.FileMetaData, list[int]], make: Callable[[pa.Table], Result]) -> Result:
+    def _read(self, piece: tuple[Path, pq.FileMetaData, list[int]], make: Make[Result]) -> Result:
         import pyarrow.parquet as pq
 
         path, metadata, groups = piece
         names = list(self.types)
         options: dict[str, Any] = {"read_dictionary": [name for name in names if self.types[name] == pa.string()]}
         with pq.ParquetFile(path, metadata=metadata, **options) as file:
-            return make(file.read_row_groups(groups, columns=names, use_threads=False).select(names))
+            return make(file.read_row_groups(groups, columns=[name], use_threads=False).column(name) for name in names)
 
 
 def _of_values(type_: pa.DataType) -> pa.DataType:
@@ -91,14 +92,18 @@ def _of_values(type_: pa.DataType) -> pa.DataType:
     return pa.string() if pa.types.is_large_string(plain) else plain
 
 
-def _batches(groups: Sequence[int], least: int) -> list[list[int]]:
-    """Row groups of so many rows, in batches of at least `least`."""
-    found: list[list[int]] = []
-    rows = least
+def batches_of(groups: Sequence[int], about: int) -> list[list[int]]:
+    """Row groups of so many rows, in batches of about `about`.
+
+    >>> batches_of([40, 40, 40, 40], 90)
+    [[0, 1], [2, 3]]
+    """
+    found: list[list[int]] = [[]]
+    rows = 0
     for place, size in enumerate(groups):
-        if rows >= least:
+        if found[-1] and rows + size / 2 > about:
             found.append([])
             rows = 0
         found[-1].append(place)
         rows += size
-    return found
+    return found if groups else []
