@@ -51,6 +51,29 @@ def test_bounds_are_held_against_every_group(bounds: dict[str, Any], holds: bool
     assert (found.holds, found.breaking) == (holds, breaking)
 
 
+@pytest.mark.parametrize(
+    ("groups", "type_"),
+    [
+        ((-128, 127), pa.int8()),
+        ((1, 255), pa.uint8()),
+        ((-(2**15), -(2**15) + 1), pa.int16()),
+        ((2**64 - 2, 2**64 - 1), pa.uint64()),
+        ((-(2**63), 2**63 - 1), pa.int64()),
+        ((2**63 - 2, 2**63 - 1), pa.int64()),
+    ],
+)
+def test_groups_may_have_any_whole_numbers(groups: tuple[int, int], type_: pa.DataType) -> None:
+    """Two groups of two and three: 1/2 of the first is x, 2/3 of the second; u is 1 of 2 and 2 of 3, and 3/5 of all."""
+    numbers = pa.array([groups[0]] * 2 + [groups[1]] * 3, type_)
+    first = pa.table({"GID": numbers, "job": ["x", "y", "x", "x", "y"]})
+    second = pa.table({"GID": numbers.take(pa.array([4, 3, 2, 1, 0])), "salary": ["u", "u", "v", "v", "u"]})
+    found = dv.check_anatomized([first, second], sensitive="salary", beta=1)
+    assert found.levels.texts() == {"alpha": "2/3", "beta": "2/3", "gamma": "4/9", "delta": "1/10"}
+    others = second.set_column(0, "GID", pa.array([7, 7, 7, 8, 8], pa.int8()))
+    with pytest.raises(BadInput, match="do not have the same groups"):
+        dv.check_anatomized([first, others], sensitive="salary", beta=1)
+
+
 @given(seed=st.integers(0, 2**32), tables=st.integers(1, 4))
 @settings(deadline=None, max_examples=20)
 def test_what_is_read_back_is_what_was_decided(seed: int, tables: int) -> None:

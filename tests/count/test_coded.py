@@ -175,6 +175,14 @@ def test_a_file_without_rows_adds_nothing(tmp_path: Path, monkeypatch: pytest.Mo
     same(contingency_of(asked, found), contingency_of(asked, asked.table.engine.query(asked.sql())))
 
 
+def test_a_file_that_has_gone_is_bad_input(tmp_path: Path) -> None:
+    pq.write_table(people(), tmp_path / "t.parquet")
+    asked = request(tmp_path / "t.parquet", sensitive=["disease"])
+    (tmp_path / "t.parquet").unlink()
+    with pytest.raises(BadInput, match="No files found"):
+        count(asked.table, asked.roles)
+
+
 def test_values_that_no_row_has_are_no_values(tmp_path: Path) -> None:
     """A dictionary may name more than its rows hold."""
     names = pa.DictionaryArray.from_arrays(pa.array([0, 2, 0], pa.int32()), ["x", "nobody", "y"])

@@ -405,12 +405,12 @@ class _GroupNumbers:
 
     def _begin(self, column: pa.ChunkedArray, source: str) -> pa.Array:
         self.source = source
-        if pa.types.is_integer(column.type):
+        if _is_signed(column.type):
             low, high = (bound.as_py() for bound in pc.min_max(column).values())
-            if high - low < arrays.slots(len(column)):
+            if high - low < arrays.slots(len(column)) and abs(low) < 2**62:
                 occurs = np.zeros(high - low + 1, dtype=np.bool_)
                 for chunk in column.iterchunks():
-                    occurs[chunk.to_numpy() - low] = True
+                    occurs[chunk.cast(pa.int64()).to_numpy() - low] = True
                 self.low, self.place = low, np.where(occurs, np.cumsum(occurs) - 1, -1).astype(np.int32)
                 return pa.array(np.flatnonzero(occurs) + low)
         return encode(column, name="the group", kind="text")[0].values
@@ -426,8 +426,8 @@ class _GroupNumbers:
 
     def _codes(self, column: pa.Array) -> Codes:
         """The same of some rows; -1 where there is no such group."""
-        if self.low is not None and pa.types.is_integer(column.type):
-            given = column.to_numpy() - self.low
+        if self.low is not None and _is_signed(column.type):
+            given = column.cast(pa.int64()).to_numpy() - self.low
             inside = (given >= 0) & (given < len(self.place))
             codes: Codes = np.where(inside, self.place[np.where(inside, given, 0)], np.int32(-1))
             return codes
@@ -440,6 +440,11 @@ class _GroupNumbers:
         """All tables have as many records of each group."""
         self.sizes = self.sizes if len(self.sizes) else sizes
         check_sizes(self.values, self.sizes, sizes, sources=(self.source, source))
+
+
+def _is_signed(type_: pa.DataType) -> bool:
+    """Whether values are whole numbers that 64 bits hold with their sign: a difference of narrower ones would wrap around."""
+    return bool(pa.types.is_integer(type_) and type_ != pa.uint64())
 
 
 def _stacked(modal: Sequence[Held], tallies: Sequence[Held]) -> str:

@@ -199,7 +199,11 @@ class DuckDBEngine(DuckDBDialect):
     ) -> Generator[Result, None, None] | None:
         """What a function makes of each batch of a Parquet file, on all cores; None where a memory limit bounds what it may make."""
         paths = self._parquet.get(relation, ())
-        if self.memory_limit is not None or sum(map(os.path.getsize, paths)) < LEAST_BY_ARROW:
+        try:
+            small = sum(map(os.path.getsize, paths)) < LEAST_BY_ARROW
+        except OSError:  # DuckDB says what is wrong with a file
+            return None
+        if small or self.memory_limit is not None:
             return None
         files = ParquetBatches.of(paths, types)
         return None if files is None else files.each(make, threads=self._settings["threads"], progress=self._progress)
